@@ -12,7 +12,7 @@
 use exactfed::definition::{Definition, KeyType, KeyValues};
 use exactfed::linalg::Matrix;
 use exactfed::problem::arrays::Files;
-use exactfed::problem::{Facts, Fault, Faults, Problem};
+use exactfed::problem::{Draws, Facts, Fault, Faults, Problem};
 use exactfed::registry::{ProblemKind, Registry};
 use exactfed::rng::Stream;
 use std::process::ExitCode;
@@ -87,16 +87,9 @@ impl Problem for Median {
     type State = ();
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        out: &mut [f64],
-    ) {
+    fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], out: &mut [f64]) {
         let records = &self.records[client];
-        out[0] = libm::tanh(theta[0] - records[rng.index(records.len())]);
+        out[0] = libm::tanh(theta[0] - records[draws.rng.index(records.len())]);
     }
 }
 

@@ -2,11 +2,10 @@
 
 use crate::algorithm::custom::{CustomAlgorithm, CustomDefinition, StartCustom};
 use crate::algorithm::{self, Boxed};
-use crate::definition::{Definition, KeyValues};
-use crate::problem::arrays::Files;
-use crate::problem::custom::{BuildCustom, CustomProblem};
-use crate::problem::{self, Fault, InstanceSize, OracleForm, Problem};
-use std::any::Any;
+use crate::definition::Definition;
+use crate::problem;
+pub use crate::problem::custom::ProblemKind;
+use crate::problem::custom::{BuildInstance, CustomProblem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,30 +16,6 @@ pub struct Registry {
     pub algorithms: BTreeMap<String, Arc<CustomAlgorithm>>,
     /// The problems, by kind.
     pub problems: BTreeMap<String, Arc<CustomProblem>>,
-}
-
-/// A kind of problems that is registered.
-pub trait ProblemKind: Send + Sync {
-    /// The type of the instances.
-    type Instance: Problem + 'static;
-    /// Whether every F_c is affine in θ.
-    fn linear(&self) -> bool;
-    /// N and d, for estimates of memory and time.
-    fn size(&self, values: &KeyValues) -> (usize, usize);
-    /// Everything that is wrong with the values of the keys.
-    fn check(&self, _values: &KeyValues) -> Vec<Fault> {
-        Vec::new()
-    }
-    /// Builds an instance from the values of the keys, the seed and files.
-    ///
-    /// # Errors
-    /// A [`Fault`] if the instance has no unique solution.
-    fn build(
-        &self,
-        values: &KeyValues,
-        seed: u64,
-        files: &dyn Files,
-    ) -> Result<Self::Instance, Fault>;
 }
 
 impl Registry {
@@ -70,9 +45,12 @@ impl Registry {
         kind: impl ProblemKind + 'static,
     ) -> Result<(), String> {
         definition.check(problem::Spec::KINDS)?;
-        let (name, linear) = (definition.kind.clone(), kind.linear());
-        let problem = CustomProblem { definition, linear, build: Arc::new(kind) };
-        self.problems.insert(name, Arc::new(problem));
+        let (name, kind) = (definition.kind.clone(), Arc::new(kind));
+        let own = kind.clone();
+        let build: Box<BuildInstance> = Box::new(move |values, seed, files, form| {
+            Ok(Box::new(form.visit(own.build(values, seed, files)?, Boxed)?))
+        });
+        self.problems.insert(name, Arc::new(CustomProblem { definition, kind, build }));
         Ok(())
     }
 
@@ -87,27 +65,5 @@ impl Registry {
                 self.algorithms.insert(kind.clone(), Arc::new(algorithm));
             }
         }
-    }
-}
-
-/// A kind, whose type is forgotten.
-impl<K: ProblemKind> BuildCustom for K {
-    fn check(&self, values: &KeyValues) -> Vec<Fault> {
-        ProblemKind::check(self, values)
-    }
-
-    fn extent(&self, values: &KeyValues) -> Option<InstanceSize> {
-        let (clients, dimension) = self.size(values);
-        Some(InstanceSize::of_matrices(clients, dimension))
-    }
-
-    fn build(
-        &self,
-        values: &KeyValues,
-        seed: u64,
-        files: &dyn Files,
-        form: OracleForm,
-    ) -> Result<Box<dyn Any>, Fault> {
-        Ok(Box::new(form.visit(ProblemKind::build(self, values, seed, files)?, Boxed)?))
     }
 }

@@ -4,7 +4,7 @@ use exactfed_core::algorithm::Spec;
 use exactfed_core::federated::{Clients, Conditions, ControlVariates, Cost, Run};
 use exactfed_core::kernel::{Members, mean_of};
 use exactfed_core::problem::arrays::NoFiles;
-use exactfed_core::problem::{OracleForm, Problem, Visitor};
+use exactfed_core::problem::{Draws, OracleForm, Problem, Visitor};
 use exactfed_core::rng::{Purpose, Stream};
 use exactfed_runner::runner::Prepared;
 use exactfed_runner::trace::Trace;
@@ -136,9 +136,10 @@ impl<P: Problem> Run for WrongRun<P> {
         let mut field = vec![0.0; d];
         for (client, end) in self.ends.chunks_exact_mut(d).enumerate() {
             end.copy_from_slice(&self.theta);
-            let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
+            let draws =
+                &mut Draws { rng: &mut self.streams[client], state: &mut self.states[client] };
             for _ in 0..self.local_steps {
-                self.problem.oracle(client, state, end, rng, &mut field);
+                self.problem.oracle(client, draws, end, &mut field);
                 let correction = self.variates.correction(client);
                 for i in 0..d {
                     end[i] -= self.step_size * (field[i] + correction[i]);

@@ -2,7 +2,7 @@
 //! runs the clients' local steps, the algorithm does what it wants between them.
 
 use super::info::{Family, RoundFormula};
-use super::{AlgorithmKind, Component};
+use super::{AlgorithmKind, Component, Settings};
 use crate::definition::{Definition, KeyValues};
 use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
 use crate::problem::custom::not_finite;
@@ -148,22 +148,42 @@ impl CustomAlgorithmSettings {
     pub fn kind(&self) -> &str {
         &self.algorithm.known.definition.kind
     }
+}
 
-    fn run(&self, step_size: f64) -> CustomRun<'_> {
-        let local_steps = self.local_steps.unwrap_or(1);
-        CustomRun { step_size, local_steps, values: &self.values }
+impl Settings<CustomAlgorithmSettings> {
+    /// What runs it, with the settings of a run; without code, why there is nothing.
+    fn code(&self) -> Result<(&dyn StartCustom, CustomRun<'_>), String> {
+        let (step_size, local_steps) = (self.common.step_size, self.local_steps.unwrap_or(1));
+        let run = CustomRun { step_size, local_steps, values: &self.values };
+        let code = self.algorithm.start.as_deref().map(|start| (start, run));
+        code.ok_or_else(|| {
+            let kind = self.kind();
+            format!(
+                "the code of the algorithm `{kind}` is not at hand, or has changed since; results run no code, so do this where the same code is registered, or name its file with --run-code"
+            )
+        })
     }
 
-    fn without_code(&self) -> String {
-        let kind = self.kind();
-        format!(
-            "the code of the algorithm `{kind}` is not at hand, or has changed since; results run no code, so do this where the same code is registered, or name its file with --run-code"
-        )
+    /// Its rounds as a program, or why they are none.
+    pub(super) fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Traced {
+        let (start, run) = self.code()?;
+        let clients = || RoundClients::new(problem, from, self.algorithm.known.price);
+        start.program(&run, [clients(), clients()], from)
     }
 
-    /// Whether there is code that runs it.
-    pub fn can_run(&self) -> bool {
-        self.algorithm.start.is_some()
+    /// A run before its first round; without code, one that fails.
+    pub(super) fn start<'p, P: Problem>(
+        &self,
+        problem: &'p P,
+        from: &Conditions,
+    ) -> Box<dyn Run + 'p> {
+        match self.code() {
+            Err(reason) => Box::new(FailedRun { estimate: from.start.to_vec(), reason }),
+            Ok((start, run)) => {
+                let clients = RoundClients::new(problem, from, self.algorithm.known.price);
+                start.start(&run, clients, from)
+            }
+        }
     }
 }
 
@@ -190,29 +210,6 @@ impl AlgorithmKind for CustomAlgorithmSettings {
 
     fn faults(&self) -> Vec<Fault> {
         not_finite(&self.values)
-    }
-
-    fn program<P: Problem>(&self, step: f64, problem: &P, from: &Conditions) -> Option<Traced> {
-        let CustomAlgorithm { known, start } = &*self.algorithm;
-        let Some(start) = start else { return Some(Err(self.without_code())) };
-        let clients = || RoundClients::new(problem, from, known.price);
-        Some(start.program(&self.run(step), [clients(), clients()], from))
-    }
-
-    /// Without code, a run that fails.
-    fn start<'p, P: Problem>(
-        &self,
-        step_size: f64,
-        problem: &'p P,
-        from: &Conditions,
-    ) -> Box<dyn Run + 'p> {
-        let CustomAlgorithm { known, start } = &*self.algorithm;
-        let Some(start) = start else {
-            let reason = self.without_code();
-            return Box::new(FailedRun { estimate: from.start.to_vec(), reason });
-        };
-        let clients = RoundClients::new(problem, from, known.price);
-        start.start(&self.run(step_size), clients, from)
     }
 }
 

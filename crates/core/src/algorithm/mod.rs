@@ -161,21 +161,6 @@ pub trait AlgorithmKind {
         self.components(1.0).remove(0).terms.most_steps()
     }
 
-    /// A run of the algorithm without averaging, before its first round.
-    fn start<'p, P: Problem>(
-        &self,
-        step_size: f64,
-        problem: &'p P,
-        from: &Conditions,
-    ) -> Box<dyn Run + 'p> {
-        combination(self.components(step_size), problem, from)
-    }
-
-    /// Its rounds as a program, or why they are none; `None` if its components say what they do.
-    fn program<P: Problem>(&self, _step: f64, _problem: &P, _from: &Conditions) -> Option<Traced> {
-        None
-    }
-
     /// The keys that the canonical text has after `average`, and not among the others.
     fn after_average(&self) -> Option<richardson_romberg::Pairing> {
         None
@@ -412,23 +397,27 @@ impl Spec {
 
     /// A run of the algorithm, before its first round.
     pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-        let step_size = self.common().step_size;
-        let run = of_settings!(self, settings => settings.own.start(step_size, problem, from));
+        let run = match self {
+            Self::Custom(settings) => settings.start(problem, from),
+            _ => combination(self.components(), problem, from),
+        };
         self.average().wrap(run, from.rounds)
     }
 
     /// Its rounds as a program, or why they are none; `None` if its components say what
     /// they do.
     pub fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Option<Traced> {
-        let step_size = self.common().step_size;
-        of_settings!(self, settings => settings.own.program(step_size, problem, from))
+        match self {
+            Self::Custom(settings) => Some(settings.program(problem, from)),
+            _ => None,
+        }
     }
 
     /// The kind of an algorithm that is defined outside of this crate, and for which there is no
     /// code.
     pub fn lacks_code(&self) -> Option<&str> {
         match self {
-            Self::Custom(settings) if !settings.can_run() => Some(settings.kind()),
+            Self::Custom(settings) if settings.algorithm.start.is_none() => Some(settings.kind()),
             _ => None,
         }
     }

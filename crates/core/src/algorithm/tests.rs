@@ -13,19 +13,20 @@ fn fedlsa(step_size: f64, average: Average) -> Spec {
     Spec::FedLsa(settings)
 }
 
-fn romberg(step_size: f64, extrapolate: Extrapolate, coupling: Coupling) -> Spec {
-    romberg_of(step_size, extrapolate, 2, coupling)
-}
-
-fn romberg_of(step_size: f64, extrapolate: Extrapolate, points: u64, coupling: Coupling) -> Spec {
+fn romberg(step_size: f64, extrapolate: Extrapolate, points: u64, coupling: Coupling) -> Spec {
     let own = RichardsonRomberg { points, coupling, ..sample::romberg(5, extrapolate) };
     Spec::RichardsonRomberg(Settings::plain(step_size, own))
 }
 
+fn conditions(start: &[f64], rounds: u64) -> Conditions<'_> {
+    Conditions { seed: 1, replicate: 0, start, rounds, copy: 0 }
+}
+
+/// θ_1 to the last of so many rounds.
 fn estimates(spec: &Spec, rounds: u64, copy: u8) -> Vec<Vec<f64>> {
     let settings = sample::garnet(garnet::Heterogeneity::Independent {}, 4);
     let problem = sample::build(&settings, 1);
-    let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 4], rounds, copy };
+    let from = Conditions { copy, ..conditions(&[0.0; 4], rounds) };
     let mut run = problem.launch(spec, &from);
     (0..rounds)
         .map(|_| {
@@ -39,7 +40,7 @@ fn estimates(spec: &Spec, rounds: u64, copy: u8) -> Vec<Vec<f64>> {
 fn richardson_romberg_combines_the_very_runs_it_is_made_of() {
     let fine = estimates(&fedlsa(0.1, Average::None), 30, 0);
     for (copy, coupling) in [(0, Coupling::Common), (1, Coupling::Independent)] {
-        let both = estimates(&romberg(0.1, Extrapolate::StepSize, coupling), 30, 0);
+        let both = estimates(&romberg(0.1, Extrapolate::StepSize, 2, coupling), 30, 0);
         let coarse = estimates(&fedlsa(0.2, Average::None), 30, copy);
         for t in 0..30 {
             let expected: Vec<f64> =
@@ -66,8 +67,7 @@ fn richardson_romberg_pays_for_all_runs() {
     ] {
         let own = RichardsonRomberg { points, over, ..sample::romberg(5, extrapolate) };
         let spec = Spec::RichardsonRomberg(Settings::plain(0.05, own));
-        let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 4], rounds: 3, copy: 0 };
-        let mut run = problem.launch(&spec, &from);
+        let mut run = problem.launch(&spec, &conditions(&[0.0; 4], 3));
         (0..3).for_each(|_| run.round());
         let expected = sample::cost(expected, 4);
         assert_eq!(run.cost(), expected, "{extrapolate:?} {over:?}");
@@ -102,8 +102,7 @@ fn quadratics(noise: f64) -> quadratic::Quadratic {
 }
 
 fn end(problem: &dyn Instance, spec: &Spec, rounds: u64, replicate: u64) -> Vec<f64> {
-    let start = problem.optimum().to_vec();
-    let from = Conditions { seed: 1, replicate, start: &start, rounds, copy: 0 };
+    let from = Conditions { replicate, ..conditions(problem.optimum(), rounds) };
     let mut run = problem.launch(spec, &from);
     (0..rounds).for_each(|_| run.round());
     run.estimate().to_vec()
@@ -122,7 +121,7 @@ fn weights_over_local_steps_must_sum_to_one() {
     let problem = quadratics(0.0);
     let optimum = problem.optimum().to_vec();
     let bias = |extrapolate, step: f64| {
-        let spec = romberg(step, extrapolate, Coupling::Common);
+        let spec = romberg(step, extrapolate, 2, Coupling::Common);
         let rounds = (40.0 / (0.5 * 5.0 * step)) as u64;
         let theta = end(&problem, &spec, rounds, 0);
         (distance(&theta, &optimum), theta)
@@ -150,7 +149,7 @@ fn leading_orders_of_the_bias_cancel() {
         (Extrapolate::StepSize, 4, 4.0, 0.01),
         (Extrapolate::Both, 2, 2.0, 0.01),
     ] {
-        let spec = |step| romberg_of(step, extrapolate, points, Coupling::Common);
+        let spec = |step| romberg(step, extrapolate, points, Coupling::Common);
         let bias = |step| {
             let rounds = (60.0 / (0.5 * 5.0 * step)) as u64;
             distance(&end(&problem, &spec(step), rounds, 0), &optimum)
@@ -178,7 +177,7 @@ fn the_variance_of_an_extrapolation_is_that_of_its_weights() {
         (2, Coupling::Independent, 6.0),
         (3, Coupling::Independent, 30.0),
     ] {
-        let ratio = spread(&romberg_of(0.01, Extrapolate::StepSize, points, coupling)) / fedavg;
+        let ratio = spread(&romberg(0.01, Extrapolate::StepSize, points, coupling)) / fedavg;
         assert!((ratio / expected - 1.0).abs() < 0.15, "{points} {coupling:?}: {ratio}");
     }
 }
@@ -189,12 +188,12 @@ fn the_variance_of_an_extrapolation_is_that_of_its_weights() {
 fn runs_of_unequal_work_share_their_noise_round_by_round() {
     let problem = quadratics(1.0);
     let spread =
-        |coupling| spread(&problem, &romberg(0.05, Extrapolate::LocalSteps, coupling), 30, 600);
+        |coupling| spread(&problem, &romberg(0.05, Extrapolate::LocalSteps, 2, coupling), 30, 600);
     let (common, independent) = (spread(Coupling::Common), spread(Coupling::Independent));
     assert!(common < 0.8 * independent, "{common} {independent}");
     // Draw for draw: with γ → 0 a round moves by −γ Σ of its draws.
     let gamma = 1e-9;
-    let spec = romberg(gamma, Extrapolate::LocalSteps, Coupling::Common);
+    let spec = romberg(gamma, Extrapolate::LocalSteps, 2, Coupling::Common);
     let flat = quadratic::Settings { noise: 1.0, ..sample::isotropic(4, 3, 0.5) };
     let flat = sample::build(&flat, 2);
     let moved = end(&flat, &spec, 2, 0);
@@ -214,10 +213,6 @@ fn runs_of_unequal_work_share_their_noise_round_by_round() {
     }
 }
 
-fn first_conditions(start: &[f64]) -> Conditions<'_> {
-    Conditions { seed: 1, replicate: 0, start, rounds: 3, copy: 0 }
-}
-
 /// The first round has γ, later ones γ_t = γ (1 + t/t₀)^(−α): a run with falling steps is made of one
 /// round at each of them.
 #[test]
@@ -227,12 +222,12 @@ fn falling_steps_are_those_of_their_rounds() {
     let mut falling = fedavg::Settings::new(0.1, 4);
     falling.own.common.decay = Some(decay);
     let mut theta = vec![1.0; 3];
-    let mut run = problem.launch(&Spec::FedAvg(falling), &first_conditions(&theta));
+    let mut run = problem.launch(&Spec::FedAvg(falling), &conditions(&theta, 3));
     for t in 0..3 {
         run.round();
         let step = 0.1 / libm::sqrt(1.0 + t as f64 / 3.0);
         let one = Spec::FedAvg(fedavg::Settings::new(step, 4));
-        let mut one = problem.launch(&one, &first_conditions(&theta));
+        let mut one = problem.launch(&one, &conditions(&theta, 3));
         one.round();
         let next = one.estimate().to_vec();
         assert!(distance(run.estimate(), &next) < 1e-14, "round {t}");
@@ -260,11 +255,11 @@ fn what_is_wrong_with_falling_steps_and_points_is_named() {
     coin.own.common.decay = Some(Decay { power: 0.5, offset: 1.0 });
     coin.own.own.communication_probability = Some(0.5);
     assert_eq!(keys(&Spec::Scaffold(coin)), ["decay"]);
-    let step_size = |points| romberg_of(0.1, Extrapolate::StepSize, points, Coupling::Common);
+    let step_size = |points| romberg(0.1, Extrapolate::StepSize, points, Coupling::Common);
     assert!(keys(&step_size(4)).is_empty());
     assert_eq!(keys(&step_size(1)), ["points"]);
     assert_eq!(keys(&step_size(u64::MAX)), ["points"]);
-    let both = romberg_of(0.1, Extrapolate::Both, 3, Coupling::Common);
+    let both = romberg(0.1, Extrapolate::Both, 3, Coupling::Common);
     assert_eq!(keys(&both), ["points"]);
 }
 

@@ -5,7 +5,7 @@
 //! steps, since c̄ is the mean of the stored c_k.
 
 use super::pool::average;
-use crate::kernel::{self, Members};
+use crate::kernel::{self, InstructionSet, Members};
 
 /// The clients' control variates.
 pub struct ControlVariates {
@@ -58,7 +58,8 @@ impl ControlVariates {
         self.store_variates();
         if self.shares.is_none() {
             let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
-            return kernel::learn(members, (before, ends), lengths, own);
+            let path = InstructionSet::best();
+            return kernel::learn_on(path, members, (before, ends), lengths, own);
         }
         let d = self.d;
         for &client in members.indices() {
@@ -87,9 +88,9 @@ impl ControlVariates {
         after: &mut [f64],
     ) {
         if members.indices().len() == lengths.len() && self.shares.is_none() {
-            let d = self.d;
-            let (lengths, mean, corrections) = self.to_learn(lengths);
-            return kernel::learn_all((before, ends, after), lengths, (mean, corrections), d);
+            let (d, path) = (self.d, InstructionSet::best());
+            let (lengths, mean, xi) = self.to_learn(lengths);
+            return kernel::learn_all_on(path, (before, ends, after), lengths, (mean, xi), d);
         }
         average(self.shares.as_deref(), members, ends, after);
         self.learn(members, before, ends, lengths);
@@ -122,12 +123,8 @@ impl ControlVariates {
             let (variates, mean) = (&mut self.variates, &mut self.mean);
             return kernel::update_corrections(variates, mean, &mut self.corrections);
         };
-        kernel::weighted_mean_of(
-            &Members::all(shares.len()),
-            shares,
-            &self.variates,
-            &mut self.mean,
-        );
+        let all = Members::all(shares.len());
+        kernel::weighted_mean_of(&all, shares, &self.variates, &mut self.mean);
         let rows = self.corrections.chunks_exact_mut(self.d);
         for (correction, variate) in rows.zip(self.variates.chunks_exact(self.d)) {
             for i in 0..self.mean.len() {
@@ -140,7 +137,6 @@ impl ControlVariates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{mean_of, weighted_mean_of};
     use crate::rng::Stream;
 
     /// ξ_k ← ξ_k + (θ_k − θ̄)/ℓ with ℓ = γH, or γ/p under a coin.
@@ -160,10 +156,7 @@ mod tests {
                     .map(|k| before[k % d] - length * (rng.gaussian() + variates.corrections[k]))
                     .collect();
                 let mut after = vec![0.0; d];
-                match shares {
-                    Some(shares) => weighted_mean_of(&Members::all(n), shares, &ends, &mut after),
-                    None => mean_of(&Members::all(n), &ends, &mut after),
-                }
+                average(shares, &Members::all(n), &ends, &mut after);
                 match coin {
                     true => variates.learn_by_coin(&ends, &after, 1.0 / length),
                     false => variates.learn(&Members::all(n), &before, &ends, &[length; 5]),

@@ -14,12 +14,12 @@ mod round_clients;
 mod terms;
 mod together;
 
-use crate::kernel::{CohortSteps, LocalSteps, Members, Proximal, SupportRound};
+use crate::kernel::{Cohort, LocalSteps, Members, Proximal, SparseRecords, SupportRound};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
-use pool::{LocalRound, Pool, advance_in_parallel};
+use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
 pub use round_clients::{LocalWork, RoundClients};
 pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
 pub use together::{RunsTogether, Together, runs_together};
@@ -136,14 +136,20 @@ struct Participants {
     sequential: u64,
 }
 
+/// max E_k, Σ E_k B_k and max E_k B_k of some clients.
+fn work_of(members: &Members, clients: &[LocalSteps]) -> (u64, u64, u64) {
+    let (mut slowest, mut calls, mut sequential) = (0, 0, 0);
+    for client in members.indices().iter().map(|&client| &clients[client]) {
+        slowest = client.steps.max(slowest);
+        calls += client.calls();
+        sequential = client.calls().max(sequential);
+    }
+    (slowest, calls, sequential)
+}
+
 impl Participants {
     fn new(members: Members, clients: &[LocalSteps]) -> Self {
-        let (mut slowest, mut calls, mut sequential) = (0, 0, 0);
-        for client in members.indices().iter().map(|&client| &clients[client]) {
-            slowest = client.steps.max(slowest);
-            calls += client.calls();
-            sequential = client.calls().max(sequential);
-        }
+        let (slowest, calls, sequential) = work_of(&members, clients);
         Self { members, slowest, calls, sequential }
     }
 
@@ -191,11 +197,10 @@ struct Coin {
 /// steps of size γ_k along F_k + ξ_k; θ_{t+1} is their mean by the clients' shares (RR Alg. 1;
 /// SCAFFLSA Alg. 1, 2, 4; SLIDES II; BOOK 5.8–5.11).
 pub struct Federated<'p, P: Problem> {
-    problem: &'p P,
     terms: Terms,
     plans: StepPlans,
     cohort: Participants,
-    pool: Pool<P::State>,
+    pool: Pool<'p, P>,
     /// θ_k, N rows of d.
     ends: Vec<f64>,
     theta: Vec<f64>,
@@ -217,7 +222,6 @@ impl<'p, P: Problem> Federated<'p, P> {
         let plans = StepPlans::new(&terms, n, 1.0);
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
         let mut run = Self {
-            problem,
             terms,
             cohort: Participants::new(Members::all(n), &plans.clients),
             plans,
@@ -245,7 +249,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// The cohort's local steps, from θ_t or, if the clients are apart, from
     /// their own parameters; `steps` overrides every client's number of steps.
-    fn steps(&mut self, steps: Option<u64>) -> CohortSteps<'_, P::State> {
+    fn steps(&mut self, steps: Option<u64>) -> Cohort<'_, P::State> {
         let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map(ControlVariates::corrections);
         let proximal = Proximal { weight: self.terms.proximal, anchor: &self.theta };
@@ -263,7 +267,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// Runs these steps.
     fn advance(&mut self, steps: Option<u64>) {
-        let problem = self.problem;
+        let problem = self.pool.problem;
         advance_in_parallel(problem, self.steps(steps));
     }
 
@@ -275,7 +279,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         for &client in self.cohort.members.indices() {
             let calls = (client, self.plans.clients[client].calls());
             let out = (&mut mean[..], &mut one[..]);
-            self.pool.mean_field(self.problem, calls, &self.theta, out);
+            self.pool.mean_field(calls, &self.theta, out);
             variates.set(client, &mean);
         }
         variates.update_corrections();
@@ -283,7 +287,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares.
     fn average(&mut self) {
-        let shares = self.problem.unequal_shares();
+        let shares = self.pool.problem.unequal_shares();
         pool::average(shares, &self.cohort.members, &self.ends, &mut self.theta);
     }
 
@@ -294,7 +298,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             let learning = self.variates.as_mut().map(|variates| variates.to_learn(lengths));
             let (start, ends, plans) = (&self.before[..], &self.ends[..], &self.plans.clients[..]);
             let round = SupportRound { start, ends, plans, learning };
-            return self.problem.mean_on_supports(round, self.terms.proximal, &mut self.theta);
+            let records = self.pool.problem.sparse_records().expect("records that have supports");
+            return records.mean_on_supports(round, self.terms.proximal, &mut self.theta);
         }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
@@ -346,7 +351,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             std::mem::swap(&mut self.before, &mut self.theta);
         }
         let clients = self.pool.streams.len();
-        let round = self.cohort.cost(&self.terms, clients, self.problem.batch(), self.theta.len());
+        let batch = self.pool.problem.batch();
+        let round = self.cohort.cost(&self.terms, clients, batch, self.theta.len());
         self.cost = self.cost + round;
     }
 
@@ -366,8 +372,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.cost.local_steps += steps;
             let batches = self.plans.clients.iter().map(|client| client.batch);
             let (all, largest) = (batches.clone().sum::<u64>(), batches.max().unwrap_or(1));
-            self.cost.oracle_calls += steps * all * self.problem.batch();
-            self.cost.sequential_calls += steps * largest * self.problem.batch();
+            self.cost.oracle_calls += steps * all * self.pool.problem.batch();
+            self.cost.sequential_calls += steps * largest * self.pool.problem.batch();
             if self.coin.until == 0 {
                 self.communicate(probability / self.terms.step_size);
             }
@@ -433,11 +439,12 @@ impl<P: Problem> Run for Federated<'_, P> {
     fn without_ends(&mut self) {
         let Terms { schedule, cohort, proximal, variates, .. } = &self.terms;
         let all = *schedule == Schedule::Every && cohort.is_none();
-        let equal = self.problem.unequal_shares().is_none();
+        let problem = self.pool.problem;
+        let equal = problem.unequal_shares().is_none();
         let learn = matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
         let plans = &self.plans.clients;
-        self.pool.on_supports =
-            all && equal && learn && self.problem.has_supports(plans, *proximal);
+        let has = |records: &SparseRecords| records.has_supports(plans, *proximal);
+        self.pool.on_supports = all && equal && learn && problem.sparse_records().is_some_and(has);
     }
 
     fn noise(&self) -> &[Stream] {

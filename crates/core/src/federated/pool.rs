@@ -1,16 +1,17 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
 use super::Conditions;
-use crate::kernel::{self, Cohort, CohortSteps, LocalSteps, Members, Proximal};
+use crate::kernel::{self, Cohort, Draws, LocalSteps, Members, Proximal};
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
-/// The noise of the clients of a run.
-pub struct Pool<S> {
+/// The problem of a run, and the noise of its clients.
+pub struct Pool<'p, P: Problem> {
+    pub problem: &'p P,
     /// A stream per client.
     pub streams: Vec<Stream>,
-    states: Vec<S>,
-    /// Whether local steps write the numbers of θ alone that records touch (`kernel::Support`).
+    states: Vec<P::State>,
+    /// Whether local steps write the numbers of θ alone that records touch.
     pub on_supports: bool,
     /// d zeros: ξ of all clients without control variates.
     zero: Vec<f64>,
@@ -30,43 +31,54 @@ pub struct LocalRound<'a> {
     pub plans: &'a [LocalSteps],
     /// The number of steps of every client, if it overrides the plans.
     pub steps: Option<u64>,
-    /// The proximal term, if steps have one or are on mini-batches: if they are not
-    /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+    /// [`Cohort::extended`].
     pub extended: Option<Proximal<'a>>,
 }
 
-impl<S: Send + Default> Pool<S> {
+impl<'p, P: Problem> Pool<'p, P> {
     /// The clients of a problem at the start of a run.
-    pub fn new<P: Problem<State = S>>(problem: &P, from: &Conditions) -> Self {
+    pub fn new(problem: &'p P, from: &Conditions) -> Self {
         let mut streams: Vec<Stream> = (0..problem.clients() as u64)
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        Self { streams, states, on_supports: false, zero: vec![0.0; problem.dim()] }
+        Self { problem, streams, states, on_supports: false, zero: vec![0.0; problem.dim()] }
     }
 
     /// The local steps of a cohort, which remain to be run.
     #[inline]
-    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> CohortSteps<'a, S> {
+    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> Cohort<'a, P::State> {
         let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
-        let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
-        CohortSteps { cohort, extended, on_supports: self.on_supports }
+        let mut cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
+        (cohort.extended, cohort.on_supports) = (extended, self.on_supports);
+        cohort
+    }
+}
+
+/// The pool of clients of any problem.
+pub trait AnyPool: Send {
+    /// Runs the local steps of a cohort.
+    fn advance(&mut self, round: LocalRound<'_>);
+    /// The mean of so many oracle calls of a client at θ; the second buffer is for a call.
+    fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64]));
+}
+
+impl<P: Problem> AnyPool for Pool<'_, P> {
+    fn advance(&mut self, round: LocalRound<'_>) {
+        advance_in_parallel(self.problem, self.steps(round));
     }
 
-    /// The mean of so many oracle calls of a client at θ; `one` is a buffer for a call.
-    pub fn mean_field<P: Problem<State = S>>(
+    fn mean_field(
         &mut self,
-        problem: &P,
         (client, calls): (usize, u64),
         theta: &[f64],
         (mean, one): (&mut [f64], &mut [f64]),
     ) {
-        let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
-        mean_of_calls(calls, mean, one, |out| {
-            problem.oracle(client, state, theta, rng, out);
-        });
+        let problem = self.problem;
+        let mut draws = Draws { rng: &mut self.streams[client], state: &mut self.states[client] };
+        mean_of_calls(calls, mean, one, |out| problem.oracle(client, &mut draws, theta, out));
     }
 }
 
@@ -95,24 +107,23 @@ fn worth_a_thread(client_steps: u64, d: usize) -> bool {
 /// threads can take one of them. Clients do not interact within a round, so the
 /// bits do not depend on the split.
 #[inline(always)]
-pub fn advance_in_parallel<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
-    let cohort = &steps.cohort;
+pub fn advance_in_parallel<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     if cohort.len() >= FEWEST && worth_a_thread(cohort.client_steps(), cohort.dim()) {
-        return in_halves(problem, steps);
+        return in_halves(problem, cohort);
     }
-    problem.advance_steps(steps);
+    problem.advance(cohort);
 }
 
 #[inline(never)]
-fn in_halves<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
-    let half = steps.cohort.len() / 2;
-    let (low, high) = steps.split(half);
+fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    let half = cohort.len() / 2;
+    let (low, high) = cohort.split(half);
     rayon::join(|| advance_in_parallel(problem, low), || advance_in_parallel(problem, high));
 }
 
 /// [`advance_in_parallel`] of runs with the same clients, which go client by client.
-pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<CohortSteps<'_, P::State>>) {
-    let Some(cohort) = runs.first().map(|run| &run.cohort) else { return };
+pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<Cohort<'_, P::State>>) {
+    let Some(cohort) = runs.first() else { return };
     let (half, d) = (cohort.len() / 2, cohort.dim());
     if half > 0 && worth_a_thread(cohort.client_steps() * runs.len() as u64, d) {
         let (low, high) = runs.into_iter().map(|run| run.split(half)).unzip();

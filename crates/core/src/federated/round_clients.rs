@@ -1,9 +1,9 @@
 //! The clients of a run as an algorithm sees them that is defined outside of this crate: rounds
 //! are its own, local steps and draws are those of the engine.
 
-use super::pool::{LocalRound, Pool, advance_in_parallel, average};
+use super::pool::{AnyPool, LocalRound, Pool, average};
 use super::terms::StatedPrice;
-use super::{Conditions, Cost};
+use super::{Conditions, Cost, work_of};
 use crate::kernel::{LocalSteps, Members, Proximal};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
@@ -23,64 +23,6 @@ pub struct LocalWork<'a> {
     pub proximal: Option<Proximal<'a>>,
 }
 
-/// The pool of clients of any problem.
-trait AnyPool: Send {
-    fn advance(&mut self, round: LocalRound<'_>);
-    fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64]));
-}
-
-struct PoolOf<'p, P: Problem> {
-    problem: &'p P,
-    pool: Pool<P::State>,
-}
-
-impl<P: Problem> AnyPool for PoolOf<'_, P> {
-    fn advance(&mut self, round: LocalRound<'_>) {
-        advance_in_parallel(self.problem, self.pool.steps(round));
-    }
-    fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64])) {
-        self.pool.mean_field(self.problem, of, theta, out);
-    }
-}
-
-/// What each client does in local steps.
-struct ClientPlans {
-    each: Vec<LocalSteps>,
-    /// The plan of all clients, if it is the same.
-    equal: Option<LocalSteps>,
-}
-
-impl ClientPlans {
-    /// Takes γ and H of all clients, or those of each.
-    fn set(&mut self, step_sizes: &[f64], steps: &[u64], batch: u64) {
-        if let (&[step], &[steps]) = (step_sizes, steps) {
-            let plan = LocalSteps { step, steps, batch };
-            if self.equal != Some(plan) {
-                self.each.fill(plan);
-                self.equal = Some(plan);
-            }
-            return;
-        }
-        self.equal = None;
-        for (k, plan) in self.each.iter_mut().enumerate() {
-            let (step, steps) = (step_sizes[k % step_sizes.len()], steps[k % steps.len()]);
-            *plan = LocalSteps { step, steps, batch };
-        }
-    }
-
-    /// The local steps and the oracle calls of the slowest member, and the calls of all members.
-    fn work(&self, members: &Members) -> (u64, u64, u64) {
-        let members = members.indices();
-        match self.equal {
-            Some(plan) => (plan.steps, plan.calls(), plan.calls() * members.len() as u64),
-            None => members.iter().map(|&k| self.each[k]).fold((0, 0, 0), |found, plan| {
-                let (slowest, most, calls): (u64, u64, u64) = found;
-                (slowest.max(plan.steps), most.max(plan.calls()), calls + plan.calls())
-            }),
-        }
-    }
-}
-
 /// The clients of a run, their draws and what the run has cost. The draws are those that every
 /// algorithm has on the same replicate.
 pub struct RoundClients<'p> {
@@ -90,7 +32,8 @@ pub struct RoundClients<'p> {
     /// The oracle evaluations of a call.
     evaluations: u64,
     members: Members,
-    plans: ClientPlans,
+    /// What each client does in local steps.
+    plans: Vec<LocalSteps>,
     /// d zeros: where no proximal term pulls.
     zero: Vec<f64>,
     server: Stream,
@@ -108,15 +51,12 @@ impl<'p> RoundClients<'p> {
         let (n, dim) = (problem.clients(), problem.dim());
         let stream = |purpose| Stream::new(from.seed, purpose, from.copy, from.replicate, 0);
         Self {
-            pool: Box::new(PoolOf { problem, pool: Pool::new(problem, from) }),
+            pool: Box::new(Pool::new(problem, from)),
             dim,
             shares: problem.unequal_shares(),
             evaluations: problem.batch(),
             members: Members::all(n),
-            plans: ClientPlans {
-                each: vec![LocalSteps { step: 0.0, steps: 1, batch: 1 }; n],
-                equal: None,
-            },
+            plans: vec![LocalSteps { step: 0.0, steps: 1, batch: 1 }; n],
             zero: vec![0.0; dim],
             server: stream(Purpose::Server),
             own: stream(Purpose::Algorithm),
@@ -128,7 +68,7 @@ impl<'p> RoundClients<'p> {
 
     /// N.
     pub fn count(&self) -> usize {
-        self.plans.each.len()
+        self.plans.len()
     }
 
     /// d.
@@ -169,7 +109,11 @@ impl<'p> RoundClients<'p> {
         let LocalWork { step_sizes, steps, batch, corrections, proximal } = *work;
         let n = self.count();
         assert!([1, n].contains(&step_sizes.len()) && [1, n].contains(&steps.len()));
-        self.plans.set(step_sizes, steps, batch);
+        for &k in self.members.indices() {
+            let step = *step_sizes.get(k).unwrap_or(&step_sizes[0]);
+            let steps = *steps.get(k).unwrap_or(&steps[0]);
+            self.plans[k] = LocalSteps { step, steps, batch };
+        }
         let plain = batch == 1 && proximal.is_none();
         let none = Proximal { weight: 0.0, anchor: &self.zero };
         let round = LocalRound {
@@ -177,15 +121,15 @@ impl<'p> RoundClients<'p> {
             start,
             ends,
             corrections,
-            plans: &self.plans.each,
+            plans: &self.plans,
             steps: (steps.len() == 1).then_some(steps[0]),
             extended: (!plain).then_some(proximal.unwrap_or(none)),
         };
         self.pool.advance(round);
-        let (slowest, most, calls) = self.plans.work(&self.members);
+        let (slowest, calls, sequential) = work_of(&self.members, &self.plans);
         self.cost.local_steps += slowest;
         self.cost.oracle_calls += self.evaluations * calls;
-        self.cost.sequential_calls += self.evaluations * most;
+        self.cost.sequential_calls += self.evaluations * sequential;
     }
 
     /// The mean of `calls` oracle calls of each member at its point into `fields`, N rows of d;

@@ -4,7 +4,7 @@ use super::*;
 use crate::kernel;
 use crate::problem::garnet::Heterogeneity;
 use crate::problem::td::Td;
-use crate::problem::{Exact, Facts};
+use crate::problem::{Draws, Exact, Facts};
 use crate::sample::{self, assert_mean, distance, standard_error};
 use crate::theory::linear::{LocalUpdate, RoundMap, limit};
 
@@ -27,7 +27,8 @@ fn one_local_step_is_minibatch_sgd() {
         let mut mean = vec![0.0; 3];
         let mut field = vec![0.0; 3];
         for (client, rng) in streams.iter_mut().enumerate() {
-            problem.oracle(client, &mut (), &theta, rng, &mut field);
+            let draws = &mut Draws { rng, state: &mut () };
+            problem.oracle(client, draws, &theta, &mut field);
             kernel::axpy(0.25, &field, &mut mean);
         }
         kernel::axpy(-0.1, &mean, &mut theta);

@@ -3,7 +3,7 @@
 
 use super::pool::advance_together_in_parallel;
 use super::{Conditions, Federated, Run, Schedule, Terms, Variates};
-use crate::kernel::CohortSteps;
+use crate::kernel::Cohort;
 use crate::problem::{Problem, RecordSizes};
 
 /// The records of all clients that fit in the second-level cache beside all else, in bytes.
@@ -65,7 +65,7 @@ impl<P: Problem> RunsTogether for Together<'_, P> {
             self.runs.iter_mut().filter_map(|(run, goes_on)| goes_on.then_some(run)).collect();
         active.iter_mut().for_each(|run| run.begin_fixed());
         let steps = active.iter_mut().map(|run| run.steps(run.plans.equal_steps));
-        let steps: Vec<CohortSteps<'_, P::State>> = steps.collect();
+        let steps: Vec<Cohort<'_, P::State>> = steps.collect();
         advance_together_in_parallel(self.problem, steps);
         active.into_iter().for_each(Federated::end_fixed);
     }

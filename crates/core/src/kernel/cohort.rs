@@ -88,34 +88,25 @@ struct Entries<'a> {
     plans: &'a [LocalSteps],
 }
 
-/// The clients of a round, with the states of their noise.
+/// The clients of a round, with the states of their noise and the form of their local steps.
 pub struct Cohort<'a, S> {
     all: Entries<'a>,
     states: &'a mut [S],
     /// The number of steps of every client, if it overrides the plans.
     steps: Option<u64>,
-}
-
-/// The clients of a round and the form of their local steps.
-pub struct CohortSteps<'a, S> {
-    /// The clients.
-    pub cohort: Cohort<'a, S>,
     /// The proximal term, if steps have one or are on mini-batches: if they are not
     /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     pub extended: Option<Proximal<'a>>,
-    /// Whether they write the numbers of θ alone that their records touch (`kernel::Support`).
+    /// Whether they write the numbers of θ alone that their records touch.
     pub on_supports: bool,
 }
 
-impl<S> CohortSteps<'_, S> {
-    /// The first `count` members, and the others ([`Cohort::split`]).
-    ///
-    /// # Panics
-    /// If there are fewer.
-    pub fn split(self, count: usize) -> (Self, Self) {
-        let (first, rest) = self.cohort.split(count);
-        (Self { cohort: first, ..self }, Self { cohort: rest, ..self })
-    }
+/// What the oracle calls of a client draw from.
+pub struct Draws<'a, S> {
+    /// The client's stream.
+    pub rng: &'a mut Stream,
+    /// The state of its noise.
+    pub state: &'a mut S,
 }
 
 /// One client's local steps of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
@@ -126,10 +117,8 @@ pub struct Local<'a, S> {
     pub theta: &'a mut [f64],
     /// ξ_c, d numbers; always added, 0 without a correction.
     pub correction: &'a [f64],
-    /// The client's stream.
-    pub rng: &'a mut Stream,
-    /// The state of the client's noise.
-    pub state: &'a mut S,
+    /// What its oracle calls draw from.
+    pub draws: Draws<'a, S>,
     /// γ_c.
     pub step: f64,
     /// E_c.
@@ -142,7 +131,7 @@ impl<'a, S> Cohort<'a, S> {
     /// The members' part of `theta` (θ_c, N rows of d), `corrections` (ξ_c, N
     /// rows of d, or one row for all), `streams`, `states` and `plans` (N each).
     /// With `start` (d numbers) all members begin there, and their rows only receive
-    /// their ends; with `steps` all do that many.
+    /// their ends; with `steps` all do that many. Steps are θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     ///
     /// # Panics
     /// If lengths do not agree, or a member has no entry.
@@ -163,7 +152,7 @@ impl<'a, S> Cohort<'a, S> {
         let members = members.indices();
         let first = 0;
         let all = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
-        Self { all, states, steps }
+        Self { all, states, steps, extended: None, on_supports: false }
     }
 
     /// d.
@@ -199,7 +188,7 @@ impl<'a, S> Cohort<'a, S> {
     /// # Panics
     /// If there are fewer.
     pub fn split(self, count: usize) -> (Self, Self) {
-        let Entries { d, members, first, theta, start, corrections, stride, streams, plans } =
+        let Entries { d, members, first, theta, corrections, stride, streams, plans, .. } =
             self.all;
         let (low, high) = members.split_at(count);
         // The first entry of the second part.
@@ -213,20 +202,16 @@ impl<'a, S> Cohort<'a, S> {
         let (states, states_high) = self.states.split_at_mut(boundary);
         let (plans, plans_high) = plans.split_at(boundary);
         let high = Entries {
-            d,
             members: high,
             first: first + boundary,
             theta: theta_high,
-            start,
             corrections: corrections_high,
-            stride,
             streams: streams_high,
             plans: plans_high,
+            ..self.all
         };
-        let members = low;
-        let low = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
-        let steps = self.steps;
-        (Self { all: low, states, steps }, Self { all: high, states: states_high, steps })
+        let low = Entries { members: low, theta, corrections, streams, plans, ..self.all };
+        (Self { all: low, states, ..self }, Self { all: high, states: states_high, ..self })
     }
 
     /// The members, in order.
@@ -308,7 +293,7 @@ impl<'a, S> Locals<'a, S> {
     /// steps that begin by copying θ anyway.
     #[inline(always)]
     pub fn next_apart(&mut self) -> Option<(Local<'a, S>, Option<&'a [f64]>)> {
-        let Cohort { all, states, steps: equal } = &mut self.cohort;
+        let Cohort { all, states, steps: equal, .. } = &mut self.cohort;
         let (&client, members) = all.members.split_first()?;
         all.members = members;
         let entry = client - all.first;
@@ -323,7 +308,8 @@ impl<'a, S> Locals<'a, S> {
         let LocalSteps { step, steps, batch } = all.plans[entry];
         let correction = &all.corrections[entry * all.stride..][..all.d];
         let steps = equal.unwrap_or(steps);
-        Some((Local { client, theta, correction, rng, state, step, steps, batch }, all.start))
+        let draws = Draws { rng, state };
+        Some((Local { client, theta, correction, draws, step, steps, batch }, all.start))
     }
 }
 
@@ -372,9 +358,12 @@ mod tests {
                     let own = if shared { 0 } else { c };
                     assert_eq!(local.theta, [(c * d) as f64, (c * d + 1) as f64]);
                     assert_eq!(local.correction, [(own * d) as f64, (own * d + 1) as f64]);
-                    assert_eq!((*local.state, local.steps, local.step), (c, c as u64, c as f64));
                     assert_eq!(
-                        local.rng.bits(),
+                        (*local.draws.state, local.steps, local.step),
+                        (c, c as u64, c as f64)
+                    );
+                    assert_eq!(
+                        local.draws.rng.bits(),
                         Stream::new(1, Purpose::Client, 0, 0, c as u64).bits()
                     );
                     seen.push(c);

@@ -22,13 +22,13 @@ pub mod td;
 
 #[cfg(test)]
 pub(crate) use cohort::testing;
-pub use cohort::{Cohort, CohortSteps, Local, LocalSteps, Members, Proximal};
+pub use cohort::{Cohort, Draws, Local, LocalSteps, Members, Proximal};
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
-pub use server::{learn, learn_all, mean_of, update_corrections, weighted_mean_of};
+pub use server::{learn_all_on, learn_on, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
 pub use sparse::{
-    LogisticLoss, SparseRow, SparseRows, SparseSteps, Support, SupportRound, VariatesToLearn,
+    LogisticLoss, SparseRecords, SparseRow, SparseRows, SupportRound, VariatesToLearn,
 };
 
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.

@@ -15,6 +15,7 @@ use super::exp::{sigmoid, sigmoids};
 use super::simd::{BaseLanes, InstructionSet, Simd, Strips, WIDEST_SHORT, in_lanes, padded};
 use super::strips::with_strip;
 use super::{Aligned, Rows, Table, axpy, dot, products};
+use crate::rng::Stream;
 use rows::{InRegisters, InStrips, RowForm, StepRows, copy_row};
 
 /// The loss of a record, and what its error depends on.
@@ -81,10 +82,7 @@ impl RecordTables {
             assert!(!set.is_empty() && set.len().is_multiple_of(d));
             begins.push(begins[begins.len() - 1] + set.len() / d);
         }
-        let mut records = Table::zeros(d, begins[sets.len()]);
-        let rows = sets.iter().flat_map(|set| set.chunks_exact(d)).enumerate();
-        rows.for_each(|(record, row)| records.row_mut(record).copy_from_slice(row));
-        Self { d, stride: padded(d), l2, link, records, begins }
+        Self { d, stride: padded(d), l2, link, records: Table::new(d, sets), begins }
     }
 
     /// Whether there is a fused body for the dimension.
@@ -133,14 +131,14 @@ impl RecordTables {
         }
     }
 
-    /// The definition of an oracle call with a batch drawn by `draw(records)`.
+    /// The definition of an oracle call on a batch.
     #[inline(always)]
     pub fn field(
         &self,
         client: usize,
         theta: &[f64],
         batch: usize,
-        mut draw: impl FnMut(usize) -> usize,
+        rng: &mut Stream,
         field: &mut [f64],
     ) {
         let (d, set) = (theta.len(), client % self.sets());
@@ -148,7 +146,7 @@ impl RecordTables {
             *field = self.l2 * theta;
         }
         for _ in 0..batch {
-            let record = draw(self.records(set));
+            let record = rng.index(self.records(set));
             let row = &self.row(set, record)[..d];
             let error = self.error(set, record, dot(theta, row));
             axpy(error / batch as f64, row, field);
@@ -414,7 +412,6 @@ impl HeldRecords {
 mod tests {
     use super::super::cohort::testing::{assert_paths, plain_steps, thetas_of_runs};
     use super::*;
-    use crate::rng::Stream;
 
     fn tables(d: usize, link: &mut dyn FnMut(&[usize]) -> Link, scale: f64) -> RecordTables {
         let mut rng = Stream::shared_instance(7);
@@ -446,7 +443,7 @@ mod tests {
             [(1, 0), (1, 33), (2, 70), (3, 1), (4, 10), (5, 33), (6, 1), (7, 200), (13, 64)]
         {
             let define = plain_steps(d, |client, theta, rng, field| {
-                tables.field(client, theta, 1, |records| rng.index(records), field);
+                tables.field(client, theta, 1, rng, field);
             });
             let fused = |path, cohort: Cohort<'_, ()>| {
                 if let Some(cohort) = tables.advance_on(path, cohort, None) {

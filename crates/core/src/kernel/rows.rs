@@ -121,36 +121,24 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of these rows, one after the other.
+    /// A table of the rows of these lists, one after the other.
     ///
     /// # Panics
-    /// If `d` is 0 or the last row is not whole.
-    pub fn new(d: usize, rows: &[f64]) -> Self {
-        let mut table = Self::zeros(d, rows.len() / d);
-        assert!(rows.len().is_multiple_of(d));
-        rows.chunks_exact(d).enumerate().for_each(|(k, row)| table.row_mut(k).copy_from_slice(row));
-        table
-    }
-
-    /// A table of `count` rows of zeros.
-    ///
-    /// # Panics
-    /// If `d` is 0.
-    pub fn zeros(d: usize, count: usize) -> Self {
-        assert!(d > 0);
-        let stride = padded(d);
-        Self { d, stride, data: Aligned::zeros(count * stride) }
+    /// If `d` is 0 or the last row of a list is not whole.
+    pub fn new(d: usize, lists: &[impl AsRef<[f64]>]) -> Self {
+        let (stride, lists) = (padded(d), lists.iter().map(AsRef::as_ref));
+        assert!(d > 0 && lists.clone().all(|list| list.len().is_multiple_of(d)));
+        let count: usize = lists.clone().map(|list| list.len() / d).sum();
+        let mut data = Aligned::zeros(count * stride);
+        let rows = lists.flat_map(|list| list.chunks_exact(d));
+        rows.zip(data.chunks_exact_mut(stride)).for_each(|(row, to)| to[..d].copy_from_slice(row));
+        Self { d, stride, data }
     }
 
     /// Its rows.
     #[inline(always)]
     pub fn rows(&self) -> Rows<'_> {
         Rows { data: &self.data, d: self.d, stride: self.stride }
-    }
-
-    /// Row k, to be written.
-    pub fn row_mut(&mut self, k: usize) -> &mut [f64] {
-        &mut self.data[k * self.stride..][..self.d]
     }
 
     /// The first number of the first row; every row has `stride` numbers.
@@ -168,7 +156,7 @@ mod tests {
     fn a_table_holds_its_rows_padded_with_zeros_and_aligned() {
         for d in [1, 2, 3, 8, 33, 50] {
             let numbers: Vec<f64> = (0..3 * d).map(|i| 1.0 + i as f64).collect();
-            let table = Table::new(d, &numbers);
+            let table = Table::new(d, &[&numbers[..d], &numbers[d..]]);
             assert_eq!(table.as_ptr().addr() % 64, 0);
             assert_eq!(table.rows().iter().collect::<Vec<_>>().concat(), numbers);
             let rows = table.rows();

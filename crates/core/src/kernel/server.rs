@@ -108,20 +108,12 @@ fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64
 
 /// c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k for each member, then c̄ ← N⁻¹ Σ c_k over all
 /// rows and ξ_k ← c̄ − c_k: c, ξ and the `ends` θ_k are N rows of d, c̄ and `before` θ_t d
-/// numbers, the `lengths` ℓ N numbers; `own` is (c, c̄, ξ).
+/// numbers, the `lengths` ℓ N numbers; the last argument is (c, c̄, ξ). The bits do not depend on
+/// the instruction set.
 ///
 /// # Panics
 /// If lengths do not agree.
-pub fn learn(
-    members: &Members,
-    (before, ends): (&[f64], &[f64]),
-    lengths: &[f64],
-    own: (&mut [f64], &mut [f64], &mut [f64]),
-) {
-    learn_on(InstructionSet::best(), members, (before, ends), lengths, own);
-}
-
-fn learn_on(
+pub fn learn_on(
     path: InstructionSet,
     members: &Members,
     (before, ends): (&[f64], &[f64]),
@@ -138,21 +130,12 @@ fn learn_on(
 }
 
 /// The same with all clients as members, where c_k − c̄ is −ξ_k, so that c is not stored; and θ_{t+1},
-/// the mean of the ends, into `after`. `own` is (c̄, ξ), with rows of ξ `stride` apart: beyond d if
+/// the mean of the ends, into `after`. The last but one argument is (c̄, ξ), with rows of ξ `stride` apart: beyond d if
 /// these are some of its columns.
 ///
 /// # Panics
 /// If lengths do not agree.
-pub fn learn_all(
-    (before, ends, after): (&[f64], &[f64], &mut [f64]),
-    lengths: &[f64],
-    own: (&mut [f64], &mut [f64]),
-    stride: usize,
-) {
-    learn_all_on(InstructionSet::best(), (before, ends, after), lengths, own, stride);
-}
-
-fn learn_all_on(
+pub fn learn_all_on(
     path: InstructionSet,
     (before, ends, after): (&[f64], &[f64], &mut [f64]),
     lengths: &[f64],

@@ -4,11 +4,11 @@
 
 use super::affine::{Affine, mean_part};
 use super::arrays::{DataFile, Files, NpzArrays, index};
-use super::{Facts, Fault, Problem};
+use super::{Draws, Facts, Fault, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{axpy, dot};
 use crate::linalg::Matrix;
-use crate::rng::{MAX_CLIENTS, Stream};
+use crate::rng::MAX_CLIENTS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -218,15 +218,8 @@ impl Problem for Atoms {
     type State = ();
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        let atom = self.clients[client].distribution.pick(rng.bits()) as usize;
+    fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
+        let atom = self.clients[client].distribution.pick(draws.rng.bits()) as usize;
         self.field(client, atom, theta, field);
     }
 }
@@ -236,6 +229,7 @@ mod tests {
     use super::*;
     use crate::problem::arrays::{Array, Contents};
     use crate::problem::check;
+    use crate::rng::Stream;
     use std::collections::BTreeMap;
 
     fn contents(n: usize, m: usize, d: usize) -> BTreeMap<String, Array> {

@@ -1,7 +1,7 @@
 //! Checks that a problem's facts and oracle agree: for the tests of any problem, also of
 //! a user's own.
 
-use super::Problem;
+use super::{Draws, Problem};
 use crate::kernel::{axpy, dot};
 use crate::linalg::Matrix;
 use crate::rng::{Purpose, Stream};
@@ -76,8 +76,8 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     let mut state = problem.begin(client, &mut rng);
     products(&format!("client {client}, noise map"), n, &stated, |f, g| {
         let mut same = rng.clone();
-        problem.linearised(client, &mut state, &x, &mut rng, f);
-        problem.linearised(client, &mut state, &y, &mut same, g);
+        problem.linearised(client, &mut Draws { rng: &mut rng, state: &mut state }, &x, f);
+        problem.linearised(client, &mut Draws { rng: &mut same, state: &mut state }, &y, g);
         axpy(-1.0, &mean_x, f);
         axpy(-1.0, &mean_y, g);
     });
@@ -190,7 +190,8 @@ fn moments<P: Problem>(problem: &P, client: usize, n: usize) {
     let (mean, covariance) = (problem.field_at_optimum(client), problem.noise_covariance(client));
     let mut first = vec![0.0; problem.dim()];
     products(&format!("client {client}, covariance"), n, &covariance, |f, g| {
-        problem.oracle(client, &mut state, problem.optimum(), &mut rng, f);
+        let draws = &mut Draws { rng: &mut rng, state: &mut state };
+        problem.oracle(client, draws, problem.optimum(), f);
         axpy(-1.0, &mean, f);
         axpy(1.0 / n as f64, f, &mut first);
         g.copy_from_slice(f);

@@ -35,21 +35,20 @@ pub struct RecordsCost {
     pub held: u64,
     /// The number of records of the test set.
     pub test: u64,
-    /// The loss of one record.
-    pub loss: u64,
-    /// Its class.
-    pub class: u64,
-    /// Its part of f(θ) − f(θ*).
-    pub suboptimality: u64,
+    /// What each costs.
+    pub one: RecordCost,
 }
 
 /// What a record costs, in an oracle call and where it is measured.
 pub struct RecordCost {
     call: u64,
-    loss: u64,
-    class: u64,
+    /// Its loss.
+    pub loss: u64,
+    /// Its class.
+    pub class: u64,
     gradient: u64,
-    suboptimality: u64,
+    /// Its part of f(θ) − f(θ*).
+    pub suboptimality: u64,
 }
 
 impl RecordCost {
@@ -66,6 +65,7 @@ impl RecordCost {
         Self { call, loss: one, class: one, gradient: one, suboptimality: one }
     }
 
+    /// Of this number of classes.
     pub fn softmax(classes: u64, features: u64) -> Self {
         let entries = classes.saturating_mul(features);
         let class = entries / 16;
@@ -124,16 +124,15 @@ impl Held {
 
     /// The cost of the problem, with an oracle call on a batch or, if it is `exact`, on all records
     /// of a client.
-    pub fn cost(self, exact: bool, one: &RecordCost) -> ProblemCost {
+    pub fn cost(self, exact: bool, one: RecordCost) -> ProblemCost {
         let Self { clients, dimension, held, test, batch } = self;
         let each = if exact { held / clients.max(1) } else { batch };
-        let RecordCost { call, loss, class, gradient, suboptimality } = *one;
         ProblemCost {
             clients,
             dimension,
-            call: call.saturating_mul(each),
-            field: gradient.saturating_mul(held),
-            records: Some(RecordsCost { held, test, loss, class, suboptimality }),
+            call: one.call.saturating_mul(each),
+            field: one.gradient.saturating_mul(held),
+            records: Some(RecordsCost { held, test, one }),
         }
     }
 }

@@ -1,24 +1,28 @@
 //! Problems that are defined outside of this crate.
 
 use super::arrays::Files;
-use super::{Exact, Fault, InstanceSize, OracleForm, Settings, Visitor};
+use super::{Exact, Fault, InstanceSize, OracleForm, Problem, Settings, Visitor};
 use crate::definition::{Definition, KeyValues, SettingValue};
 use serde::{Serialize, Serializer};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// Builds instances of a problem that is defined outside of this crate.
-pub trait BuildCustom: Send + Sync {
+/// A kind of problems that is registered.
+pub trait ProblemKind: Send + Sync {
+    /// The type of the instances.
+    type Instance: Problem + 'static
+    where
+        Self: Sized;
+    /// Whether every F_c is affine in θ.
+    fn linear(&self) -> bool;
+    /// N and d, for estimates of memory and time.
+    fn size(&self, values: &KeyValues) -> (usize, usize);
     /// Everything that is wrong with the values of the keys.
     fn check(&self, _values: &KeyValues) -> Vec<Fault> {
         Vec::new()
     }
-    /// The size of an instance; `None` if it is not known before it is built.
-    fn extent(&self, _values: &KeyValues) -> Option<InstanceSize> {
-        None
-    }
-    /// Builds an instance in this form, as what [`super::Visitor::visit_custom`] takes.
+    /// Builds an instance from the values of the keys, the seed and files.
     ///
     /// # Errors
     /// A [`Fault`] if the instance has no unique solution.
@@ -27,26 +31,29 @@ pub trait BuildCustom: Send + Sync {
         values: &KeyValues,
         seed: u64,
         files: &dyn Files,
-        form: OracleForm,
-    ) -> Result<Box<dyn Any>, Fault>;
+    ) -> Result<Self::Instance, Fault>
+    where
+        Self: Sized;
 }
 
+/// Builds an instance in a form, as what [`super::Visitor::visit_custom`] takes.
+pub type BuildInstance =
+    dyn Fn(&KeyValues, u64, &dyn Files, OracleForm) -> Result<Box<dyn Any>, Fault> + Send + Sync;
+
 /// A problem that manifests may name.
-#[derive(Clone)]
 pub struct CustomProblem {
     /// Its names, keys, version and source.
     pub definition: Definition,
-    /// Whether every F_c is affine in θ.
-    pub linear: bool,
-    /// What builds its instances.
-    pub build: Arc<dyn BuildCustom>,
+    /// What is known of its instances before they are built.
+    pub kind: Arc<dyn ProblemKind>,
+    /// What builds them.
+    pub build: Box<BuildInstance>,
 }
 
 impl fmt::Debug for CustomProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CustomProblem")
             .field("definition", &self.definition)
-            .field("linear", &self.linear)
             .finish_non_exhaustive()
     }
 }
@@ -80,17 +87,18 @@ impl Settings for CustomProblemSettings {
     fn check(&self) -> Vec<Fault> {
         let mut faults = not_finite(&self.values);
         if faults.is_empty() {
-            faults = self.problem.build.check(&self.values);
+            faults = self.problem.kind.check(&self.values);
         }
         faults
     }
 
     fn linear(&self) -> bool {
-        self.problem.linear
+        self.problem.kind.linear()
     }
 
     fn extent(&self) -> Option<InstanceSize> {
-        self.problem.build.extent(&self.values)
+        let (clients, dimension) = self.problem.kind.size(&self.values);
+        Some(InstanceSize::of_matrices(clients, dimension))
     }
 
     fn build(&self, _seed: u64, _files: &dyn Files) -> Result<Exact, Fault> {
@@ -104,7 +112,7 @@ impl Settings for CustomProblemSettings {
         form: OracleForm,
         visitor: V,
     ) -> Result<V::Out, Fault> {
-        let built = self.problem.build.build(&self.values, seed, files, form)?;
+        let built = (self.problem.build)(&self.values, seed, files, form)?;
         let visited = visitor.visit_custom(built);
         visited.ok_or_else(|| Fault::new("", "this is for built-in problems alone"))
     }

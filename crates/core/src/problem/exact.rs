@@ -1,8 +1,7 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::{DrawSmoothness, Facts, Problem, RecordsOf, forward_facts};
+use super::{DrawSmoothness, Draws, Facts, Problem, RecordsOf, forward_facts};
 use crate::linalg::Matrix;
-use crate::rng::Stream;
 
 /// A problem with F_c(θ; Z) = F̄_c(θ), on which FedAvg is FedAvg-D (RR §4). It is one type
 /// for all problems, so that the engine is compiled once.
@@ -52,14 +51,7 @@ impl Facts for Exact {
 impl Problem for Exact {
     type State = ();
 
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        _rng: &mut Stream,
-        field: &mut [f64],
-    ) {
+    fn oracle(&self, client: usize, _draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         self.0.mean_field(client, theta, field);
     }
 }

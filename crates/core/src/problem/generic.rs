@@ -3,10 +3,13 @@
 //! unrolled.
 
 use super::Problem;
-use crate::kernel::{Cohort, CohortSteps, Local, Proximal, axpy, descend};
+use crate::kernel::{Cohort, Local, Proximal, axpy, descend};
 
 /// The definition of [`Problem::advance`].
 pub fn advance<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    if let Some(proximal) = cohort.extended {
+        return extended(problem, cohort, proximal);
+    }
     match problem.dim() {
         1 => fixed::<P, 1>(problem, cohort),
         2 => fixed::<P, 2>(problem, cohort),
@@ -25,12 +28,12 @@ pub fn advance<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
 fn fixed<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut locals = cohort.locals();
     while let Some((local, start)) = locals.next_apart() {
-        let Local { client, state, rng, step, .. } = local;
+        let Local { client, mut draws, step, .. } = local;
         let (mut theta, mut correction, mut field) = ([0.0; D], [0.0; D], [0.0; D]);
         theta.copy_from_slice(start.unwrap_or(local.theta));
         correction.copy_from_slice(local.correction);
         for _ in 0..local.steps {
-            problem.oracle(client, state, &theta, rng, &mut field);
+            problem.oracle(client, &mut draws, &theta, &mut field);
             descend(&mut theta, &field, &correction, step);
         }
         local.theta.copy_from_slice(&theta);
@@ -39,27 +42,21 @@ fn fixed<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) 
 
 fn slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut field = vec![0.0; problem.dim()];
-    cohort.each(|local| {
+    cohort.each(|mut local| {
         for _ in 0..local.steps {
-            problem.oracle(local.client, local.state, local.theta, local.rng, &mut field);
+            problem.oracle(local.client, &mut local.draws, local.theta, &mut field);
             descend(local.theta, &field, local.correction, local.step);
         }
     });
 }
 
-/// The definition of [`Problem::advance_extended`].
-pub fn advance_extended<P: Problem>(
-    problem: &P,
-    cohort: Cohort<'_, P::State>,
-    proximal: Proximal<'_>,
-) {
+fn extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proximal: Proximal<'_>) {
     let d = problem.dim();
     let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
-    cohort.each(|local| {
+    cohort.each(|mut local| {
         for _ in 0..local.steps {
-            let (client, state, rng) = (local.client, &mut *local.state, &mut *local.rng);
             mean_of_calls(local.batch, &mut field, &mut one, |out| {
-                problem.oracle(client, state, local.theta, rng, out);
+                problem.oracle(local.client, &mut local.draws, local.theta, out);
             });
             proximal.add_to(local.theta, &mut field);
             descend(local.theta, &field, local.correction, local.step);
@@ -68,10 +65,10 @@ pub fn advance_extended<P: Problem>(
 }
 
 /// The definition of [`Problem::advance_together`].
-pub fn advance_together<P: Problem>(problem: &P, mut runs: Vec<CohortSteps<'_, P::State>>) {
-    while runs.iter().all(|run| !run.cohort.is_empty()) {
+pub fn advance_together<P: Problem>(problem: &P, mut runs: Vec<Cohort<'_, P::State>>) {
+    while runs.iter().all(|run| !run.is_empty()) {
         let (first, rest): (Vec<_>, _) = runs.into_iter().map(|run| run.split(1)).unzip();
-        first.into_iter().for_each(|client| problem.advance_steps(client));
+        first.into_iter().for_each(|client| problem.advance(client));
         runs = rest;
     }
 }

@@ -46,7 +46,7 @@ impl super::Settings for Settings {
 
     fn cost(&self, exact: bool) -> ProblemCost {
         let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
-        sizes.cost(exact, &RecordCost::least_squares(features))
+        sizes.cost(exact, RecordCost::least_squares(features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

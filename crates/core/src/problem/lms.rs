@@ -6,7 +6,8 @@ use super::affine::half_square;
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
 use super::{
-    DrawSmoothness, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem, ProblemCost,
+    DrawSmoothness, Draws, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem,
+    ProblemCost,
 };
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, solve};
@@ -182,15 +183,8 @@ impl Problem for Lms {
     type State = ();
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        let d = theta.len();
+    fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
+        let (d, rng) = (theta.len(), &mut *draws.rng);
         let client = &self.clients[client];
         let (roots, axis, model) = (&self.roots[..d], &client.axis[..d], &client.model[..d]);
         for i in 0..d {

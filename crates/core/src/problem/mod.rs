@@ -33,11 +33,12 @@ pub mod spectrum;
 pub mod td;
 mod twin;
 
-use crate::kernel::{Cohort, CohortSteps, LocalSteps, Proximal, SupportRound};
+pub use crate::kernel::Draws;
+use crate::kernel::{Cohort, SparseRecords};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 pub use chain::{Move, Trajectory};
-pub use cost::{ProblemCost, RecordsCost};
+pub use cost::{ProblemCost, RecordCost, RecordsCost};
 pub use exact::Exact;
 pub use generic::mean_of_calls;
 pub use groups::{by_distribution, group_clients};
@@ -311,9 +312,8 @@ pub trait Problem: Facts {
     fn oracle(
         &self,
         client: usize,
-        state: &mut Self::State,
+        draws: &mut Draws<Self::State>,
         theta: &[f64],
-        rng: &mut Stream,
         field: &mut [f64],
     );
 
@@ -322,16 +322,16 @@ pub trait Problem: Facts {
     fn linearised(
         &self,
         client: usize,
-        state: &mut Self::State,
+        draws: &mut Draws<Self::State>,
         theta: &[f64],
-        rng: &mut Stream,
         field: &mut [f64],
     ) {
-        self.oracle(client, state, theta, rng, field);
+        self.oracle(client, draws, theta, field);
     }
 
-    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.
-    /// A problem may fuse and interleave steps; the bits must equal those of this loop.
+    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort; if its steps are
+    /// extended, θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), with μ(θ − θ_t) the proximal
+    /// term. A problem may fuse and interleave steps; the bits must equal those of this loop.
     fn advance(&self, cohort: Cohort<'_, Self::State>)
     where
         Self: Sized,
@@ -339,8 +339,8 @@ pub trait Problem: Facts {
         generic::advance(self, cohort);
     }
 
-    /// [`Problem::advance`] for the field linearised for each draw; returns the cohort unless steps are
-    /// fused, as they are wherever the field is its own linearisation.
+    /// The plain steps of [`Problem::advance`] for the field linearised for each draw; returns the
+    /// cohort unless steps are fused, as they are wherever the field is its own linearisation.
     fn advance_linearised<'a>(
         &self,
         cohort: Cohort<'a, Self::State>,
@@ -355,58 +355,19 @@ pub trait Problem: Facts {
         None
     }
 
-    /// θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), E_c times, for each client of the
-    /// cohort, with μ(θ − θ_t) the proximal term. A problem may fuse steps, as in
-    /// [`Problem::advance`].
-    fn advance_extended(&self, cohort: Cohort<'_, Self::State>, proximal: Proximal<'_>)
-    where
-        Self: Sized,
-    {
-        generic::advance_extended(self, cohort, proximal);
-    }
-
     /// The records that steps read, where they are rows of numbers.
     fn held_records(&self) -> Option<RecordSizes> {
         None
     }
 
-    /// [`Problem::advance`] or [`Problem::advance_extended`], as the steps are.
-    #[inline(always)]
-    fn advance_steps(&self, steps: CohortSteps<'_, Self::State>)
-    where
-        Self: Sized,
-    {
-        let CohortSteps { cohort, extended, on_supports } = steps;
-        match extended {
-            _ if on_supports => {
-                self.advance_on_supports(cohort, extended.unwrap_or(Proximal::NONE));
-            }
-            None => self.advance(cohort),
-            Some(proximal) => self.advance_extended(cohort, proximal),
-        }
+    /// The records, where they are sparse.
+    fn sparse_records(&self) -> Option<&SparseRecords> {
+        None
     }
 
-    /// Whether rounds of all clients with these plans and this weight of a proximal term can keep
-    /// to the numbers of θ that records touch: [`Problem::advance_on_supports`] and
-    /// [`Problem::mean_on_supports`] instead of steps on rows and their mean, with the same bits.
-    fn has_supports(&self, _plans: &[LocalSteps], _weight: f64) -> bool {
-        false
-    }
-
-    /// The local steps of such a round.
-    fn advance_on_supports(&self, _cohort: Cohort<'_, Self::State>, _proximal: Proximal<'_>) {
-        unreachable!("a problem that has supports");
-    }
-
-    /// The mean of all clients after them, with equal weights, into `after` (d numbers), and what
-    /// the variates learn.
-    fn mean_on_supports(&self, _round: SupportRound<'_>, _weight: f64, _after: &mut [f64]) {
-        unreachable!("a problem that has supports");
-    }
-
-    /// [`Problem::advance_steps`] of several runs with the same clients and numbers of steps,
+    /// [`Problem::advance`] of several runs with the same clients and numbers of steps,
     /// client by client, so that what all runs read of a client is read while it is in a cache.
-    fn advance_together(&self, runs: Vec<CohortSteps<'_, Self::State>>)
+    fn advance_together(&self, runs: Vec<Cohort<'_, Self::State>>)
     where
         Self: Sized,
     {

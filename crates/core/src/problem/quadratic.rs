@@ -9,7 +9,7 @@
 use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
-use super::{DrawSmoothness, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem};
+use super::{DrawSmoothness, Draws, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot, product};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -224,14 +224,8 @@ impl Problem for Quadratic {
     type State = ();
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
+    fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
+        let rng = &mut *draws.rng;
         self.gradient(client, theta, field);
         if self.multiplicative > 0.0 {
             let factor = match self.form {
@@ -297,10 +291,10 @@ mod tests {
         let two = Settings { multiplicative_noise: 1.0, multiplicative_form, ..base.clone() };
         let problem = sample::build(&two, 1);
         let theta: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
-        let mut rng = Stream::shared_instance(1);
+        let mut draws = Draws { rng: &mut Stream::shared_instance(1), state: &mut () };
         let (mut field, mut doubled) = ([0.0; 2], 0);
         for _ in 0..1000 {
-            problem.oracle(0, &mut (), &theta, &mut rng, &mut field);
+            problem.oracle(0, &mut draws, &theta, &mut field);
             let factor = field[0].round();
             assert!(factor == 0.0 || factor == 2.0, "{field:?}");
             assert!((field[0] - factor).abs() + (field[1] - factor).abs() < 1e-12, "{field:?}");

@@ -5,9 +5,9 @@
 
 use super::affine::{Affine, mean_part};
 use super::chain::{Chain, Move, Trajectory};
-use super::{Facts, Faults, InstanceSize, Problem, ProblemCost, once};
+use super::{Draws, Facts, Faults, InstanceSize, Problem, ProblemCost, once};
 use crate::kernel::alias::Alias;
-use crate::kernel::{Cohort, Rows, axpy, dot, products, td};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, products, td};
 use crate::linalg::{Matrix, Singular};
 use crate::rng::Stream;
 use rayon::prelude::*;
@@ -470,30 +470,23 @@ impl Problem for Td {
     }
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        state: &mut u32,
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
+    fn oracle(&self, client: usize, draws: &mut Draws<u32>, theta: &[f64], field: &mut [f64]) {
         match self.chains.get(client) {
-            None => self.tables.oracle(client, rng.bits(), theta, field),
+            None => self.tables.oracle(client, draws.rng.bits(), theta, field),
             Some(chain) => {
-                let s = *state as usize;
-                let next = chain[s].pick(rng.bits());
+                let s = *draws.state as usize;
+                let next = chain[s].pick(draws.rng.bits());
                 self.tables.field(client, s, next as usize, theta, field);
-                if self.moving == 1.0 || rng.uniform() < self.moving {
-                    *state = next;
+                if self.moving == 1.0 || draws.rng.uniform() < self.moving {
+                    *draws.state = next;
                 }
             }
         }
     }
 
     fn advance(&self, cohort: Cohort<'_, u32>) {
-        if self.chains.is_empty() {
-            self.tables.advance(cohort);
+        if self.chains.is_empty() && cohort.extended.is_none() {
+            self.tables.advance_on(InstructionSet::best(), cohort);
         } else {
             super::generic::advance(self, cohort);
         }
@@ -522,7 +515,8 @@ mod tests {
             let (mut field, mut sum) = ([0.0; 2], [0.0; 2]);
             for _ in 0..steps {
                 let before = state;
-                problem.oracle(0, &mut state, &theta, &mut rng, &mut field);
+                let draws = &mut Draws { rng: &mut rng, state: &mut state };
+                problem.oracle(0, draws, &theta, &mut field);
                 assert!(before < 3 && state < 3);
                 axpy(1.0 / f64::from(steps), &field, &mut sum);
             }

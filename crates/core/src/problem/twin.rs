@@ -3,7 +3,7 @@
 //! the effect of the field's curvature, without the noise that both share.
 
 use super::affine::Affine;
-use super::{Facts, Problem, forward_facts, generic, group_clients};
+use super::{Draws, Facts, Problem, forward_facts, generic, group_clients};
 use crate::kernel::{Cohort, axpy};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -62,19 +62,16 @@ impl<P: Problem> Problem for Twin<P> {
     }
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        state: &mut P::State,
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        self.problem.linearised(client, state, theta, rng, field);
+    fn oracle(&self, client: usize, draws: &mut Draws<P::State>, theta: &[f64], out: &mut [f64]) {
+        self.problem.linearised(client, draws, theta, out);
     }
 
     fn advance(&self, cohort: Cohort<'_, P::State>) {
-        if let Some(cohort) = self.problem.advance_linearised(cohort) {
+        let rest = match cohort.extended {
+            None => self.problem.advance_linearised(cohort),
+            Some(_) => Some(cohort),
+        };
+        if let Some(cohort) = rest {
             generic::advance(self, cohort);
         }
     }

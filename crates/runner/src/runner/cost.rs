@@ -10,7 +10,7 @@ use crate::plan::{Cell, Identity};
 use crate::quantity::{MeasuredOn, Metric, TimeAverage};
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Learning, Variates};
-use exactfed_core::problem::{ProblemCost, RecordsCost, RecordsOf};
+use exactfed_core::problem::{ProblemCost, RecordCost, RecordsCost, RecordsOf};
 
 /// What a cell costs in addition to its rounds, in nanoseconds: it is prepared and written.
 pub const CELL: u64 = 500_000;
@@ -114,10 +114,10 @@ fn row(identity: &Identity, problem: &ProblemCost) -> u64 {
 /// What a metric costs at a recorded round.
 fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
-    let pass = |of: RecordsOf, each: fn(&RecordsCost) -> u64| {
+    let pass = |of: RecordsOf, each: fn(&RecordCost) -> u64| {
         let cost = |records: &RecordsCost| match of {
-            RecordsOf::Clients => records.held.saturating_mul(each(records)),
-            RecordsOf::Test => records.test.saturating_mul(each(records)),
+            RecordsOf::Clients => records.held.saturating_mul(each(&records.one)),
+            RecordsOf::Test => records.test.saturating_mul(each(&records.one)),
         };
         problem.records.as_ref().map_or(0, cost)
     };

@@ -23,7 +23,7 @@ pub(crate) fn assert_paths(
 
 /// θ of every client after `steps(client)` steps on means of `batch` oracle calls by `run`, and the
 /// next draw of its stream: first all clients from their own rows; then some of them, in halves,
-/// from one start and with one ξ.
+/// from one start and with one ξ; then all from there without ξ.
 pub(in crate::kernel) fn thetas(
     [batch, d, clients]: [usize; 3],
     steps: impl Fn(usize) -> u64,
@@ -56,6 +56,9 @@ pub(in crate::kernel) fn thetas(
     run(low);
     run(high);
     out.extend(theta.iter().map(|x| x.to_bits()));
+    let (rows, own) = ((Some(&start[..]), &mut theta[..]), (&mut streams[..], &mut units[..]));
+    run(Cohort::new(&members, rows, &vec![0.0; d], own, &plans, None));
+    out.extend(theta.iter().map(|x| x.to_bits()));
     out.extend(streams.iter_mut().map(|s| s.bits()));
     out
 }
@@ -69,7 +72,7 @@ pub(in crate::kernel) fn plain_steps(
         cohort.each(|local| {
             let mut field = vec![0.0; d];
             for _ in 0..local.steps {
-                oracle(local.client, local.theta, local.rng, &mut field);
+                oracle(local.client, local.theta, local.draws.rng, &mut field);
                 descend(local.theta, &field, local.correction, local.step);
             }
         });

@@ -2,7 +2,7 @@
 
 use crate::kernel::WIDTH;
 use crate::kernel::simd::{Strips, WIDEST_SHORT};
-use crate::kernel::strips::to_register;
+use crate::kernel::strips::{over_strips, to_register};
 
 /// Adds the products of a register of a record with those of some classes to accumulators r.
 ///
@@ -38,22 +38,10 @@ pub unsafe fn dots<I: Strips, const W: usize, const CLASSES: usize>(
     // SAFETY: passed on to the caller.
     unsafe {
         let mut sums = [[I::splat(0.0); W]; CLASSES];
-        let mut column = 0;
-        while column + WIDTH <= stride {
-            for r in 0..W {
-                let column = column + r * I::LANES;
-                let theta = columns::<I, CLASSES>(theta.add(column), stride);
-                add_products::<I, W, CLASSES>(&mut sums, r, record.add(column), theta);
-            }
-            column += WIDTH;
-        }
-        for r in 0..W {
-            let column = column + r * I::LANES;
-            if column < stride {
-                let theta = columns::<I, CLASSES>(theta.add(column), stride);
-                add_products::<I, W, CLASSES>(&mut sums, r, record.add(column), theta);
-            }
-        }
+        over_strips!(I, W, stride, |column, r| {
+            let theta = columns::<I, CLASSES>(theta.add(column), stride);
+            add_products::<I, W, CLASSES>(&mut sums, r, record.add(column), theta);
+        });
         for class in 0..CLASSES {
             I::store_short(partial[class].as_mut_ptr(), to_register::<I, W>(sums[class]));
         }

@@ -25,9 +25,10 @@ mod residuals;
 mod steps;
 mod tiles;
 
-use super::cohort::{Cohort, Proximal};
+use super::cohort::Cohort;
 use super::simd::{InstructionSet, Simd, Strips, in_lanes, padded};
 use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
+use crate::rng::Stream;
 pub use in_lanes::divergence;
 use steps::ClientSteps;
 use tiles::{ADD, Calls, RowSum};
@@ -141,21 +142,21 @@ impl ClassTables {
         &self.sets[set].labels
     }
 
-    /// The definition of an oracle call with a batch drawn by `draw(records)`.
+    /// The definition of an oracle call on a batch.
     #[inline(always)]
     pub fn field(
         &self,
         set: usize,
         theta: &[f64],
         batch: usize,
-        mut draw: impl FnMut(usize) -> usize,
+        rng: &mut Stream,
         field: &mut [f64],
     ) {
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
         for _ in 0..batch {
-            let record = draw(self.labels(set).len());
+            let record = rng.index(self.labels(set).len());
             let row = self.rows(set).row(record);
             let mut factors = [0.0; MOST_CLASSES];
             let factors = &mut factors[..self.classes];
@@ -212,11 +213,7 @@ impl ClassTables {
     ///
     /// # Panics
     /// If lengths do not agree.
-    pub fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
-        self.add_rows_on(InstructionSet::best(), set, factors, out);
-    }
-
-    fn add_rows_on(&self, path: InstructionSet, set: usize, factors: &[f64], out: &mut [f64]) {
+    pub fn add_rows_on(&self, path: InstructionSet, set: usize, factors: &[f64], out: &mut [f64]) {
         assert!(factors.len() == self.labels(set).len() * self.classes);
         assert!(out.len() == self.classes * self.d);
         let mut sums = padded_rows(out, self.d);
@@ -225,18 +222,12 @@ impl ClassTables {
         self.unpad(&sums, out);
     }
 
-    /// Runs the local steps of every client of the cohort with batches of `batch` records;
-    /// `extended` is the proximal term of steps that have one, or are on means of several batches.
+    /// Runs the local steps of every client of the cohort with batches of `batch` records.
     ///
     /// # Panics
     /// If dimensions do not agree, or a client has no set.
-    pub fn advance_on<S>(
-        &self,
-        path: InstructionSet,
-        batch: usize,
-        cohort: Cohort<'_, S>,
-        extended: Option<Proximal<'_>>,
-    ) {
+    pub fn advance_on<S>(&self, path: InstructionSet, batch: usize, cohort: Cohort<'_, S>) {
+        let extended = cohort.extended;
         assert!(cohort.dim() == self.classes * self.d && cohort.end() <= self.sets.len());
         let mut theta = Aligned::zeros(self.classes * self.stride);
         let mut held = Aligned::zeros(self.classes * self.stride);
@@ -258,7 +249,7 @@ impl ClassTables {
                 calls: if extended.is_some() { local.batch as usize } else { 1 },
                 steps: local.steps,
                 step: local.step,
-                rng: local.rng,
+                rng: local.draws.rng,
                 theta: &mut theta,
                 correction: if plain { &none } else { &held },
                 proximal: proximal.as_ref().map(|(weight, anchor)| (*weight, anchor)),

@@ -4,7 +4,7 @@ use super::dots::add_products;
 use super::tiles::descended;
 use crate::kernel::WIDTH;
 use crate::kernel::simd::{Strips, WIDEST_SHORT};
-use crate::kernel::strips::to_register;
+use crate::kernel::strips::{over_strips, to_register};
 
 /// A step with a record and the products with the next one, in one pass over θ.
 pub struct Pass {
@@ -41,26 +41,12 @@ impl Pass {
                 scale[class] = I::splat(factors[class]);
             }
             let mut sums = [[I::splat(0.0); W]; CLASSES];
-            let mut column = 0;
-            while column + WIDTH <= stride {
-                for r in 0..W {
-                    let column = column + r * I::LANES;
-                    let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
-                    if DOTS {
-                        add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
-                    }
+            over_strips!(I, W, stride, |column, r| {
+                let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
+                if DOTS {
+                    add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
                 }
-                column += WIDTH;
-            }
-            for r in 0..W {
-                let column = column + r * I::LANES;
-                if column < stride {
-                    let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
-                    if DOTS {
-                        add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
-                    }
-                }
-            }
+            });
             if DOTS {
                 for class in 0..CLASSES {
                     I::store_short(partial[class].as_mut_ptr(), to_register::<I, W>(sums[class]));

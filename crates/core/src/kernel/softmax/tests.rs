@@ -4,7 +4,6 @@ use super::*;
 use crate::kernel::cohort::testing::{assert_paths, plain_steps};
 use crate::kernel::{Proximal, descend};
 use crate::problem::mean_of_calls;
-use crate::rng::Stream;
 
 fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
     let mut rng = Stream::shared_instance(7);
@@ -31,12 +30,12 @@ fn every_path_gives_the_bits_of_the_definition() {
         for (clients, steps, batch) in [(1, 0, 1), (4, 20, 1), (3, 1, 1), (2, 7, 3), (3, 2, 32)] {
             let tables = tables(d, classes, clients, scale / (1.0 + 0.1 * d as f64));
             let define = plain_steps(d * classes, |client, theta, rng, field| {
-                tables.field(client, theta, batch, |records| rng.index(records), field);
+                tables.field(client, theta, batch, rng, field);
             });
             let steps = |client: usize| steps + client as u64 % 2;
             let what = format!("K {classes}, batch {batch}");
             assert_paths(&what, [1, d * classes, clients], steps, define, |path, cohort| {
-                tables.advance_on(path, batch, cohort, None);
+                tables.advance_on(path, batch, cohort);
             });
         }
     }
@@ -58,8 +57,8 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
                     let mut one = field.clone();
                     for _ in 0..local.steps {
                         mean_of_calls(local.batch, &mut field, &mut one, |out| {
-                            let draw = |records: usize| local.rng.index(records);
-                            tables.field(local.client, local.theta, batch, draw, out);
+                            let rng = &mut *local.draws.rng;
+                            tables.field(local.client, local.theta, batch, rng, out);
                         });
                         proximal.add_to(local.theta, &mut field);
                         descend(local.theta, &field, local.correction, local.step);
@@ -69,37 +68,10 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
             let steps = |client: usize| 2 + client as u64 % 2;
             let what = format!("K {classes}, {calls} of {batch}");
             assert_paths(&what, [calls, d * classes, 2], steps, define, |path, cohort| {
-                tables.advance_on(path, batch, cohort, Some(proximal));
+                let mut cohort = cohort;
+                cohort.extended = Some(proximal);
+                tables.advance_on(path, batch, cohort);
             });
-        }
-    }
-}
-
-#[test]
-fn without_a_correction_the_bits_are_the_same() {
-    use crate::kernel::{LocalSteps, Members};
-    use crate::rng::Purpose;
-    let (d, classes) = (13, 5);
-    let tables = tables(d, classes, 1, 1.0);
-    for batch in [1, 4] {
-        let after = |path: Option<InstructionSet>| {
-            let (members, mut theta) = (Members::all(1), vec![0.0; d * classes]);
-            let xi = vec![0.0; d * classes];
-            let mut streams = [Stream::new(1, Purpose::Client, 0, 0, 0)];
-            let plans = [LocalSteps { step: 0.1, steps: 50, batch: 1 }];
-            let own = (&mut streams[..], &mut [()][..]);
-            let cohort = Cohort::new(&members, (None, &mut theta), &xi, own, &plans, None);
-            match path {
-                Some(path) => tables.advance_on(path, batch, cohort, None),
-                None => plain_steps(d * classes, |client, theta, rng, field| {
-                    tables.field(client, theta, batch, |records| rng.index(records), field);
-                })(cohort),
-            }
-            theta.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
-        };
-        let expected = after(None);
-        for path in InstructionSet::available() {
-            assert_eq!(after(Some(path)), expected, "batch {batch}, {path:?}");
         }
     }
 }

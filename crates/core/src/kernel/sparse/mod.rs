@@ -7,5 +7,4 @@ mod support;
 
 pub use on_supports::{SupportRound, VariatesToLearn};
 pub use rows::{SparseRow, SparseRows};
-pub use steps::{LogisticLoss, SparseSteps};
-pub use support::Support;
+pub use steps::{LogisticLoss, SparseRecords};

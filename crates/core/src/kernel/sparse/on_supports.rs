@@ -6,13 +6,14 @@
 //! numbers that its records touch, its *support*, and the server forms the others when it takes the
 //! mean: block by block, while a block of all clients is in the first caches.
 //!
-//! *Invariant*: every number of every client has the operations of [`SparseSteps::advance`], and the
+//! *Invariant*: every number of every client has the operations of [`SparseRecords::advance`], and the
 //! mean and the variates those of the server on whole rows, so that the bits are the same.
 
-use super::steps::{KnownScales, SparseSteps};
+use super::steps::SparseRecords;
 use super::support::{BLOCK, Support};
 use crate::kernel::cohort::{Cohort, Local, LocalSteps, Members, Proximal};
-use crate::kernel::server::{learn_all, mean_of};
+use crate::kernel::server::{learn_all_on, mean_of};
+use crate::kernel::simd::InstructionSet;
 
 /// The control variates that learn from a round: ℓ_k (N numbers), c̄ (d numbers) and ξ (N rows of d).
 pub type VariatesToLearn<'a> = (&'a [f64], &'a mut [f64], &'a mut [f64]);
@@ -37,21 +38,25 @@ struct Elsewhere {
     none: bool,
 }
 
-impl SparseSteps<'_> {
-    /// [`SparseSteps::advance`] of clients that begin at θ_t, on their supports: the first numbers of
+impl SparseRecords {
+    /// [`SparseRecords::advance`] of clients that begin at θ_t, on their supports: the first numbers of
     /// a client's row are its numbers there, and the others are not written.
     ///
     /// # Panics
     /// If dimensions do not agree, clients begin at their own rows, or c is below ½.
-    pub fn advance_on_supports(&self, supports: &[Support], cohort: Cohort<'_, ()>) {
-        let Proximal { weight, anchor } = self.proximal;
-        let (mut known, mut zero) = (KnownScales::default(), std::ptr::null());
+    pub(super) fn advance_on_supports(
+        &self,
+        supports: &[Support],
+        cohort: Cohort<'_, ()>,
+        Proximal { weight, anchor }: Proximal<'_>,
+    ) {
+        let (mut known, mut zero) = (self.scales(weight), std::ptr::null());
         let mut pull = Vec::new();
         let mut locals = cohort.locals();
         while let Some((local, start)) = locals.next_apart() {
             let (support, xi) = (&supports[local.client], local.correction);
             let start = start.expect("clients begin at θ_t");
-            let scales = known.of(self, local.step, local.steps).expect("c is ½ or more");
+            let scales = known.of(local.step, local.steps).expect("c is ½ or more");
             let theta = &mut local.theta[..support.columns.len()];
             for (v, j) in theta.iter_mut().zip(&support.columns) {
                 *v = start[*j as usize];
@@ -72,32 +77,37 @@ impl SparseSteps<'_> {
         }
     }
 
-    /// Whether all of these clients can step on supports.
-    pub fn has_passes(&self, plans: &[LocalSteps]) -> bool {
-        let mut known = KnownScales::default();
-        plans.iter().all(|plan| known.of(self, plan.step, plan.steps).is_some())
+    /// Whether all clients can keep to the numbers of θ that their records touch, with these plans
+    /// and this weight of a proximal term: steps of cohorts that are on supports, and
+    /// [`SparseRecords::mean_on_supports`], instead of steps on rows and their mean, with the same
+    /// bits.
+    pub fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
+        let mut known = self.scales(weight);
+        let has_passes = |plan: &LocalSteps| known.of(plan.step, plan.steps).is_some();
+        self.supports.is_some() && plans.iter().all(has_passes)
     }
 
     /// The mean of the clients' θ after such steps into `after` (d numbers), and what the variates
     /// learn.
     ///
     /// # Panics
-    /// If dimensions do not agree, or c is below ½.
+    /// If there are no supports, dimensions do not agree, or c is below ½.
     pub fn mean_on_supports(
         &self,
-        supports: &[Support],
         SupportRound { start, ends, plans, mut learning }: SupportRound<'_>,
+        weight: f64,
         after: &mut [f64],
     ) {
-        let (n, d, weight) = (plans.len(), start.len(), self.proximal.weight);
+        let supports = self.supports.as_ref().expect("clients have supports");
+        let (n, d) = (plans.len(), start.len());
         assert!(after.len() == d && ends.len() == n * d && supports.len() == n);
         let zero = |k: usize| {
             let row = |(_, _, xi): &VariatesToLearn<'_>| xi[k * d..][..d].iter().all(|x| *x == 0.0);
             learning.as_ref().is_none_or(row)
         };
-        let mut known = KnownScales::default();
+        let mut known = self.scales(weight);
         let of = |(k, plan): (usize, &LocalSteps)| {
-            let scales = known.of(self, plan.step, plan.steps).expect("c is ½ or more");
+            let scales = known.of(plan.step, plan.steps).expect("c is ½ or more");
             Elsewhere { passes: scales.ends(plan.steps), none: weight == 0.0 && zero(k) }
         };
         let elsewhere: Vec<Elsewhere> = plans.iter().enumerate().map(of).collect();
@@ -132,7 +142,7 @@ impl SparseSteps<'_> {
                 None => mean_of(&members, rows, after),
                 Some((lengths, mean, xi)) => {
                     let own = (&mut mean[column..][..width], &mut xi[column..]);
-                    learn_all((theta, rows, after), lengths, own, d);
+                    learn_all_on(InstructionSet::best(), (theta, rows, after), lengths, own, d);
                 }
             }
         }

@@ -25,6 +25,7 @@ use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
 use crate::kernel::simd::{BaseLanes, prefetch_all};
 use crate::kernel::{axpy, descend};
+use crate::rng::Stream;
 use std::mem::size_of_val;
 
 /// The parameters of the logistic loss of records, sparse or dense.
@@ -61,26 +62,22 @@ pub(super) struct PassScales {
 }
 
 /// The scales that were used last, which clients with equal plans share.
-#[derive(Default)]
-pub(super) struct KnownScales(Option<PassScales>);
+pub(super) struct KnownScales {
+    /// λ + μ.
+    pull: f64,
+    last: Option<PassScales>,
+}
 
 impl KnownScales {
     /// The factors of so many steps of size γ; `None` where c is below ½ and there are none.
-    pub(super) fn of(
-        &mut self,
-        of: &SparseSteps<'_>,
-        step: f64,
-        steps: u64,
-    ) -> Option<&PassScales> {
-        let factor = of.factor(step);
+    pub(super) fn of(&mut self, step: f64, steps: u64) -> Option<&PassScales> {
+        let factor = 1.0 - step * self.pull;
         if factor.is_nan() || factor < LEAST_FACTOR {
             return None;
         }
-        let known = self
-            .0
-            .take()
-            .filter(|known| known.step == step && known.rate.len() as u64 >= steps.min(LONGEST));
-        Some(self.0.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps))))
+        let enough = |known: &PassScales| known.rate.len() as u64 >= steps.min(LONGEST);
+        let known = self.last.take().filter(|known| known.step == step && enough(known));
+        Some(self.last.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps))))
     }
 }
 
@@ -136,38 +133,41 @@ impl PassScales {
     }
 }
 
-/// What the local steps of all clients of a round have in common.
-pub struct SparseSteps<'a> {
-    /// The records of each client.
-    pub sets: &'a [SparseRows],
+/// Sparse rows y x, in sets of which each client holds one.
+pub struct SparseRecords {
     /// The loss.
     pub loss: LogisticLoss,
-    /// The proximal term; θ_t is not read if μ is 0.
-    pub proximal: Proximal<'a>,
+    /// The records of each client.
+    pub sets: Vec<SparseRows>,
+    /// What these touch, where that is little.
+    pub(super) supports: Option<Vec<Support>>,
 }
 
-impl SparseSteps<'_> {
-    /// c = 1 − γ(λ + μ).
-    fn factor(&self, step: f64) -> f64 {
-        1.0 - step * (self.loss.l2 + self.proximal.weight)
+impl SparseRecords {
+    /// Sets of rows y x.
+    ///
+    /// # Panics
+    /// If there is no set, one is empty, or they differ in d.
+    pub fn new(loss: LogisticLoss, sets: Vec<SparseRows>) -> Self {
+        assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
+        let supports = Support::of_all(&sets);
+        Self { loss, sets, supports }
     }
 
-    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over records drawn by
-    /// `draw(records)`.
-    pub fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        mut draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
+    /// The scales of steps with a proximal term of this weight, before the first of them.
+    pub(super) fn scales(&self, weight: f64) -> KnownScales {
+        KnownScales { pull: self.loss.l2 + weight, last: None }
+    }
+
+    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over the records of a batch.
+    pub fn field(&self, client: usize, theta: &[f64], rng: &mut Stream, field: &mut [f64]) {
         let LogisticLoss { l2, margin, batch } = self.loss;
         let set = &self.sets[client];
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = l2 * theta;
         }
         for _ in 0..batch {
-            let row = set.row(draw(set.len()));
+            let row = set.row(rng.index(set.len()));
             row.add_to(-sigmoid(margin - row.dot(theta)) / batch as f64, field);
         }
     }
@@ -177,8 +177,12 @@ impl SparseSteps<'_> {
     /// # Panics
     /// If dimensions do not agree.
     pub fn advance(&self, cohort: Cohort<'_, ()>) {
-        let mut known = KnownScales::default();
-        let Proximal { weight, anchor } = self.proximal;
+        let proximal = cohort.extended.unwrap_or(Proximal::NONE);
+        if let (true, Some(supports)) = (cohort.on_supports, &self.supports) {
+            return self.advance_on_supports(supports, cohort, proximal);
+        }
+        let Proximal { weight, anchor } = proximal;
+        let mut known = self.scales(weight);
         let mut pull = vec![0.0; if weight == 0.0 { 0 } else { cohort.dim() }];
         // Of a row of ξ that clients share, ξ' is computed once, and once it is searched for zeros.
         let (mut pulled, mut zero) = (std::ptr::null(), std::ptr::null());
@@ -190,8 +194,8 @@ impl SparseSteps<'_> {
             group.extend(locals.by_ref().take(together - group.len()));
             let Some(first) = group.first() else { return };
             let (step, steps, xi) = (first.step, first.steps, first.correction);
-            let Some(scales) = known.of(self, step, steps) else {
-                self.plain(group.remove(0));
+            let Some(scales) = known.of(step, steps) else {
+                self.plain(group.remove(0), proximal);
                 continue;
             };
             if weight != 0.0 {
@@ -227,17 +231,17 @@ impl SparseSteps<'_> {
     }
 
     /// The loop over the oracle.
-    fn plain(&self, local: Local<'_, ()>) {
+    fn plain(&self, local: Local<'_, ()>, proximal: Proximal<'_>) {
         let d = local.theta.len();
         let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
         for _ in 0..local.steps {
             field.fill(0.0);
             for _ in 0..local.batch {
-                self.field(local.client, local.theta, |n| local.rng.index(n), &mut one);
+                self.field(local.client, local.theta, local.draws.rng, &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
-            if self.proximal.weight != 0.0 {
-                self.proximal.add_to(local.theta, &mut field);
+            if proximal.weight != 0.0 {
+                proximal.add_to(local.theta, &mut field);
             }
             descend(local.theta, &field, local.correction, local.step);
         }
@@ -297,13 +301,13 @@ impl SparseSteps<'_> {
         let mut rows = [SparseRow { indices: &[], values: &[] }; LOCKSTEP];
         let mut done = 0;
         while done < now {
-            let ready = group.iter_mut().map(|local| local.rng.ready().len()).min();
+            let ready = group.iter_mut().map(|local| local.draws.rng.ready().len()).min();
             let some = ready.map_or(0, |ready| ready.min(now - done));
             for i in 0..=some {
                 let mut weights = [0.0; LOCKSTEP];
                 let these = rows;
                 for (local, next) in group.iter().zip(&mut rows).filter(|_| i < some) {
-                    let draw = u128::from(local.rng.unused()[i]);
+                    let draw = u128::from(local.draws.rng.unused()[i]);
                     let record = (draw * self.sets[local.client].len() as u128) >> 64;
                     *next = self.record(local.client, record as usize, columns);
                     prefetch_all(next.indices.as_ptr(), size_of_val(next.indices));
@@ -330,7 +334,7 @@ impl SparseSteps<'_> {
                     unsafe { add_unchecked(row, scales.rate[step] * weight, local.theta) };
                 }
             }
-            group.iter_mut().for_each(|local| local.rng.skip(some));
+            group.iter_mut().for_each(|local| local.draws.rng.skip(some));
             done += some;
         }
     }
@@ -338,7 +342,7 @@ impl SparseSteps<'_> {
     /// `now` steps with `batch` records each; θ is v.
     fn batched<const PULLED: bool>(
         &self,
-        Local { client, theta, correction: pull, rng, .. }: &mut Local<'_, ()>,
+        Local { client, theta, correction: pull, draws, .. }: &mut Local<'_, ()>,
         columns: Option<&[u32]>,
         (scales, now, batch): (&PassScales, usize, u64),
     ) {
@@ -348,7 +352,7 @@ impl SparseSteps<'_> {
         for step in 0..now {
             drawn.clear();
             for _ in 0..batch {
-                let record = rng.index(set.len());
+                let record = draws.rng.index(set.len());
                 // SAFETY: θ and ξ' have as many numbers as there are columns (`passes`).
                 let along = unsafe { scales.along::<PULLED>(step, &row(record), (theta, pull)) };
                 drawn.push((record, sigmoid(self.loss.margin - along)));
@@ -378,7 +382,6 @@ unsafe fn add_unchecked(row: &SparseRow<'_>, factor: f64, out: &mut [f64]) {
 mod tests {
     use super::*;
     use crate::kernel::cohort::testing::thetas;
-    use crate::rng::Stream;
 
     fn sets(d: usize, clients: usize) -> Vec<SparseRows> {
         let mut rng = Stream::shared_instance(7);
@@ -396,14 +399,19 @@ mod tests {
         let (sets, anchor) = (sets(d, clients), vec![0.2; d]);
         let loss = LogisticLoss { l2, margin: 0.3, batch };
         let proximal = Proximal { weight: proximal, anchor: &anchor };
-        let all = SparseSteps { sets: &sets, loss, proximal };
+        let all = SparseRecords::new(loss, sets);
         let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
             let mut bits = thetas([1, d, clients], |c| steps + c as u64 % 2, run);
             bits.truncate(2 * d * clients);
             bits.into_iter().map(f64::from_bits).collect()
         };
-        let plain = values(&|cohort| cohort.each(|local| all.plain(local)));
-        (plain, values(&|cohort| all.advance(cohort)))
+        let plain = values(&|cohort| cohort.each(|local| all.plain(local, proximal)));
+        let advance = |cohort: Cohort<'_, ()>| {
+            let mut cohort = cohort;
+            cohort.extended = Some(proximal);
+            all.advance(cohort);
+        };
+        (plain, values(&advance))
     }
 
     /// Of a θ after hundreds of steps, some of them in several passes.
@@ -437,14 +445,14 @@ mod tests {
         let (d, clients, step, l2) = (30, 5, 0.1, 2.0);
         let sets = sets(d, clients);
         let loss = LogisticLoss { l2, margin: 0.3, batch: 1 };
-        let all = SparseSteps { sets: &sets, loss, proximal: Proximal::NONE };
+        let all = SparseRecords::new(loss, sets);
         let stated = |cohort: Cohort<'_, ()>| {
             cohort.each(|local| {
-                let set = &sets[local.client];
+                let set = &all.sets[local.client];
                 let (v, xi) = (local.theta, local.correction);
                 let (factor, mut a, mut b) = (1.0 - step * l2, 1.0, 0.0);
                 for left in (0..local.steps).rev() {
-                    let row = set.row(local.rng.index(set.len()));
+                    let row = set.row(local.draws.rng.index(set.len()));
                     let along = a * row.dot(v) - b * row.dot(xi);
                     (a, b) = (factor * a, factor * b + step);
                     row.add_to(step / a * sigmoid(0.3 - along), v);

@@ -73,7 +73,7 @@ impl TransitionTables {
             d,
             stride: padded(d),
             discount,
-            phi: Table::new(d, phi),
+            phi: Table::new(d, &[phi]),
             distributions: Vec::new(),
             distribution_of: Vec::new(),
             pairs: 0,
@@ -144,16 +144,11 @@ impl TransitionTables {
         }
     }
 
-    /// Runs the local steps of every client of the cohort.
+    /// Runs the local steps of every client of the cohort. The bits do not depend on the
+    /// instruction set.
     ///
     /// # Panics
     /// If a member is no client of these tables, or dimensions differ.
-    #[inline]
-    pub fn advance<S>(&self, cohort: Cohort<'_, S>) {
-        self.advance_on(InstructionSet::best(), cohort);
-    }
-
-    /// [`TransitionTables::advance`] on a chosen instruction set, of which the bits are independent.
     #[inline]
     pub fn advance_on<S>(&self, path: InstructionSet, mut cohort: Cohort<'_, S>) {
         assert!(cohort.end() <= self.distribution_of.len() && cohort.dim() == self.d);
@@ -169,7 +164,7 @@ impl TransitionTables {
     fn define<S>(&self, local: Local<'_, S>) {
         let mut field = vec![0.0; self.d];
         for _ in 0..local.steps {
-            self.oracle(local.client, local.rng.bits(), local.theta, &mut field);
+            self.oracle(local.client, local.draws.rng.bits(), local.theta, &mut field);
             descend(local.theta, &field, local.correction, local.step);
         }
     }

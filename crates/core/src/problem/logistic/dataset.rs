@@ -1,7 +1,8 @@
 //! Logistic regression on a user's records.
 
-use super::sparse::{SparseLogistic, SparseRecords};
+use super::sparse::SparseLogistic;
 use super::{Logistic, Loss, dense};
+use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{Held, RecordCost, dense_call, sparse_call};
 use crate::problem::dataset::{ClientRecords, Dataset};
@@ -50,7 +51,7 @@ impl crate::problem::Settings for Settings {
         let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
         let sparse = self.dataset.is_sparse();
         let call = if sparse { sparse_call(features) } else { dense_call(features) };
-        sizes.cost(exact, &RecordCost::logistic(call, features))
+        sizes.cost(exact, RecordCost::logistic(call, features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

@@ -6,10 +6,10 @@
 //! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
 
 use super::Loss;
-use super::sparse::{SparseLogistic, SparseRecords};
+use super::sparse::SparseLogistic;
 use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
-use crate::kernel::{SparseRows, dot};
+use crate::kernel::{SparseRecords, SparseRows, dot};
 use crate::problem::arrays::Files;
 use crate::problem::cost::{Held, RecordCost, sparse_call};
 use crate::problem::{
@@ -96,7 +96,7 @@ impl crate::problem::Settings for Settings {
     fn cost(&self, exact: bool) -> ProblemCost {
         let nonzeros = self.nonzeros as u64;
         let sizes = Held::drawn(self.clients, self.dimension, self.records, self.batch);
-        sizes.cost(exact, &RecordCost::logistic(sparse_call(nonzeros), nonzeros))
+        sizes.cost(exact, RecordCost::logistic(sparse_call(nonzeros), nonzeros))
     }
 
     fn extent(&self) -> Option<InstanceSize> {

@@ -134,7 +134,7 @@ impl super::Settings for Settings {
     fn cost(&self, exact: bool) -> ProblemCost {
         let (held, d) = (self.records, self.dimension);
         let sizes = Held::drawn(self.clients, d, held, self.batch);
-        sizes.cost(exact, &RecordCost::logistic(dense_call(d as u64), d as u64))
+        sizes.cost(exact, RecordCost::logistic(dense_call(d as u64), d as u64))
     }
 
     fn extent(&self) -> Option<InstanceSize> {

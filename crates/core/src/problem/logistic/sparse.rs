@@ -1,35 +1,16 @@
 //! Logistic regression on sparse records: the loss of [`super::Logistic`], with local steps
-//! whose cost grows with the non-zeros of a record instead of d ([`crate::kernel::SparseSteps`]).
+//! whose cost grows with the non-zeros of a record instead of d ([`SparseRecords::advance`]).
 
 use super::Loss;
-use crate::kernel::{
-    Cohort, InstructionSet, Proximal, Rows, SparseRow, SparseRows, SparseSteps, Support,
-};
+use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, SparseRow};
 use crate::linalg::Matrix;
 use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
+use crate::rng::Stream;
 
 /// An instance on sparse records.
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
 
-/// Sparse rows y x, in sets of which each client holds one.
-pub struct SparseRecords {
-    loss: Loss,
-    pub(super) sets: Vec<SparseRows>,
-    /// What these touch, where that is little.
-    supports: Option<Vec<Support>>,
-}
-
 impl SparseRecords {
-    /// Sets of rows y x.
-    ///
-    /// # Panics
-    /// If there is no set, one is empty, or they differ in d.
-    pub fn new(loss: Loss, sets: Vec<SparseRows>) -> Self {
-        assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
-        let supports = Support::of_all(&sets);
-        Self { loss, sets, supports }
-    }
-
     /// out ← out + share E[f x xᵀ], with a factor for each record of a set.
     fn add_products(
         &self,
@@ -46,10 +27,6 @@ impl SparseRecords {
             }
         }
     }
-
-    fn steps<'a>(&'a self, proximal: Proximal<'a>) -> SparseSteps<'a> {
-        SparseSteps { sets: &self.sets, loss: self.loss, proximal }
-    }
 }
 
 impl RecordSets for SparseRecords {
@@ -61,9 +38,6 @@ impl RecordSets for SparseRecords {
     }
     fn dense_rows(&self, _set: usize) -> Option<Rows<'_>> {
         None
-    }
-    fn copied_rows(&self, set: usize) -> Vec<f64> {
-        self.sets[set].to_dense()
     }
     fn records(&self, set: usize) -> usize {
         self.sets[set].len()
@@ -91,7 +65,7 @@ impl RecordSets for SparseRecords {
         self.add_products(set, 1.0, |i| weight(i, 0, 0), &mut sum);
         sum
     }
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix {
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
             self.add_products(*set, *share, |i| loss.weight(at, i, 0, 0), &mut sum);
@@ -99,18 +73,11 @@ impl RecordSets for SparseRecords {
         sum
     }
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
-        self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at }])
+        self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at: at.to_vec() }])
     }
     #[inline(always)]
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        _batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
-        self.steps(Proximal::NONE).field(client, theta, draw, field);
+    fn field(&self, client: usize, theta: &[f64], _: usize, rng: &mut Stream, out: &mut [f64]) {
+        self.field(client, theta, rng, out);
     }
     #[inline(always)]
     fn add_linearised(
@@ -130,13 +97,12 @@ impl RecordSets for SparseRecords {
         _path: InstructionSet,
         _batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>> {
-        self.steps(extended.unwrap_or(Proximal::NONE)).advance(cohort);
+        self.advance(cohort);
         None
     }
-    fn on_supports<'a>(&'a self, term: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
-        Some((self.steps(term), self.supports.as_deref()?))
+    fn sparse(&self) -> Option<&SparseRecords> {
+        Some(self)
     }
 }
 

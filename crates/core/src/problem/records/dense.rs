@@ -3,9 +3,10 @@
 use super::{RecordLoss, RecordSets, SetTerm};
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::RecordTables;
-use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, dot, fold_sum, products};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, fold_sum, products};
 use crate::linalg::Matrix;
 use crate::problem::minimise::MOST_REFINED;
+use crate::rng::Stream;
 
 impl RecordSets for RecordTables {
     fn sets(&self) -> usize {
@@ -36,7 +37,7 @@ impl RecordSets for RecordTables {
         residuals.iter_mut().for_each(|delta| *delta = share * (*delta / n));
         add_rows(self.rows(set), &residuals, out);
     }
-    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
+    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,
     {
@@ -49,11 +50,11 @@ impl RecordSets for RecordTables {
             }
         }
     }
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix {
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let d = self.features();
         let mut sum = Matrix::zeros(d, d);
         if d <= MOST_REFINED {
-            sets.iter().for_each(|of| sum.add(of.share, &self.hessian(loss, of.set, of.at)));
+            sets.iter().for_each(|of| sum.add(of.share, &self.hessian(loss, of.set, &of.at)));
             return sum;
         }
         for SetTerm { set, share, at } in sets {
@@ -74,15 +75,8 @@ impl RecordSets for RecordTables {
         (second - dot(&mean, &mean)) / loss.batch() as f64
     }
     #[inline(always)]
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
-        self.field(client, theta, batch, draw, field);
+    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
+        self.field(client, theta, batch, rng, out);
     }
     #[inline(always)]
     fn add_linearised(
@@ -103,9 +97,8 @@ impl RecordSets for RecordTables {
         path: InstructionSet,
         batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>> {
-        match (batch, extended) {
+        match (batch, cohort.extended) {
             (1, None) => self.advance_on(path, cohort, None),
             _ => Some(cohort),
         }

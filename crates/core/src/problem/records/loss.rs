@@ -1,16 +1,17 @@
 //! What a problem of records is made of: sets of records in some storage, and a loss.
 
 use crate::kernel::records::RecordTables;
-use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, SparseSteps, Support, dot};
+use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, dot};
 use crate::linalg::Matrix;
 use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
+use crate::rng::Stream;
 
 /// A record set in a mean over sets: its number, its weight, and [`RecordLoss::record_numbers`] at a point.
-pub struct SetTerm<'a> {
+pub struct SetTerm {
     pub set: usize,
     pub share: f64,
-    pub at: &'a [f64],
+    pub at: Vec<f64>,
 }
 
 /// Records in sets, and sums over them, whose order of operations is that of the storage. Client c
@@ -29,10 +30,6 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn sets(&self) -> usize;
     /// The records of a set, if they are stored as rows of all their numbers.
     fn dense_rows(&self, set: usize) -> Option<Rows<'_>>;
-    /// The records of a set that are not stored so, in rows of all their numbers.
-    fn copied_rows(&self, _set: usize) -> Vec<f64> {
-        Vec::new()
-    }
     /// How many records a set has.
     fn records(&self, set: usize) -> usize {
         self.dense_rows(set).map_or(0, |rows| rows.len())
@@ -63,7 +60,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         self.add_rows(set, &residuals, out);
     }
     /// ∇f of a mean over sets at θ into `out`.
-    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
+    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,
     {
@@ -73,7 +70,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         }
     }
     /// ∇²f of a mean over sets; see [`crate::problem::minimise::Objective::hessian`].
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix;
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix;
     /// ∇²f over a set, with all entries.
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         let penalty = Matrix::identity(self.features() * self.classes());
@@ -109,7 +106,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         at: &[f64],
         s: &Matrix,
     ) -> Matrix {
-        let (d, copy) = (self.features(), self.copied_rows(set));
+        let d = self.features();
+        let copy = self.sparse().map_or(Vec::new(), |records| records.sets[set].to_dense());
         let rows = self.dense_rows(set).unwrap_or_else(|| Rows::new(&copy, d, d));
         let (residuals, n) = (loss.residuals(self, set, at), at.len() as f64);
         let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
@@ -124,15 +122,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
 
-    /// An oracle call of a client with a batch that is drawn by `draw(records)`, into `field`.
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    );
+    /// An oracle call of a client with a batch, into `out`.
+    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]);
     /// field ← field + f ⊗ x for a record of a set; `factors` makes f of its products with
     /// θ − θ*.
     fn add_linearised(
@@ -149,14 +140,13 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         path: InstructionSet,
         batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>>;
     /// The tables of fused steps on single records, if this storage has them.
     fn tables(&self) -> Option<&RecordTables> {
         None
     }
-    /// Rounds that keep to what records touch, if this storage has them.
-    fn on_supports<'a>(&'a self, _: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
+    /// Itself, if this storage is sparse.
+    fn sparse(&self) -> Option<&SparseRecords> {
         None
     }
 }

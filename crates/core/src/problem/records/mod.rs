@@ -13,13 +13,10 @@ mod loss;
 
 use super::affine::{Affine, half_square};
 use super::minimise::{Minimiser, Objective, minimise};
-use super::{DrawSmoothness, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
+use super::{DrawSmoothness, Draws, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
 use crate::kernel::records::Tangent;
-use crate::kernel::{
-    Cohort, CohortSteps, InstructionSet, LocalSteps, Proximal, SupportRound, squared_distance,
-};
+use crate::kernel::{Cohort, InstructionSet, SparseRecords, squared_distance};
 use crate::linalg::Matrix;
-use crate::rng::Stream;
 pub use loss::{RecordLoss, RecordSets, SetTerm};
 use std::sync::OnceLock;
 
@@ -137,8 +134,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
 
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
-        let rest = self.records.advance_on(path, self.loss.batch(), cohort, None);
-        if let Some(cohort) = rest {
+        if let Some(cohort) = self.records.advance_on(path, self.loss.batch(), cohort) {
             generic::advance(self, cohort);
         }
     }
@@ -182,7 +178,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
             return own.evaluate(theta, field);
         }
         let set = self.set_of(client);
-        let at = &self.loss.record_numbers(&self.records, set, theta);
+        let at = self.loss.record_numbers(&self.records, set, theta);
         self.records.mean_gradient(&self.loss, &[SetTerm { set, share: 1.0, at }], theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
@@ -291,34 +287,20 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     type State = ();
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        self.records.field(client, theta, self.loss.batch(), |records| rng.index(records), field);
+    fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
+        self.records.field(client, theta, self.loss.batch(), draws.rng, field);
     }
 
     #[inline(always)]
-    fn linearised(
-        &self,
-        client: usize,
-        state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
+    fn linearised(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         if self.linear() {
-            return self.oracle(client, state, theta, rng, field);
+            return self.oracle(client, draws, theta, field);
         }
         let (set, l2, batch) = (self.set_of(client), self.loss.l2(), self.loss.batch());
         let (at, points) = (self.at_optimum(set), [theta, self.optimum()]);
         field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
         for _ in 0..batch {
-            let place = (set, rng.index(self.records.records(set)));
+            let place = (set, draws.rng.index(self.records.records(set)));
             let factors = |v: &mut [f64]| {
                 self.loss.linearised(&self.records, place, at, v);
                 v.iter_mut().for_each(|v| *v /= batch as f64);
@@ -339,43 +321,20 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.advance_linearised_on(InstructionSet::best(), cohort)
     }
 
-    fn advance_extended(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
-        let (path, batch) = (InstructionSet::best(), self.loss.batch());
-        if let Some(cohort) = self.records.advance_on(path, batch, cohort, Some(proximal)) {
-            generic::advance_extended(self, cohort, proximal);
-        }
-    }
-
     fn held_records(&self) -> Option<RecordSizes> {
         self.records.dense_rows(0)?;
         let all: usize = (0..self.held.len()).map(|set| self.records.records(set)).sum();
         Some(RecordSizes { bytes: 8 * self.records.features() * all, largest: self.draws() })
     }
 
-    fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
-        let steps = self.records.on_supports(Proximal { weight, ..Proximal::NONE });
-        steps.is_some_and(|(steps, _)| steps.has_passes(plans))
+    fn sparse_records(&self) -> Option<&SparseRecords> {
+        self.records.sparse()
     }
 
-    fn advance_on_supports(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
-        let steps = self.records.on_supports(proximal);
-        let (steps, supports) = steps.expect("a problem that has supports");
-        steps.advance_on_supports(supports, cohort);
-    }
-
-    fn mean_on_supports(&self, round: SupportRound<'_>, weight: f64, after: &mut [f64]) {
-        let steps = self.records.on_supports(Proximal { weight, anchor: round.start });
-        let (steps, supports) = steps.expect("a problem that has supports");
-        steps.mean_on_supports(supports, round, after);
-    }
-
-    fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
+    fn advance_together(&self, runs: Vec<Cohort<'_, ()>>) {
         let plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
         match self.records.tables().filter(|tables| plain && tables.has_fused_steps()) {
-            Some(tables) => {
-                let cohorts = runs.into_iter().map(|run| run.cohort).collect();
-                tables.advance_together_on(InstructionSet::best(), cohorts);
-            }
+            Some(tables) => tables.advance_together_on(InstructionSet::best(), runs),
             None => generic::advance_together(self, runs),
         }
     }
@@ -405,8 +364,8 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
 /// The mean of f over sets.
 struct MeanLoss<'a, L, S> {
     problem: &'a RecordProblem<L, S>,
-    /// The sets, their weights, and [`RecordLoss::record_numbers`] at the point of the last gradient.
-    sets: Vec<(usize, f64, Vec<f64>)>,
+    /// Their numbers are those at the point of the last gradient.
+    sets: Vec<SetTerm>,
 }
 
 impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
@@ -414,12 +373,8 @@ impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
         problem: &'a RecordProblem<L, S>,
         shares: impl IntoIterator<Item = (usize, f64)>,
     ) -> Self {
-        let sets = shares.into_iter().map(|(set, share)| (set, share, Vec::new())).collect();
-        Self { problem, sets }
-    }
-
-    fn terms(&self) -> Vec<SetTerm<'_>> {
-        self.sets.iter().map(|(set, share, at)| SetTerm { set: *set, share: *share, at }).collect()
+        let term = |(set, share)| SetTerm { set, share, at: Vec::new() };
+        Self { problem, sets: shares.into_iter().map(term).collect() }
     }
 }
 
@@ -432,22 +387,21 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     }
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
         let RecordProblem { loss, records, .. } = self.problem;
-        self.sets
-            .iter_mut()
-            .for_each(|(set, _, at)| *at = loss.record_numbers(records, *set, theta));
+        let sets = self.sets.iter_mut();
+        sets.for_each(|of| of.at = loss.record_numbers(records, of.set, theta));
         let mut mean = vec![0.0; theta.len()];
-        records.mean_gradient(loss, &self.terms(), theta, &mut mean);
+        records.mean_gradient(loss, &self.sets, theta, &mut mean);
         mean
     }
     fn product(&self, v: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = v.iter().map(|v| self.problem.loss.l2() * v).collect();
-        for (set, share, at) in &self.sets {
+        for SetTerm { set, share, at } in &self.sets {
             self.problem.add_product(*set, *share, at, v, &mut mean);
         }
         mean
     }
     fn hessian(&self) -> Matrix {
-        self.problem.records.mean_hessian(&self.problem.loss, &self.terms())
+        self.problem.records.mean_hessian(&self.problem.loss, &self.sets)
     }
     fn most_factored(&self) -> usize {
         L::MOST_FACTORED

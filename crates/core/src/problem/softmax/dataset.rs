@@ -43,7 +43,7 @@ impl crate::problem::Settings for Settings {
 
     fn cost(&self, exact: bool) -> ProblemCost {
         let (sizes, features) = Held::of_file(&self.dataset, self.batch, CLASSES);
-        sizes.cost(exact, &RecordCost::softmax(CLASSES, features))
+        sizes.cost(exact, RecordCost::softmax(CLASSES, features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

@@ -10,8 +10,9 @@ pub mod synthetic;
 
 use super::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
-use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, difference, dot, fold_sum};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
 use crate::linalg::Matrix;
+use crate::rng::Stream;
 
 /// An instance.
 pub type Softmax = RecordProblem<SoftmaxLoss, ClassTables>;
@@ -176,7 +177,7 @@ impl RecordSets for ClassTables {
         self.logits(set, v)
     }
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
-        self.add_rows(set, factors, out);
+        self.add_rows_on(InstructionSet::best(), set, factors, out);
     }
     /// A row and a column of `m` beyond the K·d are kept.
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
@@ -197,7 +198,7 @@ impl RecordSets for ClassTables {
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
         blocks(self, set, true, weight)
     }
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix {
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.classes() * self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
             sum.add(*share, &self.gram(*set, |i, k, l| loss.weight(at, i, k, l)));
@@ -230,15 +231,8 @@ impl RecordSets for ClassTables {
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
     #[inline(always)]
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
-        self.field(client, theta, batch, draw, field);
+    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
+        self.field(client, theta, batch, rng, out);
     }
     fn add_linearised(
         &self,
@@ -265,9 +259,8 @@ impl RecordSets for ClassTables {
         path: InstructionSet,
         batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>> {
-        self.advance_on(path, batch, cohort, extended);
+        self.advance_on(path, batch, cohort);
         None
     }
 }

@@ -127,7 +127,7 @@ impl crate::problem::Settings for Settings {
         let (classes, features) = (self.classes, self.dimension + 1);
         let sizes =
             Held::drawn(self.clients, classes * features, self.typical_records(), self.batch);
-        sizes.cost(exact, &RecordCost::softmax(classes as u64, features as u64))
+        sizes.cost(exact, RecordCost::softmax(classes as u64, features as u64))
     }
 
     fn extent(&self) -> Option<InstanceSize> {

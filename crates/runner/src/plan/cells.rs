@@ -87,8 +87,7 @@ pub fn cells(
     if !found.is_empty() {
         return Err(found);
     }
-    let entries = manifest.algorithm.entries().iter();
-    let mut entries: Vec<&str> = entries.map(|entry| entry.path.as_str()).collect();
+    let mut entries: Vec<&str> = manifest.algorithm.iter().map(|entry| &*entry.path).collect();
     entries.sort_by_key(|path| place_of(root, path, &Choice::new()));
     let mut grid = Grid::new(root, manifest, schema);
     grid.check_size(&entries, axes)?;
@@ -218,11 +217,12 @@ impl CellMaker<'_> {
         entry: &Arc<str>,
         identity: &Identity,
     ) -> Arc<SharedByCells> {
+        let (custom, kind) = (&self.manifest.definitions, identity.algorithm.kind());
         let shared = SharedByCells {
             label: identity.algorithm.label().to_owned(),
             varied: self.varied(tables, point),
             entry: entry.clone(),
-            custom_place: self.manifest.algorithm.custom_place(identity.algorithm.kind()),
+            custom_place: custom.iter().position(|own| own.definition.kind == kind),
         };
         match self.cells.last() {
             Some(before) if *before.shared == shared => before.shared.clone(),

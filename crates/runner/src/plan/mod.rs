@@ -206,7 +206,7 @@ impl Plan {
         if !found.is_empty() {
             return Err(reject(found));
         }
-        let algorithms = manifest.definitions();
+        let algorithms = manifest.definitions.clone();
         let Hashes { known: files, sizes, .. } = hashes;
         let source = Source { files, sizes, algorithms, ..source };
         if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {

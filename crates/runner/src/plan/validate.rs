@@ -132,7 +132,7 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
         format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}");
     checker.require(replicates <= MAX_REPLICATES, "replicates", message);
     checker.instances(manifest);
-    let has_algorithms = !manifest.algorithm.entries().is_empty();
+    let has_algorithms = !manifest.algorithm.is_empty();
     let message =
         "there is no algorithm: write at least one [[algorithm.<kind>]], or a [[frontier]]";
     checker.require(has_algorithms || !manifest.frontier.is_empty(), "algorithm", message);
@@ -350,7 +350,7 @@ impl Checker<'_> {
     /// Notes algorithm entries with the same label.
     pub fn equal_labels(&mut self) {
         let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
-        for AlgorithmEntry { path, spec } in self.manifest.algorithm.entries() {
+        for AlgorithmEntry { path, spec } in &self.manifest.algorithm {
             if let Some(other) = seen.insert(spec.label(), path) {
                 let message = format!("`{other}` has the label \"{}\" too", spec.label());
                 self.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));

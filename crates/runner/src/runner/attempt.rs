@@ -187,7 +187,7 @@ impl<'p> Attempt<'p> {
     /// The trace of a run that has ended.
     fn finish(mut self) -> Trace {
         if self.trace.outcome != Outcome::Diverged {
-            self.trace.averages = self.meter.averages.finish();
+            self.trace.averages = self.meter.finish();
         }
         self.trace
     }

@@ -4,7 +4,6 @@
 //! decide when it is computed, never what it is.
 
 mod attempt;
-mod average;
 pub mod cost;
 mod frontier;
 mod measure;

@@ -62,17 +62,10 @@ struct CellMaker<'a> {
     /// Places of cells by their ids.
     ids: HashMap<[u8; 8], usize>,
     /// What is wrong with a cell, by its id, where such cells are made too.
-    faults: Option<HashMap<CellId, String>>,
+    faults: Option<&'a mut HashMap<CellId, String>>,
 }
 
-/// The cells of a manifest, of which some may be wrong.
-pub struct TriedCells {
-    pub cells: Vec<Cell>,
-    /// What is wrong with some of them, by their ids.
-    pub faults: HashMap<CellId, String>,
-}
-
-/// The cells of a manifest, also those that are wrong where their faults are noted.
+/// The cells of a manifest, also those that are wrong where their faults are noted by their ids.
 ///
 /// # Errors
 /// All that is wrong with the grid, and with any cell unless that is noted.
@@ -81,8 +74,8 @@ pub fn cells(
     manifest: &Manifest,
     axes: &[GridAxis],
     schema: &ManifestSchema,
-    (hashes, faults): (&mut Hashes, Option<HashMap<CellId, String>>),
-) -> Result<TriedCells, Vec<Diagnostic>> {
+    (hashes, faults): (&mut Hashes, Option<&mut HashMap<CellId, String>>),
+) -> Result<Vec<Cell>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
     if !found.is_empty() {
         return Err(found);
@@ -120,10 +113,9 @@ pub fn cells(
             Ok(())
         })?;
     }
-    let CellMaker { mut cells, faults, found: (found, _), .. } = maker;
+    let CellMaker { mut cells, found: (found, _), .. } = maker;
     cells.shrink_to_fit();
-    let faults = faults.unwrap_or_default();
-    if found.is_empty() { Ok(TriedCells { cells, faults }) } else { Err(found) }
+    if found.is_empty() { Ok(cells) } else { Err(found) }
 }
 
 impl CellMaker<'_> {

@@ -196,7 +196,7 @@ impl Plan {
         let mut hashes = Hashes::new(&source);
         let with = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());
         let cells = cells::cells(&root, &manifest, &axes, &schema, (&mut hashes, None));
-        let cells = cells.map_err(with)?.cells;
+        let cells = cells.map_err(with)?;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
         let frontier_problem = frontier_problem.map_err(with)?;
         let mut checker = Checker::new(&root, &manifest, &cells);

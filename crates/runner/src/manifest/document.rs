@@ -168,25 +168,16 @@ impl fmt::Display for Rejected {
             if i > 0 {
                 writeln!(f)?;
             }
-            self.write_diagnostic(&mut Plain(f), diagnostic)?;
+            let mut text = String::new();
+            self.write_diagnostic(&mut text, diagnostic)?;
+            // A terminal would obey control characters, and a message repeats parts of the manifest.
+            let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
+            f.write_str(&text.replace(is_control, "\u{fffd}"))?;
         }
         match self.diagnostics.len().saturating_sub(MOST_PRINTED) {
             0 => Ok(()),
             more => writeln!(f, "\nerror: and {more} more, which are not printed"),
         }
-    }
-}
-
-/// Replaces control characters, which a terminal would obey: a message repeats parts of the
-/// manifest.
-struct Plain<'a, 'f>(&'a mut fmt::Formatter<'f>);
-
-impl fmt::Write for Plain<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.chars().try_for_each(|c| {
-            let is_control = c.is_control() && c != '\n' && c != '\t';
-            self.0.write_char(if is_control { char::REPLACEMENT_CHARACTER } else { c })
-        })
     }
 }
 

@@ -8,9 +8,10 @@ use super::grid::{self, Grid, setting_path};
 use super::places::{diagnostic_under, find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{GridPoint, VaryingTables, Visited};
+use super::validate::{CheckedPoint, check_cell};
 use super::{
     Cell, CellId, Hashes, Identity, MOST_CELLS, NUMERICS, RunKeys, SharedByCells, candidates,
-    rounds, validate,
+    rounds,
 };
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::schema::ManifestSchema;
@@ -130,18 +131,9 @@ impl CellMaker<'_> {
         let algorithm = place(algorithms.entry(clients).or_default(), reads.algorithm)
             .get_or_insert_with(|| self.algorithm(visited, clients));
         let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
-        let (record, oracle) = (&*self.record, **tables.oracle.value(reads.oracle));
-        let point = validate::CheckedPoint {
-            problem,
-            algorithm,
-            start,
-            budget,
-            oracle,
-            record,
-            entry,
-            choice,
-        };
-        let wrong = validate::check_cell(self.root, self.manifest, &point);
+        let oracle = **tables.oracle.value(reads.oracle);
+        let point = CheckedPoint { problem, algorithm, start, budget, oracle, entry, choice };
+        let wrong = check_cell(self.root, self.manifest, &point);
         if !wrong.is_empty() && self.faults.is_none() {
             return wrong.into_iter().for_each(|wrong| self.note(wrong));
         }

@@ -14,7 +14,7 @@ use exactfed_core::theory::linear::LocalUpdate;
 use exactfed_core::theory::moments::{AlgorithmModel, Correction, RunModel};
 use exactfed_core::theory::{deterministic, linear, markov};
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// What a replicate runs on.
@@ -152,15 +152,10 @@ fn address<T>(shared: &Arc<T>) -> usize {
 impl Shared {
     fn new(cells: &[&Cell]) -> Self {
         let mut shared = Self::default();
-        let mut texts: HashSet<Arc<str>> = HashSet::new();
         for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
             shared.problems.entry(address(problem)).or_insert_with(|| {
                 let text = toml::Value::try_from(&**problem).map(|v| v.to_string());
-                let text: Arc<str> = text.unwrap_or_default().into();
-                texts.get(&text).cloned().unwrap_or_else(|| {
-                    texts.insert(text.clone());
-                    text
-                })
+                text.unwrap_or_default().into()
             });
             let recorded = || record.rounds(*rounds).into();
             shared.recorded.entry((address(record), *rounds)).or_insert_with(recorded);

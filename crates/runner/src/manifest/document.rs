@@ -357,14 +357,8 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     set(root, &path, &node)
 }
 
-/// Puts a node at a dotted path, where there is a table to hold it.
-pub fn put(root: &mut Node, path: &str, node: &Node) {
-    let path: Vec<&str> = path.split('.').collect();
-    let _ = set(root, &path, node);
-}
-
-/// Puts a node of an override at a path below another one.
-fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnostic> {
+/// Puts a node at the path of these parts below another one, where there is a table to hold it.
+pub fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnostic> {
     let wrong =
         |first: &str, message| Err(Diagnostic::new(Some(node.place.clone()), first, message));
     let Some((first, rest)) = path.split_first() else {

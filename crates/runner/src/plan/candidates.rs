@@ -4,7 +4,7 @@
 use super::places::{Checker, diagnostic_under, place_of};
 use super::{Cell, Plan};
 use crate::manifest::axis::Choice;
-use crate::manifest::document::{KeyValue, Value, put};
+use crate::manifest::document::{KeyValue, Value, set};
 use crate::manifest::kinds::from_tree;
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
@@ -205,7 +205,7 @@ pub fn put_candidates(
             return Err(fault(root, &own, message));
         }
         if schema.has_key(&path, key.split('.').next().unwrap_or_default()) {
-            put(root, &own, &list);
+            let _ = set(root, &own.split('.').collect::<Vec<_>>(), &list);
             found += 1;
         }
     }

@@ -37,10 +37,9 @@ impl Checker<'_> {
     fn panels(&mut self, figure: &FigureKeys) {
         let panels = &figure.panels;
         for (i, name) in panels.iter().enumerate() {
-            let key = format!("panels.{i}");
-            self.setting(&key, name, false);
-            self.require(!panels[..i].contains(name), &key, format!("`{name}` is listed twice"));
+            self.setting(&format!("panels.{i}"), name, false);
         }
+        self.distinct("panels", panels.iter());
         if let Some(only) = &figure.only {
             self.selection("only", only);
         }

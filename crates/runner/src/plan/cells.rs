@@ -4,10 +4,10 @@
 //! *Invariant*: what is hashed into an id is the canonical text of the whole
 //! identity, though it is assembled from the texts of its tables.
 
-use super::grid::{self, Grid, setting_path};
+use super::grid::{self, setting_path};
 use super::places::{diagnostic_under, find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
-use super::tables::{GridPoint, VaryingTables, Visited};
+use super::tables::{Grid, GridPoint};
 use super::validate::{CheckedPoint, check_cell};
 use super::{
     Cell, CellId, Hashes, Identity, MOST_CELLS, NUMERICS, RunKeys, SharedByCells, candidates,
@@ -83,7 +83,7 @@ pub fn cells(
     }
     let mut entries: Vec<&str> = manifest.algorithm.iter().map(|entry| &*entry.path).collect();
     entries.sort_by_key(|path| place_of(root, path, &Choice::new()));
-    let mut grid = Grid::new(root, manifest, schema);
+    let mut grid = Grid::new(root, &manifest.zip, schema);
     grid.check_size(&entries, axes)?;
     let mut maker = CellMaker {
         root,
@@ -104,13 +104,13 @@ pub fn cells(
         parts.algorithms.clear();
         maker.texts[1].clear();
         let path = Arc::from(entry);
-        grid.tables.enter(entry);
-        grid.walk(&mut |visited| {
+        grid.enter(entry);
+        grid.walk(&mut |grid, point| {
             points += 1;
             if points > MOST_CELLS {
                 return Err(vec![grid::too_large(axes, points as f64)]);
             }
-            maker.visit(&path, &mut parts, visited);
+            maker.visit(&path, &mut parts, (grid, point));
             Ok(())
         })?;
     }
@@ -121,17 +121,22 @@ pub fn cells(
 
 impl CellMaker<'_> {
     /// Makes the cell at a grid point, or notes what is wrong there.
-    fn visit(&mut self, entry: &Arc<str>, parts: &mut SharedParts, visited: Visited<'_, '_>) {
-        let Visited { tables, choice, point: reads } = visited;
+    fn visit(
+        &mut self,
+        entry: &Arc<str>,
+        parts: &mut SharedParts,
+        (grid, reads): (&Grid<'_>, GridPoint),
+    ) {
+        let choice = &grid.choice;
         let SharedParts { problems, clients, algorithms, rests } = parts;
-        let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(visited));
-        let clients = matches!(tables.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
+        let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(grid, reads));
+        let clients = matches!(grid.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
         let algorithm = place(algorithms.entry(clients).or_default(), reads.algorithm)
-            .get_or_insert_with(|| self.algorithm(visited, clients));
-        let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
-        let oracle = **tables.oracle.value(reads.oracle);
+            .get_or_insert_with(|| self.algorithm(grid, reads, clients));
+        let (start, budget) = (grid.start.value(reads.start), grid.budget.value(reads.budget));
+        let oracle = **grid.oracle.value(reads.oracle);
         let point = CheckedPoint { problem, algorithm, start, budget, oracle, entry, choice };
         let wrong = check_cell(self.root, self.manifest, &point);
         if !wrong.is_empty() && self.faults.is_none() {
@@ -146,7 +151,7 @@ impl CellMaker<'_> {
             algorithm: algorithm.spec.clone(),
         };
         let others = (GridPoint { problem: 0, algorithm: 0, ..reads }, identity.rounds);
-        let rest = rests.entry(others).or_insert_with(|| self.rest(visited, &identity));
+        let rest = rests.entry(others).or_insert_with(|| self.rest(grid, reads, &identity));
         let [problems, algorithms] = &self.texts;
         let texts = [&problems[problem.text.clone()], &algorithms[algorithm.text.clone()]];
         let hash = hash([&rest.text, texts[0], texts[1]]);
@@ -166,7 +171,7 @@ impl CellMaker<'_> {
         let cell = Cell {
             id: CellId::from_hash(&hash),
             settings: self.shapes.settings(parts),
-            shared: self.shared(visited, entry, &identity),
+            shared: self.shared(grid, reads, entry, &identity),
             identity,
         };
         if let (Some(faults), Some(first)) = (&mut self.faults, wrong.into_iter().next()) {
@@ -197,14 +202,15 @@ impl CellMaker<'_> {
     /// What the cell has in common with others, which is often what the cell before has.
     fn shared(
         &mut self,
-        Visited { tables, point, .. }: Visited<'_, '_>,
+        grid: &Grid<'_>,
+        point: GridPoint,
         entry: &Arc<str>,
         identity: &Identity,
     ) -> Arc<SharedByCells> {
         let (custom, kind) = (&self.manifest.definitions, identity.algorithm.kind());
         let shared = SharedByCells {
             label: identity.algorithm.label().to_owned(),
-            varied: self.varied(tables, point),
+            varied: self.varied(grid, point),
             entry: entry.clone(),
             custom_place: custom.iter().position(|own| own.definition.kind == kind),
         };
@@ -221,13 +227,12 @@ impl CellMaker<'_> {
         }
     }
 
-    fn problem(&mut self, visited: Visited<'_, '_>) -> SpecParts<problem::Spec> {
-        let Visited { tables, choice, point } = visited;
-        let mut spec = problem::Spec::clone(tables.problem.value(point.problem));
+    fn problem(&mut self, grid: &Grid<'_>, point: GridPoint) -> SpecParts<problem::Spec> {
+        let mut spec = problem::Spec::clone(grid.problem.value(point.problem));
         let mut faults = self.hashes.resolve(&mut spec);
         faults.extend(spec.check());
         let (text, mut settings) = text_and_settings("problem", &spec);
-        self.add_defaults(&mut settings, tables.problem.axes(point.problem), choice);
+        self.add_defaults(&mut settings, grid.problem.axes(point.problem), &grid.choice);
         let text = appended(&mut self.texts[0], &text);
         SpecParts { spec: Arc::new(spec), faults, text, settings: self.shapes.part(settings) }
     }
@@ -235,11 +240,11 @@ impl CellMaker<'_> {
     /// An algorithm in which a fraction of so many clients is a number of them.
     fn algorithm(
         &mut self,
-        visited: Visited<'_, '_>,
+        grid: &Grid<'_>,
+        point: GridPoint,
         clients: Option<usize>,
     ) -> SpecParts<algorithm::Spec> {
-        let Visited { tables, choice, point } = visited;
-        let mut spec = tables.algorithm.value(point.algorithm).clone();
+        let mut spec = grid.algorithm.value(point.algorithm).clone();
         if let (Some(clients), Some(cohort)) = (clients, spec.cohort()) {
             Arc::make_mut(&mut spec).set_cohort(cohort.among(clients));
         }
@@ -249,20 +254,19 @@ impl CellMaker<'_> {
         let terms = &spec.components()[0].terms;
         let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
         settings.insert("path-length".into(), length);
-        self.add_defaults(&mut settings, tables.algorithm.axes(point.algorithm), choice);
+        self.add_defaults(&mut settings, grid.algorithm.axes(point.algorithm), &grid.choice);
         let (faults, settings) = (spec.check(), self.shapes.part(settings));
         SpecParts { spec, faults, text: appended(&mut self.texts[1], &text), settings }
     }
 
-    fn rest(&mut self, visited: Visited<'_, '_>, identity: &Identity) -> Rest {
-        let Visited { tables, choice, point } = visited;
+    fn rest(&mut self, grid: &Grid<'_>, point: GridPoint, identity: &Identity) -> Rest {
         let mut table = identity.canonical();
         table.retain(|key, _| key != "problem" && key != "algorithm");
         let mut all = BTreeMap::new();
         for top in ["start", "oracle", "rounds"] {
             settings::add(&mut all, top, &table[top]);
         }
-        let budget = tables.budget.value(point.budget);
+        let budget = grid.budget.value(point.budget);
         for (name, value) in [
             ("budget.local-steps", budget.local_steps),
             ("budget.rounds", budget.rounds),
@@ -272,7 +276,7 @@ impl CellMaker<'_> {
         ] {
             all.extend(value.map(|value| (name.to_owned(), Setting::Number(value as f64))));
         }
-        self.add_defaults(&mut all, tables.start.axes(point.start), choice);
+        self.add_defaults(&mut all, grid.start.axes(point.start), &grid.choice);
         Rest { text: table.to_string(), settings: self.shapes.part(all) }
     }
 
@@ -295,8 +299,8 @@ impl CellMaker<'_> {
     }
 
     /// Paths of the settings that the grid varies here.
-    fn varied(&mut self, tables: &VaryingTables<'_>, point: GridPoint) -> Arc<[String]> {
-        let paths = || tables.axes(point).filter(|axis| axis.len > 1).map(|axis| &axis.path);
+    fn varied(&mut self, grid: &Grid<'_>, point: GridPoint) -> Arc<[String]> {
+        let paths = || grid.axes(point).filter(|axis| axis.len > 1).map(|axis| &axis.path);
         if !paths().eq(&self.varied.0) {
             let settings = paths().map(|path| setting_path(path)).collect();
             self.varied = (paths().cloned().collect(), settings);

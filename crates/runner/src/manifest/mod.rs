@@ -267,7 +267,7 @@ pub enum Start {
 }
 
 /// The length of a run.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Budget {
     /// The number of local steps of one client in all rounds, TH. It is rounded up to whole rounds

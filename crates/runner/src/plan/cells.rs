@@ -266,16 +266,9 @@ impl CellMaker<'_> {
         for top in ["start", "oracle", "rounds"] {
             settings::add(&mut all, top, &table[top]);
         }
-        let budget = grid.budget.value(point.budget);
-        for (name, value) in [
-            ("budget.local-steps", budget.local_steps),
-            ("budget.rounds", budget.rounds),
-            ("budget.communications", budget.communications),
-            ("budget.gradients", budget.gradients),
-            ("budget.min-rounds", budget.min_rounds),
-        ] {
-            all.extend(value.map(|value| (name.to_owned(), Setting::Number(value as f64))));
-        }
+        let (_, mut budget) = text_and_settings("budget", &**grid.budget.value(point.budget));
+        budget.remove("budget");
+        all.extend(budget);
         self.add_defaults(&mut all, grid.start.axes(point.start), &grid.choice);
         Rest { text: table.to_string(), settings: self.shapes.part(all) }
     }

@@ -4,7 +4,7 @@ use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::phase::phase_figures;
 use super::places::Checker;
-use super::{Cell, Setting, SettingKey, short};
+use super::{Cell, Setting, SettingKey, Tuning, short};
 use crate::manifest::Manifest;
 use crate::manifest::figure::FigureKeys;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -77,12 +77,13 @@ const PANELS: usize = 16;
 pub fn default_figures(
     kinds: &EvidenceKinds,
     cells: &[Cell],
-    tuned: &dyn Fn(&str) -> bool,
+    tuning: Option<&Tuning>,
 ) -> Vec<KindTable<FigureKeys>> {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
     // What is tuned has one value for each curve.
-    for path in cells.iter().flat_map(|c| &*c.varied).filter(|path| !tuned(path)) {
+    let is_tuned = |path: &&String| tuning.is_some_and(|tuning| tuning.has(path));
+    for path in cells.iter().flat_map(|c| &*c.varied).filter(|path| !is_tuned(path)) {
         let of_algorithm = path.starts_with("algorithm.");
         let name = if of_algorithm { short(path) } else { path.as_str() };
         if seen.insert(name) {

@@ -181,9 +181,8 @@ impl Plan {
     ) -> Result<Self, Rejected> {
         let mut root = parse(&source)?;
         let schema = ManifestSchema::new(kinds.schema(), &source);
-        let tuned = candidates::expand(&mut root, &schema);
-        let tuned = tuned.map_err(|found| Rejected::new(&source, found))?;
-        let tuning = tuned.map(|settings| Tuning { settings, groups: Vec::new() });
+        let tuning = candidates::expand(&mut root, &schema);
+        let tuning = tuning.map_err(|found| Rejected::new(&source, found))?;
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
@@ -210,8 +209,7 @@ impl Plan {
         let Hashes { known: files, sizes, .. } = hashes;
         let source = Source { files, sizes, algorithms, ..source };
         if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {
-            let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
-            figure_tables = figures::default_figures(kinds, &cells, &tuned);
+            figure_tables = figures::default_figures(kinds, &cells, tuning.as_ref());
         }
         let all = figure_ids(&manifest, &figure_tables);
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));

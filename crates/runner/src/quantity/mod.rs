@@ -154,14 +154,9 @@ macro_rules! quantities {
                 }
             }
 
-            /// What the reference of manifests says of it.
+            /// What the reference of manifests says of a cost.
             fn description(self) -> &'static str {
-                match self {
-                    $(Self::$error => concat!($($error_doc,)*),)*
-                    $(Self::$cost => concat!($($cost_doc,)*),)*
-                    $(Self::$metric => concat!($($doc,)*),)*
-                }
-                .trim()
+                match self { $(Self::$cost => concat!($($cost_doc,)*).trim(),)* _ => "" }
             }
 
             /// The metric that must be recorded for it; `None` for what always is.

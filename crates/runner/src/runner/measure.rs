@@ -102,9 +102,9 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// The value of each metric now; `coupled` is the estimate of the run on the
+    /// Adds the value of each metric now to its column; `coupled` is the estimate of the run on the
     /// same draws, if there is one.
-    pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>) -> Vec<f64> {
+    pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>, columns: &mut [(Metric, Vec<f64>)]) {
         let reading = Reading {
             facts: &*self.scenario.instance,
             run,
@@ -112,8 +112,9 @@ impl<'a> Meter<'a> {
             sum: (&self.sum, self.seen),
             corrections: &self.corrections,
         };
-        let value = |metric: &Metric| metric.measured().1(&reading).unwrap_or(f64::NAN);
-        self.metrics.iter().map(value).collect()
+        for (metric, column) in columns {
+            column.push(metric.measured().1(&reading).unwrap_or(f64::NAN));
+        }
     }
 
     /// The averages; a bias against a twin with the twin's exact bias added.

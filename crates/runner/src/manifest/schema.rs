@@ -1,30 +1,13 @@
 //! The schema of manifests, from the types that they are read into: for the reader, for
 //! docs/MANIFEST.md, and as JSON Schema for editors.
 
+use super::Source;
 use super::axis::may_vary;
-use super::{Manifest, Source};
 use exactfed_core::algorithm::AlgorithmKeys;
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
-use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-
-/// The schema of the types of a manifest, in which no setting is an axis, with these tables of claims
-/// and figures; without them they are left unread.
-pub fn of_types(tables: impl FnOnce(&mut SchemaGenerator) -> Option<[Value; 2]>) -> Value {
-    let mut generator = SchemaGenerator::default();
-    let mut schema = generator.root_schema_for::<Manifest>().to_value();
-    if let Some([figures, claims]) = tables(&mut generator) {
-        for (name, definition) in generator.definitions() {
-            schema["$defs"][name] = definition.clone();
-        }
-        schema["$defs"]["FigureTables"] = figures;
-        schema["$defs"]["ClaimTables"] = claims;
-    }
-    tidy(&mut schema);
-    schema
-}
 
 /// The schema by which manifests are read, and what is registered beside the built-in algorithms
 /// and problems.
@@ -132,7 +115,7 @@ pub fn json(of_types: &Value) -> Value {
 
 /// Adds what schemars does not know: unknown keys are errors, TOML has no null, and a name stands
 /// for its empty table.
-fn tidy(schema: &mut Value) {
+pub fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             let is_table = object.get("type").is_some_and(|kind| kind == "object");

@@ -4,7 +4,7 @@ use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::phase::phase_figures;
 use super::places::Checker;
-use super::{Cell, Setting, SettingKey, Tuning, short};
+use super::{Cell, Setting, Tuning, short};
 use crate::manifest::Manifest;
 use crate::manifest::figure::FigureKeys;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -111,10 +111,10 @@ pub fn default_figures(
 fn cells_by_values<'a>(
     cells: &'a [Cell],
     names: &[&str],
-) -> HashMap<Vec<Option<SettingKey<'a>>>, usize> {
+) -> HashMap<Vec<Option<&'a Setting>>, usize> {
     let mut all = HashMap::new();
     for cell in cells {
-        let values = names.iter().map(|name| cell.settings.get(name).map(Setting::key));
+        let values = names.iter().map(|name| cell.settings.get(name));
         *all.entry(values.collect()).or_default() += 1;
     }
     all

@@ -49,7 +49,7 @@ pub use phase::phase_problem;
 pub use places::{Checker, place_of};
 pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
-pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
+pub use settings::{Setting, Settings, Shapes, leaves, short};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;

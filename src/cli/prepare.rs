@@ -2,8 +2,9 @@
 
 use super::outcome::Failure;
 use crate::store::Store;
+use exactfed_core::problem::Fault;
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::{BadCell, Prepared, Scenario, prepare_frontiers, prepare_knowing};
+use exactfed_runner::runner::{Prepared, Scenario, prepare_frontiers, prepare_knowing};
 use std::sync::Arc;
 
 /// The most threads of a command.
@@ -15,11 +16,11 @@ pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'
     let prepared = prepare_frontiers(plan)
         .and_then(|_| prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells));
     prepared.map_err(|bad| {
-        let found = bad.into_iter().map(|BadCell { path, message }| {
+        let found = bad.into_iter().map(|Fault { key: path, message }| {
             let named = |part: &&str| part.parse::<usize>().is_err();
             let key = path.rsplit('.').find(named).unwrap_or_default();
             let text = format!("`{key}`: {message}");
-            (path, text)
+            (path.into_owned(), text)
         });
         Failure::of_plan(plan, found)
     })

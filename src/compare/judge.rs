@@ -9,7 +9,7 @@ use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
 use exactfed_core::rng::Stream;
-use exactfed_runner::plan::{Setting, SettingKey};
+use exactfed_runner::plan::Setting;
 use serde::{Serialize, Serializer};
 
 /// How changes are judged.
@@ -244,9 +244,9 @@ impl Change {
 /// Whether a single run of the cell is all that there is to know.
 fn is_exact(cell: &SideCell) -> bool {
     let random = ["cohort", "communication-probability"];
-    let oracle = cell.settings.at_path("oracle").map(Setting::key);
+    let oracle = cell.settings.at_path("oracle");
     let mut paths = cell.settings.iter().map(|(path, _)| path);
-    oracle == Some(SettingKey::Text("exact"))
+    matches!(oracle, Some(Setting::Text(text)) if **text == *"exact")
         && !paths.any(|path| random.iter().any(|key| path.ends_with(key)))
 }
 

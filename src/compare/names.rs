@@ -2,7 +2,6 @@
 
 use super::side::{SideCell, SideExperiment, differing_paths};
 use crate::evidence::pretty;
-use exactfed_runner::plan::Setting;
 use std::collections::BTreeMap;
 
 /// The settings that distinguish an experiment's cells of one label, by path: whether they have
@@ -18,8 +17,7 @@ impl CellNames {
         let mut paths = BTreeMap::new();
         for cells in labels.values() {
             for path in differing_paths(cells.iter().copied()) {
-                let values = cells.iter().filter_map(|cell| cell.settings.at_path(&path));
-                let mut values = values.map(Setting::key);
+                let mut values = cells.iter().filter_map(|cell| cell.settings.at_path(&path));
                 let first = values.next();
                 *paths.entry(path).or_default() |= values.any(|value| Some(value) != first);
             }

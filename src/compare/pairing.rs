@@ -11,7 +11,7 @@
 //! another start, cannot be compared.
 
 use super::side::{SideCell, SideExperiment, differing_paths};
-use exactfed_runner::plan::{CellId, Setting, SettingKey};
+use exactfed_runner::plan::{CellId, Setting};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -55,11 +55,11 @@ pub enum Agree {
 
 /// What counterparts have in common.
 type Common<'a> =
-    (&'a str, [Option<SettingKey<'a>>; 2], BTreeSet<&'a str>, Vec<(&'a str, SettingKey<'a>)>);
+    (&'a str, [Option<&'a Setting>; 2], BTreeSet<&'a str>, Vec<(&'a str, &'a Setting)>);
 
 /// What a cell has in common with its counterparts.
 fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
-    let settings = || cell.settings.iter().map(|(path, value)| (path, value.key()));
+    let settings = || cell.settings.iter();
     // The algorithms and problems that its settings are of.
     let kind = |path: &'_ str| {
         let mut dots = path.match_indices('.').map(|(place, _)| place);
@@ -72,7 +72,7 @@ fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
         let top = path.split('.').next().unwrap_or_default();
         agree == Agree::Problem && ["problem", "start", "instance", "seed"].contains(&top)
     };
-    let seeds = ["seed", "noise-seed"].map(|path| cell.settings.at_path(path).map(Setting::key));
+    let seeds = ["seed", "noise-seed"].map(|path| cell.settings.at_path(path));
     (&cell.label, seeds, kinds, settings().filter(|(path, _)| of_problem(path)).collect())
 }
 
@@ -128,7 +128,7 @@ struct NumberedCells {
 impl NumberedCells {
     fn new(cells: &[&SideCell]) -> Self {
         let paths = differing_paths(cells.iter().copied());
-        let mut known: HashMap<SettingKey<'_>, u32> = HashMap::new();
+        let mut known: HashMap<&Setting, u32> = HashMap::new();
         let mut numbers = vec![None];
         let mut number = |value: &Setting| {
             numbers.push(value.number());
@@ -136,9 +136,8 @@ impl NumberedCells {
         };
         let rows = cells.iter().map(|cell| {
             let values = paths.iter().map(|path| cell.settings.at_path(path));
-            let values = values.map(|value| {
-                value.map_or(0, |v| *known.entry(v.key()).or_insert_with(|| number(v)))
-            });
+            let values = values
+                .map(|value| value.map_or(0, |v| *known.entry(v).or_insert_with(|| number(v))));
             values.collect()
         });
         Self { rows: rows.collect(), numbers }

@@ -152,7 +152,7 @@ fn column_axis(standings: &Standings) -> Option<usize> {
     };
     let axes = standings.axes.iter().enumerate();
     let rated = axes.filter_map(|(axis, name)| {
-        let values = unique(rows().map(|row| row.values[axis].key())).len();
+        let values = unique(rows().map(|row| &row.values[axis])).len();
         let is_numeric = values > 1 && rows().all(|row| number(&row.values[axis]).is_finite());
         is_numeric.then_some(((values, preferred(name)), axis))
     });
@@ -165,8 +165,8 @@ fn follows(rows: &[Standing], setting: usize, axis: Option<usize>) -> bool {
     let Some(axis) = axis else { return false };
     let mut known = HashMap::new();
     let agrees = rows.iter().all(|row| {
-        let value = row.values[setting].key();
-        *known.entry(row.values[axis].key()).or_insert(value) == value
+        let value = &row.values[setting];
+        *known.entry(&row.values[axis]).or_insert(value) == value
     });
     agrees && unique(known.values()).len() > 1
 }

@@ -51,7 +51,7 @@ fn what_is_accepted_runs_to_its_end() {
             Ok(prepared) => prepared,
             Err(bad) => {
                 // No unique solution, or a start or a limit that is not there.
-                prop_assert!(bad.iter().all(|b| !b.message.is_empty() && !b.path.is_empty()));
+                prop_assert!(bad.iter().all(|b| !b.message.is_empty() && !b.key.is_empty()));
                 return Ok(false);
             }
         };

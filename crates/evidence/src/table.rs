@@ -34,7 +34,7 @@ impl FinalsColumns {
         let mut settings = unique(varied.into_iter().map(column));
         let own = paths().filter(|path| table(path) == Some("algorithm"));
         for name in unique(own.map(column)) {
-            let values = unique(cells.iter().map(|c| value(c.cell, &name).map(Setting::key)));
+            let values = unique(cells.iter().map(|c| value(c.cell, &name)));
             // Where another table has the key, a cell without it is as much of a difference.
             let lacks = usize::from(values.contains(&None) && !name.contains('.'));
             if !settings.contains(&name) && values.len() - lacks > 1 {

@@ -49,7 +49,7 @@ fn lines(file: &str, asked: &Asked) -> Result<Vec<String>, String> {
         .map_err(|e| e.to_string())?;
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).map_err(|bad| {
-        let told = bad.iter().map(|b| format!("error: {file}: `{}`: {}", b.path, b.message));
+        let told = bad.iter().map(|b| format!("error: {file}: `{}`: {}", b.key, b.message));
         told.collect::<Vec<_>>().join("\n")
     })?;
     let lines = Mutex::new(Vec::new());

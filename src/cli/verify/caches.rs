@@ -61,7 +61,7 @@ pub fn check(
             }
         }
         Err(bad) => bad.iter().for_each(|bad| {
-            findings.add_wrong(format_args!("{}: {}: {}", plan.experiment, bad.path, bad.message));
+            findings.add_wrong(format_args!("{}: {}: {}", plan.experiment, bad.key, bad.message));
         }),
     }
     for CheckedCache { file, difference } in checked {

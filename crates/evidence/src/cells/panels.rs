@@ -2,7 +2,7 @@
 
 use crate::cells::CellResult;
 use crate::cells::setting_text::pretty;
-use exactfed_runner::plan::{Cell, Setting, SettingKey};
+use exactfed_runner::plan::{Cell, Setting};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub struct Group<'a> {
 /// coupling and is in the panels of each.
 pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'a>> {
     let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
-    let places: Vec<HashMap<SettingKey<'_>, usize>> = values.iter().map(|v| placed(v)).collect();
+    let places: Vec<HashMap<&Setting, usize>> = values.iter().map(|v| placed(v)).collect();
     // Keyed by the index of each value, so that combinations without a cell do not occur.
     let mut groups: BTreeMap<Vec<usize>, Vec<&'a CellResult<'a>>> = BTreeMap::new();
     for cell in cells {
@@ -54,17 +54,17 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
 pub type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
 
 /// The index of each value in a list.
-pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
-    values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()
+pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<&'a Setting, usize> {
+    values.iter().enumerate().map(|(i, value)| (*value, i)).collect()
 }
 
 /// The index of a cell's value of a setting; those of all values where it has none.
 pub fn places_of(
     cell: &CellResult<'_>,
     name: &str,
-    known: &HashMap<SettingKey<'_>, usize>,
+    known: &HashMap<&Setting, usize>,
 ) -> Range<usize> {
-    match cell.cell.settings.get(name).and_then(|value| known.get(&value.key())) {
+    match cell.cell.settings.get(name).and_then(|value| known.get(value)) {
         Some(place) => *place..*place + 1,
         None => 0..known.len(),
     }
@@ -120,7 +120,5 @@ pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<&'a str> {
 
 /// The values of a setting in the order of the cells.
 pub fn distinct<'a>(cells: &[&'a CellResult<'a>], name: &str) -> Vec<&'a Setting> {
-    let mut seen = HashSet::new();
-    let values = cells.iter().filter_map(|cell| cell.cell.settings.get(name));
-    values.filter(|value| seen.insert(value.key())).collect()
+    unique(cells.iter().filter_map(|cell| cell.cell.settings.get(name)))
 }

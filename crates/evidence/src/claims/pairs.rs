@@ -3,7 +3,7 @@
 use super::judge::{Judge, fixed_keys};
 use crate::cells::CellResult;
 use exactfed_runner::manifest::claim::Selection;
-use exactfed_runner::plan::{SettingKey, short};
+use exactfed_runner::plan::{Setting, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The paths of the settings that vary among the cells of an entry.
@@ -26,7 +26,7 @@ struct SameAxes<'a> {
     /// Settings that have to agree where both cells have them.
     open: BTreeSet<&'a str>,
     /// Places of the cells by their values of these; without any, of those that lack one.
-    by_values: HashMap<Option<Vec<SettingKey<'a>>>, Vec<usize>>,
+    by_values: HashMap<Option<Vec<&'a Setting>>, Vec<usize>>,
 }
 
 impl<'a> SameAxes<'a> {
@@ -65,8 +65,8 @@ impl<'a> SameAxes<'a> {
     }
 
     /// A cell's values of the open settings; `None` if it lacks any.
-    fn values(&self, cell: &'a CellResult<'a>) -> Option<Vec<SettingKey<'a>>> {
-        self.open.iter().map(|name| Some(cell.cell.settings.get(name)?.key())).collect()
+    fn values(&self, cell: &'a CellResult<'a>) -> Option<Vec<&'a Setting>> {
+        self.open.iter().map(|name| cell.cell.settings.get(name)).collect()
     }
 }
 

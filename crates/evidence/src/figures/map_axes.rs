@@ -1,6 +1,6 @@
 //! What may be wrong with the axes of a map.
 
-use exactfed_runner::plan::{Cell, Checker, Setting, SettingKey, short};
+use exactfed_runner::plan::{Cell, Checker, Setting, short};
 use std::collections::{BTreeSet, HashMap};
 
 /// Checks the panels of a map and the settings on its axes, the keys `x` and `y`.
@@ -15,9 +15,9 @@ pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) 
     }
     // A square must not pool cells of different settings.
     let names = || panels.iter().map(String::as_str).chain([x, y]);
-    let mut squares: HashMap<(&str, Vec<Option<SettingKey<'_>>>), &Cell> = HashMap::new();
+    let mut squares: HashMap<(&str, Vec<Option<&Setting>>), &Cell> = HashMap::new();
     for cell in table.cells {
-        let values = names().map(|name| cell.settings.get(name).map(Setting::key));
+        let values = names().map(|name| cell.settings.get(name));
         let square = (cell.label.as_str(), values.collect());
         let Some(other) = squares.insert(square, cell) else { continue };
         let differs = |path: &&String| cell.settings.at_path(path) != other.settings.at_path(path);

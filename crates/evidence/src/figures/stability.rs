@@ -18,7 +18,7 @@ use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_sq
 use exactfed_core::theory::moments::SpectralRadii;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::plan::{Checker, KindKeys, SettingKey};
+use exactfed_runner::plan::{Checker, KindKeys, Setting};
 use exactfed_runner::runner::Prepared;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -104,8 +104,8 @@ fn squares(
 ) -> Vec<Square> {
     let (at_x, at_y) = (placed(xs), placed(ys));
     let square = |cell: &&CellResult<'_>| {
-        let place = |places: &HashMap<SettingKey<'_>, usize>, name: &str| {
-            places.get(&cell.cell.settings.get(name)?.key()).copied()
+        let place = |places: &HashMap<&Setting, usize>, name: &str| {
+            places.get(cell.cell.settings.get(name)?).copied()
         };
         let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
         let (runs, diverged) = (cell.runs.count, cell.runs.diverged);

@@ -190,7 +190,7 @@ pub fn frontiers<'a>(
     let failed = |message: String| error(Path::new(&plan.source.name), message);
     let prepared = prepare_frontiers(plan).map_err(|bad| {
         let reasons: Vec<String> =
-            bad.into_iter().map(|bad| format!("{}: {}", bad.path, bad.message)).collect();
+            bad.into_iter().map(|bad| format!("{}: {}", bad.key, bad.message)).collect();
         failed(reasons.join("; "))
     })?;
     let known: Vec<_> = prepared.iter().map(|one| known(results, one)).collect();

@@ -11,32 +11,26 @@ const MOST_COLUMNS: usize = 20_000;
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
     // Twice: what a column holds is known at its end, and texts take far more
     // room than numbers.
-    let numbers = survey(bytes)?;
+    let mut columns = survey(bytes)?;
     let mut reader = reader(bytes);
-    let heads = reader.headers().map_err(|e| wrong(&e))?.clone();
-    let empty = |number: &bool| match number {
-        true => Column::Numbers(Vec::new()),
-        false => Column::Text(Vec::new()),
-    };
-    let mut columns: Vec<Column> = numbers.iter().map(empty).collect();
     for record in reader.records() {
         let record = record.map_err(|e| wrong(&e))?;
-        for (column, value) in columns.iter_mut().zip(&record) {
+        for ((_, column), value) in columns.iter_mut().zip(&record) {
             match column {
                 Column::Numbers(all) => all.push(value.parse().unwrap_or(f64::NAN)),
                 Column::Text(all) => all.push(value.to_owned()),
             }
         }
     }
-    Ok(Contents::Table(heads.iter().map(str::to_owned).zip(columns).collect()))
+    Ok(Contents::Table(columns))
 }
 
 fn reader(bytes: &[u8]) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes)
 }
 
-/// Whether each column holds numbers, if all of it is a table.
-fn survey(bytes: &[u8]) -> Result<Vec<bool>, String> {
+/// The columns without their values, if all of it is a table.
+fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, String> {
     let mut reader = reader(bytes);
     let heads = reader.headers().map_err(|e| wrong(&e))?.clone();
     if heads.len() > MOST_COLUMNS {
@@ -54,7 +48,11 @@ fn survey(bytes: &[u8]) -> Result<Vec<bool>, String> {
             *number = *number && (value.is_empty() || value.parse::<f64>().is_ok());
         }
     }
-    Ok(numbers)
+    let empty = |number| match number {
+        true => Column::Numbers(Vec::new()),
+        false => Column::Text(Vec::new()),
+    };
+    Ok(heads.iter().map(str::to_owned).zip(numbers.into_iter().map(empty)).collect())
 }
 
 /// The columns that lack values, with how many and the first line that lacks one: empty, or a

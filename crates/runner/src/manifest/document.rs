@@ -168,25 +168,16 @@ impl fmt::Display for Rejected {
             if i > 0 {
                 writeln!(f)?;
             }
-            self.write_diagnostic(&mut Plain(f), diagnostic)?;
+            let mut text = String::new();
+            self.write_diagnostic(&mut text, diagnostic)?;
+            // A terminal would obey control characters, and a message repeats parts of the manifest.
+            let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
+            f.write_str(&text.replace(is_control, "\u{fffd}"))?;
         }
         match self.diagnostics.len().saturating_sub(MOST_PRINTED) {
             0 => Ok(()),
             more => writeln!(f, "\nerror: and {more} more, which are not printed"),
         }
-    }
-}
-
-/// Replaces control characters, which a terminal would obey: a message repeats parts of the
-/// manifest.
-struct Plain<'a, 'f>(&'a mut fmt::Formatter<'f>);
-
-impl fmt::Write for Plain<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.chars().try_for_each(|c| {
-            let is_control = c.is_control() && c != '\n' && c != '\t';
-            self.0.write_char(if is_control { char::REPLACEMENT_CHARACTER } else { c })
-        })
     }
 }
 
@@ -366,14 +357,8 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     set(root, &path, &node)
 }
 
-/// Puts a node at a dotted path, where there is a table to hold it.
-pub fn put(root: &mut Node, path: &str, node: &Node) {
-    let path: Vec<&str> = path.split('.').collect();
-    let _ = set(root, &path, node);
-}
-
-/// Puts a node of an override at a path below another one.
-fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnostic> {
+/// Puts a node at the path of these parts below another one, where there is a table to hold it.
+pub fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnostic> {
     let wrong =
         |first: &str, message| Err(Diagnostic::new(Some(node.place.clone()), first, message));
     let Some((first, rest)) = path.split_first() else {

@@ -2,9 +2,7 @@
 
 use super::Manifest;
 use super::schema::ManifestSchema;
-use exactfed_core::algorithm::custom::{
-    CustomAlgorithm, CustomAlgorithmSettings, CustomDefinition,
-};
+use exactfed_core::algorithm::custom::{CustomAlgorithm, CustomAlgorithmSettings};
 use exactfed_core::algorithm::{self, AlgorithmKeys};
 use exactfed_core::definition::KeyValues;
 use exactfed_core::flattened::Flattened;
@@ -18,14 +16,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use toml::{Table, Value};
 
-/// All algorithms of a manifest: `[[algorithm.<kind>]]`.
-#[derive(Clone, Debug, Default)]
-pub struct AlgorithmTables {
-    entries: Vec<AlgorithmEntry>,
-    /// The kinds that are defined outside of the program, in the order of the text.
-    custom: Vec<CustomDefinition>,
-}
-
 /// An algorithm's entry in the manifest.
 #[derive(Clone, Debug)]
 pub struct AlgorithmEntry {
@@ -35,52 +25,10 @@ pub struct AlgorithmEntry {
     pub spec: algorithm::Spec,
 }
 
-impl AlgorithmTables {
-    /// Every entry, kind by kind in the order of the built-in ones.
-    pub fn entries(&self) -> &[AlgorithmEntry] {
-        &self.entries
-    }
+/// All algorithms of a manifest, of which the schema is made from the kinds of the one algorithm
+/// that [`algorithm::Spec`] is.
+pub struct AlgorithmTables;
 
-    /// The place of a kind among those of the manifest that are defined outside of the program.
-    pub fn custom_place(&self, kind: &str) -> Option<usize> {
-        self.custom.iter().position(|own| own.definition.kind == kind)
-    }
-
-    fn read(tree: Value, schema: &ManifestSchema) -> Result<Self, String> {
-        let mut kinds: Vec<(String, Value)> = from_tree::<Table>(tree)?.into_iter().collect();
-        let built_in = algorithm::Spec::KINDS;
-        kinds
-            .sort_by_key(|(kind, _)| built_in.iter().position(|k| k == kind).unwrap_or(usize::MAX));
-        let mut all = Self::default();
-        for (kind, entries) in kinds {
-            if let Some(own) = schema.registry.algorithms.get(&kind) {
-                all.custom.push(own.known.clone());
-            }
-            for (i, entry) in from_tree::<Vec<Value>>(entries)?.into_iter().enumerate() {
-                let path = format!("algorithm.{kind}.{i}");
-                let spec = algorithm(&path, entry, schema)?;
-                all.entries.push(AlgorithmEntry { path, spec });
-            }
-        }
-        Ok(all)
-    }
-}
-
-impl Manifest {
-    /// The definitions of the algorithms that are defined outside of the program, also of those of
-    /// frontiers.
-    pub fn definitions(&self) -> Vec<CustomDefinition> {
-        let mut all = self.algorithm.custom.clone();
-        for own in self.frontier.iter().flat_map(|frontier| &frontier.own) {
-            if !all.contains(&own.known) {
-                all.push(own.known.clone());
-            }
-        }
-        all
-    }
-}
-
-/// From the kinds of the one algorithm that [`algorithm::Spec`] is.
 impl JsonSchema for AlgorithmTables {
     fn schema_name() -> Cow<'static, str> {
         "AlgorithmTables".into()
@@ -117,13 +65,27 @@ pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String
     let (problem, algorithms) = (tree.remove("problem"), tree.remove("algorithm"));
     let mut manifest: Manifest = from_tree(Value::Table(tree))?;
     manifest.problem = problem.map(|tree| self::problem(tree, schema)).transpose()?;
-    let algorithms = algorithms.map(|tree| AlgorithmTables::read(tree, schema)).transpose()?;
-    manifest.algorithm = algorithms.unwrap_or_default();
+    let mut kinds: Vec<(String, Value)> =
+        algorithms.map_or(Ok(Table::new()), from_tree)?.into_iter().collect();
+    let built_in = algorithm::Spec::KINDS;
+    kinds.sort_by_key(|(kind, _)| built_in.iter().position(|k| k == kind).unwrap_or(usize::MAX));
+    for (kind, entries) in kinds {
+        let own = schema.registry.algorithms.get(&kind);
+        manifest.definitions.extend(own.map(|own| own.known.clone()));
+        for (i, entry) in from_tree::<Vec<Value>>(entries)?.into_iter().enumerate() {
+            let path = format!("algorithm.{kind}.{i}");
+            let spec = algorithm(&path, entry, schema)?;
+            manifest.algorithm.push(AlgorithmEntry { path, spec });
+        }
+    }
     for frontier in &mut manifest.frontier {
         for own in frontier.algorithms.iter().filter(|algorithm| algorithm.is_own()) {
             if let Some(algorithm) = schema.registry.algorithms.get(own.name()) {
                 own.call(&algorithm.known.definition.name);
                 frontier.own.push(algorithm.clone());
+                if !manifest.definitions.contains(&algorithm.known) {
+                    manifest.definitions.push(algorithm.known.clone());
+                }
             }
         }
     }

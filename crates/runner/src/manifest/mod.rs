@@ -20,8 +20,9 @@ pub mod tune;
 
 pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
+use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_core::problem::{self, OracleForm};
-use kinds::AlgorithmTables;
+use kinds::{AlgorithmEntry, AlgorithmTables};
 pub use prediction::{Prediction, add_bounds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,8 +133,12 @@ pub struct Manifest {
     pub compare: Compare,
     /// `[[algorithm.<kind>]]`.
     #[serde(skip)]
-    #[schemars(!skip, default)]
-    pub algorithm: AlgorithmTables,
+    #[schemars(!skip, with = "AlgorithmTables", default)]
+    pub algorithm: Vec<AlgorithmEntry>,
+    /// The definitions of the algorithms that are defined outside of the program: those of
+    /// `algorithm` kind by kind in the order of the text, and then those of frontiers.
+    #[serde(skip)]
+    pub definitions: Vec<CustomDefinition>,
     /// `[[frontier]]`.
     #[serde(default)]
     pub frontier: Vec<frontier::Frontier>,
@@ -262,7 +267,7 @@ pub enum Start {
 }
 
 /// The length of a run.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Budget {
     /// The number of local steps of one client in all rounds, TH. It is rounded up to whole rounds

@@ -78,7 +78,7 @@ const TABLES: [(&str, &str); 12] = [
 const MANY_NAMES: usize = 3;
 
 /// How often each definition of a schema is referred to.
-fn count_uses(value: &Value, uses: &mut BTreeMap<String, usize>) {
+fn count_uses<'a>(value: &'a Value, uses: &mut BTreeMap<&'a str, usize>) {
     if let Some(name) = definition(value) {
         *uses.entry(name).or_default() += 1;
     }
@@ -130,7 +130,7 @@ fn code_or_dash(text: &str) -> String {
 struct ReferencePage<'a> {
     schema: &'a Value,
     /// How often each definition is referred to.
-    uses: BTreeMap<String, usize>,
+    uses: BTreeMap<&'a str, usize>,
     out: String,
     /// The heading of the current section.
     head: String,
@@ -146,9 +146,9 @@ impl<'a> ReferencePage<'a> {
     }
 
     /// The definition that a key shares with others and that is listed once for all of them.
-    fn shared(&self, property: &Value) -> Option<String> {
+    fn shared<'v>(&self, property: &'v Value) -> Option<&'v str> {
         let name = definition(property).or_else(|| definition(property.get("items")?))?;
-        self.is_listed_once(&name).then_some(name)
+        self.is_listed_once(name).then_some(name)
     }
 
     fn is_listed_once(&self, name: &str) -> bool {
@@ -235,8 +235,8 @@ impl<'a> ReferencePage<'a> {
         let target = self.resolve(property);
         let default = property.get("default").map(toml).unwrap_or_default();
         let mut kind = match self.shared(property) {
-            Some(name) if property.get("items").is_some() => format!("array of: {}", link(&name)),
-            Some(name) => link(&name),
+            Some(name) if property.get("items").is_some() => format!("array of: {}", link(name)),
+            Some(name) => link(name),
             None => self.kind(property),
         };
         if !required && default.is_empty() {
@@ -302,12 +302,12 @@ impl<'a> ReferencePage<'a> {
 
     /// The definitions that several keys share, each once.
     fn shared_values(&mut self) {
-        let shared: Vec<String> =
-            self.uses.keys().filter(|name| self.is_listed_once(name)).cloned().collect();
+        let shared: Vec<&str> =
+            self.uses.keys().filter(|name| self.is_listed_once(name)).copied().collect();
         for name in shared {
-            let definition = &self.schema["$defs"][&name];
-            if self.out.contains(&link(&name)) {
-                self.section(&words(&name), description(definition), definition, &[]);
+            let definition = &self.schema["$defs"][name];
+            if self.out.contains(&link(name)) {
+                self.section(&words(name), description(definition), definition, &[]);
             }
         }
     }
@@ -341,7 +341,7 @@ impl<'a> ReferencePage<'a> {
 
     fn kind(&self, value: &Value) -> String {
         if let Some(name) = definition(value) {
-            let target = &self.schema["$defs"][&name];
+            let target = &self.schema["$defs"][name];
             let is_choice = target.get("oneOf").is_some() || target.get("enum").is_some();
             return if is_choice { "a choice".into() } else { self.kind(target) };
         }

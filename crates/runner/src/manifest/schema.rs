@@ -1,30 +1,13 @@
 //! The schema of manifests, from the types that they are read into: for the reader, for
 //! docs/MANIFEST.md, and as JSON Schema for editors.
 
+use super::Source;
 use super::axis::may_vary;
-use super::{Manifest, Source};
 use exactfed_core::algorithm::AlgorithmKeys;
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
-use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-
-/// The schema of the types of a manifest, in which no setting is an axis, with these tables of claims
-/// and figures; without them they are left unread.
-pub fn of_types(tables: impl FnOnce(&mut SchemaGenerator) -> Option<[Value; 2]>) -> Value {
-    let mut generator = SchemaGenerator::default();
-    let mut schema = generator.root_schema_for::<Manifest>().to_value();
-    if let Some([figures, claims]) = tables(&mut generator) {
-        for (name, definition) in generator.definitions() {
-            schema["$defs"][name] = definition.clone();
-        }
-        schema["$defs"]["FigureTables"] = figures;
-        schema["$defs"]["ClaimTables"] = claims;
-    }
-    tidy(&mut schema);
-    schema
-}
 
 /// The schema by which manifests are read, and what is registered beside the built-in algorithms
 /// and problems.
@@ -60,8 +43,7 @@ impl ManifestSchema {
 
     /// The definition that a schema refers to, or itself.
     pub fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
-        let name = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next());
-        name.map_or(schema, |name| &self.root["$defs"][name])
+        definition(schema).map_or(schema, |name| &self.root["$defs"][name])
     }
 
     /// The schema of a table: `problem`, or an algorithm's entry.
@@ -108,7 +90,7 @@ pub fn json(of_types: &Value) -> Value {
     let mut varied = Vec::new();
     if let Some(properties) = schema["properties"].as_object_mut() {
         for (key, value) in properties.iter_mut().filter(|(key, _)| may_vary(key)) {
-            varied.extend(definition(value));
+            varied.extend(definition(value).map(str::to_owned));
             if key != "algorithm" && key != "budget" {
                 or_array(value);
             }
@@ -122,7 +104,8 @@ pub fn json(of_types: &Value) -> Value {
     }
     let tables = schema["$defs"]["AlgorithmTables"]["properties"].as_object();
     let items = tables.into_iter().flat_map(|all| all.values());
-    let entries: Vec<String> = items.filter_map(|value| definition(&value["items"])).collect();
+    let entries: Vec<String> =
+        items.filter_map(|value| definition(&value["items"]).map(str::to_owned)).collect();
     for name in entries {
         // `[tune]` may provide what is required.
         schema["$defs"][&name]["required"] = json!([]);
@@ -132,7 +115,7 @@ pub fn json(of_types: &Value) -> Value {
 
 /// Adds what schemars does not know: unknown keys are errors, TOML has no null, and a name stands
 /// for its empty table.
-fn tidy(schema: &mut Value) {
+pub fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             let is_table = object.get("type").is_some_and(|kind| kind == "object");
@@ -182,8 +165,8 @@ fn empty_table(choice: &Value) -> Option<Value> {
 }
 
 /// The name of the definition that a value refers to.
-pub fn definition(value: &Value) -> Option<String> {
-    Some(value.get("$ref")?.as_str()?.rsplit('/').next()?.to_owned())
+pub fn definition(value: &Value) -> Option<&str> {
+    value.get("$ref")?.as_str()?.rsplit('/').next()
 }
 
 /// Lets an array of such values stand where one is meant.
@@ -204,7 +187,7 @@ fn or_array(value: &mut Value) {
 
 /// Lets every setting below be an axis; notes the definitions that it refers to.
 fn axes(schema: &mut Value, found: &mut Vec<String>) {
-    found.extend(definition(schema));
+    found.extend(definition(schema).map(str::to_owned));
     match schema {
         Value::Object(object) => {
             let mut settings = object.remove("properties");

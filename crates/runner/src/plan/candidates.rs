@@ -2,9 +2,9 @@
 //! algorithms' tables.
 
 use super::places::{Checker, diagnostic_under, place_of};
-use super::{Cell, Plan};
+use super::{Cell, Plan, Tuning};
 use crate::manifest::axis::Choice;
-use crate::manifest::document::{KeyValue, Value, put};
+use crate::manifest::document::{KeyValue, Value, set};
 use crate::manifest::kinds::from_tree;
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
@@ -36,10 +36,7 @@ fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
 }
 
 /// Reads `[tune]`, and puts its candidates into the algorithms' tables of the tree, as axes.
-pub fn expand(
-    root: &mut Node,
-    schema: &ManifestSchema,
-) -> Result<Option<Vec<TunedSetting>>, Vec<Diagnostic>> {
+pub fn expand(root: &mut Node, schema: &ManifestSchema) -> Result<Option<Tuning>, Vec<Diagnostic>> {
     let Some(node) = root.find("tune") else { return Ok(None) };
     // What is wrong with the table itself is found again when the manifest is read.
     let read = read_at(node, "tune", &Choice::new(), schema, from_tree::<Tune>);
@@ -48,7 +45,7 @@ pub fn expand(
     for setting in &settings {
         put_candidates(root, schema, setting, &setting.values)?;
     }
-    Ok(Some(settings))
+    Ok(Some(Tuning { settings, groups: Vec::new() }))
 }
 
 fn fault(root: &Node, path: &str, message: impl Into<String>) -> Vec<Diagnostic> {
@@ -205,7 +202,7 @@ pub fn put_candidates(
             return Err(fault(root, &own, message));
         }
         if schema.has_key(&path, key.split('.').next().unwrap_or_default()) {
-            put(root, &own, &list);
+            let _ = set(root, &own.split('.').collect::<Vec<_>>(), &list);
             found += 1;
         }
     }

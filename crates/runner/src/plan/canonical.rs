@@ -2,7 +2,7 @@
 
 use super::settings::{Part, Setting, Settings, Shapes, leaves};
 use super::{Identity, RunKeys};
-use crate::manifest::{Oracle, Record, Start};
+use crate::manifest::{Record, Start};
 use exactfed_core::{algorithm, problem};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -23,14 +23,15 @@ pub struct CanonicalSettings<'p> {
 /// Algorithms of which the settings are kept.
 const MOST_KEPT: usize = 1 << 14;
 
-/// What the settings other than the problem and the algorithm are made of.
-type OtherKey = ([u64; 5], [bool; 3], (*const Record, *const Start));
+/// What the settings other than the problem and the algorithm are made of: the keys of the runs, T,
+/// what is recorded, and the start.
+type OtherKey = (*const RunKeys, u64, *const Record, *const Start);
 
 impl<'p> CanonicalSettings<'p> {
     /// The settings that determine the numbers of a cell; those that are empty are left out.
     pub fn of(&mut self, identity: &'p Identity) -> Settings {
         let Self { shapes, problems, algorithms, others, .. } = self;
-        let Identity { problem, algorithm, .. } = identity;
+        let Identity { keys, rounds, record, start, problem, algorithm } = identity;
         if algorithms.len() >= MOST_KEPT {
             algorithms.clear();
         }
@@ -40,7 +41,8 @@ impl<'p> CanonicalSettings<'p> {
         let algorithm = algorithms
             .entry(Arc::as_ptr(algorithm))
             .or_insert_with(|| part(shapes, [("algorithm".to_owned(), toml(&**algorithm))]));
-        let other = others.entry(other_key(identity)).or_insert_with(|| {
+        let key = (Arc::as_ptr(keys), *rounds, Arc::as_ptr(record), Arc::as_ptr(start));
+        let other = others.entry(key).or_insert_with(|| {
             let all = identity.canonical().into_iter();
             part(shapes, all.filter(|(key, _)| key != "problem" && key != "algorithm"))
         });
@@ -54,18 +56,6 @@ impl<'p> CanonicalSettings<'p> {
         let other = part(&mut self.shapes, table);
         self.shapes.settings([&algorithm, &problem, &other])
     }
-}
-
-fn other_key(identity: &Identity) -> OtherKey {
-    // Named one by one, so that a field that is added is not forgotten here.
-    let Identity { keys, rounds, record, start, problem: _, algorithm: _ } = identity;
-    let RunKeys { numerics: _, seed, noise_seed, replicates, instances, fresh, oracle, instance } =
-        &**keys;
-    (
-        [*seed, noise_seed.unwrap_or(*seed), *replicates, *instances, *rounds],
-        [*fresh, *oracle == Oracle::Exact, instance.is_fixed()],
-        (Arc::as_ptr(record), Arc::as_ptr(start)),
-    )
 }
 
 fn toml(spec: &impl Serialize) -> toml::Value {

@@ -4,13 +4,14 @@
 //! *Invariant*: what is hashed into an id is the canonical text of the whole
 //! identity, though it is assembled from the texts of its tables.
 
-use super::grid::{self, Grid, setting_path};
+use super::grid::{self, setting_path};
 use super::places::{diagnostic_under, find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
-use super::tables::{GridPoint, VaryingTables, Visited};
+use super::tables::{Grid, GridPoint};
+use super::validate::{CheckedPoint, check_cell};
 use super::{
     Cell, CellId, Hashes, Identity, MOST_CELLS, NUMERICS, RunKeys, SharedByCells, candidates,
-    rounds, validate,
+    rounds,
 };
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::schema::ManifestSchema;
@@ -62,17 +63,10 @@ struct CellMaker<'a> {
     /// Places of cells by their ids.
     ids: HashMap<[u8; 8], usize>,
     /// What is wrong with a cell, by its id, where such cells are made too.
-    faults: Option<HashMap<CellId, String>>,
+    faults: Option<&'a mut HashMap<CellId, String>>,
 }
 
-/// The cells of a manifest, of which some may be wrong.
-pub struct TriedCells {
-    pub cells: Vec<Cell>,
-    /// What is wrong with some of them, by their ids.
-    pub faults: HashMap<CellId, String>,
-}
-
-/// The cells of a manifest, also those that are wrong where their faults are noted.
+/// The cells of a manifest, also those that are wrong where their faults are noted by their ids.
 ///
 /// # Errors
 /// All that is wrong with the grid, and with any cell unless that is noted.
@@ -81,16 +75,15 @@ pub fn cells(
     manifest: &Manifest,
     axes: &[GridAxis],
     schema: &ManifestSchema,
-    (hashes, faults): (&mut Hashes, Option<HashMap<CellId, String>>),
-) -> Result<TriedCells, Vec<Diagnostic>> {
+    (hashes, faults): (&mut Hashes, Option<&mut HashMap<CellId, String>>),
+) -> Result<Vec<Cell>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
     if !found.is_empty() {
         return Err(found);
     }
-    let entries = manifest.algorithm.entries().iter();
-    let mut entries: Vec<&str> = entries.map(|entry| entry.path.as_str()).collect();
+    let mut entries: Vec<&str> = manifest.algorithm.iter().map(|entry| &*entry.path).collect();
     entries.sort_by_key(|path| place_of(root, path, &Choice::new()));
-    let mut grid = Grid::new(root, manifest, schema);
+    let mut grid = Grid::new(root, &manifest.zip, schema);
     grid.check_size(&entries, axes)?;
     let mut maker = CellMaker {
         root,
@@ -111,46 +104,41 @@ pub fn cells(
         parts.algorithms.clear();
         maker.texts[1].clear();
         let path = Arc::from(entry);
-        grid.tables.enter(entry);
-        grid.walk(&mut |visited| {
+        grid.enter(entry);
+        grid.walk(&mut |grid, point| {
             points += 1;
             if points > MOST_CELLS {
                 return Err(vec![grid::too_large(axes, points as f64)]);
             }
-            maker.visit(&path, &mut parts, visited);
+            maker.visit(&path, &mut parts, (grid, point));
             Ok(())
         })?;
     }
-    let CellMaker { mut cells, faults, found: (found, _), .. } = maker;
+    let CellMaker { mut cells, found: (found, _), .. } = maker;
     cells.shrink_to_fit();
-    let faults = faults.unwrap_or_default();
-    if found.is_empty() { Ok(TriedCells { cells, faults }) } else { Err(found) }
+    if found.is_empty() { Ok(cells) } else { Err(found) }
 }
 
 impl CellMaker<'_> {
     /// Makes the cell at a grid point, or notes what is wrong there.
-    fn visit(&mut self, entry: &Arc<str>, parts: &mut SharedParts, visited: Visited<'_, '_>) {
-        let Visited { tables, choice, point: reads } = visited;
+    fn visit(
+        &mut self,
+        entry: &Arc<str>,
+        parts: &mut SharedParts,
+        (grid, reads): (&Grid<'_>, GridPoint),
+    ) {
+        let choice = &grid.choice;
         let SharedParts { problems, clients, algorithms, rests } = parts;
-        let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(visited));
-        let clients = matches!(tables.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
+        let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(grid, reads));
+        let clients = matches!(grid.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
         let algorithm = place(algorithms.entry(clients).or_default(), reads.algorithm)
-            .get_or_insert_with(|| self.algorithm(visited, clients));
-        let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
-        let (record, oracle) = (&*self.record, **tables.oracle.value(reads.oracle));
-        let point = validate::CheckedPoint {
-            problem,
-            algorithm,
-            start,
-            budget,
-            oracle,
-            record,
-            entry,
-            choice,
-        };
-        let wrong = validate::check_cell(self.root, self.manifest, &point);
+            .get_or_insert_with(|| self.algorithm(grid, reads, clients));
+        let (start, budget) = (grid.start.value(reads.start), grid.budget.value(reads.budget));
+        let oracle = **grid.oracle.value(reads.oracle);
+        let point = CheckedPoint { problem, algorithm, start, budget, oracle, entry, choice };
+        let wrong = check_cell(self.root, self.manifest, &point);
         if !wrong.is_empty() && self.faults.is_none() {
             return wrong.into_iter().for_each(|wrong| self.note(wrong));
         }
@@ -163,7 +151,7 @@ impl CellMaker<'_> {
             algorithm: algorithm.spec.clone(),
         };
         let others = (GridPoint { problem: 0, algorithm: 0, ..reads }, identity.rounds);
-        let rest = rests.entry(others).or_insert_with(|| self.rest(visited, &identity));
+        let rest = rests.entry(others).or_insert_with(|| self.rest(grid, reads, &identity));
         let [problems, algorithms] = &self.texts;
         let texts = [&problems[problem.text.clone()], &algorithms[algorithm.text.clone()]];
         let hash = hash([&rest.text, texts[0], texts[1]]);
@@ -183,7 +171,7 @@ impl CellMaker<'_> {
         let cell = Cell {
             id: CellId::from_hash(&hash),
             settings: self.shapes.settings(parts),
-            shared: self.shared(visited, entry, &identity),
+            shared: self.shared(grid, reads, entry, &identity),
             identity,
         };
         if let (Some(faults), Some(first)) = (&mut self.faults, wrong.into_iter().next()) {
@@ -214,15 +202,17 @@ impl CellMaker<'_> {
     /// What the cell has in common with others, which is often what the cell before has.
     fn shared(
         &mut self,
-        Visited { tables, point, .. }: Visited<'_, '_>,
+        grid: &Grid<'_>,
+        point: GridPoint,
         entry: &Arc<str>,
         identity: &Identity,
     ) -> Arc<SharedByCells> {
+        let (custom, kind) = (&self.manifest.definitions, identity.algorithm.kind());
         let shared = SharedByCells {
             label: identity.algorithm.label().to_owned(),
-            varied: self.varied(tables, point),
+            varied: self.varied(grid, point),
             entry: entry.clone(),
-            custom_place: self.manifest.algorithm.custom_place(identity.algorithm.kind()),
+            custom_place: custom.iter().position(|own| own.definition.kind == kind),
         };
         match self.cells.last() {
             Some(before) if *before.shared == shared => before.shared.clone(),
@@ -237,13 +227,12 @@ impl CellMaker<'_> {
         }
     }
 
-    fn problem(&mut self, visited: Visited<'_, '_>) -> SpecParts<problem::Spec> {
-        let Visited { tables, choice, point } = visited;
-        let mut spec = problem::Spec::clone(tables.problem.value(point.problem));
+    fn problem(&mut self, grid: &Grid<'_>, point: GridPoint) -> SpecParts<problem::Spec> {
+        let mut spec = problem::Spec::clone(grid.problem.value(point.problem));
         let mut faults = self.hashes.resolve(&mut spec);
         faults.extend(spec.check());
         let (text, mut settings) = text_and_settings("problem", &spec);
-        self.add_defaults(&mut settings, tables.problem.axes(point.problem), choice);
+        self.add_defaults(&mut settings, grid.problem.axes(point.problem), &grid.choice);
         let text = appended(&mut self.texts[0], &text);
         SpecParts { spec: Arc::new(spec), faults, text, settings: self.shapes.part(settings) }
     }
@@ -251,11 +240,11 @@ impl CellMaker<'_> {
     /// An algorithm in which a fraction of so many clients is a number of them.
     fn algorithm(
         &mut self,
-        visited: Visited<'_, '_>,
+        grid: &Grid<'_>,
+        point: GridPoint,
         clients: Option<usize>,
     ) -> SpecParts<algorithm::Spec> {
-        let Visited { tables, choice, point } = visited;
-        let mut spec = tables.algorithm.value(point.algorithm).clone();
+        let mut spec = grid.algorithm.value(point.algorithm).clone();
         if let (Some(clients), Some(cohort)) = (clients, spec.cohort()) {
             Arc::make_mut(&mut spec).set_cohort(cohort.among(clients));
         }
@@ -265,30 +254,22 @@ impl CellMaker<'_> {
         let terms = &spec.components()[0].terms;
         let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
         settings.insert("path-length".into(), length);
-        self.add_defaults(&mut settings, tables.algorithm.axes(point.algorithm), choice);
+        self.add_defaults(&mut settings, grid.algorithm.axes(point.algorithm), &grid.choice);
         let (faults, settings) = (spec.check(), self.shapes.part(settings));
         SpecParts { spec, faults, text: appended(&mut self.texts[1], &text), settings }
     }
 
-    fn rest(&mut self, visited: Visited<'_, '_>, identity: &Identity) -> Rest {
-        let Visited { tables, choice, point } = visited;
+    fn rest(&mut self, grid: &Grid<'_>, point: GridPoint, identity: &Identity) -> Rest {
         let mut table = identity.canonical();
         table.retain(|key, _| key != "problem" && key != "algorithm");
         let mut all = BTreeMap::new();
         for top in ["start", "oracle", "rounds"] {
             settings::add(&mut all, top, &table[top]);
         }
-        let budget = tables.budget.value(point.budget);
-        for (name, value) in [
-            ("budget.local-steps", budget.local_steps),
-            ("budget.rounds", budget.rounds),
-            ("budget.communications", budget.communications),
-            ("budget.gradients", budget.gradients),
-            ("budget.min-rounds", budget.min_rounds),
-        ] {
-            all.extend(value.map(|value| (name.to_owned(), Setting::Number(value as f64))));
-        }
-        self.add_defaults(&mut all, tables.start.axes(point.start), choice);
+        let (_, mut budget) = text_and_settings("budget", &**grid.budget.value(point.budget));
+        budget.remove("budget");
+        all.extend(budget);
+        self.add_defaults(&mut all, grid.start.axes(point.start), &grid.choice);
         Rest { text: table.to_string(), settings: self.shapes.part(all) }
     }
 
@@ -311,8 +292,8 @@ impl CellMaker<'_> {
     }
 
     /// Paths of the settings that the grid varies here.
-    fn varied(&mut self, tables: &VaryingTables<'_>, point: GridPoint) -> Arc<[String]> {
-        let paths = || tables.axes(point).filter(|axis| axis.len > 1).map(|axis| &axis.path);
+    fn varied(&mut self, grid: &Grid<'_>, point: GridPoint) -> Arc<[String]> {
+        let paths = || grid.axes(point).filter(|axis| axis.len > 1).map(|axis| &axis.path);
         if !paths().eq(&self.varied.0) {
             let settings = paths().map(|path| setting_path(path)).collect();
             self.varied = (paths().cloned().collect(), settings);

@@ -4,9 +4,9 @@
 //! the reason why any other is left out.
 
 use super::candidates::{put_candidates, rounded};
-use super::cells::{TriedCells, cells};
+use super::cells::cells;
 use super::tune::{Candidate, TuningEdge, TuningGroup};
-use super::{Cell, Hashes, Identity, Plan};
+use super::{Cell, CellId, Hashes, Identity, Plan};
 use crate::manifest::Rejected;
 use crate::manifest::document::parse;
 use crate::manifest::read::read;
@@ -101,9 +101,8 @@ impl TuningGroup {
 impl Plan {
     /// The most candidates that are added for an algorithm at a point of the grid.
     pub fn most_further_candidates(&self) -> usize {
-        let settings = self.tuning.as_ref().map_or(0, |tuning| tuning.settings.len());
         let extend = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend) as usize;
-        extend.saturating_mul(ADDED * settings)
+        extend.saturating_mul(ADDED * self.tuned_settings().len())
     }
 
     /// Adds candidates to the groups that are complete and whose best stands at an edge; whether
@@ -111,17 +110,16 @@ impl Plan {
     pub(super) fn extend<E>(
         &self,
         groups: &mut [TuningGroup],
-        settings: &[TunedSetting],
         clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
     ) -> Result<bool, E> {
         let most = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend);
         let open = |group: &TuningGroup| group.is_complete() && group.extended < most;
         let all = groups.iter().enumerate().filter(|(_, group)| open(group));
         let wanted: Vec<(usize, NewValues)> = all
-            .map(|(i, group)| (i, group.further(settings)))
+            .map(|(i, group)| (i, group.further(self.tuned_settings())))
             .filter(|(_, further)| !further.is_empty())
             .collect();
-        let tried = self.tried(groups, settings, &wanted, clients)?;
+        let tried = self.tried(groups, &wanted, clients)?;
         let mut any = false;
         for (place, (i, _)) in wanted.iter().enumerate() {
             let group = &mut groups[*i];
@@ -143,19 +141,18 @@ impl Plan {
     pub(super) fn leave_allowed_edges<E>(
         &self,
         groups: &mut [TuningGroup],
-        settings: &[TunedSetting],
         clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
     ) -> Result<(), E> {
         let mut wanted: Vec<(usize, NewValues)> = Vec::new();
         for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.is_complete()) {
             for edge in &group.edges {
                 let TuningEdge::Largest(s) = *edge else { continue };
-                let next = group.next_whole(s).filter(|_| settings[s].whole);
+                let next = group.next_whole(s).filter(|_| self.tuned_settings()[s].whole);
                 let next = next.and_then(|values| values[s]);
                 wanted.extend(next.map(|next| (i, NewValues::from([(s, vec![next])]))));
             }
         }
-        let Ok(tried) = self.tried(groups, settings, &wanted, clients)? else { return Ok(()) };
+        let Ok(tried) = self.tried(groups, &wanted, clients)? else { return Ok(()) };
         for ((i, values), tried) in wanted.iter().zip(tried) {
             let group = &mut groups[*i];
             let Some(s) = values.keys().next().copied() else { continue };
@@ -175,13 +172,13 @@ impl Plan {
     fn tried<E>(
         &self,
         groups: &[TuningGroup],
-        settings: &[TunedSetting],
         wanted: &[(usize, NewValues)],
         clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
     ) -> Result<Result<Vec<Vec<Tried>>, String>, E> {
         if wanted.is_empty() {
             return Ok(Ok(Vec::new()));
         }
+        let settings = self.tuned_settings();
         let mut all: Vec<Vec<f64>> = settings.iter().map(|s| s.values.clone()).collect();
         for (setting, values) in all.iter_mut().enumerate() {
             values.extend(groups.iter().flat_map(|group| group.values(setting)));
@@ -190,14 +187,14 @@ impl Plan {
             values.sort_by(f64::total_cmp);
             values.dedup();
         }
-        let TriedCells { cells, faults } = match self.candidates(settings, &all) {
+        let (cells, faults) = match self.candidates(&all) {
             Ok(tried) => tried,
             Err(Rejected { diagnostics, .. }) => {
                 let reason = diagnostics.into_iter().next().map(|first| first.message);
                 return Ok(Err(reason.unwrap_or_default()));
             }
         };
-        let found = self.groups(&cells, settings);
+        let found = self.groups(&cells);
         let mut tried = Vec::new();
         for (i, further) in wanted {
             let group = &groups[*i];
@@ -225,21 +222,23 @@ impl Plan {
         Ok(Ok(tried))
     }
 
-    /// The cells of the manifest with these candidates of the tuned settings.
+    /// The cells of the manifest with these candidates of the tuned settings, and what is wrong
+    /// with some of them.
     fn candidates(
         &self,
-        settings: &[TunedSetting],
         values: &[Vec<f64>],
-    ) -> Result<TriedCells, Rejected> {
+    ) -> Result<(Vec<Cell>, HashMap<CellId, String>), Rejected> {
         let source = &self.source;
         let mut root = parse(source)?;
         let schema = ManifestSchema::new(self.kinds.schema(), source);
-        for (setting, values) in settings.iter().zip(values) {
+        for (setting, values) in self.tuned_settings().iter().zip(values) {
             let _ = put_candidates(&mut root, &schema, setting, values);
         }
         let reject = |found| Rejected::new(source, found);
         let (manifest, axes) = read(&root, &schema, true).map_err(reject)?;
-        let noted = (&mut Hashes::new(source), Some(HashMap::new()));
-        cells(&root, &manifest, &axes, &schema, noted).map_err(reject)
+        let mut faults = HashMap::new();
+        let noted = (&mut Hashes::new(source), Some(&mut faults));
+        let cells = cells(&root, &manifest, &axes, &schema, noted).map_err(reject)?;
+        Ok((cells, faults))
     }
 }

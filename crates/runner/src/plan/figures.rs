@@ -4,7 +4,7 @@ use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::phase::phase_figures;
 use super::places::Checker;
-use super::{Cell, Setting, SettingKey, short};
+use super::{Cell, Setting, Tuning, short};
 use crate::manifest::Manifest;
 use crate::manifest::figure::FigureKeys;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -37,10 +37,9 @@ impl Checker<'_> {
     fn panels(&mut self, figure: &FigureKeys) {
         let panels = &figure.panels;
         for (i, name) in panels.iter().enumerate() {
-            let key = format!("panels.{i}");
-            self.setting(&key, name, false);
-            self.require(!panels[..i].contains(name), &key, format!("`{name}` is listed twice"));
+            self.setting(&format!("panels.{i}"), name, false);
         }
+        self.distinct("panels", panels.iter());
         if let Some(only) = &figure.only {
             self.selection("only", only);
         }
@@ -78,12 +77,13 @@ const PANELS: usize = 16;
 pub fn default_figures(
     kinds: &EvidenceKinds,
     cells: &[Cell],
-    tuned: &dyn Fn(&str) -> bool,
+    tuning: Option<&Tuning>,
 ) -> Vec<KindTable<FigureKeys>> {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
     // What is tuned has one value for each curve.
-    for path in cells.iter().flat_map(|c| &*c.varied).filter(|path| !tuned(path)) {
+    let is_tuned = |path: &&String| tuning.is_some_and(|tuning| tuning.has(path));
+    for path in cells.iter().flat_map(|c| &*c.varied).filter(|path| !is_tuned(path)) {
         let of_algorithm = path.starts_with("algorithm.");
         let name = if of_algorithm { short(path) } else { path.as_str() };
         if seen.insert(name) {
@@ -111,10 +111,10 @@ pub fn default_figures(
 fn cells_by_values<'a>(
     cells: &'a [Cell],
     names: &[&str],
-) -> HashMap<Vec<Option<SettingKey<'a>>>, usize> {
+) -> HashMap<Vec<Option<&'a Setting>>, usize> {
     let mut all = HashMap::new();
     for cell in cells {
-        let values = names.iter().map(|name| cell.settings.get(name).map(Setting::key));
+        let values = names.iter().map(|name| cell.settings.get(name));
         *all.entry(values.collect()).or_default() += 1;
     }
     all

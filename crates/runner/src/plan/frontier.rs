@@ -44,7 +44,7 @@ pub fn frontier_problem(
     let base = format!("problem.{}", spec.kind());
     let fault = |fault| diagnostic_of(root, &base, &Choice::new(), fault);
     // The cells report the faults of their problems.
-    let has_cells = !manifest.algorithm.entries().is_empty();
+    let has_cells = !manifest.algorithm.is_empty();
     let mut found: Vec<Diagnostic> = faults.iter().filter(|_| !has_cells).map(fault).collect();
     let of_start = manifest.frontier.iter().any(|f| f.start == FrontierStart::Runs);
     let is_fixed = |axis: &&GridAxis| {

@@ -3,9 +3,8 @@
 use super::MOST_CELLS;
 use super::places::place_of;
 use super::settings::short;
-use super::tables::{VaryingTables, Visited};
+use super::tables::{Grid, GridPoint};
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node};
 use exactfed_core::words::count;
 use std::sync::Arc;
@@ -19,32 +18,18 @@ pub fn setting_path(axis: &str) -> String {
     }
 }
 
-/// A way through the grid, one algorithm's entry after the other.
-pub struct Grid<'a, 'm> {
-    /// The tables, of which those of an entry are entered before its points are visited.
-    pub tables: VaryingTables<'a>,
-    zip: &'m [Vec<String>],
-    choice: Choice,
-}
-
-impl<'a, 'm> Grid<'a, 'm> {
-    /// The grid of a manifest.
-    pub fn new(root: &'a Node, manifest: &'m Manifest, schema: &'a ManifestSchema) -> Self {
-        let tables = VaryingTables::new(root, schema);
-        Self { tables, zip: &manifest.zip, choice: Choice::new() }
-    }
-
+impl Grid<'_> {
     /// Visits every point that the choice leaves open, the first axis outermost. An axis inside
     /// one value of another axis (the settings of one kind of heterogeneity, say) counts only
     /// under that value.
     pub fn walk(
         &mut self,
-        visit: &mut impl FnMut(Visited<'_, 'a>) -> Result<(), Vec<Diagnostic>>,
+        visit: &mut impl FnMut(&Self, GridPoint) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
-        let point = self.tables.read(&self.choice)?;
+        let point = self.read()?;
         let open = |axis: &&GridAxis| !self.choice.contains_key(&axis.path);
-        let Some(first) = self.tables.axes(point).find(open) else {
-            return visit(Visited { tables: &self.tables, choice: &self.choice, point });
+        let Some(first) = self.axes(point).find(open) else {
+            return visit(self, point);
         };
         let len = first.len;
         let group: Vec<Arc<str>> = match zipped(self.zip, first) {
@@ -53,7 +38,7 @@ impl<'a, 'm> Grid<'a, 'm> {
                 let together = |axis: &&GridAxis| {
                     axis.path == first.path || names.iter().any(|name| names_axis(name, axis))
                 };
-                let all = self.tables.axes(point).filter(open).filter(together);
+                let all = self.axes(point).filter(open).filter(together);
                 all.map(|axis| axis.path.clone()).collect()
             }
         };
@@ -69,9 +54,9 @@ impl<'a, 'm> Grid<'a, 'm> {
 
     /// The number of an entry's points on the axes that every point has; there may be more.
     fn least_points(&mut self, entry: &str) -> Result<f64, Vec<Diagnostic>> {
-        self.tables.enter(entry);
-        let point = self.tables.read(&Choice::new())?;
-        let axes: Vec<&GridAxis> = self.tables.axes(point).collect();
+        self.enter(entry);
+        let point = self.read()?;
+        let axes: Vec<&GridAxis> = self.axes(point).collect();
         let inside = |axis: &GridAxis, other: &GridAxis| {
             axis.path.strip_prefix(&*other.path).is_some_and(|rest| rest.starts_with('.'))
         };

@@ -5,7 +5,7 @@ use super::places::Checker;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;
 use crate::manifest::kinds::from_tree;
-use crate::manifest::{reference, schema};
+use crate::manifest::{Manifest, reference, schema};
 use exactfed_core::flattened::Flattened;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -42,10 +42,19 @@ impl EvidenceKinds {
     /// The schema of the types of a manifest with these kinds, in which no setting is an axis.
     pub fn schema(&self) -> &serde_json::Value {
         self.schema.get_or_init(|| {
-            schema::of_types(|generator| {
-                let tables = [tables(generator, self.figures), tables(generator, self.claims)];
-                (!self.is_none()).then_some(tables)
-            })
+            let mut generator = SchemaGenerator::default();
+            let mut schema = generator.root_schema_for::<Manifest>().to_value();
+            if !self.is_none() {
+                let figures = tables(&mut generator, self.figures);
+                let claims = tables(&mut generator, self.claims);
+                for (name, definition) in generator.definitions() {
+                    schema["$defs"][name] = definition.clone();
+                }
+                schema["$defs"]["FigureTables"] = figures;
+                schema["$defs"]["ClaimTables"] = claims;
+            }
+            schema::tidy(&mut schema);
+            schema
         })
     }
 

@@ -49,7 +49,7 @@ pub use phase::phase_problem;
 pub use places::{Checker, place_of};
 pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
-pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
+pub use settings::{Setting, Settings, Shapes, leaves, short};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
@@ -181,9 +181,8 @@ impl Plan {
     ) -> Result<Self, Rejected> {
         let mut root = parse(&source)?;
         let schema = ManifestSchema::new(kinds.schema(), &source);
-        let tuned = candidates::expand(&mut root, &schema);
-        let tuned = tuned.map_err(|found| Rejected::new(&source, found))?;
-        let tuning = tuned.map(|settings| Tuning { settings, groups: Vec::new() });
+        let tuning = candidates::expand(&mut root, &schema);
+        let tuning = tuning.map_err(|found| Rejected::new(&source, found))?;
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
@@ -196,7 +195,7 @@ impl Plan {
         let mut hashes = Hashes::new(&source);
         let with = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());
         let cells = cells::cells(&root, &manifest, &axes, &schema, (&mut hashes, None));
-        let cells = cells.map_err(with)?.cells;
+        let cells = cells.map_err(with)?;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
         let frontier_problem = frontier_problem.map_err(with)?;
         let mut checker = Checker::new(&root, &manifest, &cells);
@@ -206,12 +205,11 @@ impl Plan {
         if !found.is_empty() {
             return Err(reject(found));
         }
-        let algorithms = manifest.definitions();
+        let algorithms = manifest.definitions.clone();
         let Hashes { known: files, sizes, .. } = hashes;
         let source = Source { files, sizes, algorithms, ..source };
         if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {
-            let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
-            figure_tables = figures::default_figures(kinds, &cells, &tuned);
+            figure_tables = figures::default_figures(kinds, &cells, tuning.as_ref());
         }
         let all = figure_ids(&manifest, &figure_tables);
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));

@@ -18,13 +18,17 @@ pub enum Setting {
     Text(Arc<str>),
 }
 
-/// A setting as a key of a map: equal settings have equal keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SettingKey<'a> {
-    /// The bits of a number; 0 has one sign.
-    Number(u64),
-    /// A text.
-    Text(&'a str),
+/// No setting of a sound cell is NaN, so that each equals itself.
+impl Eq for Setting {}
+
+impl Hash for Setting {
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        match self {
+            // 0 has one sign.
+            Self::Number(value) => (value + 0.0).to_bits().hash(to),
+            Self::Text(text) => text.hash(to),
+        }
+    }
 }
 
 impl Setting {
@@ -41,14 +45,6 @@ impl Setting {
         match self {
             Self::Number(value) => Some(*value),
             Self::Text(_) => None,
-        }
-    }
-
-    /// The setting as a key.
-    pub fn key(&self) -> SettingKey<'_> {
-        match self {
-            Self::Number(value) => SettingKey::Number((value + 0.0).to_bits()),
-            Self::Text(text) => SettingKey::Text(text),
         }
     }
 }
@@ -75,24 +71,15 @@ pub struct Settings {
 pub const PARTS: usize = 3;
 
 /// The settings of a part by their paths, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     paths: Arc<[String]>,
     values: Arc<[Setting]>,
 }
 
-impl PartialEq for Part {
-    fn eq(&self, other: &Self) -> bool {
-        self.paths == other.paths
-            && self.values.iter().map(Setting::key).eq(other.values.iter().map(Setting::key))
-    }
-}
-
-impl Eq for Part {}
-
 impl Hash for Part {
     fn hash<H: Hasher>(&self, to: &mut H) {
-        self.values.iter().for_each(|value| value.key().hash(to));
+        self.values.hash(to);
     }
 }
 
@@ -231,7 +218,7 @@ impl Settings {
         if Arc::ptr_eq(&self.shape, &other.shape) {
             let is_other = |part: usize| !Arc::ptr_eq(&self.parts[part], &other.parts[part]);
             for (path, part, i) in self.shape.paths.iter().filter(|(_, part, _)| is_other(*part)) {
-                let [a, b] = [self, other].map(|all| all.parts[*part][*i].key());
+                let [a, b] = [self, other].map(|all| &all.parts[*part][*i]);
                 if a != b && !to.contains(path) {
                     to.insert(path.clone());
                 }
@@ -239,7 +226,7 @@ impl Settings {
             return;
         }
         for (path, _) in self.iter().chain(other.iter()) {
-            let [a, b] = [self, other].map(|all| all.at_path(path).map(Setting::key));
+            let [a, b] = [self, other].map(|all| all.at_path(path));
             if a != b && !to.contains(path) {
                 to.insert(path.to_owned());
             }

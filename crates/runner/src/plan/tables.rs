@@ -80,13 +80,17 @@ impl<'a, T> VaryingTable<'a, T> {
     }
 }
 
-/// The tables of a manifest's cells, of one algorithm at a time.
-pub struct VaryingTables<'a> {
+/// The grid of a manifest: the tables of its cells, of one algorithm's entry at a time, which is
+/// entered before its points are visited, and the point that is visited.
+pub struct Grid<'a> {
     pub oracle: VaryingTable<'a, Oracle>,
     pub problem: VaryingTable<'a, problem::Spec>,
     pub start: VaryingTable<'a, Start>,
     pub budget: VaryingTable<'a, Budget>,
     pub algorithm: VaryingTable<'a, algorithm::Spec>,
+    /// The values of the axes.
+    pub choice: Choice,
+    pub zip: &'a [Vec<String>],
     root: &'a Node,
     schema: &'a ManifestSchema,
 }
@@ -101,9 +105,9 @@ pub struct GridPoint {
     pub algorithm: usize,
 }
 
-impl<'a> VaryingTables<'a> {
-    /// The tables, nothing read.
-    pub fn new(root: &'a Node, schema: &'a ManifestSchema) -> Self {
+impl<'a> Grid<'a> {
+    /// The grid of a manifest, nothing read.
+    pub fn new(root: &'a Node, zip: &'a [Vec<String>], schema: &'a ManifestSchema) -> Self {
         let mut oracle = VaryingTable::new(root, "oracle", |_, tree, _| from_tree(tree));
         if oracle.node.is_none() {
             oracle.reads.push(ReadValue { value: Arc::default(), axes: Arc::default() });
@@ -117,6 +121,8 @@ impl<'a> VaryingTables<'a> {
             start: VaryingTable::new(root, "start", |_, tree, _| from_tree(tree)),
             budget: VaryingTable::new(root, "budget", |_, tree, _| from_tree(tree)),
             algorithm: VaryingTable::new(root, "algorithm", kinds::algorithm),
+            choice: Choice::new(),
+            zip,
             root,
             schema,
         }
@@ -127,9 +133,9 @@ impl<'a> VaryingTables<'a> {
         self.algorithm = VaryingTable::new(self.root, entry, kinds::algorithm);
     }
 
-    /// Reads all tables under a choice.
-    pub fn read(&mut self, choice: &Choice) -> Result<GridPoint, Vec<Diagnostic>> {
-        let schema = self.schema;
+    /// Reads all tables under the choice.
+    pub fn read(&mut self) -> Result<GridPoint, Vec<Diagnostic>> {
+        let (choice, schema) = (&self.choice, self.schema);
         Ok(GridPoint {
             oracle: self.oracle.read(choice, schema)?,
             problem: self.problem.read(choice, schema)?,
@@ -150,15 +156,4 @@ impl<'a> VaryingTables<'a> {
             _ => &[],
         })
     }
-}
-
-/// A grid point of one algorithm's entry, as it is visited.
-#[derive(Clone, Copy)]
-pub struct Visited<'a, 't> {
-    /// The tables, which have been read there.
-    pub tables: &'a VaryingTables<'t>,
-    /// The values of the axes.
-    pub choice: &'a Choice,
-    /// What was read.
-    pub point: GridPoint,
 }

@@ -172,8 +172,13 @@ impl Plan {
         self.tuning.as_ref().is_some_and(|tuning| tuning.has(path))
     }
 
-    /// The candidates in the manifest, grouped by algorithm and point of the grid.
-    pub(super) fn groups(&self, cells: &[Cell], settings: &[TunedSetting]) -> Vec<TuningGroup> {
+    /// The settings that are tuned.
+    pub(super) fn tuned_settings(&self) -> &[TunedSetting] {
+        self.tuning.as_ref().map_or(&[], |tuning| &tuning.settings)
+    }
+
+    /// These candidates, grouped by algorithm and point of the grid.
+    pub(super) fn groups(&self, cells: &[Cell]) -> Vec<TuningGroup> {
         let mut groups: Vec<TuningGroup> = Vec::new();
         let mut places: HashMap<(String, Vec<String>), usize> = HashMap::new();
         for cell in cells {
@@ -190,7 +195,7 @@ impl Plan {
             let value = |setting: &TunedSetting| {
                 cell.settings.at_path(&format!("algorithm.{kind}.{}", setting.key))?.number()
             };
-            let values = settings.iter().map(value).collect();
+            let values = self.tuned_settings().iter().map(value).collect();
             groups[place].candidates.push(Candidate { cell: cell.clone(), values, loss: None });
         }
         groups
@@ -208,31 +213,32 @@ impl Plan {
         loss: impl Fn(&Cell) -> Result<Option<f64>, E>,
         clients: impl Fn(&Cell) -> Result<Option<usize>, E>,
     ) -> Result<Self, E> {
-        let Some(mut tuning) = self.tuning.take() else { return Ok(self) };
-        self.tuning = Some(Tuning { settings: tuning.settings.clone(), groups: Vec::new() });
-        let mut groups = self.groups(&self.cells, &tuning.settings);
+        if self.tuning.is_none() {
+            return Ok(self);
+        }
+        let mut groups = self.groups(&self.cells);
         loop {
             for group in &mut groups {
                 for candidate in group.candidates.iter_mut().filter(|c| c.loss.is_none()) {
                     candidate.loss = loss(&candidate.cell)?;
                 }
                 if group.is_complete() {
-                    group.select(&tuning.settings);
+                    group.select(self.tuned_settings());
                 }
             }
-            self.leave_allowed_edges(&mut groups, &tuning.settings, &clients)?;
-            if !self.extend(&mut groups, &tuning.settings, &clients)? {
+            self.leave_allowed_edges(&mut groups, &clients)?;
+            if !self.extend(&mut groups, &clients)? {
                 break;
             }
         }
         self.select_shared(&mut groups);
         for group in &mut groups {
-            let done = group.is_complete().then(|| group.winner()).flatten();
-            group.evaluation = done.map(|winner| self.evaluation(winner));
+            group.evaluation = group.winner().map(|winner| self.evaluation(winner));
         }
         self.cells = groups.iter().filter_map(|group| group.evaluation.clone()).collect();
-        tuning.groups = groups;
-        self.tuning = Some(tuning);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.groups = groups;
+        }
         Ok(self)
     }
 
@@ -296,8 +302,10 @@ impl Plan {
     /// For each algorithm at each point of the grid the fresh runs of each of its candidates, one
     /// or two of which follow; none where nothing is tuned.
     pub fn possible_evaluations(&self) -> Vec<Vec<Cell>> {
-        let Some(tuning) = &self.tuning else { return Vec::new() };
-        let groups = self.groups(&self.cells, &tuning.settings);
+        if self.tuning.is_none() {
+            return Vec::new();
+        }
+        let groups = self.groups(&self.cells);
         let of = |group: &TuningGroup| {
             group.candidates.iter().map(|candidate| self.evaluation(candidate)).collect()
         };

@@ -132,7 +132,7 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
         format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}");
     checker.require(replicates <= MAX_REPLICATES, "replicates", message);
     checker.instances(manifest);
-    let has_algorithms = !manifest.algorithm.entries().is_empty();
+    let has_algorithms = !manifest.algorithm.is_empty();
     let message =
         "there is no algorithm: write at least one [[algorithm.<kind>]], or a [[frontier]]";
     checker.require(has_algorithms || !manifest.frontier.is_empty(), "algorithm", message);
@@ -154,7 +154,6 @@ pub struct CheckedPoint<'a> {
     pub start: &'a Start,
     pub budget: &'a Budget,
     pub oracle: Oracle,
-    pub record: &'a Record,
     /// Path of the algorithm's entry.
     pub entry: &'a str,
     pub choice: &'a Choice,
@@ -186,8 +185,8 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
     add(point.entry, &algorithm.faults);
     add(point.entry, fault_for_clients(point).as_slice());
     add("budget", check_budget(point).as_slice());
-    add("record", too_many_points(point).as_slice());
-    add("record", &metrics_without_records(point));
+    add("record", too_many_points(&manifest.record, point).as_slice());
+    add("record", &metrics_without_records(&manifest.record, point));
     add("start", check_start(point.start).as_slice());
     found
 }
@@ -205,7 +204,7 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
 }
 
 /// Metrics of records that the problem does not have.
-fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
+fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fault> {
     let (kind, has) = (point.problem.spec.kind(), point.problem.spec.record_metrics());
     let missing = |metric: &Metric| {
         let (accuracy, of) = match metric.measured().0 {
@@ -226,13 +225,13 @@ fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
             format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
         })
     };
-    let all = point.record.metrics.iter().filter_map(missing);
+    let all = record.metrics.iter().filter_map(missing);
     all.map(|message| Fault::new("metrics", message)).collect()
 }
 
 /// That too many rounds would be recorded.
-fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
-    let every = point.record.every.filter(|every| *every > 0)?;
+fn too_many_points(record: &Record, point: &CheckedPoint<'_>) -> Option<Fault> {
+    let every = record.every.filter(|every| *every > 0)?;
     let points = point.rounds(point.budget) / every;
     (points > MOST_POINTS).then(|| {
         let most = format!("at most {MOST_POINTS} are recorded");
@@ -350,7 +349,7 @@ impl Checker<'_> {
     /// Notes algorithm entries with the same label.
     pub fn equal_labels(&mut self) {
         let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
-        for AlgorithmEntry { path, spec } in self.manifest.algorithm.entries() {
+        for AlgorithmEntry { path, spec } in &self.manifest.algorithm {
             if let Some(other) = seen.insert(spec.label(), path) {
                 let message = format!("`{other}` has the label \"{}\" too", spec.label());
                 self.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));

@@ -48,7 +48,7 @@ pub enum QuantityKind {
     /// The squared error, which every run records.
     Error,
     /// It is measured at recorded rounds.
-    Metric(MeasuredOn, MeasuredValue),
+    Measured(MeasuredOn, MeasuredValue),
     /// It follows from an average over rounds.
     Average(TimeAverage),
     /// It is counted; with an amount that examples name.
@@ -90,26 +90,6 @@ impl QuantityInfo {
         kind: QuantityKind,
     ) -> Self {
         Self { name, column, symbol, meaning: None, kind, expected: None, is_norm: false }
-    }
-
-    const fn metric(
-        name: &'static str,
-        column: &'static str,
-        symbol: &'static str,
-        on: MeasuredOn,
-        value: MeasuredValue,
-    ) -> Self {
-        Self::new(name, column, symbol, QuantityKind::Metric(on, value))
-    }
-
-    const fn count(
-        name: &'static str,
-        column: &'static str,
-        symbol: &'static str,
-        part: fn(&mut Cost) -> &mut u64,
-        example: f64,
-    ) -> Self {
-        Self::new(name, column, symbol, QuantityKind::Count(part, example))
     }
 
     const fn meaning(self, words: &'static str, tex: &'static str) -> Self {
@@ -174,14 +154,9 @@ macro_rules! quantities {
                 }
             }
 
-            /// What the reference of manifests says of it.
+            /// What the reference of manifests says of a cost.
             fn description(self) -> &'static str {
-                match self {
-                    $(Self::$error => concat!($($error_doc,)*),)*
-                    $(Self::$cost => concat!($($cost_doc,)*),)*
-                    $(Self::$metric => concat!($($doc,)*),)*
-                }
-                .trim()
+                match self { $(Self::$cost => concat!($($cost_doc,)*).trim(),)* _ => "" }
             }
 
             /// The metric that must be recorded for it; `None` for what always is.
@@ -194,20 +169,21 @@ macro_rules! quantities {
 
 use MeasuredOn::*;
 use QuantityInfo as Info;
+use QuantityKind::{Average, Count, Error, Measured};
 
 quantities! {
     errors {
         /// ‖θ_t − θ*‖².
-        SqError = Info::new("sq-error", "sq_error", "‖θ − θ*‖²", QuantityKind::Error)
+        SqError = Info::new("sq-error", "sq_error", "‖θ − θ*‖²", Error)
             .meaning("squared distance of the server's estimate from the optimum", r"\lVert \theta_t - \theta^* \rVert^2")
             .expected(|moments, _, _| Some(moments.sq_error));
         /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
-        Bias = Info::new("bias", "bias", "‖E θ − θ*‖", QuantityKind::Average(TimeAverage::Bias))
+        Bias = Info::new("bias", "bias", "‖E θ − θ*‖", Average(TimeAverage::Bias))
             .meaning("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert")
             .norm();
         /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`, and `bias` where
         /// theory knows no limit (without it this is E‖θ − θ*‖², and pages write that).
-        Variance = Info::new("variance", "variance", "tr Cov θ", QuantityKind::Average(TimeAverage::Covariance))
+        Variance = Info::new("variance", "variance", "tr Cov θ", Average(TimeAverage::Covariance))
             .meaning(
                 "trace of the covariance over the rounds after the burn-in, around the exact limit, or else the measured mean",
                 r"\operatorname{tr} \operatorname{Cov} \theta",
@@ -215,17 +191,17 @@ quantities! {
     }
     costs {
         /// Exchanges between clients and server.
-        Communications = Info::count("communications", "communications", "communications", |cost| &mut cost.communications, 500.0);
+        Communications = Info::new("communications", "communications", "communications", Count(|cost| &mut cost.communications, 500.0));
         /// Local steps of one client, the slowest if they differ.
-        LocalSteps = Info::count("local-steps", "local_step", "local steps of a client", |cost| &mut cost.local_steps, 10_000.0);
+        LocalSteps = Info::new("local-steps", "local_step", "local steps of a client", Count(|cost| &mut cost.local_steps, 10_000.0));
         /// Gradients of all clients.
-        OracleCalls = Info::count("oracle-calls", "oracle_calls", "gradients of all clients", |cost| &mut cost.oracle_calls, 100_000.0);
+        OracleCalls = Info::new("oracle-calls", "oracle_calls", "gradients of all clients", Count(|cost| &mut cost.oracle_calls, 100_000.0));
         /// Gradients of one client, the slowest of each round, a batch of B counting B.
-        Gradients = Info::count("gradients", "sequential_calls", "gradients of a client", |cost| &mut cost.sequential_calls, 10_000.0);
+        Gradients = Info::new("gradients", "sequential_calls", "gradients of a client", Count(|cost| &mut cost.sequential_calls, 10_000.0));
         /// Vectors of d numbers sent in both directions.
-        VectorsSent = Info::count("vectors-sent", "vectors_sent", "vectors sent", |cost| &mut cost.vectors_sent, 5000.0);
+        VectorsSent = Info::new("vectors-sent", "vectors_sent", "vectors sent", Count(|cost| &mut cost.vectors_sent, 5000.0));
         /// Bytes sent in both directions, 8 d per vector.
-        Bytes = Info::count("bytes", "bytes_sent", "bytes sent", |cost| &mut cost.bytes_sent, 1e6);
+        Bytes = Info::new("bytes", "bytes_sent", "bytes sent", Count(|cost| &mut cost.bytes_sent, 1e6));
         /// Simulated seconds, by `[prices]`.
         Seconds = Info::new("seconds", "seconds", "simulated seconds", QuantityKind::Seconds);
     }
@@ -233,73 +209,73 @@ quantities! {
         /// ‖θ_t − lim E θ_t‖², the squared distance to the exact limit. It is always recorded on
         /// linear problems with independent noise that are not too large; if it is listed, also without noise on any
         /// field, around the fixed point that theory finds.
-        SqErrorLimit = Info::metric("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Limit, |_| None)
+        SqErrorLimit = Info::new("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Measured(Limit, |_| None))
             .meaning(
                 "squared distance from the fixed point of the mean, which is its limit where it converges",
                 r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
             )
             .expected(measure::expected_from_limit);
         /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.
-        SqErrorAverage = Info::metric("sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²", Estimate, measure::mean_so_far)
+        SqErrorAverage = Info::new("sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²", Measured(Estimate, measure::mean_so_far))
             .meaning("squared distance of the average of the estimates so far", r"\lVert \bar\theta_t - \theta^* \rVert^2")
             .expected(|moments, _, _| Some(moments.sq_error_average));
         /// N⁻¹ Σ_c ‖θ_c − θ*‖², the clients at the end of their local steps; weighted as they are.
-        SqErrorClients = Info::metric("sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²", Clients, measure::clients)
+        SqErrorClients = Info::new("sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²", Measured(Clients, measure::clients))
             .meaning("mean squared distance of the clients", r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2")
             .expected(|moments, _, _| moments.sq_error_clients);
         /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
-        SqErrorVirtual = Info::metric("sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²", VirtualOptimum, |at| Some(at.distance_to(at.facts.virtual_optimum()?)))
+        SqErrorVirtual = Info::new("sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²", Measured(VirtualOptimum, |at| Some(at.distance_to(at.facts.virtual_optimum()?))))
             .meaning("squared distance from the fixed point of the virtual chain", r"\lVert \theta_t - \tilde\theta \rVert^2");
         /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary distributions (TD).
-        SqErrorFeatures = Info::metric("sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ", Features, measure::in_features)
+        SqErrorFeatures = Info::new("sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ", Measured(Features, measure::in_features))
             .meaning(
                 "squared distance in the mean covariance of the features",
                 r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
             );
         /// f(θ_t) − f(θ*) (losses).
-        Suboptimality = Info::metric("suboptimality", "suboptimality", "f(θ) − f(θ*)", Objective, |at| at.facts.suboptimality(at.run.estimate()))
+        Suboptimality = Info::new("suboptimality", "suboptimality", "f(θ) − f(θ*)", Measured(Objective, |at| at.facts.suboptimality(at.run.estimate())))
             .meaning("suboptimality of the mean loss", r"f(\theta_t) - f(\theta^*)")
             .norm();
         /// ‖F̄(θ_t)‖², the squared norm of the gradient, F̄ = N⁻¹ Σ F̄_c unless clients are weighted.
-        SqGradient = Info::metric("sq-gradient", "sq_gradient", "‖F̄(θ)‖²", Field, measure::mean_field)
+        SqGradient = Info::new("sq-gradient", "sq_gradient", "‖F̄(θ)‖²", Measured(Field, measure::mean_field))
             .meaning("squared norm of the mean field", r"\lVert \bar F(\theta_t) \rVert^2");
         /// The Lyapunov function of SCAFFLSA: (51) for a fixed number of local steps, (45) under
         /// random communication.
-        Lyapunov = Info::metric("lyapunov", "lyapunov", "ψ", Variates, measure::lyapunov)
+        Lyapunov = Info::new("lyapunov", "lyapunov", "ψ", Measured(Variates, measure::lyapunov))
             .meaning(
                 "Lyapunov function of errors and variates (SCAFFLSA 51, and 45 under a coin), where ℓ is γH, and γ/p under a coin; at a fixed local step the first term is the mean over clients",
                 r"\psi_t = \lVert \theta_t - \theta^* \rVert^2 + \frac{\ell^2}{N} \sum_{c=1}^{N} \lVert \xi_c - \xi_c^* \rVert^2",
             )
             .expected(|moments, _, _| moments.lyapunov);
         /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
-        SqCoupling = Info::metric("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Estimate, |at| Some(at.distance_to(at.coupled?)))
+        SqCoupling = Info::new("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Measured(Estimate, |at| Some(at.distance_to(at.coupled?))))
             .meaning("squared distance of two runs with the same noise", r"\lVert \theta_t - \theta'_t \rVert^2");
         /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
-        CorrectionSum = Info::metric("correction-sum", "correction_sum", "‖Σ ξ_c‖", Variates, measure::correction_sum)
+        CorrectionSum = Info::new("correction-sum", "correction_sum", "‖Σ ξ_c‖", Measured(Variates, measure::correction_sum))
             .meaning("norm of the sum of the variates: 0 but for rounding", r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert")
             .norm();
         /// The mean loss of the records that clients hold, without the penalty; weighted as clients
         /// are (problems of records).
-        TrainLoss = Info::metric("train-loss", "train_loss", "training loss", Loss(RecordsOf::Clients), |at| at.facts.loss(at.run.estimate(), RecordsOf::Clients))
+        TrainLoss = Info::new("train-loss", "train_loss", "training loss", Measured(Loss(RecordsOf::Clients), |at| at.facts.loss(at.run.estimate(), RecordsOf::Clients)))
             .meaning(
                 "mean loss of the clients' records without the penalty, weighted as clients are",
                 r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
             );
         /// The mean loss of the records of the test set, without the penalty.
-        TestLoss = Info::metric("test-loss", "test_loss", "test loss", Loss(RecordsOf::Test), |at| at.facts.loss(at.run.estimate(), RecordsOf::Test))
+        TestLoss = Info::new("test-loss", "test_loss", "test loss", Measured(Loss(RecordsOf::Test), |at| at.facts.loss(at.run.estimate(), RecordsOf::Test)))
             .meaning(
                 "mean loss of the records of the test set without the penalty",
                 r"\frac{1}{n} \sum_{i=1}^{n} \ell(\theta_t; z_i)",
             );
         /// The fraction of the records that clients hold whose class θ_t predicts; weighted as
         /// clients are (problems of classes).
-        Accuracy = Info::metric("accuracy", "accuracy", "accuracy", Classes(RecordsOf::Clients), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Clients))
+        Accuracy = Info::new("accuracy", "accuracy", "accuracy", Measured(Classes(RecordsOf::Clients), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Clients)))
             .meaning(
                 "fraction of the clients' records whose class is predicted, weighted as clients are",
                 r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
             );
         /// The fraction of the records of the test set whose class θ_t predicts.
-        TestAccuracy = Info::metric("test-accuracy", "test_accuracy", "test accuracy", Classes(RecordsOf::Test), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Test))
+        TestAccuracy = Info::new("test-accuracy", "test_accuracy", "test accuracy", Measured(Classes(RecordsOf::Test), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Test)))
             .meaning(
                 "fraction of the records of the test set whose class is predicted",
                 r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
@@ -321,7 +297,7 @@ impl Metric {
     /// What it is measured on, and its value.
     pub fn measured(self) -> (MeasuredOn, MeasuredValue) {
         match self.quantity().info().kind {
-            QuantityKind::Metric(on, value) => (on, value),
+            QuantityKind::Measured(on, value) => (on, value),
             kind => unreachable!("{} is of the kind {kind:?}", self.name()),
         }
     }
@@ -373,7 +349,7 @@ impl Quantity {
 
     /// Whether it is a fraction from 0 to 1, of which more is better.
     pub fn is_fraction(self) -> bool {
-        matches!(self.info().kind, QuantityKind::Metric(Classes(_), _))
+        matches!(self.info().kind, QuantityKind::Measured(Classes(_), _))
     }
 
     /// The quantity of this name.

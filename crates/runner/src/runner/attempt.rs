@@ -175,10 +175,7 @@ impl<'p> Attempt<'p> {
         trace.sq_error.push(squared_distance(theta, self.scenario.instance.optimum()));
         let limit = self.scenario.limit.as_ref();
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
-        let values = self.meter.read(own, coupled);
-        for ((_, column), value) in trace.further.iter_mut().zip(values) {
-            column.push(value);
-        }
+        self.meter.read(own, coupled, &mut trace.further);
         if self.prepared.cell.identity.record.iterates {
             trace.theta.extend_from_slice(theta);
         }
@@ -187,7 +184,7 @@ impl<'p> Attempt<'p> {
     /// The trace of a run that has ended.
     fn finish(mut self) -> Trace {
         if self.trace.outcome != Outcome::Diverged {
-            self.trace.averages = self.meter.averages.finish();
+            self.trace.averages = self.meter.finish();
         }
         self.trace
     }

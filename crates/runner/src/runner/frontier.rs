@@ -1,7 +1,7 @@
 //! What a frontier needs before it is computed: the instance of its problem, and the search that
 //! the manifest describes.
 
-use super::prepare::{BadCell, all_or_wrong, start_on};
+use super::prepare::{all_or_wrong, start_on};
 use crate::files::sha256;
 use crate::manifest::Start;
 use crate::manifest::frontier::{Frontier, FrontierStart};
@@ -58,13 +58,12 @@ impl PreparedFrontier<'_> {
 ///
 /// # Errors
 /// The paths of settings, and what is wrong with them.
-pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>, Vec<BadCell>> {
+pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>, Vec<Fault>> {
     let manifest = &plan.manifest;
     let Some(problem) = &plan.frontier_problem else { return Ok(Vec::new()) };
     let form = manifest.oracle.form();
     let built = problem.build(manifest.seed, &plan.folder(), form, Boxed).map_err(|fault| {
-        let path = format!("problem.{}.{}", problem.kind(), fault.key);
-        vec![BadCell { path, message: fault.message }]
+        vec![Fault::new(format!("problem.{}.{}", problem.kind(), fault.key), fault.message)]
     })?;
     let instance: Arc<dyn Instance> = Arc::from(built);
     let text = toml::Value::try_from(problem).map(|v| v.to_string()).unwrap_or_default();
@@ -86,11 +85,7 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
 }
 
 /// What the manifest asks for, as theory searches for it.
-fn search(
-    plan: &Plan,
-    frontier: &Frontier,
-    instance: &Arc<dyn Instance>,
-) -> Result<Search, BadCell> {
+fn search(plan: &Plan, frontier: &Frontier, instance: &Arc<dyn Instance>) -> Result<Search, Fault> {
     let mut methods = frontier.algorithms.clone();
     if !methods.contains(&FrontierAlgorithm::Sgd) {
         methods.push(FrontierAlgorithm::Sgd);
@@ -122,7 +117,7 @@ fn search(
     })
 }
 
-fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<StartError, BadCell> {
+fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<StartError, Fault> {
     if let Some(radius) = frontier.isotropic_radius() {
         return Ok(StartError::Isotropic { mean_square: radius * radius });
     }
@@ -130,7 +125,7 @@ fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<St
     let start = plan.manifest.start.as_ref().unwrap_or(&Start::Zero(true));
     start_on(start, instance)?.map(StartError::Point).ok_or_else(|| {
         let message = "differs between the algorithms of a frontier, which have one start";
-        BadCell { path: "start.limit".to_owned(), message: message.to_owned() }
+        Fault::new("start.limit", message)
     })
 }
 

@@ -1,61 +1,135 @@
-//! What is measured of a run at a recorded round.
+//! What is measured of a run: metrics at recorded rounds, and averages over the rounds after the
+//! burn-in, biases and second moments, a vector a run.
 
-use super::average::{Sums, corrections_at_optimum};
 use super::prepare::Scenario;
 use crate::manifest::Record;
-use crate::quantity::{MeasuredOn, Metric, Reading};
+use crate::quantity::{MeasuredOn, Metric, Reading, TimeAverage};
 use exactfed_core::federated::Run;
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::Facts;
 
-/// The metrics that a cell records, and what they must remember between rounds.
+/// What a cell measures, and what must be remembered of it between rounds.
 pub struct Meter<'a> {
     scenario: &'a Scenario,
     /// The metrics that it measures.
     pub metrics: Vec<Metric>,
+    /// Rounds so far.
+    seen: u64,
     /// Σ_{s≤t} θ_s, if the mean is listed for.
     sum: Vec<f64>,
+    /// Rounds before the averages begin.
+    burn_in: u64,
+    /// The sums of what is averaged.
+    averages: Vec<(TimeAverage, Vec<f64>)>,
     /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is listed for or control variates are averaged.
     corrections: Vec<f64>,
-    /// What is averaged over the rounds.
-    pub averages: Sums<'a>,
 }
 
 impl<'a> Meter<'a> {
-    /// A meter for these metrics, in their own order whatever the record's;
-    /// what `run` on this scenario does not have is left out.
+    /// A meter for what the record lists, in an order of its own; what `run` on this scenario does
+    /// not have is left out.
     pub fn new(scenario: &'a Scenario, record: &Record, rounds: u64, run: &dyn Run) -> Self {
         let facts: &dyn Facts = &*scenario.instance;
+        let (n, d) = (facts.clients(), facts.dim());
         let all = Metric::ALL.iter().copied().filter(|metric| record.metrics.contains(metric));
         let metrics: Vec<Metric> = all.filter(|metric| has(*metric, facts, run)).collect();
-        let averages = Sums::new(scenario, record, rounds, run);
+        let corrected = run.clients().is_some_and(|c| !c.corrections.is_empty());
+        let listed =
+            |a: &TimeAverage| record.averages.contains(a) && (corrected || !a.of_variates());
+        let size = |a: &TimeAverage| match a {
+            TimeAverage::Bias => d,
+            TimeAverage::Covariance => d * d,
+            _ => n * d * d,
+        };
+        let all = TimeAverage::ALL.iter().copied().filter(listed);
+        let averages: Vec<_> = all.map(|a| (a, vec![0.0; size(&a)])).collect();
         let mut corrections = Vec::new();
-        if metrics.contains(&Metric::Lyapunov) || averages.of_variates() {
+        if metrics.contains(&Metric::Lyapunov) || of_variates(&averages) {
             corrections = corrections_at_optimum(facts);
         }
-        Self { scenario, metrics, sum: vec![0.0; facts.dim()], corrections, averages }
+        let (seen, sum, burn_in) = (0, vec![0.0; d], record.rounds_before(rounds));
+        Self { scenario, metrics, seen, sum, burn_in, averages, corrections }
     }
 
     /// Sees a round of the run and of its twin, recorded or not.
     pub fn observe(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
-        self.averages.observe(run, twin, &self.corrections);
+        self.seen += 1;
         if self.metrics.contains(&Metric::SqErrorAverage) {
             axpy(1.0, run.estimate(), &mut self.sum);
         }
+        if !self.averages.is_empty() && self.seen > self.burn_in {
+            self.average(run, twin);
+        }
     }
 
-    /// The value of each metric now; `coupled` is the estimate of the run on the
+    fn average(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
+        let facts: &dyn Facts = &*self.scenario.instance;
+        let (optimum, d) = (facts.optimum(), facts.dim());
+        let centre = self.scenario.limit.as_deref().unwrap_or(optimum);
+        let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
+        let theta = run.estimate();
+        let clients = if of_variates(&self.averages) { run.clients() } else { None };
+        let xi =
+            clients.map_or(Vec::new(), |clients| minus(clients.corrections, &self.corrections));
+        let n = xi.len() / d;
+        for (what, sum) in &mut self.averages {
+            match what {
+                TimeAverage::Bias => {
+                    let against = twin.map_or(optimum, |twin| twin.estimate());
+                    let apart = theta.iter().zip(against).map(|(x, y)| x - y);
+                    sum.iter_mut().zip(apart).for_each(|(sum, apart)| *sum += apart);
+                }
+                TimeAverage::Covariance => {
+                    let apart = minus(theta, centre);
+                    outer(&apart, &apart, sum);
+                }
+                TimeAverage::CrossCovariance => {
+                    let apart = minus(theta, optimum);
+                    let rows = sum.chunks_exact_mut(d * d).zip(xi.chunks_exact(d));
+                    rows.for_each(|(sum, xi)| outer(&apart, xi, sum));
+                }
+                TimeAverage::VariateCovariance => {
+                    let rows = sum.chunks_exact_mut(d * d).zip(xi.chunks_exact(d));
+                    rows.for_each(|(sum, xi)| outer(xi, xi, sum));
+                }
+                TimeAverage::VariatePairCovariance => {
+                    for (c, sum) in sum.chunks_exact_mut(d * d).enumerate() {
+                        let (one, next) = (&xi[c * d..][..d], &xi[(c + 1) % n * d..][..d]);
+                        outer(one, next, sum);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the value of each metric now to its column; `coupled` is the estimate of the run on the
     /// same draws, if there is one.
-    pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>) -> Vec<f64> {
+    pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>, columns: &mut [(Metric, Vec<f64>)]) {
         let reading = Reading {
             facts: &*self.scenario.instance,
             run,
             coupled,
-            sum: (&self.sum, self.averages.seen),
+            sum: (&self.sum, self.seen),
             corrections: &self.corrections,
         };
-        let value = |metric: &Metric| metric.measured().1(&reading).unwrap_or(f64::NAN);
-        self.metrics.iter().map(value).collect()
+        for (metric, column) in columns {
+            column.push(metric.measured().1(&reading).unwrap_or(f64::NAN));
+        }
+    }
+
+    /// The averages; a bias against a twin with the twin's exact bias added.
+    pub fn finish(self) -> Vec<(TimeAverage, Vec<f64>)> {
+        let count = self.seen.saturating_sub(self.burn_in) as f64;
+        let optimum = self.scenario.instance.optimum();
+        let mean = |(what, mut sum): (TimeAverage, Vec<f64>)| {
+            sum.iter_mut().for_each(|x| *x /= count);
+            if let (TimeAverage::Bias, Some((_, limit))) = (what, &self.scenario.twin) {
+                axpy(1.0, limit, &mut sum);
+                axpy(-1.0, optimum, &mut sum);
+            }
+            (what, sum)
+        };
+        self.averages.into_iter().map(mean).collect()
     }
 }
 
@@ -72,5 +146,28 @@ fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
         MeasuredOn::Objective => facts.suboptimality(facts.optimum()).is_some(),
         MeasuredOn::Loss(of) => facts.loss(facts.optimum(), of).is_some(),
         MeasuredOn::Classes(of) => facts.accuracy(facts.optimum(), of).is_some(),
+    }
+}
+
+/// Whether control variates are averaged.
+fn of_variates(averages: &[(TimeAverage, Vec<f64>)]) -> bool {
+    averages.iter().any(|(average, _)| average.of_variates())
+}
+
+/// ξ_c* = −F̄_c(θ*), N rows of d: where control variates settle.
+fn corrections_at_optimum(facts: &dyn Facts) -> Vec<f64> {
+    let d = facts.dim();
+    let mut all = vec![0.0; facts.clients() * d];
+    for (client, row) in all.chunks_exact_mut(d).enumerate() {
+        facts.mean_field(client, facts.optimum(), row);
+        row.iter_mut().for_each(|x| *x = -*x);
+    }
+    all
+}
+
+/// sum ← sum + x yᵀ.
+fn outer(x: &[f64], y: &[f64], sum: &mut [f64]) {
+    for (x, row) in x.iter().zip(sum.chunks_exact_mut(y.len())) {
+        axpy(*x, y, row);
     }
 }

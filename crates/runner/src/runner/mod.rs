@@ -4,7 +4,6 @@
 //! decide when it is computed, never what it is.
 
 mod attempt;
-mod average;
 pub mod cost;
 mod frontier;
 mod measure;
@@ -23,9 +22,7 @@ use attempt::Stopped;
 use exactfed_core::program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 pub use phase::{PhaseProblem, PhaseSquare, PreparedPhase};
-pub use prepare::{
-    BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names,
-};
+pub use prepare::{KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

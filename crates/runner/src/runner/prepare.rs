@@ -14,7 +14,7 @@ use exactfed_core::theory::linear::LocalUpdate;
 use exactfed_core::theory::moments::{AlgorithmModel, Correction, RunModel};
 use exactfed_core::theory::{deterministic, linear, markov};
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// What a replicate runs on.
@@ -89,15 +89,6 @@ impl Prepared<'_> {
     }
 }
 
-/// A cell whose instance or start does not exist.
-#[derive(Debug)]
-pub struct BadCell {
-    /// Path of the setting in the manifest.
-    pub path: String,
-    /// What is wrong.
-    pub message: String,
-}
-
 /// What determines an instance: the problem, the seed, and which form of it is run.
 type Key = (Arc<str>, u64, OracleForm);
 
@@ -161,15 +152,10 @@ fn address<T>(shared: &Arc<T>) -> usize {
 impl Shared {
     fn new(cells: &[&Cell]) -> Self {
         let mut shared = Self::default();
-        let mut texts: HashSet<Arc<str>> = HashSet::new();
         for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
             shared.problems.entry(address(problem)).or_insert_with(|| {
                 let text = toml::Value::try_from(&**problem).map(|v| v.to_string());
-                let text: Arc<str> = text.unwrap_or_default().into();
-                texts.get(&text).cloned().unwrap_or_else(|| {
-                    texts.insert(text.clone());
-                    text
-                })
+                text.unwrap_or_default().into()
             });
             let recorded = || record.rounds(*rounds).into();
             shared.recorded.entry((address(record), *rounds)).or_insert_with(recorded);
@@ -211,11 +197,9 @@ impl Files for FilesAndOptimum<'_> {
 /// Builds the instances of all cells, each once.
 ///
 /// # Errors
-/// Every instance that has no unique solution, and starts that do not fit.
-pub fn prepare<'a>(
-    files: &dyn Files,
-    cells: &[&'a Cell],
-) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
+/// Every instance that has no unique solution, and starts that do not fit, with the paths of
+/// settings in the manifest as their keys.
+pub fn prepare<'a>(files: &dyn Files, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Vec<Fault>> {
     prepare_knowing(files, &|_| None, cells)
 }
 
@@ -227,7 +211,7 @@ pub fn prepare_knowing<'a>(
     files: &dyn Files,
     optima: KnownOptima<'_>,
     cells: &[&'a Cell],
-) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
+) -> Result<Vec<Prepared<'a>>, Vec<Fault>> {
     let shared = Shared::new(cells);
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
@@ -246,7 +230,7 @@ pub fn prepare_knowing<'a>(
             (key, built.map(|instance| (Arc::from(instance), hash)))
         })
         .collect();
-    let prepared: Vec<Result<Prepared<'a>, BadCell>> = cells
+    let prepared: Vec<Result<Prepared<'a>, Fault>> = cells
         .par_iter()
         .map(|cell| {
             let instance = |key: &Key| match &built[key] {
@@ -259,7 +243,7 @@ pub fn prepare_knowing<'a>(
                         // The problem itself was built before.
                         OracleForm::Twin => "record.averages".to_owned(),
                     };
-                    Err(BadCell { path, message: fault.message.clone() })
+                    Err(Fault::new(path, &*fault.message))
                 }
             };
             let scenario = |key: Key| {
@@ -279,7 +263,7 @@ pub fn prepare_knowing<'a>(
 }
 
 /// All that exists, or all that does not.
-pub fn all_or_wrong<T>(found: Vec<Result<T, BadCell>>) -> Result<Vec<T>, Vec<BadCell>> {
+pub fn all_or_wrong<T>(found: Vec<Result<T, Fault>>) -> Result<Vec<T>, Vec<Fault>> {
     if found.iter().all(Result::is_ok) {
         Ok(found.into_iter().flatten().collect())
     } else {
@@ -291,9 +275,8 @@ fn scenario(
     cell: &Cell,
     (instance, key): BuiltInstance,
     twin: Option<Arc<dyn Instance>>,
-) -> Result<Scenario, BadCell> {
+) -> Result<Scenario, Fault> {
     let algorithm = &cell.identity.algorithm;
-    let bad = |path: String, message: String| BadCell { path, message };
     if let (Some(other), false) =
         (algorithm.info().and_then(|info| info.linear_name_of), instance.linear())
     {
@@ -301,22 +284,22 @@ fn scenario(
         let message = format!(
             "`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`"
         );
-        return Err(bad(cell.entry.to_string(), message));
+        return Err(Fault::new(cell.entry.to_string(), message));
     }
     if let Some(fault) = algorithm.check_for(instance.clients()) {
-        return Err(bad(format!("{}.{}", cell.entry, fault.key), fault.message));
+        return Err(Fault::new(format!("{}.{}", cell.entry, fault.key), fault.message));
     }
     check_matrices(cell, instance.dim())?;
     let limit = limit(cell, &*instance);
     let start = start_on(&cell.identity.start, &*instance)?.or_else(|| limit.clone());
     let start = start.ok_or_else(|| {
         let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
-        bad("start.limit".into(), message.into())
+        Fault::new("start.limit", message)
     })?;
-    let with_limit = |twin: Arc<dyn Instance>| -> Result<_, BadCell> {
+    let with_limit = |twin: Arc<dyn Instance>| -> Result<_, Fault> {
         let message = "`bias` needs independent draws on a field that is not linear";
         let limit = self::limit(cell, &*twin);
-        let limit = limit.ok_or_else(|| bad("record.averages".into(), message.into()))?;
+        let limit = limit.ok_or_else(|| Fault::new("record.averages", message))?;
         Ok((twin, limit))
     };
     let twin = twin.map(with_limit).transpose()?;
@@ -325,7 +308,7 @@ fn scenario(
 }
 
 /// θ_0 on an instance; `None` of a start that depends on the algorithm.
-pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64>>, BadCell> {
+pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64>>, Fault> {
     let d = instance.dim();
     match start {
         Start::Offset(offset) => Ok(Some(instance.optimum().iter().map(|x| x + offset).collect())),
@@ -333,14 +316,14 @@ pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64
         Start::Point(point) if point.len() == d => Ok(Some(point.clone())),
         Start::Point(point) => {
             let message = format!("must have d = {d} numbers, not {}", point.len());
-            Err(BadCell { path: "start.point".into(), message })
+            Err(Fault::new("start.point", message))
         }
         Start::Limit(_) => Ok(None),
     }
 }
 
 /// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.
-fn check_matrices(cell: &Cell, d: usize) -> Result<(), BadCell> {
+fn check_matrices(cell: &Cell, d: usize) -> Result<(), Fault> {
     let record = &cell.identity.record;
     let matrix = record.averages.iter().any(|average| *average != TimeAverage::Bias);
     let limit = record.metrics.contains(&Metric::SqErrorLimit);
@@ -353,7 +336,7 @@ fn check_matrices(cell: &Cell, d: usize) -> Result<(), BadCell> {
         None => Ok(()),
         Some((_, path, what)) => {
             let message = format!("{what}d must be at most {MOST_DIMENSIONS}; here it is {d}");
-            Err(BadCell { path: path.to_owned(), message })
+            Err(Fault::new(path, message))
         }
     }
 }

@@ -19,28 +19,26 @@ pub struct RunWork {
 impl RunWork {
     /// So many times this.
     pub fn times(self, count: u64) -> Self {
-        let Self { steps, nanoseconds } = self;
-        Self { steps: steps.saturating_mul(count), nanoseconds: nanoseconds.saturating_mul(count) }
+        self.with(Self { steps: count, nanoseconds: count }, u64::saturating_mul)
+    }
+
+    fn with(self, other: Self, operation: fn(u64, u64) -> u64) -> Self {
+        let steps = operation(self.steps, other.steps);
+        Self { steps, nanoseconds: operation(self.nanoseconds, other.nanoseconds) }
     }
 }
 
 impl Add for RunWork {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self {
-            steps: self.steps.saturating_add(other.steps),
-            nanoseconds: self.nanoseconds.saturating_add(other.nanoseconds),
-        }
+        self.with(other, u64::saturating_add)
     }
 }
 
 impl Sub for RunWork {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self {
-            steps: self.steps.saturating_sub(other.steps),
-            nanoseconds: self.nanoseconds.saturating_sub(other.nanoseconds),
-        }
+        self.with(other, u64::saturating_sub)
     }
 }
 

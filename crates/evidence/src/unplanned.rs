@@ -116,43 +116,33 @@ impl UnplannedCells {
     /// A warning that replicates were added after verdicts had been seen, and that the same cells
     /// were run with other numbers of replicates or other seeds; empty if neither is so.
     pub fn warning(&self) -> String {
-        let warnings = [self.added(), self.other_sets()];
-        let warnings: Vec<String> = warnings.into_iter().filter(|w| !w.is_empty()).collect();
-        warnings.join(" ")
+        self.added().into_iter().chain(self.other_sets()).collect::<Vec<_>>().join(" ")
     }
 
     /// The warning about added replicates.
-    fn added(&self) -> String {
-        let Some(last) = self.seen.last() else { return String::new() };
-        let seen = listed(&self.seen);
-        format!(
+    fn added(&self) -> Option<String> {
+        let (last, seen) = (self.seen.last()?, listed(&self.seen));
+        Some(format!(
             "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with another noise-seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown
-        )
+        ))
     }
 
     /// The warning about other numbers of replicates and other seeds.
-    fn other_sets(&self) -> String {
+    fn other_sets(&self) -> Option<String> {
+        let seeds = if self.seeds.len() == 1 { "seed" } else { "seeds" };
         let sets = [
             (self.replicates.len(), "other numbers of replicates:", listed(&self.replicates)),
-            (
-                self.seeds.len(),
-                if self.seeds.len() == 1 { "the noise of seed" } else { "the noise of seeds" },
-                listed(&self.seeds),
-            ),
+            (self.seeds.len(), &format!("the noise of {seeds}"), listed(&self.seeds)),
         ];
         let sets = sets.into_iter().filter(|(number, ..)| *number > 0);
         let sets = sets.map(|(number, what, each)| {
             format!("{} of these cells with {what} {each}", count(number, "further set"))
         });
-        let sets: Vec<String> = sets.collect();
-        if sets.is_empty() {
-            return String::new();
-        }
-        format!(
-            "The results contain {}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
-            sets.join(" and ")
-        )
+        let sets = sets.collect::<Vec<_>>().join(" and ");
+        (!sets.is_empty()).then(|| format!(
+            "The results contain {sets}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
+        ))
     }
 
     /// The number of cells of other settings, as a sentence; empty if there are none.

@@ -138,9 +138,7 @@ impl Judge<'_> {
                 parts.add(joined(&[&name, &x.time]), found, NO_RATIO);
             }
         }
-        let left_alone = pairs.left_alone.into_iter().map(|cell| (cell, left));
-        let right_alone = pairs.right_alone.into_iter().map(|cell| (cell, right));
-        for (cell, side) in left_alone.chain(right_alone) {
+        for (cell, side) in pairs.alone {
             let name = joined(&[&selection_text(side), &self.name(cell, side, &[])]);
             parts.add(name, None, "no cell of the other side has its settings");
         }

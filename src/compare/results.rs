@@ -183,14 +183,13 @@ impl ResultsFolder {
 
     /// Judges the claims of experiments that changed; the verdicts of the others are the same.
     pub fn judge(&self, side: &mut Side, other: &Side) {
-        let known = self.experiments.iter().map(|e| (e.name.as_str(), e));
-        let known: BTreeMap<&str, &store::StoredExperiment> = known.collect();
         side.experiments.par_iter_mut().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
             record.claims = if unchanged(record, theirs) {
                 theirs.claims.clone().or_else(|| Some(Vec::new()))
             } else {
-                known.get(name.as_str()).and_then(|one| self.claims(&plan(one, &self.store)?).ok())
+                let own = self.experiments.iter().find(|one| one.name == *name);
+                own.and_then(|one| self.claims(&plan(one, &self.store)?).ok())
             };
         });
     }

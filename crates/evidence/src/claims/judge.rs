@@ -7,8 +7,8 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
-use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Plan, selected, short};
 
 /// What claims are judged by.
@@ -84,11 +84,6 @@ pub enum EstimateScale {
 }
 
 impl EstimateScale {
-    /// That of a cost.
-    pub fn of_cost(cost: Quantity) -> Self {
-        if cost.is_counted() { Self::Counted } else { Self::Plain }
-    }
-
     /// A number as it is shown.
     pub fn shown(self, x: f64) -> f64 {
         match self {

@@ -93,7 +93,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
             selection_text(&self.of),
             target_text(&self.reaching)
         );
-        let scale = EstimateScale::of_cost(self.reaching.cost);
+        let is_counted = self.reaching.cost.is_counted();
+        let scale = if is_counted { EstimateScale::Counted } else { EstimateScale::Plain };
         Tested { parts, formula, scale }
     }
 }

@@ -98,7 +98,7 @@ impl TuningResult {
             panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
         let of = |all: &[CellResult<'_>], id: &str| {
             let found = all.iter().find(|c| c.cell.id == *id)?;
-            found.sample(tune.metric, tune.at).ok()
+            found.runs.sample(tune.metric, tune.at).ok()
         };
         let row = |group: &TuningGroup| {
             let first = &group.candidates.first()?.cell;
@@ -276,7 +276,7 @@ fn losses(
         for (curve, cells) in of_curve {
             let curve = &view.curves[curve];
             let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
-                let sample = cell.sample(tune.metric, tune.at).ok()?;
+                let sample = cell.runs.sample(tune.metric, tune.at).ok()?;
                 Some(point(x_value(cell, &setting.key)?, &sample, Band::Ci95))
             });
             let points = losses.cells.iter().zip(&losses.points);

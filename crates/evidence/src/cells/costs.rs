@@ -42,7 +42,7 @@ pub fn when_text(at: Option<AtCost>) -> String {
 
 /// What the runs of a cell have paid, on average, of each of the stated costs.
 fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
-    let [communications, gradients] = STATED.map(|unit| cell.sample(unit, at).ok());
+    let [communications, gradients] = STATED.map(|unit| cell.runs.sample(unit, at).ok());
     Some([mean(&communications?), mean(&gradients?)])
 }
 
@@ -188,5 +188,5 @@ pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
 
 /// Whether the runs of a cell end before a cost is reached.
 pub fn is_short(cell: &CellResult<'_>, at: Option<AtCost>) -> bool {
-    matches!(cell.sample(Quantity::Communications, at), Err(NoSample::Ended))
+    matches!(cell.runs.sample(Quantity::Communications, at), Err(NoSample::Ended))
 }

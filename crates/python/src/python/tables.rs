@@ -172,7 +172,7 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     for at in &standings.rows {
         for algorithm in &at.algorithms {
             let cell = cells[algorithm.cell.as_str()];
-            let sample = cell.sample(standings.by, standings.at).map(|all| Summary::new(&all));
+            let sample = cell.runs.sample(standings.by, standings.at).map(|all| Summary::new(&all));
             rows.push(RankedRow { at, algorithm, label: &cell.cell.label, sample });
         }
     }

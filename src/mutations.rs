@@ -62,7 +62,7 @@ impl<'a> Subject<'a> {
         let cells = self.cells(replaced);
         let judge = Judge { plan: self.plan, cells: &cells, theory: self.theory, frontiers };
         let judged = judge.look(self.plan, LEVEL);
-        judged.iter().map(|claim| claim.decision.verdict).collect()
+        judged.iter().map(|claim| claim.judgement.verdict).collect()
     }
 }
 
@@ -357,7 +357,7 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
         };
         let with_cells = target.iter().flat_map(|_| WrongResult::WITH_CELLS);
         let under = claim.wrong().into_iter().chain(with_cells).filter_map(under).collect();
-        (format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under)
+        (format!("{}#{id}", plan.experiment), judged[place].judgement.verdict, under)
     };
     let ids = plan.claim_tables.iter().map(|table| &table.common().id);
     ids.zip(claims(plan)).map(|(id, claim)| row(id, &*claim)).collect()

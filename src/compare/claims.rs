@@ -38,7 +38,7 @@ impl From<&JudgedClaim<'_>> for SideClaim {
         Self {
             id: claim.common.id.to_owned(),
             statement: claim.common.statement.to_owned(),
-            verdict: claim.decision.verdict,
+            verdict: claim.judgement.verdict,
             expected_refuted: claim.common.expected == Expected::Refuted,
             estimate: claim.estimate().value,
             low: claim.estimate().interval.0,

@@ -1,7 +1,7 @@
 //! Looks at growing numbers of replicates as pages state them.
 
 use super::claims::ClaimText;
-use crate::evidence::claims::TakenLooks;
+use crate::evidence::looks::TakenLooks;
 use crate::stats::looks::Look;
 use exactfed_core::words::{count, readable};
 

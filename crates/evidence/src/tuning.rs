@@ -73,16 +73,14 @@ impl<'a> TuningCells<'a> {
     /// If results are damaged.
     pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<Self, Error> {
         let groups = || plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-        let candidates: Vec<&'a Cell> =
-            groups().flat_map(|g| &g.candidates).map(|c| &c.cell).collect();
-        let shared: Vec<&'a Cell> = groups().filter_map(|group| group.shared.as_ref()).collect();
+        let candidates = groups().flat_map(|g| &g.candidates).map(|c| &c.cell);
+        let shared = groups().filter_map(|group| group.shared.as_ref());
         let mut needs = TraceNeeds::default();
         if let Some(tune) = &plan.manifest.tune {
             needs.add_at(tune.at, [tune.metric]);
         }
-        let read = |cells: &[&'a Cell]| read_cells(plan, cells, results, &|_| needs.clone());
-        let (candidates, mut missing) = read(&candidates)?;
-        let (shared, of_shared) = read(&shared)?;
+        let (candidates, mut missing) = read_cells(plan, candidates, results, &|_| needs.clone())?;
+        let (shared, of_shared) = read_cells(plan, shared, results, &|_| needs.clone())?;
         missing.extend(of_shared);
         Ok(Self { candidates, shared, missing })
     }

@@ -28,7 +28,7 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
         text("claim", &|claim| claim.common.id.clone()),
         text("statement", &|claim| claim.common.statement.clone()),
         column("source", claims.iter().map(|claim| claim.common.source.clone())),
-        text("verdict", &|claim| claim.decision.verdict.name().to_owned()),
+        text("verdict", &|claim| claim.judgement.verdict.name().to_owned()),
         text("expected", &expected),
         column("as_expected", claims.iter().map(|claim| claim.contradiction().is_none())),
         text("formula", &|claim| claim.formula.clone()),

@@ -43,7 +43,8 @@ impl<'a> Needs<'a> {
         if let Some(tune) = &manifest.tune {
             needs.add_at(tune.at, [tune.metric]);
         }
-        self.claims.iter().for_each(|claim| claim.add_needs(cell, &mut needs));
+        let claimed = self.claims.iter().filter_map(|claim| claim.cells());
+        claimed.for_each(|claimed| claimed.add_needs(cell, &mut needs));
         needs
     }
 

@@ -129,7 +129,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The settings that are zipped with this one.
-    pub fn zipped_with(&self, name: &str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn zipped_with(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let zips = self.plan.manifest.zip.iter();
         let with = zips.filter(|zip| zip.iter().any(|other| short(other) == short(name)));
         with.flatten().map(|other| short(other))

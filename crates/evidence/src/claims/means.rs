@@ -3,11 +3,10 @@
 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{When, check_time};
-use super::kind::{ClaimedCells, follow};
+use super::kind::ClaimedCells;
 use super::sample::{MetricSample, log_ratio, samples, second_half};
 use super::text::{number_text, selection_text, time_text};
 use crate::cells::CellResult;
-use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
 use crate::stats::mean;
 use crate::stats::verdict::Region;
@@ -66,19 +65,13 @@ impl<'a> MeanComparison<'a> {
         }
     }
 
-    /// Adds what must be read of a cell's traces.
-    pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        for side in self.cells().selections() {
-            follow(needs, cell, side, self.at, &[self.metric]);
-        }
-    }
-
     /// The cells that it is about.
     pub fn cells(&self) -> ClaimedCells<'a> {
-        let Self { metric, left, right, prediction, .. } = *self;
+        let Self { metric, left, right, prediction, at, .. } = *self;
         let of_moments = prediction == Some(Prediction::ExactMoments);
         let needs_moments = of_moments && metric.average().is_none();
-        ClaimedCells { right, prediction, needs_moments, ..ClaimedCells::new(left) }
+        let measured = (vec![metric], at);
+        ClaimedCells { right, prediction, needs_moments, measured, ..ClaimedCells::new(left) }
     }
 }
 

@@ -97,7 +97,7 @@ impl Judge<'_> {
         keys: &ClaimKeys,
         claim: &dyn Claim<'_>,
     ) -> (Tested, Vec<StatementConditions>) {
-        let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
+        let selections = claim.cells().into_iter().flat_map(|cells| cells.selections());
         let selections: Vec<&Selection> = selections.collect();
         let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
         let stated = keys.statements.iter().filter_map(|name| statement(name));

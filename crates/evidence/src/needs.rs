@@ -66,7 +66,7 @@ impl<'a> Needs<'a> {
 
     /// Whether a claim needs a cell's exact moments round by round.
     pub fn claims_need_moments(&self, cell: &Cell) -> bool {
-        self.claims_on(cell).any(|claimed| claimed.needs_moments)
+        self.claims_on(cell).any(|claimed| claimed.needs_moments())
     }
 
     /// The cells for which a figure or a claim needs theory.

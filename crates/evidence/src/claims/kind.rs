@@ -33,8 +33,6 @@ pub struct ClaimedCells<'a> {
     pub right: Option<&'a Selection>,
     /// The prediction of theory for the cells that the claim is tested on, if it is tested on one.
     pub prediction: Option<Prediction>,
-    /// Whether the exact moments of the cells are needed round by round.
-    pub needs_moments: bool,
     /// The setting along which the cells are compared, if they are compared along one.
     pub over: Option<&'a str>,
     /// The quantities that are measured, and when; last rounds are there without being named.
@@ -50,7 +48,6 @@ impl<'a> ClaimedCells<'a> {
             of,
             right: None,
             prediction: None,
-            needs_moments: false,
             over: None,
             measured: (Vec::new(), When::End),
             average: None,
@@ -60,6 +57,12 @@ impl<'a> ClaimedCells<'a> {
     /// One selection, or both.
     pub fn selections(&self) -> impl Iterator<Item = &'a Selection> + use<'a> {
         [Some(self.of), self.right].into_iter().flatten()
+    }
+
+    /// Whether the exact moments of the cells are needed round by round.
+    pub fn needs_moments(&self) -> bool {
+        let is_of_moments = self.prediction == Some(Prediction::ExactMoments);
+        is_of_moments && self.measured.0.iter().any(|quantity| quantity.average().is_none())
     }
 
     /// Adds what must be read of a cell's traces, beyond their last rounds.

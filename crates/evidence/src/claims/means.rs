@@ -68,10 +68,8 @@ impl<'a> MeanComparison<'a> {
     /// The cells that it is about.
     pub fn cells(&self) -> ClaimedCells<'a> {
         let Self { metric, left, right, prediction, at, .. } = *self;
-        let of_moments = prediction == Some(Prediction::ExactMoments);
-        let needs_moments = of_moments && metric.average().is_none();
         let measured = (vec![metric], at);
-        ClaimedCells { right, prediction, needs_moments, measured, ..ClaimedCells::new(left) }
+        ClaimedCells { right, prediction, measured, ..ClaimedCells::new(left) }
     }
 }
 

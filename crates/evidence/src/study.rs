@@ -16,6 +16,7 @@ use crate::results::Results;
 use crate::scene::figure::Figure;
 use crate::tuning::{self, TuningCells, TuningResult};
 use crate::unplanned::{self, UnplannedCells};
+use exactfed_core::words::enumerated;
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{Cell, Plan};
 use std::collections::{BTreeMap, HashSet};
@@ -60,11 +61,7 @@ impl Experiment<'_> {
                 .settings
                 .iter()
                 .map(|s| s.key.replace('-', " ").replace("proximal", "proximal weight"));
-            let names: Vec<String> = names.collect();
-            match names.split_last() {
-                Some((last, head)) if !head.is_empty() => format!("{} and {last}", head.join(", ")),
-                _ => names.concat(),
-            }
+            enumerated(&names.collect::<Vec<_>>())
         })
     }
 }
@@ -111,9 +108,9 @@ pub fn analyse_with<'a>(
     let from = DrawnFrom { theory: &theory, rankings: &rankings, frontiers: &frontiers };
     let mut figures = shown.draw(plan, &cells, &from);
     drop(rankings);
-    let mut candidates = TuningCells::read(plan, results)?;
+    let (candidates, untried) = TuningCells::read(plan, results)?;
     one_version(plan, &candidates.candidates)?;
-    add_missing(&mut missing, std::mem::take(&mut candidates.missing));
+    add_missing(&mut missing, untried);
     tuning::add_figures(plan, &candidates, &mut figures);
     figures.extend(profile::figure(&cells, by, at));
     let tuning = TuningResult::new(plan, &cells, &candidates);

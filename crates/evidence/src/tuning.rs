@@ -62,16 +62,14 @@ pub struct TuningCells<'a> {
     /// The cells by whose results settings were selected.
     pub candidates: Vec<CellResult<'a>>,
     shared: Vec<CellResult<'a>>,
-    /// Candidates and fresh runs without results.
-    pub missing: Vec<Missing<'a>>,
 }
 
 impl<'a> TuningCells<'a> {
-    /// Reads them.
+    /// Reads them, and which of them have no results.
     ///
     /// # Errors
     /// If results are damaged.
-    pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<Self, Error> {
+    pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<(Self, Vec<Missing<'a>>), Error> {
         let groups = || plan.tuning.iter().flat_map(|tuning| &tuning.groups);
         let candidates = groups().flat_map(|g| &g.candidates).map(|c| &c.cell);
         let shared = groups().filter_map(|group| group.shared.as_ref());
@@ -82,7 +80,7 @@ impl<'a> TuningCells<'a> {
         let (candidates, mut missing) = read_cells(plan, candidates, results, &|_| needs.clone())?;
         let (shared, of_shared) = read_cells(plan, shared, results, &|_| needs.clone())?;
         missing.extend(of_shared);
-        Ok(Self { candidates, shared, missing })
+        Ok((Self { candidates, shared }, missing))
     }
 }
 

@@ -262,7 +262,8 @@ pub fn test_together(changes: &mut [Change], options: &Options) -> usize {
     let (differs, equivalent) = (adjusted(|s| s.differs), adjusted(|s| s.equivalent));
     for (((change, shift), differs), equivalent) in tested.iter_mut().zip(differs).zip(equivalent) {
         change.detectable = Some(shift.detectable(count, LEVEL));
-        let is_significant = differs <= LEVEL && shift.excludes_zero();
+        let (low, high) = shift.interval;
+        let is_significant = differs <= LEVEL && (low > 0.0 || high < 0.0);
         (change.verdict, change.p) = match shift.mean > 0.0 {
             _ if equivalent <= LEVEL && shift.within(margin) => {
                 (ChangeVerdict::Equivalent, Some(equivalent))

@@ -66,11 +66,6 @@ impl Shift {
         })
     }
 
-    /// Whether the interval excludes no shift.
-    pub fn excludes_zero(&self) -> bool {
-        self.interval.0 > 0.0 || self.interval.1 < 0.0
-    }
-
     /// Whether the interval lies within a margin.
     pub fn within(&self, margin: f64) -> bool {
         -margin < self.interval.0 && self.interval.1 < margin

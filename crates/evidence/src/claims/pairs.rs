@@ -6,9 +6,6 @@ use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::plan::{SettingKey, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The paths of the settings that vary among the cells of an entry.
-type VaryingPaths<'a> = &'a [String];
-
 /// The cells of two selections, paired.
 #[derive(Default)]
 pub struct Pairs<'a, 's> {
@@ -29,12 +26,8 @@ struct SameAxes<'a> {
 
 impl<'a> SameAxes<'a> {
     /// All right cells for left cells of these axes.
-    fn all(
-        axes: VaryingPaths<'a>,
-        right: &[&'a CellResult<'a>],
-        fixed: &BTreeSet<&str>,
-    ) -> Vec<Self> {
-        let mut groups: BTreeMap<VaryingPaths<'a>, SameAxes<'a>> = BTreeMap::new();
+    fn all(axes: &'a [String], right: &[&'a CellResult<'a>], fixed: &BTreeSet<&str>) -> Vec<Self> {
+        let mut groups: BTreeMap<&[String], SameAxes<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = groups.entry(&cell.cell.varied).or_insert_with(|| {
                 let names = axes.iter().chain(&*cell.cell.varied).map(|path| short(path));
@@ -77,7 +70,7 @@ impl<'a> Judge<'a> {
         let fixed: BTreeSet<&str> = fixed.into_iter().chain(zipped).collect();
         let (of_right, right) = (right, self.chosen(right));
         let (mut found, mut paired) = (Pairs::default(), BTreeSet::new());
-        let mut partners: BTreeMap<VaryingPaths<'a>, Vec<SameAxes<'a>>> = BTreeMap::new();
+        let mut partners: BTreeMap<&[String], Vec<SameAxes<'a>>> = BTreeMap::new();
         for a in self.chosen(left) {
             let known = partners
                 .entry(&a.cell.varied)

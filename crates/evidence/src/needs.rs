@@ -7,6 +7,7 @@ use crate::cells::runs::TraceNeeds;
 use crate::claims::{Claim, ClaimedCells, claims};
 use crate::figures::kind::{DrawnCells, DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
+use crate::predictions::instances::AT_ONCE;
 use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
@@ -83,7 +84,8 @@ impl<'a> Needs<'a> {
             all.map(|cell| cell.cell.id.as_str()).collect()
         };
         TheoryNeeds {
-            every_cell: shows_bounds(self.plan)
+            every_cell: self.plan.cells.len() <= AT_ONCE
+                || shows_bounds(self.plan)
                 || self.plan.manifest.record.averages.contains(&TimeAverage::Bias),
             any: ids(|figure| figure.cells().needs_theory, Self::claims_need_theory),
             moments: ids(|figure| figure.cells().needs_moments, Self::claims_need_moments),
@@ -93,7 +95,7 @@ impl<'a> Needs<'a> {
 
 /// The cells for which theory is needed, by id.
 pub struct TheoryNeeds<'c> {
-    /// Whether the page has predictions for every cell.
+    /// Whether the page has predictions for every cell, or these are few.
     pub every_cell: bool,
     /// Cells for which a figure or a claim needs theory.
     pub any: HashSet<&'c str>,

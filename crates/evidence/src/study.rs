@@ -92,7 +92,8 @@ pub fn analyse_with<'a>(
     follow_chosen(plan, results, &needs, &shown, &mut cells)?;
     results.release(&plan.experiment);
     let TheoryNeeds { every_cell, any, moments } = needs.theory(&shown, &cells);
-    let prepared = instances::needed(plan, results, |id| every_cell || any.contains(id))?;
+    let needed = plan.cells.iter().filter(|cell| every_cell || any.contains(&*cell.id));
+    let prepared = instances::build(plan, results, &needed.collect::<Vec<&Cell>>())?;
     let cache = MomentsCache::for_plan(plan, results);
     let theory = Theory::new(&prepared, &moments, cache);
     if needs::draws_exact_bias(plan) {

@@ -150,11 +150,13 @@ impl<'a> Judge<'a> {
         let bound = self.theory.bound(id, by, rounds).map(|bound| bound.value.err());
         let of_moments = matches!(by, Prediction::ExactMoments | Prediction::Stationary);
         let unknown = || self.theory.no_moments(id).filter(|_| of_moments);
+        let scenarios = self.theory.prepared(id).into_iter().flat_map(|cell| &cell.scenarios);
+        let mut shares = scenarios.map(|scenario| scenario.instance.unequal_shares());
         let reason = match (too_costly, &bound) {
             (Some(cost), _) => format!("{words} is not computed at this size: {cost}"),
             (None, _) if !by.is_bound() => match unknown() {
                 Some(why) => format!("nothing is known of {words} here: {why}"),
-                None if self.theory.has_unequal_shares(id) => format!(
+                None if shares.any(|shares| shares.is_some()) => format!(
                     "nothing is known of {words} here, or of clients of unequal weights, or it diverged"
                 ),
                 None => format!("nothing is known of {words} here, or it diverged"),

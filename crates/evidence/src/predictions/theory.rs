@@ -113,12 +113,6 @@ impl<'a> Theory<'a> {
         self.cells.get(id).copied()
     }
 
-    /// Whether the clients of a cell have unequal weights.
-    pub fn has_unequal_shares(&self, id: &str) -> bool {
-        let scenarios = self.cells.get(id).map_or(&[][..], |prepared| &prepared.scenarios);
-        scenarios.iter().any(|scenario| scenario.instance.unequal_shares().is_some())
-    }
-
     /// A prediction of a quantity at each recorded round of a cell.
     pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;

@@ -10,7 +10,6 @@ use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
 use exactfed_core::rng::Stream;
 use exactfed_runner::plan::{Setting, SettingKey};
-use serde::{Serialize, Serializer};
 
 /// How changes are judged.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +55,6 @@ pub enum ChangeVerdict {
     Equivalent,
     /// The final errors are the same; other rows or columns differ.
     SameErrors,
-}
-
-impl Serialize for ChangeVerdict {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
 }
 
 impl ChangeVerdict {

@@ -114,6 +114,15 @@ impl JudgedClaim<'_> {
         (is_below && low <= 0.0 && ratio < BINDING).then_some(ratio)
     }
 
+    /// The verdict that the manifest expects.
+    pub fn expected(&self) -> Verdict {
+        match self.common.expected {
+            Expected::Supported => Verdict::Supported,
+            Expected::Refuted => Verdict::Refuted,
+            Expected::NotTested => Verdict::NotTested,
+        }
+    }
+
     /// Whether it is supported or refuted.
     pub fn is_decided(&self) -> bool {
         matches!(self.judgement.verdict, Verdict::Supported | Verdict::Refuted)

@@ -112,7 +112,7 @@ fn tuned(instances: &[[Errors; 2]], replicates: usize, common: bool) -> Found {
             let holds =
                 |(low, high): (f64, f64), truth: f64| f64::from(low <= truth && truth <= high);
             let ratio = |a: &[f64], b: &[f64]| {
-                let ratio = Ratio::of_means(a, b);
+                let ratio = Ratio::paired(a, b, false);
                 (ratio.low, ratio.high)
             };
             let each = [

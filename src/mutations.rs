@@ -14,14 +14,13 @@ use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::{Results, Store};
 use exactfed_core::theory::frontier::MethodRun;
-use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, prepare};
 use exactfed_runner::trace::{Trace, TraceDigest};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,7 +62,7 @@ impl<'a> Subject<'a> {
         let cells = self.cells(replaced);
         let judge = Judge { plan: self.plan, cells: &cells, theory: self.theory, frontiers };
         let judged = judge.look(self.plan, LEVEL);
-        judged.iter().map(|claim| claim.decision.verdict).collect()
+        judged.iter().map(|claim| claim.judgement.verdict).collect()
     }
 }
 
@@ -115,25 +114,18 @@ fn around_other_point(trace: &Trace) -> Trace {
     out
 }
 
-/// A claim that is about cells.
-struct Target<'a> {
-    of: &'a Selection,
-    right: Option<&'a Selection>,
-    over: Option<&'a str>,
-}
-
-impl Target<'_> {
-    /// The results of the cells with what is wrong; `None` if that changes nothing.
+impl Subject<'_> {
+    /// The results of the cells of a claim with what is wrong; `None` if that changes nothing.
     fn replaced(
         &self,
-        subject: &Subject<'_>,
+        claimed: &ClaimedCells<'_>,
         cells: &[CellResult<'_>],
         wrong: WrongResult,
     ) -> Option<Traces> {
-        let frontiers = &subject.frontiers;
-        let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
-        let own = judge.chosen(self.of);
-        let traces = |id: &str| subject.traces.get(id);
+        let frontiers = &self.frontiers;
+        let judge = Judge { plan: self.plan, cells, theory: self.theory, frontiers };
+        let own = judge.chosen(claimed.of);
+        let traces = |id: &str| self.traces.get(id);
         let each = |change: &dyn Fn(&CellResult<'_>, &Trace) -> Trace| -> Traces {
             let changed = own.iter().filter_map(|cell| {
                 let all = traces(&cell.cell.id)?.iter().map(|trace| change(cell, trace));
@@ -148,12 +140,12 @@ impl Target<'_> {
             WrongResult::Standing => each(&|_, trace| standing(trace)),
             WrongResult::Slow => each(&|_, trace| slow(trace)),
             WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
-            WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
+            WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(self, cell))),
             WrongResult::TimesLocalSteps => {
                 each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
             }
             WrongResult::TiltedUp | WrongResult::TiltedDown => {
-                let over = self.over?;
+                let over = claimed.over?;
                 let first = own.iter().find_map(|cell| number(cell, over))?;
                 let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
                 each(&|cell, trace| {
@@ -161,7 +153,7 @@ impl Target<'_> {
                     scaled(trace, libm::pow(x / first, power))
                 })
             }
-            WrongResult::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
+            WrongResult::WithoutNoise => each(&|cell, trace| without_noise(self, cell, trace)),
             WrongResult::FrontierTilted(..)
             | WrongResult::FrontierExchanged(..)
             | WrongResult::FrontierDoubled(_) => return None,
@@ -171,57 +163,52 @@ impl Target<'_> {
             | WrongResult::Plain
             | WrongResult::Corrected => {
                 let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
-                self.sources(&judge, cells, wrong)?.into_iter().filter_map(copy).collect()
+                sources(claimed, &judge, cells, wrong)?.into_iter().filter_map(copy).collect()
             }
         };
         let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
         found.iter().any(is_changed).then_some(found)
     }
+}
 
-    /// The cells that have the results of others, each with the other: ids.
-    fn sources(
-        &self,
-        judge: &Judge<'_>,
-        cells: &[CellResult<'_>],
-        wrong: WrongResult,
-    ) -> Option<Vec<(String, String)>> {
-        let id = |cell: &CellResult<'_>| cell.cell.id.to_string();
-        let own = judge.chosen(self.of);
-        Some(match wrong {
-            WrongResult::Exchanged => {
-                let pairs = judge.pairs(self.of, self.right?).both;
-                pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
-            }
-            WrongResult::Ignored | WrongResult::Reversed => {
-                let over = self.over?;
-                let mut groups: BTreeMap<String, Vec<&CellResult<'_>>> = BTreeMap::new();
-                let mut known = vec![over, "path-length"];
-                known.extend(judge.zipped_with(over));
-                for cell in own {
-                    groups.entry(judge.name(cell, self.of, &known)).or_default().push(cell);
-                }
-                let source = |group: &[&CellResult<'_>], i: usize| match wrong {
-                    WrongResult::Ignored => id(group[0]),
-                    _ => id(group[group.len() - 1 - i]),
+/// The cells that have the results of others, each with the other: ids.
+fn sources(
+    claimed: &ClaimedCells<'_>,
+    judge: &Judge<'_>,
+    cells: &[CellResult<'_>],
+    wrong: WrongResult,
+) -> Option<Vec<(String, String)>> {
+    let id = |cell: &CellResult<'_>| cell.cell.id.to_string();
+    let own = judge.chosen(claimed.of);
+    Some(match wrong {
+        WrongResult::Exchanged => {
+            let pairs = judge.pairs(claimed.of, claimed.right?).both;
+            pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
+        }
+        WrongResult::Ignored | WrongResult::Reversed => {
+            let groups = judge.along(claimed.of, claimed.over?);
+            let of_group = |(_, group): &(String, Vec<(f64, &CellResult<'_>)>)| {
+                let source = |i: usize| match wrong {
+                    WrongResult::Ignored => 0,
+                    _ => group.len() - 1 - i,
                 };
-                let of_group = |group: &Vec<&CellResult<'_>>| -> Vec<(String, String)> {
-                    (0..group.len()).map(|i| (id(group[i]), source(group, i))).collect()
-                };
-                groups.values().flat_map(of_group).collect()
-            }
-            _ => {
-                let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
-                    WrongResult::Plain => is_plain_of(other.cell, cell.cell),
-                    _ => is_plain_of(cell.cell, other.cell),
-                };
-                let other = |cell: &&CellResult<'_>| {
-                    let other = cells.iter().find(|other| is_other(other, cell))?;
-                    Some((id(cell), id(other)))
-                };
-                own.iter().filter_map(other).collect()
-            }
-        })
-    }
+                let pair = |i: usize| (id(group[i].1), id(group[source(i)].1));
+                (0..group.len()).map(pair).collect::<Vec<_>>()
+            };
+            groups.iter().flat_map(of_group).collect()
+        }
+        _ => {
+            let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
+                WrongResult::Plain => is_plain_of(other.cell, cell.cell),
+                _ => is_plain_of(cell.cell, other.cell),
+            };
+            let other = |cell: &&CellResult<'_>| {
+                let other = cells.iter().find(|other| is_other(other, cell))?;
+                Some((id(cell), id(other)))
+            };
+            own.iter().filter_map(other).collect()
+        }
+    })
 }
 
 /// A trace whose errors are the squared exact bias.
@@ -344,12 +331,11 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let judged = Judge { plan, cells: &cells, theory: subject.theory, frontiers }.look(plan, LEVEL);
     let row = |id: &str, claim: &dyn Claim<'_>| {
         let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
-        let target =
-            claim.cells().map(|ClaimedCells { of, right, over, .. }| Target { of, right, over });
+        let claimed = claim.cells();
         let under = |wrong: WrongResult| {
-            let verdicts = match &target {
-                Some(target) => {
-                    let replaced = target.replaced(subject, &cells, wrong)?;
+            let verdicts = match &claimed {
+                Some(claimed) => {
+                    let replaced = subject.replaced(claimed, &cells, wrong)?;
                     subject.verdicts(&replaced, &subject.frontiers)
                 }
                 None => {
@@ -359,9 +345,9 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
             };
             Some((format!("{wrong:?}"), verdicts[place]))
         };
-        let with_cells = target.iter().flat_map(|_| WrongResult::WITH_CELLS);
+        let with_cells = claimed.iter().flat_map(|_| WrongResult::WITH_CELLS);
         let under = claim.wrong().into_iter().chain(with_cells).filter_map(under).collect();
-        (format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under)
+        (format!("{}#{id}", plan.experiment), judged[place].judgement.verdict, under)
     };
     let ids = plan.claim_tables.iter().map(|table| &table.common().id);
     ids.zip(claims(plan)).map(|(id, claim)| row(id, &*claim)).collect()

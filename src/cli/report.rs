@@ -194,7 +194,7 @@ const NOT_ON_PAGE: &str = "The page does not say so, since `reproduce` writes pa
 /// Whether a page shows verdicts that rest on runs, at a level that knows of no further look.
 fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
     let rests_on_runs = |claim: &JudgedClaim<'_>| claim.n > 0;
-    experiment.claims.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
+    experiment.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
 }
 
 /// The frontiers of a plan; how far they are is printed if they take time.
@@ -322,7 +322,7 @@ fn contradictions(experiment: &Experiment<'_>) -> Vec<String> {
     let name = &experiment.plan.experiment;
     let messages = experiment.claims.iter().filter_map(|claim| {
         let ended = claim.contradiction()?;
-        let is_untested = claim.decision.verdict == Verdict::NotTested;
+        let is_untested = claim.judgement.verdict == Verdict::NotTested;
         let reason = claim.untested.first().filter(|_| is_untested);
         let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
         let ClaimKeys { id, statement, .. } = claim.common;

@@ -2,7 +2,6 @@
 
 use crate::evidence::claims::{Estimate, JudgedClaim};
 use crate::stats::verdict::Verdict;
-use exactfed_runner::manifest::claim::Expected;
 use serde::{Deserialize, Serialize};
 
 /// A claim as a side of a comparison stores it.
@@ -38,8 +37,8 @@ impl From<&JudgedClaim<'_>> for SideClaim {
         Self {
             id: claim.common.id.to_owned(),
             statement: claim.common.statement.to_owned(),
-            verdict: claim.decision.verdict,
-            expected_refuted: claim.common.expected == Expected::Refuted,
+            verdict: claim.judgement.verdict,
+            expected_refuted: claim.expected() == Verdict::Refuted,
             estimate: claim.estimate().value,
             low: claim.estimate().interval.0,
             high: claim.estimate().interval.1,

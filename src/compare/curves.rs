@@ -104,13 +104,13 @@ fn figures(
     let finite = || ratios.iter().filter(|p| p.y.is_finite());
     let ends = finite().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
     let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
-    let across = finite()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.x), high.max(p.x)));
+    // Points stand in the order of x.
+    let across = finite().next().zip(finite().next_back());
+    let across = across.map(|(first, last)| [first.x, last.x].map(|x| Point::bare(x, 1.0)));
     let mut all = vec![series("ratio", solid(change, 3), ratios, 0)];
-    if across.0 <= across.1 {
-        let ends = [across.0, across.1].map(|x| Point::bare(x, 1.0));
-        all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
-    }
+    let no_change =
+        |ends: [Point; 2]| Series::new(Line::Reference(Reference::NoChange), ends.into());
+    all.extend(across.map(no_change));
     let title = format!("{}: after over before", change.name);
     [both, figure(title, caption, (x, "ratio"), scale, all)]
 }
@@ -123,21 +123,14 @@ fn figure(
     series: Vec<Series>,
 ) -> Figure {
     let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
-    Figure {
-        id: "diff".into(),
-        title,
-        caption: caption.into(),
-        exploration: None,
-        columns: 1,
-        large: None,
-        body: Body::Plot(Plot {
-            panels: vec![Panel { title: String::new(), series }],
-            legend,
-            x: x.into(),
-            y: y.into(),
-            scale_x: Scale::Linear,
-            scale_y,
-            labels: CurveValue::last(scale_y),
-        }),
-    }
+    let body = Body::Plot(Plot {
+        panels: vec![Panel { title: String::new(), series }],
+        legend,
+        x: x.into(),
+        y: y.into(),
+        scale_x: Scale::Linear,
+        scale_y,
+        labels: CurveValue::last(scale_y),
+    });
+    Figure::plain("diff".into(), title, caption.into(), 1, body)
 }

@@ -10,7 +10,6 @@ use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
 use exactfed_core::rng::Stream;
 use exactfed_runner::plan::Setting;
-use serde::{Serialize, Serializer};
 
 /// How changes are judged.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +55,6 @@ pub enum ChangeVerdict {
     Equivalent,
     /// The final errors are the same; other rows or columns differ.
     SameErrors,
-}
-
-impl Serialize for ChangeVerdict {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
 }
 
 impl ChangeVerdict {
@@ -262,7 +255,8 @@ pub fn test_together(changes: &mut [Change], options: &Options) -> usize {
     let (differs, equivalent) = (adjusted(|s| s.differs), adjusted(|s| s.equivalent));
     for (((change, shift), differs), equivalent) in tested.iter_mut().zip(differs).zip(equivalent) {
         change.detectable = Some(shift.detectable(count, LEVEL));
-        let is_significant = differs <= LEVEL && shift.excludes_zero();
+        let (low, high) = shift.interval;
+        let is_significant = differs <= LEVEL && (low > 0.0 || high < 0.0);
         (change.verdict, change.p) = match shift.mean > 0.0 {
             _ if equivalent <= LEVEL && shift.within(margin) => {
                 (ChangeVerdict::Equivalent, Some(equivalent))

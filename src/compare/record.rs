@@ -189,12 +189,11 @@ pub fn experiments(
     folders.into_iter().map(experiment).collect()
 }
 
-type NumberedLine = (u64, String);
-
+/// The cells of a text in the form of [`FINALS`]; or the line that is wrong, and what is wrong there.
 fn cells(
     text: &str,
     shared: &BTreeMap<String, String>,
-) -> Result<BTreeMap<CellId, SideCell>, NumberedLine> {
+) -> Result<BTreeMap<CellId, SideCell>, (u64, String)> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let place = |e: csv::Error| {
         let line = e.position().map_or(1, csv::Position::line);

@@ -98,19 +98,15 @@ impl ResultsFolder {
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // This release may not be able to read a manifest of another one; the cells can still be
         // compared. A plan is dropped once its cells are listed, to save memory.
-        let cells = |experiment: &store::StoredExperiment| {
-            let plan = plan(experiment, &self.store)?;
-            Some(planned(plan.cells.iter()).collect())
+        let cells = |experiment: &store::StoredExperiment| match plan(experiment, &self.store) {
+            Some(plan) => Ok(planned(plan.cells.iter()).collect()),
+            None => self.stored(&experiment.name),
         };
-        let all: Vec<Option<Vec<(CellId, SideCell)>>> =
+        let all: Vec<Result<BTreeMap<CellId, SideCell>, Error>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
         for (experiment, cells) in self.experiments.iter().zip(all) {
-            let cells = match cells {
-                Some(cells) => cells,
-                None => self.stored(&experiment.name)?,
-            };
-            let mut cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
+            let mut cells = cells?;
             let mut each: Vec<(&CellId, &mut SideCell)> = cells.iter_mut().collect();
             each.par_iter_mut().for_each(|(id, cell)| {
                 **cell = self.check(&experiment.name, id, std::mem::take(cell));
@@ -131,12 +127,12 @@ impl ResultsFolder {
     }
 
     /// The cells of an experiment whose manifest cannot be read, as they were stored.
-    fn stored(&self, experiment: &str) -> Result<Vec<(CellId, SideCell)>, Error> {
-        let (mut cells, mut canonical) = (Vec::new(), CanonicalSettings::default());
+    fn stored(&self, experiment: &str) -> Result<BTreeMap<CellId, SideCell>, Error> {
+        let (mut cells, mut canonical) = (BTreeMap::new(), CanonicalSettings::default());
         for id in self.store.ids(experiment)? {
             let settings = canonical.of_table(self.store.settings(experiment, &id)?);
             let label = self.store.summary(experiment, &id)?.map_or("".into(), |s| s.label);
-            cells.push((id, SideCell { label, settings, ..SideCell::default() }));
+            cells.insert(id, SideCell { label, settings, ..SideCell::default() });
         }
         Ok(cells)
     }
@@ -183,14 +179,13 @@ impl ResultsFolder {
 
     /// Judges the claims of experiments that changed; the verdicts of the others are the same.
     pub fn judge(&self, side: &mut Side, other: &Side) {
-        let known = self.experiments.iter().map(|e| (e.name.as_str(), e));
-        let known: BTreeMap<&str, &store::StoredExperiment> = known.collect();
         side.experiments.par_iter_mut().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
             record.claims = if unchanged(record, theirs) {
                 theirs.claims.clone().or_else(|| Some(Vec::new()))
             } else {
-                known.get(name.as_str()).and_then(|one| self.claims(&plan(one, &self.store)?).ok())
+                let own = self.experiments.iter().find(|one| one.name == *name);
+                own.and_then(|one| self.claims(&plan(one, &self.store)?).ok())
             };
         });
     }

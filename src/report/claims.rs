@@ -10,7 +10,7 @@ use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::name;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_core::sources;
-use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
+use exactfed_runner::manifest::claim::ClaimKeys;
 use serde::Serialize;
 
 /// A claim with its verdict.
@@ -80,16 +80,17 @@ pub fn keys(source: &str) -> Vec<&'static str> {
 
 /// A claim of a page.
 pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
-    let (common, decision) = (claim.common, &claim.decision);
+    let (common, judgement) = (claim.common, claim.judgement);
     let source = common.source.as_deref().unwrap_or_default();
-    let verdict = decision.verdict.name();
-    let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
+    let verdict = judgement.verdict.name();
+    let is_surprising =
+        claim.expected() == Verdict::Supported || claim.expected() != judgement.verdict;
     ClaimText {
         stated: common.clone(),
         page: page.to_owned(),
         cited: sources::cited(source),
         keys: keys(source),
-        verdict: decision.verdict,
+        verdict: judgement.verdict,
         verdict_text: match (is_surprising, claim.slack(), common.refutes) {
             (true, Some(ratio), _) => {
                 format!("{verdict}, not binding (largest ratio {})", short(ratio))
@@ -102,10 +103,10 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
         formula: claim.formula.clone(),
         estimate: estimate(claim, claim.estimate()),
         p: probability(claim.p().unwrap_or(f64::NAN)),
-        confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(decision.level)),
+        confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(judgement.level)),
         n: claim.n,
         exact: claim.is_exact(),
-        resolution: (decision.resolution)
+        resolution: (claim.resolution)
             .map(|found| resolution(found, number_of(claim)))
             .unwrap_or_default(),
         remarks: remarks(claim),
@@ -127,39 +128,28 @@ fn resolution((low, high): Region, text: NumberText) -> String {
     }
 }
 
-/// The verdict that the manifest expects.
-fn expected(claim: &JudgedClaim<'_>) -> &'static str {
-    match claim.common.expected {
-        Expected::Supported => "supported",
-        Expected::Refuted => "refuted",
-        Expected::NotTested => "not tested",
-    }
-}
-
 /// Remarks on a verdict: what it was tested on, and what the runs do not show.
 fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
-    let verdict = claim.decision.verdict;
     remarks.extend(remark_on_parts(claim));
     if let Some(reason) = &claim.common.reason {
-        remarks.push(format!("expected to be {}: {reason}", expected(claim)));
+        remarks.push(format!("expected to be {}: {reason}", claim.expected().name()));
     }
-    if verdict == Verdict::Inconclusive {
-        remarks.push(match claim.decision.needed {
+    if claim.judgement.verdict == Verdict::Inconclusive {
+        remarks.push(match claim.needed {
             _ if claim.n == 0 => "it needs the points that are not tested".into(),
             Some(n) => format!("about {} runs would decide it", two_digits(n)),
             None => "more runs may decide it; their number cannot be estimated".into(),
         });
     }
-    let is_decided = matches!(verdict, Verdict::Supported | Verdict::Refuted);
-    let doubt = match claim.decision.doubt {
+    let doubt = match claim.doubt {
         Doubt::Heavy => {
             "some errors have a heavier tail than a lognormal distribution: their limits are twice as far from the estimate"
         }
         Doubt::Skewed => {
             "the vectors are few, or skewed for their number: the radius of the interval is three times as large"
         }
-        Doubt::Few if is_decided => {
+        Doubt::Few if claim.is_decided() => {
             "the runs are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution"
         }
         _ => "",

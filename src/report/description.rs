@@ -103,7 +103,7 @@ impl ClaimFacts {
             part.map_or((Estimate::NONE, String::new()), |part| (part.estimate, part.name.clone()))
         };
         Self {
-            verdict: claim.decision.verdict,
+            verdict: claim.judgement.verdict,
             text: number_text(claim.scale == EstimateScale::Counted),
             nearest: of_part(claim.nearest()),
             weakest: of_part(claim.weakest()),

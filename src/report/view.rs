@@ -11,7 +11,7 @@ use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use super::tuning;
 use super::{finding, frontier, page_data};
 use crate::chart;
-use crate::evidence::claims::TakenLooks;
+use crate::evidence::looks::TakenLooks;
 use crate::evidence::table::{self, FinalsColumns};
 use crate::evidence::{
     CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, band_name, details,
@@ -145,7 +145,7 @@ pub fn page(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<P
         }),
         manifest: json!({
             "file": plan.source.name,
-            "command": command(&plan.experiment, &plan.source, experiment.claims.looks.as_ref()),
+            "command": command(&plan.experiment, &plan.source, experiment.looks.as_ref()),
             "text": plan.source.text,
             "settings": shared_settings(plan),
             "algorithms": own_algorithms(&plan.source),
@@ -175,7 +175,7 @@ fn page_claims(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> PageC
     let name = &experiment.plan.experiment;
     let all = experiment.claims.iter();
     let mut list: Vec<ClaimText> = all.map(|claim| claims::claim(name, claim, files)).collect();
-    let looks = experiment.claims.looks.as_ref();
+    let looks = experiment.looks.as_ref();
     looks::add_remarks(looks, &mut list);
     amendments::mark(&experiment.plan.manifest.amendment, &mut list);
     let sentence = looks.map(looks::sentence).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Helpers for the words of messages, pages and tables.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
 /// A count with its noun, singular or plural: `1 cell`, `2 cells`.
 pub fn count(number: usize, noun: &str) -> String {
@@ -105,6 +105,16 @@ pub fn joined(parts: &[&str]) -> String {
 
 /// The characters that begin a formula in a spreadsheet, and the quote that [`inert`] prepends.
 const BEGINNINGS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\''];
+
+/// Texts in a sentence: `a`, `a and b`, `a, b and c`.
+pub fn enumerated<S: Borrow<str>>(texts: &[S]) -> String {
+    match texts {
+        [head @ .., last] if !head.is_empty() => {
+            format!("{} and {}", head.join(", "), last.borrow())
+        }
+        all => all.concat(),
+    }
+}
 
 /// A CSV field that a spreadsheet shows instead of computing it: `'` is prepended to a text
 /// that would begin a formula. Numbers are unchanged, since they are not formulas.

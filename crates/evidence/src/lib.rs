@@ -63,7 +63,6 @@ pub use scene::map::{
 };
 pub use study::{Experiment, analyse, analyse_with};
 pub use tuning::{TunedRow, TuningResult};
-pub use unplanned::UnplannedCells;
 
 /// The kinds of claims and figures of manifests.
 pub static KINDS: EvidenceKinds = EvidenceKinds::new(claims::KINDS, figures::KINDS);

@@ -3,8 +3,7 @@
 //! the run has seen.
 
 use crate::cells::read::read_cells;
-use crate::cells::{CellResult, Missing};
-use crate::claims::{Judge, JudgedClaim, JudgedClaims};
+use crate::claims::{Judge, JudgedClaim};
 use crate::frontier;
 use crate::needs::Needs;
 use crate::predictions::{MomentsCache, Theory, instances};
@@ -34,6 +33,18 @@ pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
     recorded.iter().find(is_of_plan).map(|planned| planned.looks)
 }
 
+/// Looks that were planned and taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TakenLooks {
+    /// The plan.
+    pub planned: Looks,
+    /// The looks so far.
+    pub taken: Vec<Look>,
+    /// Which of them decided each claim, in the order of the claims; `None` for a claim that none
+    /// decided.
+    pub decided: Vec<Option<usize>>,
+}
+
 /// The looks up to the replicates of a plan; one look at the whole level if none were planned.
 pub struct LooksOfPlan {
     planned: Option<Looks>,
@@ -59,7 +70,9 @@ impl LooksOfPlan {
         self.taken.last().map_or(LEVEL, |look| look.level)
     }
 
-    /// The claims, judged at all looks, of which `last` are the verdicts of the last.
+    /// The claims, judged at all looks, of which `last` are the verdicts of the last, and these looks if
+    /// replicates were added in planned ones. A claim keeps the verdict, the estimate and the p-value of
+    /// the first look that decided it, so that what later looks see changes no verdict.
     ///
     /// # Errors
     /// If results of an earlier look are damaged.
@@ -68,43 +81,33 @@ impl LooksOfPlan {
         plan: &'a Plan,
         results: &dyn Results,
         last: Vec<JudgedClaim<'a>>,
-    ) -> Result<JudgedClaims<'a>, Error> {
-        let Some(planned) = self.planned else {
-            return Ok(JudgedClaims { list: last, looks: None });
-        };
-        let mut judged = Vec::new();
-        for look in &self.taken[..self.taken.len() - 1] {
+    ) -> Result<(Vec<JudgedClaim<'a>>, Option<TakenLooks>), Error> {
+        let Self { planned: Some(planned), taken } = self else { return Ok((last, None)) };
+        let (mut claims, end) = (last, taken.len() - 1);
+        let decide = |claim: &JudgedClaim<'_>| claim.is_decided().then_some(end);
+        let mut decided: Vec<Option<usize>> = claims.iter().map(decide).collect();
+        for (i, look) in taken[..end].iter().enumerate() {
             let earlier = plan.with_replicates(look.replicates);
             let earlier = earlier.map_err(|e| error(Path::new(&plan.experiment), e))?;
-            judged.push(judged_once(plan, &earlier, results, look.level)?);
+            let earlier = judged_once(plan, &earlier, results, look.level)?;
+            for ((claim, at), earlier) in claims.iter_mut().zip(&mut decided).zip(earlier) {
+                if earlier.is_decided() && at.is_none_or(|at| i < at) {
+                    (*claim, *at) = (earlier, Some(i));
+                }
+            }
         }
-        judged.push(last);
-        Ok(JudgedClaims::from_looks(planned, self.taken, judged))
+        Ok((claims, Some(TakenLooks { planned, taken, decided })))
     }
-}
-
-/// The cells of a plan that have results, with what is needed of their runs, and those that
-/// have none.
-///
-/// # Errors
-/// If results are damaged.
-pub fn cell_results<'a>(
-    plan: &'a Plan,
-    results: &dyn Results,
-    needs: &Needs<'_>,
-) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
-    let all: Vec<&'a Cell> = plan.cells.iter().collect();
-    read_cells(plan, &all, results, &|cell| needs.traces(cell))
 }
 
 /// The claims of a manifest with their verdicts, without figures.
 ///
 /// # Errors
 /// If results are damaged.
-pub fn judged<'a>(plan: &'a Plan, results: &dyn Results) -> Result<JudgedClaims<'a>, Error> {
+pub fn judged<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let looks = LooksOfPlan::new(plan, results)?;
     let last = judged_once(plan, plan, results, looks.level())?;
-    looks.judge(plan, results, last)
+    Ok(looks.judge(plan, results, last)?.0)
 }
 
 /// The verdicts at one look, at its level. `plan` has the cells, and differs from `stated`, whose claims
@@ -119,7 +122,7 @@ pub fn judged_once<'a>(
     level: f64,
 ) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let needs = Needs::of_claims(plan);
-    let (cells, _) = cell_results(plan, results, &needs)?;
+    let (cells, _) = read_cells(plan, plan.cells.iter(), results, &|cell| needs.traces(cell))?;
     let by_claims = |cell: &&Cell| needs.claims_need_theory(cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
     let prepared = instances::build(plan, results, &planned)?;

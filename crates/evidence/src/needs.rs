@@ -7,6 +7,7 @@ use crate::cells::runs::TraceNeeds;
 use crate::claims::{Claim, ClaimedCells, claims};
 use crate::figures::kind::{DrawnCells, DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
+use crate::predictions::instances::AT_ONCE;
 use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
@@ -43,7 +44,8 @@ impl<'a> Needs<'a> {
         if let Some(tune) = &manifest.tune {
             needs.add_at(tune.at, [tune.metric]);
         }
-        self.claims.iter().for_each(|claim| claim.add_needs(cell, &mut needs));
+        let claimed = self.claims.iter().filter_map(|claim| claim.cells());
+        claimed.for_each(|claimed| claimed.add_needs(cell, &mut needs));
         needs
     }
 
@@ -65,7 +67,7 @@ impl<'a> Needs<'a> {
 
     /// Whether a claim needs a cell's exact moments round by round.
     pub fn claims_need_moments(&self, cell: &Cell) -> bool {
-        self.claims_on(cell).any(|claimed| claimed.needs_moments)
+        self.claims_on(cell).any(|claimed| claimed.needs_moments())
     }
 
     /// The cells for which a figure or a claim needs theory.
@@ -82,7 +84,8 @@ impl<'a> Needs<'a> {
             all.map(|cell| cell.cell.id.as_str()).collect()
         };
         TheoryNeeds {
-            every_cell: shows_bounds(self.plan)
+            every_cell: self.plan.cells.len() <= AT_ONCE
+                || shows_bounds(self.plan)
                 || self.plan.manifest.record.averages.contains(&TimeAverage::Bias),
             any: ids(|figure| figure.cells().needs_theory, Self::claims_need_theory),
             moments: ids(|figure| figure.cells().needs_moments, Self::claims_need_moments),
@@ -92,7 +95,7 @@ impl<'a> Needs<'a> {
 
 /// The cells for which theory is needed, by id.
 pub struct TheoryNeeds<'c> {
-    /// Whether the page has predictions for every cell.
+    /// Whether the page has predictions for every cell, or these are few.
     pub every_cell: bool,
     /// Cells for which a figure or a claim needs theory.
     pub any: HashSet<&'c str>,

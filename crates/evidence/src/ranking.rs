@@ -12,6 +12,7 @@ use crate::cells::costs::{compared_costs, is_short};
 use crate::cells::panels::{self, Group};
 use crate::cells::{CellResult, setting_text};
 use crate::scene::family;
+use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::{AtCost, Quantity, Start};
@@ -19,9 +20,6 @@ use exactfed_runner::plan::{CellId, Setting, short};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-
-/// Family-wise level of all comparisons of a page.
-const LEVEL: f64 = 0.05;
 
 /// Means whose relative difference is at most this are equal but for rounding.
 const ROUNDING: f64 = 1e-9;
@@ -76,15 +74,14 @@ pub enum PointRanking {
 impl PointRanking {
     /// The best and those that are not separated from it, as indices among those compared.
     pub fn leaders(&self) -> Vec<usize> {
-        let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
-        let close = rivals.iter().filter(|rival| rival.separation != Separation::Larger);
-        std::iter::once(*best).chain(close.map(|rival| rival.cell as usize)).collect()
+        self.ranked(|rival| rival.separation != Separation::Larger)
     }
 
-    /// Those that are ranked, from the best to the last, as indices among those compared.
-    fn ranked(&self) -> Vec<usize> {
+    /// The best and those of its rivals that are meant, as indices among those compared.
+    fn ranked(&self, is_meant: fn(&Rival) -> bool) -> Vec<usize> {
         let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
-        std::iter::once(*best).chain(rivals.iter().map(|rival| rival.cell as usize)).collect()
+        let meant = rivals.iter().filter(|rival| is_meant(rival));
+        std::iter::once(*best).chain(meant.map(|rival| rival.cell as usize)).collect()
     }
 }
 
@@ -154,7 +151,7 @@ fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>)
 /// The cells of a grid point by their means; comparisons that need a test are left unclear.
 fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> PointRanking {
     let known =
-        cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.sample(quantity, at).ok()?)));
+        cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.runs.sample(quantity, at).ok()?)));
     let mut all: Vec<(usize, Vec<f64>)> = known.filter(|(_, v)| !mean(v).is_nan()).collect();
     let several = cells.iter().any(|c| c.cell.identity.instances > 1);
     // Instances are compared by ratios, so that those with the largest errors do not decide alone.
@@ -319,11 +316,11 @@ impl Standings {
                 PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
             let leaders = outcome.leaders();
-            let ranked = outcome.ranked();
+            let ranked = outcome.ranked(|_| true);
             let family_of = |place: &usize| family::family_of(cells[*place].cell);
             let without = |why: NoSample| {
                 let cells = cells.iter();
-                let cells = cells.filter(move |c| c.sample(by, at) == Err(why));
+                let cells = cells.filter(move |c| c.runs.sample(by, at) == Err(why));
                 cells.map(|cell| name(cell)).collect()
             };
             let algorithm = |(place, rank): (usize, Option<u32>)| RankedAlgorithm {

@@ -1,14 +1,14 @@
 //! From results to an analysed experiment.
 
 use crate::bound_rows;
-use crate::cells::read::one_version;
+use crate::cells::read::{one_version, read_cells};
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing};
-use crate::claims::{Judge, JudgedClaims};
+use crate::claims::{Judge, JudgedClaim};
 use crate::figures::kind::DrawnFrom;
 use crate::figures::{Figures, profile};
 use crate::frontier::{self, ComputedFrontier};
-use crate::looks::{LooksOfPlan, cell_results};
+use crate::looks::{LooksOfPlan, TakenLooks};
 use crate::needs::{self, Needs, TheoryNeeds};
 use crate::predictions::{self, MomentsCache, Theory, first_order, instances, problems};
 use crate::ranking::{self, Rankings, Standings};
@@ -16,8 +16,9 @@ use crate::results::Results;
 use crate::scene::figure::Figure;
 use crate::tuning::{self, TuningCells, TuningResult};
 use crate::unplanned::{self, UnplannedCells};
+use exactfed_core::words::enumerated;
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{Cell, Plan};
 use std::collections::{BTreeMap, HashSet};
 
 /// An experiment with its results.
@@ -33,7 +34,9 @@ pub struct Experiment<'a> {
     /// The heterogeneity of the problems.
     pub problems: problems::Instances,
     /// The claims of the manifest with their verdicts.
-    pub claims: JudgedClaims<'a>,
+    pub claims: Vec<JudgedClaim<'a>>,
+    /// The looks at which these were judged, if replicates were added in planned looks.
+    pub looks: Option<TakenLooks>,
     /// The values of published bounds for the cells.
     pub bounds: Vec<bound_rows::BoundRow<'a>>,
     /// Where the first order of measured biases holds.
@@ -58,11 +61,7 @@ impl Experiment<'_> {
                 .settings
                 .iter()
                 .map(|s| s.key.replace('-', " ").replace("proximal", "proximal weight"));
-            let names: Vec<String> = names.collect();
-            match names.split_last() {
-                Some((last, head)) if !head.is_empty() => format!("{} and {last}", head.join(", ")),
-                _ => names.concat(),
-            }
+            enumerated(&names.collect::<Vec<_>>())
         })
     }
 }
@@ -86,13 +85,15 @@ pub fn analyse_with<'a>(
 ) -> Result<Experiment<'a>, Error> {
     let needs = Needs::of_plan(plan);
     let unplanned = unplanned::find(plan, results)?;
-    let (mut cells, mut missing) = cell_results(plan, results, &needs)?;
+    let of_cell = |cell: &Cell| needs.traces(cell);
+    let (mut cells, mut missing) = read_cells(plan, plan.cells.iter(), results, &of_cell)?;
     one_version(plan, &cells)?;
     let shown = Figures::new(plan, &cells);
     follow_chosen(plan, results, &needs, &shown, &mut cells)?;
     results.release(&plan.experiment);
     let TheoryNeeds { every_cell, any, moments } = needs.theory(&shown, &cells);
-    let prepared = instances::needed(plan, results, |id| every_cell || any.contains(id))?;
+    let needed = plan.cells.iter().filter(|cell| every_cell || any.contains(&*cell.id));
+    let prepared = instances::build(plan, results, &needed.collect::<Vec<&Cell>>())?;
     let cache = MomentsCache::for_plan(plan, results);
     let theory = Theory::new(&prepared, &moments, cache);
     if needs::draws_exact_bias(plan) {
@@ -108,9 +109,9 @@ pub fn analyse_with<'a>(
     let from = DrawnFrom { theory: &theory, rankings: &rankings, frontiers: &frontiers };
     let mut figures = shown.draw(plan, &cells, &from);
     drop(rankings);
-    let mut candidates = TuningCells::read(plan, results)?;
+    let (candidates, untried) = TuningCells::read(plan, results)?;
     one_version(plan, &candidates.candidates)?;
-    add_missing(&mut missing, std::mem::take(&mut candidates.missing));
+    add_missing(&mut missing, untried);
     tuning::add_figures(plan, &candidates, &mut figures);
     figures.extend(profile::figure(&cells, by, at));
     let tuning = TuningResult::new(plan, &cells, &candidates);
@@ -123,7 +124,7 @@ pub fn analyse_with<'a>(
     let not_computed = not_computed(&theory, &problems);
     drop(theory);
     drop(prepared);
-    let claims = looks.judge(plan, results, claims)?;
+    let (claims, looks) = looks.judge(plan, results, claims)?;
     Ok(Experiment {
         plan,
         cells,
@@ -131,6 +132,7 @@ pub fn analyse_with<'a>(
         figures,
         problems,
         claims,
+        looks,
         bounds,
         first_order,
         not_computed,

@@ -25,9 +25,13 @@ impl FinalsColumns {
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let cells: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
         let paths = || Settings::all_paths(cells.iter().map(|c| &c.cell.settings));
-        let ambiguous = ambiguous_names(paths());
+        // Keys of the problem and of an algorithm: a batch of records and a batch of oracle calls.
+        let mut tables: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        paths().for_each(|path| tables.entry(short(path)).or_default().extend(table(path)));
         let column = |path: &str| match (table(path), short(path)) {
-            (Some(table), name) if ambiguous.contains(name) => format!("{table}.{name}"),
+            (Some(table), name) if tables.get(name).is_some_and(|of| of.len() > 1) => {
+                format!("{table}.{name}")
+            }
             (_, name) => name.to_owned(),
         };
         let varied = panels::varied(cells.iter().map(|c| c.cell));
@@ -63,16 +67,6 @@ fn table(path: &str) -> Option<&str> {
     let is_key = path.matches('.').count() == 2;
     let (table, _) = path.split_once('.').filter(|_| is_key)?;
     ["algorithm", "problem"].contains(&table).then_some(table)
-}
-
-/// The names that are keys of the problem and of an algorithm: a batch of records and a batch of
-/// oracle calls.
-fn ambiguous_names<'p>(paths: impl Iterator<Item = &'p str>) -> BTreeSet<&'p str> {
-    let mut tables: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-    for path in paths {
-        tables.entry(short(path)).or_default().extend(table(path));
-    }
-    tables.into_iter().filter(|(_, tables)| tables.len() > 1).map(|(name, _)| name).collect()
 }
 
 /// A cell's value of the setting of a column.

@@ -62,29 +62,25 @@ pub struct TuningCells<'a> {
     /// The cells by whose results settings were selected.
     pub candidates: Vec<CellResult<'a>>,
     shared: Vec<CellResult<'a>>,
-    /// Candidates and fresh runs without results.
-    pub missing: Vec<Missing<'a>>,
 }
 
 impl<'a> TuningCells<'a> {
-    /// Reads them.
+    /// Reads them, and which of them have no results.
     ///
     /// # Errors
     /// If results are damaged.
-    pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<Self, Error> {
+    pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<(Self, Vec<Missing<'a>>), Error> {
         let groups = || plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-        let candidates: Vec<&'a Cell> =
-            groups().flat_map(|g| &g.candidates).map(|c| &c.cell).collect();
-        let shared: Vec<&'a Cell> = groups().filter_map(|group| group.shared.as_ref()).collect();
+        let candidates = groups().flat_map(|g| &g.candidates).map(|c| &c.cell);
+        let shared = groups().filter_map(|group| group.shared.as_ref());
         let mut needs = TraceNeeds::default();
         if let Some(tune) = &plan.manifest.tune {
             needs.add_at(tune.at, [tune.metric]);
         }
-        let read = |cells: &[&'a Cell]| read_cells(plan, cells, results, &|_| needs.clone());
-        let (candidates, mut missing) = read(&candidates)?;
-        let (shared, of_shared) = read(&shared)?;
+        let (candidates, mut missing) = read_cells(plan, candidates, results, &|_| needs.clone())?;
+        let (shared, of_shared) = read_cells(plan, shared, results, &|_| needs.clone())?;
         missing.extend(of_shared);
-        Ok(Self { candidates, shared, missing })
+        Ok((Self { candidates, shared }, missing))
     }
 }
 
@@ -98,7 +94,7 @@ impl TuningResult {
             panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
         let of = |all: &[CellResult<'_>], id: &str| {
             let found = all.iter().find(|c| c.cell.id == *id)?;
-            found.sample(tune.metric, tune.at).ok()
+            found.runs.sample(tune.metric, tune.at).ok()
         };
         let row = |group: &TuningGroup| {
             let first = &group.candidates.first()?.cell;
@@ -276,7 +272,7 @@ fn losses(
         for (curve, cells) in of_curve {
             let curve = &view.curves[curve];
             let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
-                let sample = cell.sample(tune.metric, tune.at).ok()?;
+                let sample = cell.runs.sample(tune.metric, tune.at).ok()?;
                 Some(point(x_value(cell, &setting.key)?, &sample, Band::Ci95))
             });
             let points = losses.cells.iter().zip(&losses.points);

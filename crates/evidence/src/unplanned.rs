@@ -37,7 +37,10 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     let mut ids = if plan.cells.is_empty() { Vec::new() } else { results.ids(name)? };
     ids.retain(|id| !planned.contains(id.as_str()));
     let shown = plan.manifest.replicates;
-    let seen = seen(plan, results)?;
+    // Fewer replicates at which pages showed verdicts on these cells.
+    let mut seen = results.shown_verdicts(name)?;
+    seen.retain(|seen| seen.replicates < shown && plan.has_cells(seen.replicates, &seen.cells));
+    let seen = seen.into_iter().map(|seen| seen.replicates).collect();
     let mut found = UnplannedCells { shown, seen, ..UnplannedCells::default() };
     if ids.is_empty() {
         return Ok(found);
@@ -64,18 +67,19 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
             None => found.others += 1,
         }
     }
-    found.account_for_looks(plan, &looks);
+    // Looks that were planned are no further sets; those before replicates that were added beyond the
+    // plan have been seen.
+    if let Some(looks) = at_look(plan, &looks) {
+        found.replicates.retain(|replicates| looks.until(*replicates).is_none());
+    }
+    for PlannedLooks { looks, cells } in looks {
+        if looks.until(shown).is_none() && plan.has_cells(looks.first, &cells) {
+            let taken = found.replicates.iter().filter(|r| looks.until(**r).is_some());
+            found.seen.extend(taken.filter(|r| **r < shown));
+        }
+    }
+    found.replicates.retain(|replicates| !found.seen.contains(replicates));
     Ok(found)
-}
-
-/// The numbers of replicates, fewer than a plan's, at which pages showed verdicts on its cells.
-fn seen(plan: &Plan, results: &dyn Results) -> Result<BTreeSet<u64>, Error> {
-    let mut all = results.shown_verdicts(&plan.experiment)?;
-    all.retain(|shown| {
-        let is_earlier = shown.replicates < plan.manifest.replicates;
-        is_earlier && plan.has_cells(shown.replicates, &shown.cells)
-    });
-    Ok(all.into_iter().map(|shown| shown.replicates).collect())
 }
 
 /// A cell's settings, apart from its seeds and its number of replicates.
@@ -97,62 +101,36 @@ impl RunSettings {
 }
 
 impl UnplannedCells {
-    /// Looks that were planned are no further sets; those before replicates that were added beyond
-    /// the plan have been seen.
-    fn account_for_looks(&mut self, plan: &Plan, recorded: &[PlannedLooks]) {
-        if let Some(looks) = at_look(plan, recorded) {
-            self.replicates.retain(|replicates| looks.until(*replicates).is_none());
-        }
-        for planned in recorded {
-            let looks = planned.looks;
-            if looks.until(self.shown).is_none() && plan.has_cells(looks.first, &planned.cells) {
-                let taken = self.replicates.iter().filter(|r| looks.until(**r).is_some());
-                self.seen.extend(taken.filter(|r| **r < self.shown));
-            }
-        }
-        self.replicates.retain(|replicates| !self.seen.contains(replicates));
-    }
-
     /// A warning that replicates were added after verdicts had been seen, and that the same cells
     /// were run with other numbers of replicates or other seeds; empty if neither is so.
     pub fn warning(&self) -> String {
-        let warnings = [self.added(), self.other_sets()];
-        let warnings: Vec<String> = warnings.into_iter().filter(|w| !w.is_empty()).collect();
-        warnings.join(" ")
+        self.added().into_iter().chain(self.other_sets()).collect::<Vec<_>>().join(" ")
     }
 
     /// The warning about added replicates.
-    fn added(&self) -> String {
-        let Some(last) = self.seen.last() else { return String::new() };
-        let seen = listed(&self.seen);
-        format!(
+    fn added(&self) -> Option<String> {
+        let (last, seen) = (self.seen.last()?, listed(&self.seen));
+        Some(format!(
             "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with another noise-seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown
-        )
+        ))
     }
 
     /// The warning about other numbers of replicates and other seeds.
-    fn other_sets(&self) -> String {
+    fn other_sets(&self) -> Option<String> {
+        let seeds = if self.seeds.len() == 1 { "seed" } else { "seeds" };
         let sets = [
             (self.replicates.len(), "other numbers of replicates:", listed(&self.replicates)),
-            (
-                self.seeds.len(),
-                if self.seeds.len() == 1 { "the noise of seed" } else { "the noise of seeds" },
-                listed(&self.seeds),
-            ),
+            (self.seeds.len(), &format!("the noise of {seeds}"), listed(&self.seeds)),
         ];
         let sets = sets.into_iter().filter(|(number, ..)| *number > 0);
         let sets = sets.map(|(number, what, each)| {
             format!("{} of these cells with {what} {each}", count(number, "further set"))
         });
-        let sets: Vec<String> = sets.collect();
-        if sets.is_empty() {
-            return String::new();
-        }
-        format!(
-            "The results contain {}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
-            sets.join(" and ")
-        )
+        let sets = sets.collect::<Vec<_>>().join(" and ");
+        (!sets.is_empty()).then(|| format!(
+            "The results contain {sets}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
+        ))
     }
 
     /// The number of cells of other settings, as a sentence; empty if there are none.

@@ -116,7 +116,7 @@ fn json_of(comparison: &Comparison, fails: &[(Class, usize)]) -> serde_json::Val
             "cell": change.pair.after,
             "cell-before": change.pair.before,
             "name": change.name,
-            "verdict": change.verdict,
+            "verdict": change.verdict.name(),
             "other-settings": change.pair.other,
             "runs": [change.finals.0.len(), change.finals.1.len()],
             "diverged": change.diverged(),

@@ -8,7 +8,7 @@ use crate::cells::panels::unique;
 use crate::cells::{CellResult, setting_text};
 use crate::stats::mean;
 use exactfed_core::federated::{Schedule, Variates};
-use exactfed_core::words::{joined, number, thousands};
+use exactfed_core::words::{enumerated, number, thousands};
 use exactfed_runner::manifest::{AtCost, Quantity};
 use exactfed_runner::plan::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -42,7 +42,7 @@ pub fn when_text(at: Option<AtCost>) -> String {
 
 /// What the runs of a cell have paid, on average, of each of the stated costs.
 fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
-    let [communications, gradients] = STATED.map(|unit| cell.sample(unit, at).ok());
+    let [communications, gradients] = STATED.map(|unit| cell.runs.sample(unit, at).ok());
     Some([mean(&communications?), mean(&gradients?)])
 }
 
@@ -144,11 +144,7 @@ fn costs_text(
         }
     }
     let named = |(range, labels): &(Range, Vec<&str>)| {
-        let names = match labels.as_slice() {
-            [first @ .., last] if !first.is_empty() => format!("{} and {last}", joined(first)),
-            all => joined(all),
-        };
-        format!("{names} {}", range_text(*range))
+        format!("{} {}", enumerated(labels), range_text(*range))
     };
     let costs = match groups.len() {
         ..=MOST_GROUPS => groups.iter().map(named).collect::<Vec<_>>().join("; "),
@@ -188,5 +184,5 @@ pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
 
 /// Whether the runs of a cell end before a cost is reached.
 pub fn is_short(cell: &CellResult<'_>, at: Option<AtCost>) -> bool {
-    matches!(cell.sample(Quantity::Communications, at), Err(NoSample::Ended))
+    matches!(cell.runs.sample(Quantity::Communications, at), Err(NoSample::Ended))
 }

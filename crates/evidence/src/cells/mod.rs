@@ -12,11 +12,10 @@ pub mod tuned;
 
 use crate::results::Provenance;
 use crate::stats::{Summary, mean};
-use cost_sample::NoSample;
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::{AtCost, Oracle, Quantity};
+use exactfed_runner::manifest::{Oracle, Quantity};
 use exactfed_runner::plan::{Cell, RunKeys};
 use exactfed_runner::trace::TraceDigest;
 use runs::Runs;
@@ -70,21 +69,6 @@ impl CellResult<'_> {
     /// A quantity at the last round; `None` if a replicate diverged or it is not recorded.
     pub fn summary(&self, quantity: Quantity) -> Option<Summary> {
         self.runs.finals(quantity).map(|sample| Summary::new(&sample))
-    }
-
-    /// A quantity at a cost, or at the last round, one number per replicate.
-    ///
-    /// # Errors
-    /// Why it has no such values.
-    pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
-        match at {
-            Some(at) => match &self.runs.sample_at(quantity, at)?.values {
-                values if values.contains(&f64::INFINITY) => Err(NoSample::Diverged),
-                values => Ok(values.clone()),
-            },
-            None if self.runs.diverged > 0 => Err(NoSample::Diverged),
-            None => self.runs.finals(quantity).ok_or(NoSample::Unrecorded),
-        }
     }
 
     /// A quantity over the replicates at each recorded round, up to the first divergence.

@@ -17,10 +17,11 @@ use std::sync::Arc;
 /// If results are damaged.
 pub fn read_cells<'a>(
     plan: &'a Plan,
-    cells: &[&'a Cell],
+    cells: impl Iterator<Item = &'a Cell>,
     results: &dyn Results,
     needs: &(dyn Fn(&Cell) -> TraceNeeds + Sync),
 ) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
+    let cells: Vec<&'a Cell> = cells.collect();
     // Each task reads several cells in the order of the results, so that cells of one pack are read
     // together. What is not needed is dropped immediately.
     let ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -28,7 +29,7 @@ pub fn read_cells<'a>(
     drop(ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let read = |place: &usize| {
-        let cell: &'a Cell = cells[*place];
+        let cell = cells[*place];
         let stored = results.read(&plan.experiment, &cell.id);
         let result = stored.map(|stored| {
             stored.map(|StoredCell { record, traces }| CellResult {
@@ -69,7 +70,7 @@ pub fn read_cells<'a>(
         return Err(first);
     }
     let mut missing = Vec::new();
-    for (cell, _) in cells.iter().zip(&found).filter(|(_, found)| found.is_none()) {
+    for (cell, _) in cells.into_iter().zip(&found).filter(|(_, found)| found.is_none()) {
         missing.push(Missing { cell, failed: results.failure(&plan.experiment, &cell.id)? });
     }
     // In place, since it is by far the largest value here.

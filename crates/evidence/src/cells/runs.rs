@@ -289,6 +289,21 @@ impl Runs {
             .map_or(Err(NoSample::Unrecorded), |(_, _, sample)| sample.as_ref().map_err(|why| *why))
     }
 
+    /// A quantity at a cost, or at the last round, a sample.
+    ///
+    /// # Errors
+    /// Why it has no such values.
+    pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
+        match at {
+            Some(at) => match &self.sample_at(quantity, at)?.values {
+                values if values.contains(&f64::INFINITY) => Err(NoSample::Diverged),
+                values => Ok(values.clone()),
+            },
+            None if self.diverged > 0 => Err(NoSample::Diverged),
+            None => self.finals(quantity).ok_or(NoSample::Unrecorded),
+        }
+    }
+
     /// An average over the rounds, one vector per replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
         let all = self.more.as_ref().map_or(&[][..], |more| &more.averages.0);

@@ -33,11 +33,7 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
         let mut needs = TraceNeeds::default();
         needs.add_at(tune.at, [tune.metric]);
         let runs = Runs::new(stored.traces, Grouping::new(cell), &needs, &prices);
-        let sample = match tune.at {
-            None => runs.finals(tune.metric).ok_or(NoSample::Diverged),
-            Some(at) => runs.sample_at(tune.metric, at).map(|sample| sample.values.clone()),
-        };
-        Ok(Some(match sample {
+        Ok(Some(match runs.sample(tune.metric, tune.at) {
             Ok(sample) => loss(tune.metric, mean(&sample)),
             // Under a coin a run may end before the cost: it is not compared.
             Err(NoSample::Ended) => f64::NAN,

@@ -57,42 +57,34 @@ impl StatementConditions {
     }
 }
 
-/// What is found of a condition over cells: in how many it fails or is unknown, and how far a left
-/// side exceeds what it may be.
-#[derive(Default)]
-struct Found {
-    failing: usize,
-    most: Option<(f64, f64)>,
-    unknown: usize,
-    why: &'static str,
-}
-
 /// The conditions of a statement, over cells.
 pub fn of_cells(
     theory: &Theory<'_>,
     statement: &'static Statement,
     cells: &[&CellResult<'_>],
 ) -> StatementConditions {
-    let (mut inside, mut outside, mut unknown) = (0, 0, 0);
     let conditions = statement.all_conditions();
-    let mut found: Vec<Found> = conditions.iter().map(|_| Found::default()).collect();
     let algorithm = |cell: &&CellResult<'_>| cell.cell.identity.algorithm.stated();
     let compared: Vec<StatedAlgorithm> = cells.iter().map(algorithm).collect();
-    for cell in cells {
-        let answers = answers(theory, cell, &conditions, &compared);
-        let failing = answers
-            .iter()
-            .any(|a| matches!(a, ConditionAnswer::Unmet | ConditionAnswer::Exceeded { .. }));
+    let answers = cells.iter().map(|cell| answers(theory, cell, &conditions, &compared));
+    let answers: Vec<Vec<ConditionAnswer>> = answers.collect();
+    let (mut inside, mut outside, mut unknown) = (0, 0, 0);
+    for answers in &answers {
         let open = answers.iter().any(|a| matches!(a, ConditionAnswer::Unknown(_)));
-        *(match (failing, open) {
+        *(match (answers.iter().any(is_failing), open) {
             (true, _) => &mut outside,
             (false, true) => &mut unknown,
             (false, false) => &mut inside,
         }) += 1;
-        found.iter_mut().zip(answers).for_each(|(found, answer)| found.add(answer));
     }
-    let details = found.iter().zip(&conditions).filter_map(|(found, of)| found.text(of));
+    let of_condition = |i: usize| answers.iter().map(|all| all[i]).collect::<Vec<_>>();
+    let details = conditions.iter().enumerate();
+    let details = details.filter_map(|(i, condition)| detail(condition, &of_condition(i)));
     StatementConditions { statement, inside, outside, unknown, details: details.collect() }
+}
+
+fn is_failing(answer: &ConditionAnswer) -> bool {
+    matches!(answer, ConditionAnswer::Unmet | ConditionAnswer::Exceeded { .. })
 }
 
 fn answers(
@@ -133,35 +125,27 @@ fn of_run<'a>(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> RunC
     }
 }
 
-impl Found {
-    fn add(&mut self, answer: ConditionAnswer) {
-        match answer {
-            ConditionAnswer::Met => {}
-            ConditionAnswer::Unmet => self.failing += 1,
-            ConditionAnswer::Exceeded { have, need } => {
-                self.failing += 1;
-                if self.most.is_none_or(|(most, least)| have / need > most / least) {
-                    self.most = Some((have, need));
-                }
-            }
-            ConditionAnswer::Unknown(why) => {
-                self.unknown += 1;
-                self.why = why;
-            }
+/// In how many cells a condition fails, and by how much at most; else in how many it is not checked.
+fn detail(condition: &Condition, answers: &[ConditionAnswer]) -> Option<String> {
+    let failing = answers.iter().filter(|answer| is_failing(answer)).count();
+    let excess = answers.iter().filter_map(|answer| match answer {
+        ConditionAnswer::Exceeded { have, need } => Some(have / need),
+        _ => None,
+    });
+    let reasons = answers.iter().filter_map(|answer| match answer {
+        ConditionAnswer::Unknown(why) => Some(*why),
+        _ => None,
+    });
+    let reasons: Vec<&str> = reasons.collect();
+    let most = excess.reduce(|most, times| if times > most { times } else { most });
+    let (cells, what, more) = match (failing, reasons.last(), most) {
+        (0, None, _) => return None,
+        (0, Some(&""), _) => (reasons.len(), "is not checked", String::new()),
+        (0, Some(why), _) => (reasons.len(), "is not checked", format!(", since {why}")),
+        (cells, _, Some(times)) => {
+            (cells, "fails", format!(", by a factor of up to {}", readable(times, 2)))
         }
-    }
-
-    fn text(&self, condition: &Condition) -> Option<String> {
-        let (cells, what, more) = match (self.failing, self.unknown, self.most) {
-            (0, 0, _) => return None,
-            (0, cells, _) if self.why.is_empty() => (cells, "is not checked", String::new()),
-            (0, cells, _) => (cells, "is not checked", format!(", since {}", self.why)),
-            (cells, _, Some((have, need))) => {
-                let times = readable(have / need, 2);
-                (cells, "fails", format!(", by a factor of up to {times}"))
-            }
-            (cells, _, None) => (cells, "fails", String::new()),
-        };
-        Some(format!("“{}” {what} in {}{more}", condition.words(), count(cells, "cell")))
-    }
+        (cells, _, None) => (cells, "fails", String::new()),
+    };
+    Some(format!("“{}” {what} in {}{more}", condition.words(), count(cells, "cell")))
 }

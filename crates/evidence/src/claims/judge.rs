@@ -7,8 +7,8 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
-use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Plan, selected, short};
 
 /// What claims are judged by.
@@ -84,11 +84,6 @@ pub enum EstimateScale {
 }
 
 impl EstimateScale {
-    /// That of a cost.
-    pub fn of_cost(cost: Quantity) -> Self {
-        if cost.is_counted() { Self::Counted } else { Self::Plain }
-    }
-
     /// A number as it is shown.
     pub fn shown(self, x: f64) -> f64 {
         match self {
@@ -134,7 +129,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The settings that are zipped with this one.
-    pub fn zipped_with(&self, name: &str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn zipped_with(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let zips = self.plan.manifest.zip.iter();
         let with = zips.filter(|zip| zip.iter().any(|other| short(other) == short(name)));
         with.flatten().map(|other| short(other))
@@ -155,11 +150,13 @@ impl<'a> Judge<'a> {
         let bound = self.theory.bound(id, by, rounds).map(|bound| bound.value.err());
         let of_moments = matches!(by, Prediction::ExactMoments | Prediction::Stationary);
         let unknown = || self.theory.no_moments(id).filter(|_| of_moments);
+        let scenarios = self.theory.prepared(id).into_iter().flat_map(|cell| &cell.scenarios);
+        let mut shares = scenarios.map(|scenario| scenario.instance.unequal_shares());
         let reason = match (too_costly, &bound) {
             (Some(cost), _) => format!("{words} is not computed at this size: {cost}"),
             (None, _) if !by.is_bound() => match unknown() {
                 Some(why) => format!("nothing is known of {words} here: {why}"),
-                None if self.theory.has_unequal_shares(id) => format!(
+                None if shares.any(|shares| shares.is_some()) => format!(
                     "nothing is known of {words} here, or of clients of unequal weights, or it diverged"
                 ),
                 None => format!("nothing is known of {words} here, or it diverged"),

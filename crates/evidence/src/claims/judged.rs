@@ -13,8 +13,15 @@ pub struct JudgedClaim<'a> {
     pub common: &'a ClaimKeys,
     /// What was tested, as a formula.
     pub formula: String,
-    /// The verdict.
-    pub decision: Decision,
+    /// The verdict among all claims of the manifest; its numbers are NaN if nothing was tested.
+    pub judgement: Judgement,
+    /// The replicates that would decide an inconclusive claim, if they can be estimated.
+    pub needed: Option<u64>,
+    /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
+    /// parts, with power 80 % at least; an end that the claim leaves open is infinite.
+    pub resolution: Option<Region>,
+    /// Why the interval may be too narrow: what so few runs cannot show of the distribution of errors.
+    pub doubt: Doubt,
     /// What its estimates are.
     pub scale: EstimateScale,
     /// Replicates.
@@ -33,27 +40,6 @@ pub struct JudgedClaim<'a> {
     pub is_on_bound: bool,
     /// The statements that it is about, and whether its cells meet their conditions.
     pub conditions: Vec<StatementConditions>,
-}
-
-/// The verdict on a claim and what it rests on.
-#[derive(Clone, Copy, Debug)]
-pub struct Decision {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// p-value adjusted for all claims of the manifest (Holm); NaN if nothing was tested.
-    pub p: f64,
-    /// The level at which the verdict was reached: an interval that agrees with it is one of
-    /// confidence 1 − level. NaN if nothing was tested.
-    pub level: f64,
-    /// Claims that were tested together.
-    pub together: usize,
-    /// The replicates that would decide an inconclusive claim, if they can be estimated.
-    pub needed: Option<u64>,
-    /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
-    /// parts, with power 80 % at least; an end that the claim leaves open is infinite.
-    pub resolution: Option<Region>,
-    /// Why the interval may be too narrow: what so few runs cannot show of the distribution of errors.
-    pub doubt: Doubt,
 }
 
 /// An estimate as it is shown to readers.
@@ -114,7 +100,7 @@ impl JudgedClaim<'_> {
 
     /// The p-value adjusted for all claims of the manifest (Holm), if it has one.
     pub fn p(&self) -> Option<f64> {
-        Some(self.decision.p).filter(|p| !p.is_nan() && !self.is_exact())
+        Some(self.judgement.p).filter(|p| !p.is_nan() && !self.is_exact())
     }
 
     /// The largest ratio of what was measured to a published upper bound, of a supported claim where
@@ -122,27 +108,36 @@ impl JudgedClaim<'_> {
     pub fn slack(&self) -> Option<f64> {
         const BINDING: f64 = 0.05;
         let (low, high) = self.region();
-        let is_below = self.is_on_bound && self.decision.verdict == Verdict::Supported;
+        let is_below = self.is_on_bound && self.judgement.verdict == Verdict::Supported;
         // Costs, which are compared with 0 from below, and ratios have no lower end.
         let ratio = self.estimate().value / high;
         (is_below && low <= 0.0 && ratio < BINDING).then_some(ratio)
     }
 
+    /// The verdict that the manifest expects.
+    pub fn expected(&self) -> Verdict {
+        match self.common.expected {
+            Expected::Supported => Verdict::Supported,
+            Expected::Refuted => Verdict::Refuted,
+            Expected::NotTested => Verdict::NotTested,
+        }
+    }
+
     /// Whether it is supported or refuted.
     pub fn is_decided(&self) -> bool {
-        matches!(self.decision.verdict, Verdict::Supported | Verdict::Refuted)
+        matches!(self.judgement.verdict, Verdict::Supported | Verdict::Refuted)
     }
 
     /// Whether more replicates may decide it: it is inconclusive, and no part of it is out of
     /// reach of any run, which would keep it from being supported.
     pub fn is_open(&self) -> bool {
-        self.decision.verdict == Verdict::Inconclusive && self.untested.is_empty()
+        self.judgement.verdict == Verdict::Inconclusive && self.untested.is_empty()
     }
 
     /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
     /// claim contradicts no expectation.
     pub fn contradiction(&self) -> Option<&'static str> {
-        match (self.decision.verdict, self.common.expected) {
+        match (self.judgement.verdict, self.common.expected) {
             (Verdict::Refuted, Expected::Supported | Expected::NotTested) => Some("refuted"),
             (Verdict::Supported, Expected::Refuted) => {
                 Some("supported, and was expected to be refuted")
@@ -153,8 +148,8 @@ impl JudgedClaim<'_> {
     }
 }
 
-/// A claim with the conditions on its cells, the evidence for it, its verdict and adjusted p-value; without any if nothing
-/// could be tested.
+/// A claim with the conditions on its cells, the evidence for it and its judgement among so many that were
+/// tested `together`; without any if nothing could be tested.
 pub fn judged<'a>(
     common: &'a ClaimKeys,
     (tested, conditions): (Tested, Vec<StatementConditions>),
@@ -172,22 +167,17 @@ pub fn judged<'a>(
         verdict: e.alone(),
     };
     let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };
-    let Judgement { verdict, p, level: own_level } = evidence.map_or(nothing, |(_, found)| found);
-    let is_open = |_: &_| verdict == Verdict::Inconclusive;
-    let is_supported = verdict == Verdict::Supported;
+    let judgement = evidence.map_or(nothing, |(_, found)| found);
+    let is_open = |_: &_| judgement.verdict == Verdict::Inconclusive;
+    let is_supported = judgement.verdict == Verdict::Supported;
     let resolution = is_supported.then(|| widest(&parts, together, level)).flatten();
     JudgedClaim {
         common,
         formula,
-        decision: Decision {
-            verdict,
-            p,
-            level: own_level,
-            together,
-            needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
-            resolution: resolution.map(|(low, high)| (shown_end(low), shown_end(high))),
-            doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
-        },
+        judgement,
+        needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
+        resolution: resolution.map(|(low, high)| (shown_end(low), shown_end(high))),
+        doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
         scale,
         n: evidence.map_or(0, |(e, _)| e.n),
         extremes: evidence.and_then(|(e, _)| extremes(&parts.tested, &e, scale)),

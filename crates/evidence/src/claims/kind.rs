@@ -6,7 +6,7 @@ use super::keys::When;
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
-use exactfed_runner::manifest::{Prediction, Quantity};
+use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, selected};
 
 /// A claim of a manifest.
@@ -15,9 +15,6 @@ pub trait Claim<'a>: Sync {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         None
     }
-
-    /// Adds what must be read of a cell's traces, beyond their last rounds.
-    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
 
     /// Tests it.
     fn test(&self, judge: &Judge<'_>) -> Tested;
@@ -29,7 +26,6 @@ pub trait Claim<'a>: Sync {
 }
 
 /// The cells that a claim is about.
-#[derive(Clone, Copy)]
 pub struct ClaimedCells<'a> {
     /// The cells of which it is claimed.
     pub of: &'a Selection,
@@ -37,37 +33,51 @@ pub struct ClaimedCells<'a> {
     pub right: Option<&'a Selection>,
     /// The prediction of theory for the cells that the claim is tested on, if it is tested on one.
     pub prediction: Option<Prediction>,
-    /// Whether the exact moments of the cells are needed round by round.
-    pub needs_moments: bool,
     /// The setting along which the cells are compared, if they are compared along one.
     pub over: Option<&'a str>,
+    /// The quantities that are measured, and when; last rounds are there without being named.
+    pub measured: (Vec<Quantity>, When),
+    /// The average over rounds that is measured, if one is.
+    pub average: Option<TimeAverage>,
 }
 
 impl<'a> ClaimedCells<'a> {
-    /// Cells that are compared with nothing.
+    /// Cells that are compared with nothing, after their last rounds.
     pub fn new(of: &'a Selection) -> Self {
-        Self { of, right: None, prediction: None, needs_moments: false, over: None }
+        Self {
+            of,
+            right: None,
+            prediction: None,
+            over: None,
+            measured: (Vec::new(), When::End),
+            average: None,
+        }
     }
 
     /// One selection, or both.
-    pub fn selections(self) -> impl Iterator<Item = &'a Selection> {
+    pub fn selections(&self) -> impl Iterator<Item = &'a Selection> + use<'a> {
         [Some(self.of), self.right].into_iter().flatten()
     }
-}
 
-/// Adds what measuring quantities of a selection at a time needs of a cell's traces.
-pub fn follow(
-    needs: &mut TraceNeeds,
-    cell: &Cell,
-    cells: &Selection,
-    at: When,
-    quantities: &[Quantity],
-) {
-    let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
-    match at.cost() {
-        _ if at == When::End || !selected(cell, cells) => {}
-        None => needs.along.extend(quantities),
-        cost => needs.add_at(cost, quantities),
+    /// Whether the exact moments of the cells are needed round by round.
+    pub fn needs_moments(&self) -> bool {
+        let is_of_moments = self.prediction == Some(Prediction::ExactMoments);
+        is_of_moments && self.measured.0.iter().any(|quantity| quantity.average().is_none())
+    }
+
+    /// Adds what must be read of a cell's traces, beyond their last rounds.
+    pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
+        if !self.selections().any(|cells| selected(cell, cells)) {
+            return;
+        }
+        needs.averages.extend(self.average);
+        let (quantities, at) = &self.measured;
+        let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
+        match at.cost() {
+            _ if *at == When::End => {}
+            None => needs.along.extend(quantities),
+            cost => needs.add_at(cost, quantities),
+        }
     }
 }
 

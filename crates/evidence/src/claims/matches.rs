@@ -7,7 +7,6 @@ use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::MeanComparison;
 use super::text::selection_text;
 use crate::cells::CellResult;
-use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::cells::symbols::average_symbol;
 use crate::stats::distance::norm;
@@ -15,7 +14,7 @@ use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
-use exactfed_runner::plan::{Cell, Checker, KindKeys, selected};
+use exactfed_runner::plan::{Checker, KindKeys};
 use exactfed_runner::runner::predict::AveragedOver;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -106,16 +105,14 @@ fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
 
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        let cells = comparison(self).cells();
-        let needs_moments = cells.needs_moments && self.average.is_none();
-        Some(ClaimedCells { needs_moments, over: self.over.as_deref(), ..cells })
-    }
-
-    fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        match self.average {
-            Some(average) => needs.averages.extend(selected(cell, &self.of).then_some(average)),
-            None => comparison(self).add_needs(cell, needs),
-        }
+        let over = self.over.as_deref();
+        Some(match self.average {
+            None => ClaimedCells { over, ..comparison(self).cells() },
+            average => {
+                let prediction = self.prediction;
+                ClaimedCells { prediction, over, average, ..ClaimedCells::new(&self.of) }
+            }
+        })
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {

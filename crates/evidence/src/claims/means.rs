@@ -3,11 +3,10 @@
 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{When, check_time};
-use super::kind::{ClaimedCells, follow};
+use super::kind::ClaimedCells;
 use super::sample::{MetricSample, log_ratio, samples, second_half};
 use super::text::{number_text, selection_text, time_text};
 use crate::cells::CellResult;
-use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
 use crate::stats::mean;
 use crate::stats::verdict::Region;
@@ -66,19 +65,11 @@ impl<'a> MeanComparison<'a> {
         }
     }
 
-    /// Adds what must be read of a cell's traces.
-    pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        for side in self.cells().selections() {
-            follow(needs, cell, side, self.at, &[self.metric]);
-        }
-    }
-
     /// The cells that it is about.
     pub fn cells(&self) -> ClaimedCells<'a> {
-        let Self { metric, left, right, prediction, .. } = *self;
-        let of_moments = prediction == Some(Prediction::ExactMoments);
-        let needs_moments = of_moments && metric.average().is_none();
-        ClaimedCells { right, prediction, needs_moments, ..ClaimedCells::new(left) }
+        let Self { metric, left, right, prediction, at, .. } = *self;
+        let measured = (vec![metric], at);
+        ClaimedCells { right, prediction, measured, ..ClaimedCells::new(left) }
     }
 }
 
@@ -138,9 +129,7 @@ impl Judge<'_> {
                 parts.add(joined(&[&name, &x.time]), found, NO_RATIO);
             }
         }
-        let left_alone = pairs.left_alone.into_iter().map(|cell| (cell, left));
-        let right_alone = pairs.right_alone.into_iter().map(|cell| (cell, right));
-        for (cell, side) in left_alone.chain(right_alone) {
+        for (cell, side) in pairs.alone {
             let name = joined(&[&selection_text(side), &self.name(cell, side, &[])]);
             parts.add(name, None, "no cell of the other side has its settings");
         }

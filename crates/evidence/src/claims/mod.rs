@@ -14,7 +14,6 @@ mod judge;
 mod judged;
 mod keys;
 mod kind;
-mod looks;
 mod matches;
 mod means;
 mod one_sided;
@@ -39,10 +38,9 @@ use frontier_slope::FrontierSlopeKeys;
 pub use judge::{EstimateScale, Judge, number};
 use judge::{Parts, Tested};
 use judged::judged;
-pub use judged::{ClaimPart, Decision, Estimate, JudgedClaim};
+pub use judged::{ClaimPart, Estimate, JudgedClaim};
 pub use keys::{Reaching, When};
 pub use kind::{Claim, ClaimedCells, WrongResult};
-pub use looks::{JudgedClaims, TakenLooks};
 use matches::MatchesKeys;
 use one_sided::{ComparisonKeys, OneSided};
 use phase_less::PhaseLessKeys;
@@ -77,13 +75,12 @@ impl Judge<'_> {
         let tested = self.plan.claim_tables.iter().zip(&table);
         let tested = tested.map(|(table, claim)| self.tested(table.common(), &**claim));
         let tested: Vec<(Tested, Vec<StatementConditions>)> = tested.collect();
-        let evidence = tested.iter().map(|(tested, _)| tested.parts.evidence());
-        let evidence: Vec<Option<Evidence>> = evidence.collect();
-        let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
-        let mut found = verdicts(&family, level).into_iter();
-        let stated = stated.claim_tables.iter().zip(&table).zip(tested).zip(evidence);
-        let judged = stated.map(|(((stated, claim), tested), evidence)| {
-            let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
+        let evidence = tested.iter().filter_map(|(tested, _)| tested.parts.evidence());
+        let family: Vec<Evidence> = evidence.collect();
+        let mut found = family.iter().copied().zip(verdicts(&family, level));
+        let stated = stated.claim_tables.iter().zip(&table).zip(tested);
+        let judged = stated.map(|((stated, claim), tested)| {
+            let evidence = if tested.0.parts.tested.is_empty() { None } else { found.next() };
             let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
             let prediction = claim.cells().and_then(|cells| cells.prediction);
             judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
@@ -100,7 +97,7 @@ impl Judge<'_> {
         keys: &ClaimKeys,
         claim: &dyn Claim<'_>,
     ) -> (Tested, Vec<StatementConditions>) {
-        let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
+        let selections = claim.cells().into_iter().flat_map(|cells| cells.selections());
         let selections: Vec<&Selection> = selections.collect();
         let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
         let stated = keys.statements.iter().filter_map(|name| statement(name));

@@ -4,10 +4,9 @@ use super::judge::{Judge, Tested};
 use super::keys::{ClaimOf, When, one};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::MeanComparison;
-use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, Checker, KindKeys};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -72,10 +71,6 @@ fn comparison(claim: &ClaimOf<ComparisonKeys>) -> MeanComparison<'_> {
 impl<'a> Claim<'a> for OneSided<'a> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(comparison(self.claim).cells())
-    }
-
-    fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        comparison(self.claim).add_needs(cell, needs);
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {

@@ -6,18 +6,13 @@ use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::plan::{Setting, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The paths of the settings that vary among the cells of an entry.
-type VaryingPaths<'a> = &'a [String];
-
 /// The cells of two selections, paired.
 #[derive(Default)]
-pub struct Pairs<'a> {
+pub struct Pairs<'a, 's> {
     /// A left cell and a right one.
     pub both: Vec<(&'a CellResult<'a>, &'a CellResult<'a>)>,
-    /// Left cells whose settings no right cell has.
-    pub left_alone: Vec<&'a CellResult<'a>>,
-    /// Right cells whose settings no left cell has.
-    pub right_alone: Vec<&'a CellResult<'a>>,
+    /// Cells whose settings no cell of the other side has, each with its own side.
+    pub alone: Vec<(&'a CellResult<'a>, &'s Selection)>,
 }
 
 /// Right cells of the same axes, which a left cell of some axes may be paired with. They are found
@@ -31,12 +26,8 @@ struct SameAxes<'a> {
 
 impl<'a> SameAxes<'a> {
     /// All right cells for left cells of these axes.
-    fn all(
-        axes: VaryingPaths<'a>,
-        right: &[&'a CellResult<'a>],
-        fixed: &BTreeSet<&str>,
-    ) -> Vec<Self> {
-        let mut groups: BTreeMap<VaryingPaths<'a>, SameAxes<'a>> = BTreeMap::new();
+    fn all(axes: &'a [String], right: &[&'a CellResult<'a>], fixed: &BTreeSet<&str>) -> Vec<Self> {
+        let mut groups: BTreeMap<&[String], SameAxes<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = groups.entry(&cell.cell.varied).or_insert_with(|| {
                 let names = axes.iter().chain(&*cell.cell.varied).map(|path| short(path));
@@ -73,13 +64,13 @@ impl<'a> SameAxes<'a> {
 impl<'a> Judge<'a> {
     /// Left cells with the right cells of the same settings and the same label, where
     /// neither selection fixes them.
-    pub fn pairs(&self, left: &Selection, right: &Selection) -> Pairs<'a> {
+    pub fn pairs<'s>(&self, left: &'s Selection, right: &'s Selection) -> Pairs<'a, 's> {
         let fixed: BTreeSet<&str> = fixed_keys(left).chain(fixed_keys(right)).collect();
         let zipped: Vec<&str> = fixed.iter().flat_map(|key| self.zipped_with(key)).collect();
         let fixed: BTreeSet<&str> = fixed.into_iter().chain(zipped).collect();
-        let right = self.chosen(right);
+        let (of_right, right) = (right, self.chosen(right));
         let (mut found, mut paired) = (Pairs::default(), BTreeSet::new());
-        let mut partners: BTreeMap<VaryingPaths<'a>, Vec<SameAxes<'a>>> = BTreeMap::new();
+        let mut partners: BTreeMap<&[String], Vec<SameAxes<'a>>> = BTreeMap::new();
         for a in self.chosen(left) {
             let known = partners
                 .entry(&a.cell.varied)
@@ -91,13 +82,13 @@ impl<'a> Judge<'a> {
                 places.retain(|place| right[*place].cell.label == a.cell.label);
             }
             if places.is_empty() {
-                found.left_alone.push(a);
+                found.alone.push((a, left));
             }
             found.both.extend(places.iter().map(|place| (a, right[*place])));
             paired.extend(places);
         }
         let alone = (0..right.len()).filter(|place| !paired.contains(place));
-        found.right_alone.extend(alone.map(|place| right[place]));
+        found.alone.extend(alone.map(|place| (right[place], of_right)));
         found
     }
 }

@@ -4,13 +4,12 @@
 use super::costs::{CostCurve, target_of};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, Reaching, When, check_reaching};
-use super::kind::{Claim, ClaimedCells, follow};
+use super::kind::{Claim, ClaimedCells};
 use super::text::{selection_text, target_text, with_reason};
 use crate::cells::CellResult;
-use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, Checker, KindKeys};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -52,11 +51,9 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
 
 impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(ClaimedCells { prediction: self.prediction, ..ClaimedCells::new(&self.of) })
-    }
-
-    fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        follow(needs, cell, &self.of, When::EveryRound, &[self.metric, self.reaching.cost]);
+        let measured = (vec![self.metric, self.reaching.cost], When::EveryRound);
+        let prediction = self.prediction;
+        Some(ClaimedCells { prediction, measured, ..ClaimedCells::new(&self.of) })
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
@@ -93,7 +90,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
             selection_text(&self.of),
             target_text(&self.reaching)
         );
-        let scale = EstimateScale::of_cost(self.reaching.cost);
+        let is_counted = self.reaching.cost.is_counted();
+        let scale = if is_counted { EstimateScale::Counted } else { EstimateScale::Plain };
         Tested { parts, formula, scale }
     }
 }

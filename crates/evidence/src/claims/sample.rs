@@ -217,10 +217,8 @@ fn unresolved_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Optio
 /// Evidence that Σ w_j log E x_j lies in a region; `None` where a mean is not finite, or may be 0.
 pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Option<Evidence> {
     let means: Vec<f64> = samples.iter().map(|(_, sample)| sample.mean()).collect();
-    if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
-        return None;
-    }
-    if samples.iter().any(|(_, sample)| sample.unresolved.is_some()) {
+    let is_known = means.iter().all(|m| *m > 0.0 && m.is_finite());
+    if !is_known || samples.iter().any(|(_, sample)| sample.unresolved.is_some()) {
         return None;
     }
     let logs = samples.iter().zip(&means).map(|((w, x), m)| (x.fixed, w * libm::log(*m)));

@@ -3,12 +3,11 @@
 use super::costs::slope_of_cost;
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
 use super::keys::{ClaimOf, Reaching, When, check_reaching, check_time};
-use super::kind::{Claim, ClaimedCells, WrongResult, follow};
+use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::sample::{MetricSample, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
 use crate::cells::CellResult;
 use crate::cells::panels::grouped;
-use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::cells::symbols::quantity_symbol;
 use crate::stats::mean;
@@ -16,7 +15,7 @@ use crate::stats::verdict::{Evidence, Region, slope_weights};
 use exactfed_core::words::plain;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
-use exactfed_runner::plan::{Cell, Checker, KindKeys};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -65,23 +64,17 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
 
 impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(ClaimedCells { over: Some(&self.over), ..ClaimedCells::new(&self.of) })
-    }
-
-    fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        match &self.reaching {
-            Some(reaching) => {
-                let both = [self.metric, reaching.cost];
-                follow(needs, cell, &self.of, When::EveryRound, &both);
-            }
-            None => follow(needs, cell, &self.of, self.at, &[self.metric]),
-        }
+        let measured = match &self.reaching {
+            Some(reaching) => (vec![self.metric, reaching.cost], When::EveryRound),
+            None => (vec![self.metric], self.at),
+        };
+        Some(ClaimedCells { over: Some(&self.over), measured, ..ClaimedCells::new(&self.of) })
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut farthest) = (Parts::default(), None);
         let region = (self.value - self.margin, self.value + self.margin);
-        for (name, group) in judge.slope_groups(self) {
+        for (name, group) in judge.along(&self.of, &self.over) {
             let weights = slope_weights(&group.iter().map(|(x, _)| *x).collect::<Vec<_>>());
             let found = match &self.reaching {
                 _ if group.len() < 2 => None,
@@ -126,18 +119,18 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 }
 
 impl<'a> Judge<'a> {
-    /// The cells of a claim, each with its value of the setting of the slope, by what distinguishes
-    /// them beside it.
-    fn slope_groups(
+    /// The cells of a selection, each with its value of a setting, by what distinguishes them beside it.
+    pub fn along(
         &self,
-        claim: &ClaimOf<SlopeKeys>,
+        of: &Selection,
+        over: &str,
     ) -> Vec<(String, Vec<(f64, &'a CellResult<'a>)>)> {
         // γH follows from the settings that it is made of, and zipped axes move together.
-        let mut known = vec![claim.over.as_str(), "path-length"];
-        known.extend(self.zipped_with(&claim.over));
-        grouped(self.chosen(&claim.of).into_iter().filter_map(|cell| {
-            let x = number(cell, &claim.over)?;
-            Some((self.name(cell, &claim.of, &known), (x, cell)))
+        let mut known = vec![over, "path-length"];
+        known.extend(self.zipped_with(over));
+        grouped(self.chosen(of).into_iter().filter_map(|cell| {
+            let x = number(cell, over)?;
+            Some((self.name(cell, of, &known), (x, cell)))
         }))
     }
 }

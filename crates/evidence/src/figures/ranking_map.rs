@@ -149,7 +149,8 @@ fn caption(
         points.iter().map(|point| &point[..]).filter(|point| point.len() > 1).collect();
     let costs = compared_costs(&several, spec.at);
     caption.push_str(&if costs.is_empty() { costs } else { format!(" {costs}") });
-    let diverged = |c: &&&CellResult<'_>| c.sample(spec.metric, spec.at) == Err(NoSample::Diverged);
+    let diverged =
+        |c: &&&CellResult<'_>| c.runs.sample(spec.metric, spec.at) == Err(NoSample::Diverged);
     let diverged = cells.iter().filter(diverged).count();
     if diverged > 0 {
         caption.push_str(&format!(

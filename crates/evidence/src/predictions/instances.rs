@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 /// Cells whose instances are in memory at a time, where every cell needs one number of theory.
-const AT_ONCE: usize = 4096;
+pub const AT_ONCE: usize = 4096;
 
 /// Reasons that a message lists for instances that cannot be built.
 const MOST_REASONS: usize = 3;
@@ -49,20 +49,6 @@ pub fn build_knowing<'a>(
         let first: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
         error(Path::new(&plan.source.name), first.join("; "))
     })
-}
-
-/// The instances of the cells for whose ids theory is needed, or of all cells where they are few.
-///
-/// # Errors
-/// If one cannot be built.
-pub fn needed<'a>(
-    plan: &'a Plan,
-    results: &dyn Results,
-    is_needed: impl Fn(&str) -> bool,
-) -> Result<Vec<Prepared<'a>>, Error> {
-    let all = plan.cells.len() <= AT_ONCE;
-    let needed = plan.cells.iter().filter(|cell| all || is_needed(&cell.id));
-    build(plan, results, &needed.collect::<Vec<&Cell>>())
 }
 
 /// Computes the exact biases of all cells; the instances of those that are not prepared already

@@ -50,9 +50,8 @@ fn from_columns(columns: &Columns) -> Option<Measures> {
     let numbers: [f64; 9] = columns.get(COLUMN)?.as_slice().try_into().ok()?;
     let [zeta1, zeta2, mu, smoothness, noise, gap, errors @ ..] = numbers;
     let virtual_gap = (!gap.is_nan()).then_some(gap);
-    let [zeta2_error, mu_error, smoothness_error] = errors;
-    let errors = MeasureErrors { zeta2: zeta2_error, mu: mu_error, smoothness: smoothness_error };
-    let errors = (!zeta2_error.is_nan()).then_some(errors);
+    let errors = MeasureErrors { zeta2: errors[0], mu: errors[1], smoothness: errors[2] };
+    let errors = (!errors.zeta2.is_nan()).then_some(errors);
     Some(Measures { zeta1, zeta2, mu, smoothness, noise, virtual_gap, errors })
 }
 

@@ -2,6 +2,7 @@
 //! distinguish instances, with the average drift at the optimum (SLIDES) for every step size and
 //! number of local steps.
 
+use crate::cells::panels::{grouped, unique};
 use crate::cells::setting_text::pretty;
 use crate::predictions::measures::measures;
 use crate::results::Results;
@@ -81,19 +82,19 @@ pub fn instances(
     results: &dyn Results,
 ) -> Result<Instances, Error> {
     let per_replicate = !plan.manifest.instance.is_fixed();
-    let (mut groups, further) = groups(plan);
+    let (groups, further) = groups(plan);
     let known: HashSet<&str> = prepared.iter().map(|p| p.cell.id.as_str()).collect();
-    let unknown = groups.iter().map(|group| group.first);
+    let unknown = groups.iter().map(|cells| cells[0]);
     let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains(c.id.as_str())).collect();
     let more = super::instances::build(plan, results, &unknown)?;
     let by_id: HashMap<&str, &Prepared<'_>> =
         prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
     let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
     let mut budget = CostBudget::default();
-    for group in &mut groups {
-        let Some(first) = by_id.get(group.first.id.as_str()) else { continue };
+    for cells in &groups {
+        let Some(first) = by_id.get(cells[0].id.as_str()) else { continue };
         let facts: &dyn Facts = &*first.scenarios[0].instance;
-        let mut walks = std::mem::take(&mut group.walks);
+        let mut walks = walks(cells);
         walks.retain(|(_, steps)| {
             let calls = steps.saturating_mul(facts.clients() as u64);
             *steps > 1 && (facts.linear() || calls <= MOST_CALLS)
@@ -134,16 +135,8 @@ impl CostBudget {
     }
 }
 
-/// Cells of one instance: the first of them, and the step sizes and numbers of local steps of
-/// their algorithms.
-struct CellsOfInstance<'a> {
-    first: &'a Cell,
-    walks: Vec<(f64, u64)>,
-    known: HashSet<(u64, u64)>,
-}
-
-/// The first instances of a plan in the order of its cells, and how many more there are.
-fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
+/// The cells of each of the first instances of a plan in their order, and how many more instances there are.
+fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
     // With and without noise it is one instance, of which the noisy cells show the noise.
     let shown = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
@@ -154,28 +147,20 @@ fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
         Sha256::digest(text.as_bytes()).into()
     };
     let keys: Vec<[u8; 32]> = cells.par_iter().map(key).collect();
-    let mut places = HashMap::new();
-    let mut groups: Vec<CellsOfInstance<'_>> = Vec::new();
-    for (cell, key) in cells.into_iter().zip(keys) {
-        let next = places.len();
-        let place = *places.entry(key).or_insert(next);
-        if place == groups.len() && place < MOST_INSTANCES {
-            groups.push(CellsOfInstance { first: cell, walks: Vec::new(), known: HashSet::new() });
-        }
-        let Some(group) = groups.get_mut(place) else { continue };
-        // The drift is defined for local steps of one length, equally many for every client.
-        let components = cell.identity.algorithm.components().into_iter();
-        let equal =
-            |c: &Component| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1;
-        for component in components.filter(equal) {
-            let walk = (component.terms.step(0), component.terms.most_steps());
-            if group.known.insert((walk.0.to_bits(), walk.1)) {
-                group.walks.push(walk);
-            }
-        }
-    }
-    let further = places.len() - groups.len();
-    (groups, further)
+    let groups = grouped(keys.into_iter().zip(cells));
+    let further = groups.len().saturating_sub(MOST_INSTANCES);
+    (groups.into_iter().take(MOST_INSTANCES).map(|(_, cells)| cells).collect(), further)
+}
+
+/// The step sizes and numbers of local steps of the algorithms of some cells, each once.
+fn walks(cells: &[&Cell]) -> Vec<(f64, u64)> {
+    // The drift is defined for local steps of one length, equally many for every client.
+    let equal =
+        |c: &Component| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1;
+    let components = cells.iter().flat_map(|cell| cell.identity.algorithm.components());
+    let walk = |c: Component| (c.terms.step(0).to_bits(), c.terms.most_steps());
+    let walks = unique(components.filter(equal).map(walk)).into_iter();
+    walks.map(|(step, steps)| (f64::from_bits(step), steps)).collect()
 }
 
 /// The row of an instance, with its measures if they are wanted, which a store may keep; `None` if

@@ -113,12 +113,6 @@ impl<'a> Theory<'a> {
         self.cells.get(id).copied()
     }
 
-    /// Whether the clients of a cell have unequal weights.
-    pub fn has_unequal_shares(&self, id: &str) -> bool {
-        let scenarios = self.cells.get(id).map_or(&[][..], |prepared| &prepared.scenarios);
-        scenarios.iter().any(|scenario| scenario.instance.unequal_shares().is_some())
-    }
-
     /// A prediction of a quantity at each recorded round of a cell.
     pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
@@ -281,7 +275,8 @@ impl<'a> Theory<'a> {
             return proposition_2(prepared, facts, by);
         }
         let expansion = self.expansion(prepared, scenario)?;
-        for component in prepared.cell.identity.algorithm.components() {
+        let components = prepared.cell.identity.algorithm.components();
+        for (place, component) in components.iter().enumerate() {
             let (step, steps, corrected) = uniform_terms(&component.terms)?;
             let one = match by {
                 Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
@@ -294,7 +289,7 @@ impl<'a> Theory<'a> {
                     axpy(1.0, &expansion.next(step, steps, corrected)?, &mut bias);
                     bias
                 }
-                Prediction::Closure => self.closure(prepared, scenario, &component)?,
+                Prediction::Closure => self.closure(prepared, scenario, (place, component))?,
                 _ => return None,
             };
             axpy(component.weight, &one, &mut sum);
@@ -306,7 +301,7 @@ impl<'a> Theory<'a> {
         &self,
         prepared: &Prepared<'_>,
         scenario: &Scenario,
-        component: &Component,
+        (place, component): (usize, &Component),
     ) -> Option<Vec<f64>> {
         let (step, steps, corrected) = uniform_terms(&component.terms)?;
         if component.terms.schedule != Schedule::Every {
@@ -319,8 +314,6 @@ impl<'a> Theory<'a> {
             None => return None,
         };
         let mut scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
-        let place = prepared.cell.identity.algorithm.components();
-        let place = place.iter().position(|c| c == component)?;
         let mut run = scheme.runs.swap_remove(place);
         run.weight = 1.0;
         scheme.runs = vec![run];

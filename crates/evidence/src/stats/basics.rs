@@ -11,6 +11,11 @@ pub fn student_tail(t: f64, n: usize) -> f64 {
     }
 }
 
+/// The p-quantile of Student's t for a sample of n; `None` where there is no such distribution.
+pub fn student_quantile(p: f64, n: usize) -> Option<f64> {
+    Some(StudentsT::new(0.0, 1.0, n as f64 - 1.0).ok()?.inverse_cdf(p))
+}
+
 /// Holm's adjustment of p-values: adjusted ≤ α rejects at family-wise level α.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![0.0; p.len()];
@@ -41,10 +46,7 @@ pub fn student_95(n: usize) -> f64 {
     if known == n {
         return value;
     }
-    let value = match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
-        Ok(student) if n > 1 => student.inverse_cdf(0.975),
-        _ => f64::NAN,
-    };
+    let value = student_quantile(0.975, n).unwrap_or(f64::NAN);
     LAST.set((n, value));
     value
 }

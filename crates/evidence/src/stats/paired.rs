@@ -8,10 +8,9 @@
 //!
 //! *Invariant*: no verdict rests on the p-value alone or on the interval alone.
 
-use super::basics::{mean, standard_deviation, student_95, student_tail};
+use super::basics::{mean, standard_deviation, student_95, student_quantile, student_tail};
 use super::log_means::ROUNDING;
 use super::verdict::Evidence;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Resamples; one more of them than this is a whole multiple of a hundred.
 const RESAMPLES: usize = 1999;
@@ -67,11 +66,6 @@ impl Shift {
         })
     }
 
-    /// Whether the interval excludes no shift.
-    pub fn excludes_zero(&self) -> bool {
-        self.interval.0 > 0.0 || self.interval.1 < 0.0
-    }
-
     /// Whether the interval lies within a margin.
     pub fn within(&self, margin: f64) -> bool {
         -margin < self.interval.0 && self.interval.1 < margin
@@ -80,10 +74,9 @@ impl Shift {
     /// The shift that would be detected four times out of five among so many comparisons, by
     /// Student's t at the strictest step of Holm's method.
     pub fn detectable(&self, together: usize, level: f64) -> f64 {
-        let Ok(student) = StudentsT::new(0.0, 1.0, self.n as f64 - 1.0) else { return f64::NAN };
+        let quantile = |p: f64| student_quantile(p, self.n).unwrap_or(f64::NAN);
         let strict = level / (2.0 * together.max(1) as f64);
-        (student.inverse_cdf(1.0 - strict) + student.inverse_cdf(0.8)) * self.sd
-            / (self.n as f64).sqrt()
+        (quantile(1.0 - strict) + quantile(0.8)) * self.sd / (self.n as f64).sqrt()
     }
 }
 

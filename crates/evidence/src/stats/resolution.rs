@@ -1,10 +1,9 @@
 //! What a sample would have refuted: how far outside the region of a claim a parameter has to be
 //! for the sample to refute the claim four times out of five.
 
-use super::basics::student_95;
+use super::basics::{student_95, student_quantile};
 use super::distance::scheffe_radius;
 use super::verdict::{Evidence, POWER_QUANTILE, Region};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The region of a claim, widened by what the sample leaves open: a parameter beyond it would
 /// have been refuted with power 80 % at least, on a claim of so many parts that is tested together with so
@@ -31,9 +30,8 @@ pub fn resolution(
     let beyond = |half: f64| -> Option<f64> {
         let reach = match evidence.dimensions {
             0 | 1 => {
-                let student = StudentsT::new(0.0, 1.0, n as f64 - 1.0).ok()?;
                 let error = half / student_95(n);
-                error * (student.inverse_cdf(1.0 - level) + POWER_QUANTILE)
+                error * (student_quantile(1.0 - level, n)? + POWER_QUANTILE)
             }
             d => {
                 let (radius, error) = (scheffe_radius(d, n, level)?, evidence.error);

@@ -53,22 +53,18 @@ impl Ratio {
         Self { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }
     }
 
-    /// mean(a)/mean(b) of positive samples paired by index, with the limits and p-values
-    /// of `log_means`; NaN limits and a p-value of 1 where these are not known: for a single
-    /// pair, or a mean that is not above 0.
-    pub fn of_means(a: &[f64], b: &[f64]) -> Self {
-        Self::new(mean(a) / mean(b), LogMeans::new(&[(1.0, a), (-1.0, b)]))
-    }
-
-    /// The same, or where each value is of an instance of a problem (`over_instances`) the
-    /// geometric mean of a/b.
+    /// mean(a)/mean(b) of positive samples paired by index, or where each value is of an instance of a
+    /// problem (`over_instances`) the geometric mean of a/b, with the limits and p-values of
+    /// `log_means`; NaN limits and a p-value of 1 where these are not known: for a single pair, or a mean
+    /// that is not above 0.
     pub fn paired(a: &[f64], b: &[f64], over_instances: bool) -> Self {
+        let (points, plain) = ([(1.0, a), (-1.0, b)], mean(a) / mean(b));
         if !over_instances {
-            return Self::of_means(a, b);
+            return Self::new(plain, LogMeans::new(&points));
         }
-        let known = LogMeans::over_instances(&[(1.0, a), (-1.0, b)]);
-        let estimate = known.as_ref().map(|known| libm::exp(known.estimate));
-        Self::new(estimate.unwrap_or_else(|| mean(a) / mean(b)), known)
+        let known = LogMeans::over_instances(&points);
+        let estimate = known.as_ref().map_or(plain, |known| libm::exp(known.estimate));
+        Self::new(estimate, known)
     }
 
     fn new(estimate: f64, known: Option<LogMeans>) -> Self {
@@ -109,7 +105,7 @@ mod tests {
                 a.push(libm::exp(0.3 * (common + 0.5 * rng.gaussian())));
                 b.push(2.0 * libm::exp(0.3 * (common + 0.5 * rng.gaussian())));
             }
-            let ratio = Ratio::of_means(&a, &b);
+            let ratio = Ratio::paired(&a, &b, false);
             (ratio.low..=ratio.high).contains(&0.5)
         });
         assert!((share - 0.95).abs() < 0.015, "{share}");

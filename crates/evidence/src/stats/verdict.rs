@@ -1,11 +1,10 @@
 //! Evidence for a claim that a number lies in a region, and verdicts over several
 //! claims at once.
 
-use super::basics::{holm, holm_order, mean, student_95, student_tail};
+use super::basics::{holm, holm_order, mean, student_95, student_quantile, student_tail};
 use super::distance::{Distance, norm};
 use super::log_means::{LogMeans, VERY_FEW};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The evidence of a sample for the claim that a parameter lies in a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -316,8 +315,8 @@ pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
     if !(evidence.error > 0.0 && distance > 0.0 && distance.is_finite()) {
         return None;
     }
-    let student = StudentsT::new(0.0, 1.0, evidence.n as f64 - 1.0).ok()?;
-    let reach = student.inverse_cdf(1.0 - LEVEL / (2.0 * together.max(1) as f64)) + POWER_QUANTILE;
+    let strict = LEVEL / (2.0 * together.max(1) as f64);
+    let reach = student_quantile(1.0 - strict, evidence.n)? + POWER_QUANTILE;
     let ratio = reach * evidence.error / distance;
     let n = (evidence.n as f64 * ratio * ratio).ceil();
     (n < 1e12).then_some((n as u64).max(evidence.n as u64 + 1))

@@ -211,7 +211,7 @@ fn plot_data(figure: &Figure, plot: &Plot, more: Value) -> Value {
         "scale_y": plot.scale_y,
         "layout": chart::layout(figure),
         // The point whose value labels say, and whether they compare it with the lowest.
-        "labels": { "at": plot.labels.at.name(), "ranked": plot.labels.is_ranked },
+        "labels": plot.labels,
         // The index of the panel that is drawn large, if one is.
         "large": figure.large,
         "kinds": kinds(plot),
@@ -237,7 +237,7 @@ fn figure_data(
         // titles of the axis.
         "x": xs[0].0,
         "xs": xs,
-        "band": exploration.band.name(),
+        "band": exploration.band,
         "cells": [],
         // The manifest's panels first, then those that a reader may choose.
         "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),

@@ -14,8 +14,8 @@ use crate::chart;
 use crate::evidence::claims::TakenLooks;
 use crate::evidence::table::{self, FinalsColumns};
 use crate::evidence::{
-    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, band_name, details,
-    problems, when_text,
+    Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, band_name,
+    details, problems, when_text,
 };
 use crate::stats::looks::Looks;
 use crate::stats::verdict::Verdict;
@@ -207,7 +207,7 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             caption: figure.caption.clone(),
             band: figure.exploration.as_ref().map(|shown| band_name(shown.band)),
             svg: chart::svg(figure)?,
-            live: figure.is_redrawn(),
+            live: matches!(figure.body, Body::Plot(_)),
         })
     });
     figures.collect()

@@ -210,7 +210,7 @@ impl Writer {
             (Format::Svg, PAPER, Outlines::svg),
         ];
         let outlines =
-            LazyCell::new(|| Outlines::new(&chart::svg_in(figure, pixels(self.inches))?));
+            LazyCell::new(|| Outlines::new(&chart::svg(figure, pixels(self.inches))?));
         for (_, end, export) in exports.iter().filter(|one| self.formats.contains(&one.0)) {
             let file = folder.join(format!("{}{end}", figure.id));
             let bytes = outlines.as_ref().map_err(String::clone);

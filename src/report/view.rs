@@ -206,7 +206,7 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             band: figure.exploration.as_ref().map(|shown| band_name(shown.band)),
-            svg: chart::svg(figure)?,
+            svg: chart::svg(figure, chart::PAGE)?,
             live: matches!(figure.body, Body::Plot(_)),
         })
     });

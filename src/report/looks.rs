@@ -3,27 +3,18 @@
 use super::claims::ClaimText;
 use crate::evidence::claims::TakenLooks;
 use crate::stats::looks::Look;
-use exactfed_core::words::{count, readable};
+use exactfed_core::words::{and_joined, count, readable};
 
 /// A level in per cent.
 fn percent(level: f64) -> String {
     format!("{} %", readable(100.0 * level, 3))
 }
 
-/// "10, 20 and 40".
-fn listed(all: &[String]) -> String {
-    match all {
-        [] => String::new(),
-        [one] => one.clone(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
-    }
-}
-
 /// How replicates were added, and what became of the level of the verdicts.
 pub fn sentence(looks: &TakenLooks) -> String {
     let TakenLooks { planned, taken, decided } = looks;
     let all = planned.all();
-    let each = |text: fn(&Look) -> String| listed(&taken.iter().map(text).collect::<Vec<_>>());
+    let each = |text: fn(&Look) -> String| and_joined(&taken.iter().map(text).collect::<Vec<_>>());
     let at = each(|look| look.replicates.to_string());
     let levels = each(|look| percent(look.level));
     let noun = if taken.len() == 1 { "level" } else { "levels" };
@@ -48,7 +39,7 @@ pub fn sentence(looks: &TakenLooks) -> String {
     }
     format!(
         "{judged}. {plan}. A claim keeps the verdict, the estimate and the p-value of the look that decided it: {}.",
-        listed(&ends)
+        and_joined(&ends)
     )
 }
 

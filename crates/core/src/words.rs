@@ -103,6 +103,15 @@ pub fn joined(parts: &[&str]) -> String {
     parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
+/// Parts in a sentence: `10, 20 and 40`.
+pub fn and_joined(parts: &[impl AsRef<str>]) -> String {
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    match parts.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        one => one.concat(),
+    }
+}
+
 /// The characters that begin a formula in a spreadsheet, and the quote that [`inert`] prepends.
 const BEGINNINGS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\''];
 

@@ -16,6 +16,7 @@ use crate::results::Results;
 use crate::scene::figure::Figure;
 use crate::tuning::{self, TuningCells, TuningResult};
 use crate::unplanned::{self, UnplannedCells};
+use exactfed_core::words::and_joined;
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::Plan;
 use std::collections::{BTreeMap, HashSet};
@@ -59,10 +60,7 @@ impl Experiment<'_> {
                 .iter()
                 .map(|s| s.key.replace('-', " ").replace("proximal", "proximal weight"));
             let names: Vec<String> = names.collect();
-            match names.split_last() {
-                Some((last, head)) if !head.is_empty() => format!("{} and {last}", head.join(", ")),
-                _ => names.concat(),
-            }
+            and_joined(&names)
         })
     }
 }

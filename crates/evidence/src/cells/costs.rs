@@ -8,7 +8,7 @@ use crate::cells::panels::unique;
 use crate::cells::{CellResult, setting_text};
 use crate::stats::mean;
 use exactfed_core::federated::{Schedule, Variates};
-use exactfed_core::words::{joined, number, thousands};
+use exactfed_core::words::{and_joined, number, thousands};
 use exactfed_runner::manifest::{AtCost, Quantity};
 use exactfed_runner::plan::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -144,11 +144,7 @@ fn costs_text(
         }
     }
     let named = |(range, labels): &(Range, Vec<&str>)| {
-        let names = match labels.as_slice() {
-            [first @ .., last] if !first.is_empty() => format!("{} and {last}", joined(first)),
-            all => joined(all),
-        };
-        format!("{names} {}", range_text(*range))
+        format!("{} {}", and_joined(labels), range_text(*range))
     };
     let costs = match groups.len() {
         ..=MOST_GROUPS => groups.iter().map(named).collect::<Vec<_>>().join("; "),

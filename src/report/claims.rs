@@ -83,7 +83,8 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
     let (common, decision) = (claim.common, &claim.decision);
     let source = common.source.as_deref().unwrap_or_default();
     let verdict = decision.verdict.name();
-    let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
+    let is_surprising =
+        common.expected == Expected::Supported || common.expected.words() != verdict;
     ClaimText {
         stated: common.clone(),
         page: page.to_owned(),
@@ -127,22 +128,14 @@ fn resolution((low, high): Region, text: NumberText) -> String {
     }
 }
 
-/// The verdict that the manifest expects.
-fn expected(claim: &JudgedClaim<'_>) -> &'static str {
-    match claim.common.expected {
-        Expected::Supported => "supported",
-        Expected::Refuted => "refuted",
-        Expected::NotTested => "not tested",
-    }
-}
-
 /// Remarks on a verdict: what it was tested on, and what the runs do not show.
 fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     let verdict = claim.decision.verdict;
     remarks.extend(remark_on_parts(claim));
     if let Some(reason) = &claim.common.reason {
-        remarks.push(format!("expected to be {}: {reason}", expected(claim)));
+        let expected = claim.common.expected.words();
+        remarks.push(format!("expected to be {expected}: {reason}"));
     }
     if verdict == Verdict::Inconclusive {
         remarks.push(match claim.decision.needed {

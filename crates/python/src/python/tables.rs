@@ -8,7 +8,6 @@ use exactfed::evidence::{
     TuningResult,
 };
 use exactfed::stats::{Ratio, Summary};
-use exactfed_runner::manifest::claim::Expected;
 use exactfed_runner::plan::Setting;
 use polars::prelude::*;
 use std::collections::HashMap;
@@ -19,17 +18,12 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
         |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> String| column(name, claims.iter().map(of));
     let number =
         |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> f64| numbers(name, claims.iter().map(of));
-    let expected = |claim: &JudgedClaim<'_>| match claim.common.expected {
-        Expected::Supported => "supported".to_owned(),
-        Expected::Refuted => "refuted".to_owned(),
-        Expected::NotTested => "not tested".to_owned(),
-    };
     let columns = vec![
         text("claim", &|claim| claim.common.id.clone()),
         text("statement", &|claim| claim.common.statement.clone()),
         column("source", claims.iter().map(|claim| claim.common.source.clone())),
         text("verdict", &|claim| claim.decision.verdict.name().to_owned()),
-        text("expected", &expected),
+        text("expected", &|claim| claim.common.expected.words().to_owned()),
         column("as_expected", claims.iter().map(|claim| claim.contradiction().is_none())),
         text("formula", &|claim| claim.formula.clone()),
         number("value", &|claim| claim.estimate().value),

@@ -10,7 +10,7 @@ use crate::figures::curves::{curves, views};
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, TheoryKind};
 use crate::figures::predicted_lines;
 use crate::figures::sample::{
-    FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few_panels, sentence, shown,
+    FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few, sentence, shown,
 };
 use crate::predictions::Theory;
 use crate::ranking::grid_points;
@@ -307,7 +307,7 @@ fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample 
     if cells.len() <= MOST_CURVES {
         return Sample::new(all, cells);
     }
-    let (groups, panels_note) = few_panels(panels(&figure.common.panels, &cells));
+    let (groups, panels_note) = few(panels(&figure.common.panels, &cells), MOST_PANELS, "panels");
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
     let last = |cell: &&CellResult<'_>| cell.final_mean(figure.y);
     let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
@@ -328,7 +328,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     let (count, mut notes) = (cells.len(), Vec::new());
     let groups = panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
-        let (groups, note) = few_panels(groups);
+        let (groups, note) = few(groups, MOST_PANELS, "panels");
         notes.extend(note);
         cells = Sample::new(all, groups.into_iter().flat_map(|group| group.cells)).among(all);
     }

@@ -353,14 +353,13 @@ fn is_html(state: &State<'_, '_>) -> bool {
 fn add_filters(env: &mut Environment<'_>) {
     env.add_filter("md", markdown::escaped);
     // Text, text of a paragraph and a name, in the language of the page.
-    env.add_filter("shown", |state: &State<'_, '_>, text: &str| match is_html(state) {
-        true => notation::notation(&notation::unbroken(text)),
-        false => Value::from(markdown::escaped(text)),
-    });
-    env.add_filter("prose", |state: &State<'_, '_>, text: &str| match is_html(state) {
-        true => notation::notation(&notation::unbroken(text)),
-        false => Value::from(markdown::prose(text)),
-    });
+    let escaped: fn(&str) -> String = markdown::escaped;
+    for (name, in_markdown) in [("shown", escaped), ("prose", markdown::prose)] {
+        env.add_filter(name, move |state: &State<'_, '_>, text: &str| match is_html(state) {
+            true => notation::notation(&notation::unbroken(text)),
+            false => Value::from(in_markdown(text)),
+        });
+    }
     env.add_filter("named", |state: &State<'_, '_>, text: &str| match is_html(state) {
         true => text.to_owned(),
         false => markdown::escaped(text),

@@ -6,7 +6,7 @@
 //!
 //! *Invariant*: values that are not finite or out of range are omitted and interrupt a curve.
 
-mod axis;
+pub mod axis;
 pub mod export;
 pub mod font;
 mod labels;
@@ -16,7 +16,7 @@ mod panel;
 pub mod style;
 pub mod thumbnail;
 
-use crate::evidence::{Body, Color, Figure, LegendEntry, Map, Maps, Panel, Square, Style};
+use crate::evidence::{Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, Square, Style};
 use labels::Label;
 pub use layout::PAGE;
 use layout::{PanelArea, TITLE, places};
@@ -55,20 +55,15 @@ fn inner(svg: &str) -> &str {
     svg[from..to].trim()
 }
 
-/// The axes of the panels of a figure of curves, so that a page can draw them; `None` of a map.
-pub fn layout(figure: &Figure) -> Option<Value> {
-    let Body::Plot(plot) = &figure.body else { return None };
+/// The titles of the panels of a figure and the ends of their axes, which are decimal logarithms of
+/// a logarithmic one, so that a page can draw them.
+pub fn frames(plot: &Plot) -> Vec<Value> {
     let y = panel::y_axis(plot);
     let frame = |panel: &Panel| {
-        // Ends of the axes: decimal logarithms of a logarithmic one.
         let x = panel::x_axis(plot, panel);
         json!({ "title": panel.title, "x": [x.low, x.high], "y": [y.low, y.high] })
     };
-    Some(json!({
-        // Panels in a row.
-        "columns": figure.columns.max(1).min(figure.body.panels().max(1)),
-        "frames": plot.panels.iter().map(frame).collect::<Vec<_>>(),
-    }))
+    plot.panels.iter().map(frame).collect()
 }
 
 /// A drawing of a panel's size by plotters, as the inside of an SVG element.

@@ -5,12 +5,12 @@
 //! figure are left out if they would make it too large, and the page says so; means, deviations
 //! and quantiles are always there.
 
-use super::fixed_figure::{color_index, curve_data, fixed_figure};
+use super::fixed_figure::{color_index, fixed_figure, view_data};
 use super::numbers::{Numbers, Slice};
 use crate::chart::{self, style};
 use crate::evidence::{
     Body, CellResult, Color, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map, Maps,
-    Plot, Square, SquareValue, View, XAxis, name, symbol, unique, words_before, x_value,
+    Plot, Square, SquareValue, XAxis, name, unique, words_before, x_value,
 };
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_core::sources;
@@ -209,7 +209,11 @@ fn plot_data(figure: &Figure, plot: &Plot, more: Value) -> Value {
         "y": plot.y,
         "scale_x": plot.scale_x,
         "scale_y": plot.scale_y,
-        "layout": chart::layout(figure),
+        "layout": {
+            // Panels in a row.
+            "columns": figure.columns.clamp(1, plot.panels.len().max(1)),
+            "frames": chart::frames(plot),
+        },
         // The point whose value labels say, and whether they compare it with the lowest.
         "labels": plot.labels,
         // The index of the panel that is drawn large, if one is.
@@ -252,19 +256,6 @@ fn figure_data(
 fn kinds(plot: &Plot) -> Vec<(String, usize)> {
     let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
     kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect()
-}
-
-/// Panels and their curves, as the analysis has assigned them.
-fn view_data(view: &View) -> Value {
-    json!({
-        "panels": view.panels.join(","),
-        "symbols": view.panels.iter().map(|name| symbol(name)).collect::<Vec<_>>(),
-        // Title, and indices of the cells.
-        "groups": view.groups,
-        "curves": view.curves.iter().map(curve_data).collect::<Vec<_>>(),
-        // The curve of each cell.
-        "of": view.curve_of_cell,
-    })
 }
 
 /// What a reader may choose for the x axis: what the figure has there first, then every cost that

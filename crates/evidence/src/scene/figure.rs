@@ -76,7 +76,7 @@ pub struct Exploration {
 }
 
 /// A figure's cells divided into panels, and the curves that they form there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct View {
     /// Short names of the settings that distinguish panels, outermost first.
     pub panels: Vec<String>,

@@ -46,7 +46,7 @@ fn plot_body(figure: &Figure, plot: &Plot, experiment: &Experiment<'_>) -> Value
         "scale_x": plot.scale_x,
         "scale_y": plot.scale_y,
         // Titles and ends of the axes of each panel.
-        "frames": chart::layout(figure).map(|mut layout| layout["frames"].take()),
+        "frames": chart::frames(plot),
         "panels": plot.panels.iter().map(|one| panel(&one.series)).collect::<Vec<_>>(),
     })
 }

@@ -22,23 +22,16 @@ fn measured(name: &str, style: Style, points: Vec<Point>) -> Series {
 pub fn figure_of(panels: Vec<Panel>) -> Figure {
     let lines = panels.first().into_iter().flat_map(|panel| &panel.series);
     let legend = lines.map(|series| LegendEntry::Line(series.line.clone())).collect();
-    Figure {
-        id: "test".into(),
-        title: "<script>".into(),
-        caption: String::new(),
-        columns: 1,
-        large: None,
-        exploration: None,
-        body: Body::Plot(Plot {
-            panels,
-            legend,
-            x: "x".into(),
-            y: "y".into(),
-            scale_x: Scale::Linear,
-            scale_y: Scale::Log,
-            labels: CurveValue::last(Scale::Log),
-        }),
-    }
+    let plot = Plot {
+        panels,
+        legend,
+        x: "x".into(),
+        y: "y".into(),
+        scale_x: Scale::Linear,
+        scale_y: Scale::Log,
+        labels: CurveValue::last(Scale::Log),
+    };
+    Figure::plain("test".into(), "<script>".into(), String::new(), 1, Body::Plot(plot))
 }
 
 fn one_panel(series: Vec<Series>) -> Figure {

@@ -123,21 +123,14 @@ fn figure(
     series: Vec<Series>,
 ) -> Figure {
     let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
-    Figure {
-        id: "diff".into(),
-        title,
-        caption: caption.into(),
-        exploration: None,
-        columns: 1,
-        large: None,
-        body: Body::Plot(Plot {
-            panels: vec![Panel { title: String::new(), series }],
-            legend,
-            x: x.into(),
-            y: y.into(),
-            scale_x: Scale::Linear,
-            scale_y,
-            labels: CurveValue::last(scale_y),
-        }),
-    }
+    let plot = Plot {
+        panels: vec![Panel { title: String::new(), series }],
+        legend,
+        x: x.into(),
+        y: y.into(),
+        scale_x: Scale::Linear,
+        scale_y,
+        labels: CurveValue::last(scale_y),
+    };
+    Figure::plain("diff".into(), title, caption.into(), 1, Body::Plot(plot))
 }

@@ -20,6 +20,7 @@ use crate::evidence::{Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, 
 use labels::Label;
 pub use layout::PAGE;
 use layout::{PanelArea, TITLE, places};
+pub use map::map_values;
 use panel::Frame;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -276,7 +277,13 @@ fn legend_lines(
         // The panels begin at 0.
         let middle = f64::from(line * LINE) + 9.0 - f64::from(lines * LINE + 8);
         let sample = match entry.is_patch() {
-            true => patch_sample(entry.style(), (x, middle), strength(entry.style().color)),
+            true => {
+                let ((r, g, b), y) = (rgb(entry.style().color), middle - 6.0);
+                let opacity = strength(entry.style().color);
+                format!(
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{opacity}\"/>"
+                )
+            }
             false => {
                 let has_marks = entry.is_measured();
                 line_sample(entry.style(), (x, middle), sample_width(entry), has_marks)
@@ -298,15 +305,6 @@ fn legend_lines(
 /// The width of what stands before a name in a legend: of a line, two repeats of its dashes.
 fn sample_width(entry: &LegendEntry) -> u32 {
     if entry.is_patch() { 22 } else { 40 }
-}
-
-/// A patch before a name in a legend.
-fn patch_sample(style: Style, (x, middle): (f64, f64), strength: f64) -> String {
-    let (r, g, b) = rgb(style.color);
-    let y = middle - 6.0;
-    format!(
-        "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{strength}\"/>"
-    )
 }
 
 /// The stretch of line before a name, with its marker, which is open on a prediction.

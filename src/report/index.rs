@@ -261,12 +261,9 @@ fn bars(claims: &[ClaimText]) -> Vec<Value> {
     };
     let sources = sources::sources().iter().map(Some).chain([None]);
     let bars: Vec<_> = sources.map(of).filter(|(.., counts)| !counts.is_empty()).collect();
+    let total = |counts: &[(Verdict, usize)]| counts.iter().map(|(_, count)| count).sum();
     let longest = bars.iter().map(|(.., counts)| total(counts)).max().unwrap_or(1);
     bars.iter().map(|(name, key, counts)| bar(name, key, counts, longest)).collect()
-}
-
-fn total(counts: &[(Verdict, usize)]) -> usize {
-    counts.iter().map(|(_, count)| count).sum()
 }
 
 /// The verdicts of some claims as a bar, where so many claims fill the width; `key` is that of the
@@ -368,7 +365,6 @@ mod tests {
     #[test]
     fn segments_of_a_bar_fill_its_share_of_the_width() {
         let counts = vec![(Verdict::Supported, 3), (Verdict::Refuted, 1)];
-        assert_eq!(total(&counts), 4);
         let expected = json!([("supported", 0.0, 37.5), ("refuted", 37.5, 12.5)]);
         assert_eq!(bar("", "", &counts, 8)["segments"], expected);
     }

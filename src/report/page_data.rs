@@ -156,28 +156,11 @@ fn dense_data(map: &Map, dense: &DenseMap) -> Value {
 }
 
 fn map_data(map: &Map) -> Value {
-    let square = |square: &Square| {
-        json!({
-            "x": square.x,
-            "y": square.y,
-            "color": color_index(square.color()),
-            "opacity": square.opacity(),
-            "outlined": square.is_outlined(),
-            // A text for each choice.
-            "shows": square.shows(),
-        })
-    };
-    if let Some(dense) = &map.dense {
-        return dense_data(map, dense);
+    match &map.dense {
+        Some(dense) => dense_data(map, dense),
+        // A text for each choice.
+        None => chart::map_values(map, |color| json!(color_index(color)), ("shows", Square::shows)),
     }
-    json!({
-        "title": map.title,
-        "x": map.x,
-        "y": map.y,
-        "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
-        // Lines between points in units of squares.
-        "edges": map.edges(),
-    })
 }
 
 /// Bytes that the replicates of a figure would take.
@@ -203,6 +186,7 @@ fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, 
 /// What the script needs of a figure of curves, whether of cells or of exact values; `more` is what
 /// it needs besides.
 fn plot_data(figure: &Figure, plot: &Plot, more: Value) -> Value {
+    let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
     let mut data = json!({
         "id": figure.id,
         "title": figure.title,
@@ -218,7 +202,8 @@ fn plot_data(figure: &Figure, plot: &Plot, more: Value) -> Value {
         "labels": plot.labels,
         // The index of the panel that is drawn large, if one is.
         "large": figure.large,
-        "kinds": kinds(plot),
+        // The predictions in the legend: name, and dash pattern.
+        "kinds": kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect::<Vec<_>>(),
     });
     if let (Value::Object(data), Value::Object(more)) = (&mut data, more) {
         data.extend(more);
@@ -250,12 +235,6 @@ fn figure_data(
         "references": exploration.slopes,
     });
     plot_data(figure, plot, more)
-}
-
-/// The predictions in the legend: name, and dash pattern.
-fn kinds(plot: &Plot) -> Vec<(String, usize)> {
-    let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
-    kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect()
 }
 
 /// What a reader may choose for the x axis: what the figure has there first, then every cost that

@@ -19,6 +19,8 @@ pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     let body = match &figure.body {
         Body::Plot(plot) => json!({ "plot": plot_body(figure, plot, experiment) }),
         Body::Maps(Maps { x, y, maps, .. }) => {
+            let color = |color| json!(hex(color));
+            let map = |map: &Map| chart::map_values(map, color, ("lines", Square::lines));
             json!({ "maps": { "x": x, "y": y, "maps": maps.iter().map(map).collect::<Vec<_>>() } })
         }
     };
@@ -113,26 +115,6 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
         "marked": marked,
         "diverged": series.diverged,
         "settings": settings.shared_by(&series.cells),
-    })
-}
-
-fn map(map: &Map) -> Value {
-    let square = |square: &Square| {
-        json!({
-            "x": square.x,
-            "y": square.y,
-            "color": hex(square.color()),
-            "opacity": square.opacity(),
-            "outlined": square.is_outlined(),
-            "lines": square.lines(),
-        })
-    };
-    json!({
-        "title": map.title,
-        "x": map.x,
-        "y": map.y,
-        "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
-        "edges": map.edges(),
     })
 }
 

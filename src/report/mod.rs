@@ -77,7 +77,7 @@ pub struct Writer {
     owned: Owned,
     formats: Vec<Format>,
     /// Width of figures for papers.
-    inches: f64,
+    pub inches: f64,
     /// Whether pages show the cells of their manifests and nothing else that results contain.
     pub of_manifests: bool,
     /// The pages about all experiments to which pages have links, once an index was written.
@@ -106,11 +106,6 @@ impl Writer {
             pages.map(|(file, _)| writer.out.join(file)).filter(|page| page.exists());
         existing.try_for_each(|page| writer.owned.claim(&page, &[]))?;
         Ok(writer)
-    }
-
-    /// The writer with figures for papers of so many inches.
-    pub fn with_figure_width(self, inches: f64) -> Self {
-        Self { inches, ..self }
     }
 
     /// Whether a page is of one of the formats.

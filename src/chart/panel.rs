@@ -251,8 +251,7 @@ fn draw(
             }
         }
     }
-    let has_marks = measured || !series.is_flat();
-    if has_marks && !matches!(series.line, Line::Reference(_)) {
+    if series.has_marks() {
         let shape = marker(style);
         // Predictions have smaller, open markers, which are visible on those of measured curves.
         let paper = RGBColor(255, 255, 255);

@@ -188,9 +188,11 @@ impl Series {
         Self { line, points, diverged: 0, cells: Vec::new(), rows: Vec::new() }
     }
 
-    /// Whether all its points have the same height.
-    pub fn is_flat(&self) -> bool {
-        self.points.windows(2).all(|pair| pair[0].y == pair[1].y)
+    /// Whether its points have marks: neither a reference line has, nor a prediction whose points all
+    /// have the same height.
+    pub fn has_marks(&self) -> bool {
+        let is_flat = || self.points.windows(2).all(|pair| pair[0].y == pair[1].y);
+        !matches!(self.line, Line::Reference(_)) && (self.line.is_measured() || !is_flat())
     }
 }
 

@@ -94,12 +94,8 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
         series.points.iter().map(|point| number(of(point))).collect::<Vec<_>>()
     };
     let style = series.line.style();
-    let has_markers = match series.line {
-        Line::Reference(_) => false,
-        _ => series.line.is_measured() || !series.is_flat(),
-    };
     let places = (0..series.points.len()).map(|i| (i as f64, 0.0)).collect();
-    let marked: Vec<usize> = match has_markers {
+    let marked: Vec<usize> = match series.has_marks() {
         true => style::marked_points(places, style).into_iter().map(|(i, _)| i as usize).collect(),
         false => Vec::new(),
     };

@@ -111,16 +111,13 @@ impl IndexEntry {
     }
 }
 
-/// The page *Which algorithm, when?* of the experiments of the index; that of smoke experiments only
-/// where there are no others. `None` where no experiment has a frontier.
-fn guide(entries: &[IndexEntry]) -> Option<Value> {
-    let others = entries.iter().filter(|entry| !entry.is_smoke());
-    let shown: Vec<&IndexEntry> = others.collect();
-    let shown = if shown.is_empty() { entries.iter().collect() } else { shown };
+/// The page *Which algorithm, when?* of the experiments of the index; `None` where no experiment has
+/// a frontier.
+fn guide(shown: &[IndexEntry]) -> Option<Value> {
     let problems: Vec<&Value> = shown.iter().flat_map(|entry| &entry.guide).collect();
     let claims = shown.iter().flat_map(|entry| &entry.claims);
     let mut answering: Vec<&IndexEntry> =
-        shown.iter().copied().filter(|entry| !entry.guide.is_empty()).collect();
+        shown.iter().filter(|entry| !entry.guide.is_empty()).collect();
     answering.sort_by_key(|entry| entry.map.is_none());
     let finding = |entry: &IndexEntry| {
         let IndexEntry { card, map, .. } = entry;
@@ -142,10 +139,10 @@ fn guide(entries: &[IndexEntry]) -> Option<Value> {
 pub fn pages(entries: Vec<IndexEntry>) -> BTreeMap<&'static str, Value> {
     let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
     let of_sources = [("coverage", coverage(&claims)), ("errata", errata(&claims))];
-    let guide = guide(&entries);
     let (smoke, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(IndexEntry::is_smoke);
     let (shown, apart) = if others.is_empty() { (smoke, others) } else { (others, smoke) };
     let smoke = (!apart.is_empty()).then(|| gallery(apart));
+    let guide = guide(&shown);
     let all = gallery(shown);
     let with = |key: &str| all[key].as_array().filter(|list| !list.is_empty()).map(|_| all.clone());
     let of_claims = [("claims", with("claims")), ("disagreements", with("disputes"))];

@@ -44,7 +44,8 @@ impl ValueFormatter<f64> for Ruler {
 /// An axis over `low..=high`. A position on it is a value, or its decimal logarithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
-    scale: Scale,
+    /// The scale of its values.
+    pub scale: Scale,
     /// Position of the left or lower end.
     pub low: f64,
     /// Position of the right or upper end.

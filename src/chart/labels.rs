@@ -137,7 +137,7 @@ impl CurveLabels {
             text: String::new(),
             value: String::new(),
             style: series.line.style(),
-            has_marks: series.line.is_measured() || !series.is_flat(),
+            has_marks: series.has_marks(),
             at: y.clip(end.y),
             y: 0.0,
         };

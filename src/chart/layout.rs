@@ -4,7 +4,7 @@
 //! other panels fill rows of equal widths. The page's script follows the same rules in the width
 //! of its window.
 
-use crate::evidence::Figure;
+use crate::evidence::{Body, Figure};
 
 /// Width of a drawing for a page, in pixels: about that in which code hosts show documents, so that
 /// text keeps its size there.
@@ -38,11 +38,13 @@ pub struct PanelArea {
 pub fn places(figure: &Figure, width: u32) -> (Vec<PanelArea>, u32) {
     let count = figure.body.panels();
     let only = (count == 1).then_some(0);
+    let is_dense =
+        matches!(&figure.body, Body::Maps(all) if all.maps.iter().any(|map| map.dense.is_some()));
     match figure.large.or(only).filter(|large| *large < count) {
         Some(large) if width >= WIDE && count > 1 && count <= MOST_BESIDE + 1 => {
             large_at_left(count, large, width)
         }
-        Some(_) if count == 1 && figure.is_dense() => {
+        Some(_) if count == 1 && is_dense => {
             let high = (width / 2).clamp(300, 480);
             (vec![PanelArea { x: 0, y: 0, wide: width, high, is_large: true }], TITLE + high)
         }

@@ -3,8 +3,9 @@
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
 use super::{Drawing, FINE, centred, font, font_size, inner};
-use crate::evidence::{Map, Square};
+use crate::evidence::{self, Map, Square};
 use plotters::prelude::*;
+use serde_json::{Value, json};
 
 /// What is around the squares: at all sides, at the right, and the names of the axes.
 pub const EDGE: u32 = 6;
@@ -70,6 +71,33 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
         root.present()?;
     }
     Ok(inner(&svg).to_owned())
+}
+
+/// A map as values for a drawing by others: `color` names a colour, and each square has texts under
+/// a key.
+pub fn map_values(
+    map: &Map,
+    color: impl Fn(evidence::Color) -> Value,
+    (key, texts): (&str, impl Fn(&Square) -> Vec<String>),
+) -> Value {
+    let square = |square: &Square| {
+        json!({
+            "x": square.x,
+            "y": square.y,
+            "color": color(square.color()),
+            "opacity": square.opacity(),
+            "outlined": square.is_outlined(),
+            key: texts(square),
+        })
+    };
+    json!({
+        "title": map.title,
+        "x": map.x,
+        "y": map.y,
+        "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
+        // Lines between points in units of squares.
+        "edges": map.edges(),
+    })
 }
 
 /// The squares of a dense map: those beside each other that look the same are one rectangle.

@@ -6,7 +6,7 @@
 //!
 //! *Invariant*: values that are not finite or out of range are omitted and interrupt a curve.
 
-mod axis;
+pub mod axis;
 pub mod export;
 pub mod font;
 mod labels;
@@ -18,7 +18,9 @@ pub mod thumbnail;
 
 use crate::evidence::{Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, Square, Style};
 use labels::Label;
-use layout::{PAGE, PanelArea, TITLE, places};
+pub use layout::PAGE;
+use layout::{PanelArea, TITLE, places};
+pub use map::map_values;
 use panel::Frame;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -54,38 +56,25 @@ fn inner(svg: &str) -> &str {
     svg[from..to].trim()
 }
 
-/// The axes of the panels of a figure of curves, so that a page can draw them; `None` of a map.
-pub fn layout(figure: &Figure) -> Option<Value> {
-    let Body::Plot(plot) = &figure.body else { return None };
-    let frames = panel::Frames::new(plot);
-    let frame = |(i, panel): (usize, &Panel)| {
-        // Ends of the axes: decimal logarithms of a logarithmic one.
-        let (x, y) = frames.axes(i);
+/// The titles of the panels of a figure and the ends of their axes, which are decimal logarithms of
+/// a logarithmic one, so that a page can draw them.
+pub fn frames(plot: &Plot) -> Vec<Value> {
+    let y = panel::y_axis(plot);
+    let frame = |panel: &Panel| {
+        let x = panel::x_axis(plot, panel);
         json!({ "title": panel.title, "x": [x.low, x.high], "y": [y.low, y.high] })
     };
-    Some(json!({
-        // Panels in a row.
-        "columns": figure.columns.max(1).min(figure.body.panels().max(1)),
-        "frames": plot.panels.iter().enumerate().map(frame).collect::<Vec<_>>(),
-    }))
+    plot.panels.iter().map(frame).collect()
 }
 
 /// A drawing of a panel's size by plotters, as the inside of an SVG element.
 type Drawing = Result<String, Box<dyn std::error::Error>>;
 
-/// The figure as a file, as wide as a page.
+/// The figure as a file of this width in pixels, as [`PAGE`].
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.
-pub fn svg(figure: &Figure) -> Result<String, String> {
-    svg_in(figure, PAGE)
-}
-
-/// The figure as a file of this width in pixels.
-///
-/// # Errors
-/// The error of plotters, if it cannot draw.
-pub fn svg_in(figure: &Figure, width: u32) -> Result<String, String> {
+pub fn svg(figure: &Figure, width: u32) -> Result<String, String> {
     let (places, height) = places(figure, width);
     drawing(figure, &places, (width, height))
 }
@@ -108,8 +97,9 @@ fn drawing(
     let mut legend = figure.legend().iter().collect::<Vec<_>>();
     let panels: Result<Vec<String>, _> = match &figure.body {
         Body::Plot(plot) => {
-            let frames = panel::Frames::new(plot);
-            let frames = places.iter().enumerate().map(|(i, place)| frames.frame(i, *place));
+            let y = panel::y_axis(plot);
+            let frames = plot.panels.iter().zip(places);
+            let frames = frames.map(|(panel, place)| Frame::new(plot, panel, y, *place));
             let frames: Vec<Frame<'_>> = frames.collect();
             // Curves that have labels need no legend.
             if !frames.iter().any(|frame| frame.labels.is_short) {
@@ -119,8 +109,7 @@ fn drawing(
                 LegendEntry::Prediction(prediction) => frames.iter().any(|f| f.shows(*prediction)),
                 _ => true,
             });
-            let drawn = frames.iter().zip(places).zip(&plot.panels);
-            drawn.map(|((frame, place), panel)| curves_panel(plot, panel, frame, place)).collect()
+            frames.iter().map(curves_panel).collect()
         }
         Body::Maps(maps) => {
             let drawn = maps.maps.iter().zip(places);
@@ -149,7 +138,8 @@ fn drawing(
 }
 
 /// A panel of curves with its title, the title of the y axis and its labels.
-fn curves_panel(plot: &Plot, panel: &Panel, frame: &Frame<'_>, place: &PanelArea) -> Drawing {
+fn curves_panel(frame: &Frame<'_>) -> Drawing {
+    let Frame { plot, panel, place, .. } = frame;
     let [left, top, wide, high] = frame.area();
     let mut labels = String::new();
     for label in &frame.labels.all {
@@ -287,7 +277,13 @@ fn legend_lines(
         // The panels begin at 0.
         let middle = f64::from(line * LINE) + 9.0 - f64::from(lines * LINE + 8);
         let sample = match entry.is_patch() {
-            true => patch_sample(entry.style(), (x, middle), strength(entry.style().color)),
+            true => {
+                let ((r, g, b), y) = (rgb(entry.style().color), middle - 6.0);
+                let opacity = strength(entry.style().color);
+                format!(
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{opacity}\"/>"
+                )
+            }
             false => {
                 let has_marks = entry.is_measured();
                 line_sample(entry.style(), (x, middle), sample_width(entry), has_marks)
@@ -309,15 +305,6 @@ fn legend_lines(
 /// The width of what stands before a name in a legend: of a line, two repeats of its dashes.
 fn sample_width(entry: &LegendEntry) -> u32 {
     if entry.is_patch() { 22 } else { 40 }
-}
-
-/// A patch before a name in a legend.
-fn patch_sample(style: Style, (x, middle): (f64, f64), strength: f64) -> String {
-    let (r, g, b) = rgb(style.color);
-    let y = middle - 6.0;
-    format!(
-        "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{strength}\"/>"
-    )
 }
 
 /// The stretch of line before a name, with its marker, which is open on a prediction.

@@ -10,19 +10,13 @@ use exactfed_runner::manifest::Prediction;
 use plotters::prelude::*;
 use std::fmt::Write;
 
-/// The axes of a figure's panels, which have one y axis.
-pub struct Frames<'a> {
-    plot: &'a Plot,
-    pub y: Axis,
-}
-
 /// A panel in its place.
 pub struct Frame<'a> {
-    plot: &'a Plot,
-    panel: &'a Panel,
+    pub plot: &'a Plot,
+    pub panel: &'a Panel,
     x: Axis,
     pub y: Axis,
-    place: PanelArea,
+    pub place: PanelArea,
     pub labels: CurveLabels,
 }
 
@@ -47,40 +41,28 @@ const BEYOND: f64 = 100.0;
 /// that curves stay legible.
 const BELOW: f64 = 30.0;
 
-impl<'a> Frames<'a> {
-    pub fn new(plot: &'a Plot) -> Self {
-        // A logarithmic axis has no round 0.
-        let is_there = |p: &&Point| place(plot.scale_x, p.x).is_some();
-        let points = |s: &'a Series| s.points.iter().filter(is_there);
-        let measured = plot.series().filter(|s| s.line.is_measured()).flat_map(points);
-        let calm = plot.series().filter(|s| s.diverged == 0).flat_map(points);
-        let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
-        let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
-        let mut values: Vec<f64> = measured.map(|p| p.y).filter(|y| *y <= top).collect();
-        without_transient(plot, &mut values);
-        let least = values.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
-        let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(points);
-        values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
-        let drawn = plot.series().filter(|s| s.line.is_measured()).flat_map(points);
-        let bands = drawn.filter(|p| p.y <= top).flat_map(|p| [p.low, p.high]);
-        let y = Axis::with_bands(plot.scale_y, values.into_iter(), 0.04, bands);
-        Self { plot, y }
-    }
+/// The y axis that all panels have in common.
+pub fn y_axis<'a>(plot: &'a Plot) -> Axis {
+    // A logarithmic axis has no round 0.
+    let is_there = |p: &&Point| place(plot.scale_x, p.x).is_some();
+    let points = |s: &'a Series| s.points.iter().filter(is_there);
+    let measured = || plot.series().filter(|s| s.line.is_measured()).flat_map(points);
+    let calm = plot.series().filter(|s| s.diverged == 0).flat_map(points);
+    let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
+    let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
+    let mut values: Vec<f64> = measured().map(|p| p.y).filter(|y| *y <= top).collect();
+    without_transient(plot, &mut values);
+    let least = values.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
+    let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(points);
+    values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
+    let bands = measured().filter(|p| p.y <= top).flat_map(|p| [p.low, p.high]);
+    Axis::with_bands(plot.scale_y, values.into_iter(), 0.04, bands)
+}
 
-    /// The axes of panel `index`.
-    pub fn axes(&self, index: usize) -> (Axis, Axis) {
-        let xs = self.plot.panels[index].series.iter().flat_map(|s| &s.points).map(|p| p.x);
-        let room = if self.plot.scale_x == Scale::Log { 0.02 } else { 0.0 };
-        (Axis::over(self.plot.scale_x, xs, room), self.y)
-    }
-
-    /// Panel `index` in its place.
-    pub fn frame(&self, index: usize, place: PanelArea) -> Frame<'a> {
-        let ((x, y), panel) = (self.axes(index), &self.plot.panels[index]);
-        let high = place.high - MARGINS.1 - MARGINS.2;
-        let labels = CurveLabels::new(self.plot, panel, &place, high, (x, y));
-        Frame { plot: self.plot, panel, x, y, place, labels }
-    }
+/// The x axis of a panel.
+pub fn x_axis(plot: &Plot, panel: &Panel) -> Axis {
+    let xs = panel.series.iter().flat_map(|s| &s.points).map(|p| p.x);
+    Axis::over(plot.scale_x, xs, if plot.scale_x == Scale::Log { 0.02 } else { 0.0 })
 }
 
 /// Leaves out the fewest values of fractions, such as accuracies before training, if the others lie
@@ -98,7 +80,14 @@ fn without_transient(plot: &Plot, values: &mut Vec<f64>) {
     }
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
+    /// A panel of a figure with this y axis.
+    pub fn new(plot: &'a Plot, panel: &'a Panel, y: Axis, place: PanelArea) -> Self {
+        let (x, high) = (x_axis(plot, panel), place.high - MARGINS.1 - MARGINS.2);
+        let labels = CurveLabels::new(plot, panel, &place, high, (x, y));
+        Self { plot, panel, x, y, place, labels }
+    }
+
     /// The plotting area within the drawing: left, top, width, height.
     pub fn area(&self) -> [u32; 4] {
         let (left, top, bottom, _) = MARGINS;
@@ -262,8 +251,7 @@ fn draw(
             }
         }
     }
-    let has_marks = measured || !series.is_flat();
-    if has_marks && !matches!(series.line, Line::Reference(_)) {
+    if series.has_marks() {
         let shape = marker(style);
         // Predictions have smaller, open markers, which are visible on those of measured curves.
         let paper = RGBColor(255, 255, 255);

@@ -22,23 +22,16 @@ fn measured(name: &str, style: Style, points: Vec<Point>) -> Series {
 pub fn figure_of(panels: Vec<Panel>) -> Figure {
     let lines = panels.first().into_iter().flat_map(|panel| &panel.series);
     let legend = lines.map(|series| LegendEntry::Line(series.line.clone())).collect();
-    Figure {
-        id: "test".into(),
-        title: "<script>".into(),
-        caption: String::new(),
-        columns: 1,
-        large: None,
-        exploration: None,
-        body: Body::Plot(Plot {
-            panels,
-            legend,
-            x: "x".into(),
-            y: "y".into(),
-            scale_x: Scale::Linear,
-            scale_y: Scale::Log,
-            labels: CurveValue::last(Scale::Log),
-        }),
-    }
+    let plot = Plot {
+        panels,
+        legend,
+        x: "x".into(),
+        y: "y".into(),
+        scale_x: Scale::Linear,
+        scale_y: Scale::Log,
+        labels: CurveValue::last(Scale::Log),
+    };
+    Figure::plain("test".into(), "<script>".into(), String::new(), 1, Body::Plot(plot))
 }
 
 fn one_panel(series: Vec<Series>) -> Figure {
@@ -48,6 +41,10 @@ fn one_panel(series: Vec<Series>) -> Figure {
 /// A figure of one curve.
 fn figure(points: Vec<Point>) -> Figure {
     one_panel(vec![measured("a < b", Style::solid(Color::Palette(0)), points)])
+}
+
+fn svg(figure: &Figure) -> String {
+    super::svg(figure, PAGE).unwrap()
 }
 
 /// What stands between a mark and the next quotation mark.
@@ -82,7 +79,7 @@ fn no_curve_touches_the_edge_of_the_panel() {
     for (i, y) in [(4, 0.0), (9, f64::NAN), (12, f64::INFINITY), (15, -3.0)] {
         points[i].y = y;
     }
-    let svg = svg(&figure(points)).unwrap();
+    let svg = svg(&figure(points));
     let lines: Vec<&str> =
         svg.lines().filter(|l| l.contains("<polyline") && l.contains("#0072B2")).collect();
     assert_eq!(lines.len(), 5, "five stretches: {lines:?}");
@@ -100,7 +97,7 @@ fn no_curve_touches_the_edge_of_the_panel() {
 
 #[test]
 fn text_is_escaped_and_series_are_layers() {
-    let svg = svg(&figure(vec![at(0.0, 1.0), at(1.0, 2.0)])).unwrap();
+    let svg = svg(&figure(vec![at(0.0, 1.0), at(1.0, 2.0)]));
     assert!(svg.contains("<title>&lt;script&gt;</title>") && !svg.contains("<script>"));
     assert!(svg.contains("<g class=\"series measured\" data-label=\"a &lt; b\""));
     let labels = svg.split("<g class=\"labels\">").nth(1).unwrap();
@@ -110,7 +107,7 @@ fn text_is_escaped_and_series_are_layers() {
 
 #[test]
 fn an_empty_figure_is_drawn_empty() {
-    let svg = svg(&figure(Vec::new())).unwrap();
+    let svg = svg(&figure(Vec::new()));
     assert!(svg.contains("</svg>"));
     assert!(!svg.contains("NaN"));
 }
@@ -120,7 +117,7 @@ fn an_empty_figure_is_drawn_empty() {
 fn a_small_figure_as_svg() {
     let mut points: Vec<Point> = (0..5).map(|i| at(f64::from(i), 1.0 + f64::from(i))).collect();
     points[2].y = f64::NAN;
-    insta::assert_snapshot!("small_svg", svg(&figure(points)).unwrap());
+    insta::assert_snapshot!("small_svg", svg(&figure(points)));
 }
 
 /// A figure of panels with a curve each, which end at these values.
@@ -172,7 +169,7 @@ fn name_places(svg: &str) -> Vec<f64> {
 #[test]
 fn labels_do_not_overlap_and_say_the_value() {
     let ends: Vec<f64> = (0..8).map(|i| 0.1 * (1.0 + 0.05 * f64::from(i))).collect();
-    let svg = svg(&panels(1, &ends)).unwrap();
+    let svg = svg(&panels(1, &ends));
     let places = name_places(&svg);
     assert_eq!(places.len(), 8);
     assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 14.9), "{places:?}");
@@ -187,7 +184,7 @@ fn labels_on_a_linear_axis_say_the_value_alone() {
     let Body::Plot(plot) = &mut figure.body else { panic!() };
     plot.scale_y = Scale::Linear;
     plot.labels = CurveValue::last(Scale::Linear);
-    let svg = svg(&figure).unwrap();
+    let svg = svg(&figure);
     assert!(svg.contains("0.500") && svg.contains("0.900"), "{svg}");
     assert!(!svg.contains("lowest") && !svg.contains('×'), "{svg}");
 }
@@ -195,7 +192,7 @@ fn labels_on_a_linear_axis_say_the_value_alone() {
 /// Curves on top of each other share a label, and the lower one is wider.
 #[test]
 fn curves_that_coincide_are_named_together() {
-    let svg = svg(&panels(1, &[0.1, 0.1, 0.9])).unwrap();
+    let svg = svg(&panels(1, &[0.1, 0.1, 0.9]));
     assert_eq!(name_places(&svg).len(), 2);
     assert!(svg.contains(">both</text>"), "{svg}");
     let width = |i: usize| {
@@ -209,7 +206,7 @@ fn curves_that_coincide_are_named_together() {
 #[test]
 fn without_room_for_labels_there_is_a_legend() {
     let ends: Vec<f64> = (0..20).map(|i| 0.1 * (1.0 + f64::from(i))).collect();
-    let svg = svg(&Figure { columns: 4, ..panels(12, &ends) }).unwrap();
+    let svg = svg(&Figure { columns: 4, ..panels(12, &ends) });
     assert_eq!(svg.matches("<g class=\"key\"").count(), 20);
     assert!(svg.contains("<g class=\"legend\""));
 }
@@ -229,7 +226,7 @@ fn ending(algorithm: &str, steps: Option<f64>, marker: usize, end: f64) -> Serie
 
 /// The drawing of one panel of these.
 fn drawn(series: Vec<Series>) -> String {
-    svg(&one_panel(series)).unwrap()
+    svg(&one_panel(series))
 }
 
 /// The second lines of the labels.
@@ -266,7 +263,7 @@ fn labelled(series: Vec<Series>, x: &str, labels: CurveValue) -> String {
     let mut figure = one_panel(series);
     let Body::Plot(plot) = &mut figure.body else { unreachable!("a figure of curves") };
     (plot.x, plot.scale_x, plot.labels) = (x.to_owned(), Scale::Log, labels);
-    svg(&figure).unwrap()
+    svg(&figure)
 }
 
 /// A curve through these points.

@@ -4,10 +4,10 @@
 //! *Invariant*: a miniature has the colours of its figure, which style sheets replace on dark
 //! paper as they do in the figure.
 
-use super::panel::{Frames, stretches};
+use super::panel::{stretches, x_axis, y_axis};
 use super::style::{color_name, hex, rgb};
 use crate::evidence::family::FAMILIES;
-use crate::evidence::{Body, Color, Figure, Line, Map, Panel, Plot, Series, Square};
+use crate::evidence::{Body, Color, Figure, Line, Map, Plot, Series, Square};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ pub fn thumbnail(figure: &Figure) -> Option<Thumbnail> {
         Body::Plot(plot) => {
             let panel = plot.panels.get(large)?;
             let alone = Plot { panels: vec![panel.clone()], ..plot.clone() };
-            let svg = element((WIDE, HIGH), "", &curves(&alone, panel));
+            let svg = element((WIDE, HIGH), "", &curves(&alone));
             (svg, &panel.title, &plot.x, &plot.y)
         }
         Body::Maps(maps) => {
@@ -62,11 +62,11 @@ fn element((wide, high): (f64, f64), class: &str, content: &str) -> String {
     )
 }
 
-/// The curves of a panel: all of them, or as many as there is room for. Predictions give way
+/// The curves of the only panel: all of them, or as many as there is room for. Predictions give way
 /// before measured curves, and of each family one curve remains.
-fn curves(plot: &Plot, panel: &Panel) -> String {
+fn curves(plot: &Plot) -> String {
     let is_curve = |series: &&Series| !matches!(series.line, Line::Reference(_));
-    let mut shown: Vec<&Series> = panel.series.iter().filter(is_curve).collect();
+    let mut shown: Vec<&Series> = plot.series().filter(is_curve).collect();
     let mut tolerance = FINE;
     loop {
         let drawn = paths(plot, &shown, tolerance);
@@ -98,8 +98,7 @@ fn fewer<'a>(shown: &[&'a Series]) -> Vec<&'a Series> {
 
 /// One path for each colour and kind of line, predictions below what is measured.
 fn paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
-    let frames = Frames::new(plot);
-    let (x, y) = frames.axes(0);
+    let (x, y) = (x_axis(plot, &plot.panels[0]), y_axis(plot));
     let lines: Vec<_> = shown.iter().map(|series| stretches(&series.points, x, y)).collect();
     let all = || lines.iter().flatten().flatten();
     // A miniature has no ticks: what is drawn fills it, unless it is nearly level.
@@ -215,7 +214,7 @@ fn squares(map: &Map) -> String {
 mod tests {
     use super::super::tests::figure_of;
     use super::*;
-    use crate::evidence::{Curve, Lead, Maps, Point, Ranking, SquareValue, Style, unique};
+    use crate::evidence::{Curve, Lead, Maps, Panel, Point, Ranking, SquareValue, Style, unique};
     use exactfed_runner::manifest::Prediction;
 
     #[test]

@@ -94,8 +94,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         let plans = stored_plans(&store, None, &mut Findings::default())?;
         load_for_cells(&plans, &args.run_code)?.iter().for_each(|line| eprintln!("{line}"));
     }
-    let width = args.figure_width.unwrap_or(TEXT);
-    let writer = Writer::new(&args.out, &formats)?.with_figure_width(width);
+    let mut writer = Writer::new(&args.out, &formats)?;
+    writer.inches = args.figure_width.unwrap_or(TEXT);
     write_all(stored(&store)?, BTreeMap::new(), &store, &writer, args.quiet)
 }
 

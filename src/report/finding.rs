@@ -8,7 +8,7 @@ use super::number_text::ratio_text;
 use super::tuning::at_the_edge;
 use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
-use exactfed_core::words::{count, readable};
+use exactfed_core::words::{count, enumerated, readable};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -195,7 +195,7 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
 /// Names in a sentence; how many of all where there are many.
 fn listed(names: &[&str], all: usize) -> String {
     match names {
-        [head @ .., last] if names.len() <= 3 => format!("{} and {last}", head.join(", ")),
+        few if few.len() <= 3 => enumerated(few),
         _ if names.len() == all => format!("all {all} algorithms"),
         _ => format!("{} of {all} algorithms", names.len()),
     }

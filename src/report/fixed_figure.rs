@@ -3,62 +3,58 @@
 //! cell without runs, with the band that it has.
 
 use super::numbers::Numbers;
-use crate::evidence::{Color, Curve, Line, Plot, Point, Series, Style, symbol, words_before};
+use crate::evidence::{Color, Curve, Line, Plot, Point, Series, Style, View, symbol, words_before};
 use serde_json::{Value, json};
 
 /// What was collected of the panels.
 #[derive(Default)]
-struct FixedParts<'f> {
+struct FixedParts {
     cells: Vec<Value>,
     theory: Vec<Value>,
     selected: Vec<Value>,
-    curves: Vec<&'f Curve>,
-    curve_of_cell: Vec<usize>,
-    has_bands: bool,
+    view: View,
+}
+
+fn has_band(series: &Series) -> bool {
+    series.line.is_measured() && series.points.iter().any(|p| p.low.is_finite())
 }
 
 /// What the script needs of such a figure, besides what it needs of every figure.
 pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> Value {
     let mut parts = FixedParts::default();
-    let groups = plot.panels.iter().map(|panel| {
+    parts.view.panels.push("clients".into());
+    for panel in &plot.panels {
         let first = parts.cells.len();
         panel.series.iter().for_each(|series| parts.add(series, first, &panel.title, numbers));
-        json!((&panel.title, (first..parts.cells.len()).collect::<Vec<_>>()))
-    });
-    let groups: Vec<Value> = groups.collect();
+        parts.view.groups.push((panel.title.clone(), (first..parts.cells.len()).collect()));
+    }
     json!({
         "rounds": true,
         "x": "x",
         "xs": [("x", &plot.x)],
         // The points have this band or none.
         "fixed": true,
-        "band": if parts.has_bands { "given" } else { "none" },
+        "band": if plot.series().any(has_band) { "given" } else { "none" },
         "selected": parts.selected,
         "cells": parts.cells,
-        "views": [{
-            "panels": "clients",
-            "symbols": [symbol("clients")],
-            "groups": groups,
-            "curves": parts.curves.iter().map(|curve| curve_data(curve)).collect::<Vec<_>>(),
-            "of": parts.curve_of_cell,
-        }],
+        "views": [view_data(&parts.view)],
         "theory": parts.theory,
         "references": [],
     })
 }
 
-impl<'f> FixedParts<'f> {
+impl FixedParts {
     /// Adds a line of the panel with this title, whose cells begin with `first`.
-    fn add(&mut self, series: &'f Series, first: usize, title: &str, numbers: &mut Numbers) {
+    fn add(&mut self, series: &Series, first: usize, title: &str, numbers: &mut Numbers) {
         let Some(curve) = series.line.curve() else { return };
-        let known = self.curves.iter().position(|known| *known == curve);
-        let place = known.unwrap_or_else(|| {
-            self.curves.push(curve);
-            self.curves.len() - 1
-        });
+        let View { curves, curve_of_cell, .. } = &mut self.view;
+        let place = curves.iter().position(|known| known == curve).unwrap_or(curves.len());
+        if place == curves.len() {
+            curves.push(curve.clone());
+        }
         let mut column = |value: fn(&Point) -> f64| numbers.add(series.points.iter().map(value));
         let (x, y) = (column(|p| p.x), column(|p| p.y));
-        let cell = self.curve_of_cell[first..].iter().position(|of| *of == place);
+        let cell = curve_of_cell[first..].iter().position(|of| *of == place);
         let cell = cell.map(|of| first + of);
         match (&series.line, cell) {
             (Line::Predicted(_, prediction), Some(cell)) => {
@@ -73,9 +69,7 @@ impl<'f> FixedParts<'f> {
                 self.selected.push(json!({ "cell": cell, "label": label, "x": x, "y": y }));
             }
             (Line::Measured(_) | Line::Exact(_), _) => {
-                let has_band = series.points.iter().any(|p| p.low.is_finite());
-                self.has_bands |= has_band;
-                let [low, high] = match has_band {
+                let [low, high] = match has_band(series) {
                     true => [column(|p| p.low), column(|p| p.high)],
                     false => [numbers.add([]), numbers.add([])],
                 };
@@ -86,7 +80,7 @@ impl<'f> FixedParts<'f> {
                     "x": { "x": x }, "mean": y, "sd": numbers.add([]), "low": low, "high": high,
                     "runs": [],
                 }));
-                self.curve_of_cell.push(place);
+                curve_of_cell.push(place);
             }
             _ => {}
         }
@@ -101,8 +95,21 @@ pub fn color_index(color: Color) -> isize {
     }
 }
 
+/// Panels and their curves, as the analysis has assigned them.
+pub fn view_data(view: &View) -> Value {
+    json!({
+        "panels": view.panels.join(","),
+        "symbols": view.panels.iter().map(|name| symbol(name)).collect::<Vec<_>>(),
+        // Title, and indices of the cells.
+        "groups": view.groups,
+        "curves": view.curves.iter().map(curve_data).collect::<Vec<_>>(),
+        // The curve of each cell.
+        "of": view.curve_of_cell,
+    })
+}
+
 /// A curve: the parts of its name, and its style.
-pub fn curve_data(curve: &Curve) -> Value {
+fn curve_data(curve: &Curve) -> Value {
     let Style { color, dash, marker } = curve.style;
     let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
     let mut data = json!({

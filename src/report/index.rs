@@ -111,61 +111,13 @@ impl IndexEntry {
     }
 }
 
-/// Experiments that are shown together, and their claims.
-#[derive(Serialize)]
-pub struct Gallery {
-    groups: Vec<QuestionGroup>,
-    cards: usize,
-    counts: Vec<(Verdict, usize)>,
-    /// The same of claims that are expected to hold, and of those that are expected to be refuted.
-    tested: Vec<(Verdict, usize)>,
-    controls: Vec<(Verdict, usize)>,
-    /// Experiments with p-values, how many of these are at most the level, and at most the level over all.
-    levels: (usize, usize, usize),
-    author_groups: usize,
-    claims: Vec<ClaimText>,
-    bars: Vec<Bar>,
-    disputes: Vec<Value>,
-    /// Numbers and names of the families whose algorithms occur.
-    families: Vec<(usize, String)>,
-    /// What the experiments can be chosen by: key of the publication and its short citation.
-    publications: Vec<(&'static str, String)>,
-    topics: BTreeSet<&'static str>,
-    algorithms: BTreeSet<String>,
-    /// The publications that claims name, in full and as choices.
-    cited: Vec<&'static Publication>,
-    stated: Vec<(&'static str, String)>,
-}
-
-/// The experiments that ask a question.
-#[derive(Serialize)]
-struct QuestionGroup {
-    /// `None` of experiments that state no question.
-    question: Option<String>,
-    cards: Vec<Card>,
-}
-
-/// The verdicts of some claims, drawn as a bar.
-#[derive(Serialize)]
-struct Bar {
-    name: String,
-    /// Key of the publication whose claims they are; empty of others.
-    key: &'static str,
-    counts: Vec<(Verdict, usize)>,
-    /// Verdict, left end and width, in percent of the longest bar.
-    segments: Vec<(Verdict, f64, f64)>,
-}
-
-/// The page *Which algorithm, when?* of the experiments of the index; that of smoke experiments only
-/// where there are no others. `None` where no experiment has a frontier.
-pub fn guide(entries: &[IndexEntry]) -> Option<Value> {
-    let others = entries.iter().filter(|entry| !entry.is_smoke());
-    let shown: Vec<&IndexEntry> = others.collect();
-    let shown = if shown.is_empty() { entries.iter().collect() } else { shown };
+/// The page *Which algorithm, when?* of the experiments of the index; `None` where no experiment has
+/// a frontier.
+fn guide(shown: &[IndexEntry]) -> Option<Value> {
     let problems: Vec<&Value> = shown.iter().flat_map(|entry| &entry.guide).collect();
     let claims = shown.iter().flat_map(|entry| &entry.claims);
     let mut answering: Vec<&IndexEntry> =
-        shown.iter().copied().filter(|entry| !entry.guide.is_empty()).collect();
+        shown.iter().filter(|entry| !entry.guide.is_empty()).collect();
     answering.sort_by_key(|entry| entry.map.is_none());
     let finding = |entry: &IndexEntry| {
         let IndexEntry { card, map, .. } = entry;
@@ -182,68 +134,66 @@ pub fn guide(entries: &[IndexEntry]) -> Option<Value> {
     })
 }
 
-/// Which statements of the sources claims measure, and the errors in the sources.
-pub fn sources(entries: &[IndexEntry]) -> (Option<Value>, Option<Value>) {
+/// What each page about all experiments shows, by its name; nothing of a page that would be empty.
+/// Smoke experiments are on the index where there are no others.
+pub fn pages(entries: Vec<IndexEntry>) -> BTreeMap<&'static str, Value> {
     let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
-    (coverage(&claims), errata(&claims))
-}
-
-/// The gallery of the experiments of the index, and that of smoke experiments where they have a
-/// page of their own.
-pub fn galleries(entries: Vec<IndexEntry>) -> (Gallery, Option<Gallery>) {
+    let of_sources = [("coverage", coverage(&claims)), ("errata", errata(&claims))];
     let (smoke, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(IndexEntry::is_smoke);
-    if others.is_empty() {
-        return (Gallery::new(smoke), None);
-    }
-    (Gallery::new(others), (!smoke.is_empty()).then(|| Gallery::new(smoke)))
+    let (shown, apart) = if others.is_empty() { (smoke, others) } else { (others, smoke) };
+    let smoke = (!apart.is_empty()).then(|| gallery(apart));
+    let guide = guide(&shown);
+    let all = gallery(shown);
+    let with = |key: &str| all[key].as_array().filter(|list| !list.is_empty()).map(|_| all.clone());
+    let of_claims = [("claims", with("claims")), ("disagreements", with("disputes"))];
+    let others = [("which-algorithm", guide), ("smoke", smoke), ("index", Some(all))];
+    let pages = others.into_iter().chain(of_sources).chain(of_claims);
+    pages.filter_map(|(page, shown)| Some((page, shown?))).collect()
 }
 
-impl Gallery {
-    /// Whether its experiments have claims, and whether some of them contradict each other.
-    pub fn has(&self) -> (bool, bool) {
-        (!self.claims.is_empty(), !self.disputes.is_empty())
+/// Experiments that are shown together, and their claims.
+fn gallery(entries: Vec<IndexEntry>) -> Value {
+    let sampled = entries.iter().filter(|entry| !entry.p.is_empty()).count();
+    let all_p: Vec<f64> = entries.iter().flat_map(|entry| entry.p.iter().copied()).collect();
+    let decided = |level: f64| all_p.iter().filter(|p| **p <= level).count();
+    let (mut cards, mut all) = (Vec::new(), Vec::new());
+    for entry in entries {
+        cards.push(entry.card);
+        all.extend(entry.claims);
     }
-
-    fn new(entries: Vec<IndexEntry>) -> Self {
-        let sampled = entries.iter().filter(|entry| !entry.p.is_empty()).count();
-        let all_p: Vec<f64> = entries.iter().flat_map(|entry| entry.p.iter().copied()).collect();
-        let decided = |level: f64| all_p.iter().filter(|p| **p <= level).count();
-        let (mut cards, mut all) = (Vec::new(), Vec::new());
-        for entry in entries {
-            cards.push(entry.card);
-            all.extend(entry.claims);
-        }
-        let named: BTreeSet<&str> =
-            cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
-        let publications =
-            sources::sources().iter().filter(|source| named.contains(source.key.as_str()));
-        let choice = |source: &'static Publication| (&*source.key, source.authors_and_year());
-        let algorithms: BTreeSet<String> =
-            cards.iter().flat_map(|card| card.algorithms.iter().cloned()).collect();
-        let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
-        let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
-        let cited = sources::named_in(&stated.join(";"));
-        let (controls, tested): (Vec<&ClaimText>, Vec<_>) =
-            all.iter().partition(|claim| claim.stated.expected == Expected::Refuted);
-        Self {
-            cards: cards.len(),
-            levels: (sampled, decided(LEVEL), decided(LEVEL / sampled as f64)),
-            counts: claims::counts(&all),
-            tested: claims::counts(tested),
-            controls: claims::counts(controls),
-            author_groups: author_groups(&cited),
-            bars: bars(&all),
-            disputes: disputes(&all),
-            families: families.into_iter().map(|f| (f, family_name(f))).collect(),
-            publications: publications.map(choice).collect(),
-            topics: cards.iter().flat_map(|card| card.topics.iter().copied()).collect(),
-            algorithms,
-            stated: cited.iter().copied().map(choice).collect(),
-            cited,
-            claims: all,
-            groups: groups(cards),
-        }
-    }
+    let named: BTreeSet<&str> = cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
+    let publications =
+        sources::sources().iter().filter(|source| named.contains(source.key.as_str()));
+    let choice = |source: &'static Publication| (&*source.key, source.authors_and_year());
+    let algorithms: BTreeSet<&String> = cards.iter().flat_map(|card| &card.algorithms).collect();
+    let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
+    let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
+    let cited = sources::named_in(&stated.join(";"));
+    let (controls, tested): (Vec<&ClaimText>, Vec<_>) =
+        all.iter().partition(|claim| claim.stated.expected == Expected::Refuted);
+    json!({
+        "cards": cards.len(),
+        // Experiments with p-values, how many of these are at most the level, and at most the level over all.
+        "levels": (sampled, decided(LEVEL), decided(LEVEL / sampled as f64)),
+        "counts": claims::counts(&all),
+        // The same of claims that are expected to hold, and of those that are expected to be refuted.
+        "tested": claims::counts(tested),
+        "controls": claims::counts(controls),
+        "author_groups": author_groups(&cited),
+        "bars": bars(&all),
+        "disputes": disputes(&all),
+        // Numbers and names of the families whose algorithms occur.
+        "families": families.into_iter().map(|f| (f, family_name(f))).collect::<Vec<_>>(),
+        // What the experiments can be chosen by: key of the publication and its short citation.
+        "publications": publications.map(choice).collect::<Vec<_>>(),
+        "topics": cards.iter().flat_map(|card| &card.topics).collect::<BTreeSet<_>>(),
+        "algorithms": algorithms,
+        // The publications that claims name, as choices and in full.
+        "stated": cited.iter().copied().map(choice).collect::<Vec<_>>(),
+        "cited": cited,
+        "claims": all,
+        "groups": groups(&cards),
+    })
 }
 
 /// How many of the sources share no author with an earlier one.
@@ -274,26 +224,26 @@ const QUESTIONS: [&str; 12] = [
 
 /// The cards by question: those of the published experiments in their order, then those that most
 /// experiments ask, and last the experiments that state none.
-fn groups(cards: Vec<Card>) -> Vec<QuestionGroup> {
-    let mut groups: Vec<QuestionGroup> = Vec::new();
+fn groups(cards: &[Card]) -> Vec<Value> {
+    let mut groups: Vec<(Option<&str>, Vec<&Card>)> = Vec::new();
     for card in cards {
-        match groups.iter_mut().find(|group| group.question == card.question) {
-            Some(group) => group.cards.push(card),
-            None => {
-                groups.push(QuestionGroup { question: card.question.clone(), cards: vec![card] })
-            }
+        let question = card.question.as_deref();
+        match groups.iter_mut().find(|(known, _)| *known == question) {
+            Some((_, cards)) => cards.push(card),
+            None => groups.push((question, vec![card])),
         }
     }
     let place = |question: &str| QUESTIONS.iter().position(|known| *known == question);
-    groups.sort_by_key(|group| {
-        let place = group.question.as_deref().map(|q| place(q).unwrap_or(QUESTIONS.len()));
-        (place.unwrap_or(usize::MAX), std::cmp::Reverse(group.cards.len()))
+    groups.sort_by_key(|(question, cards)| {
+        let place = question.map(|q| place(q).unwrap_or(QUESTIONS.len()));
+        (place.unwrap_or(usize::MAX), std::cmp::Reverse(cards.len()))
     });
-    groups
+    let group = |(question, cards)| json!({ "question": question, "cards": cards });
+    groups.into_iter().map(group).collect()
 }
 
 /// The verdicts for each publication; a claim counts for the one that its source names first.
-fn bars(claims: &[ClaimText]) -> Vec<Bar> {
+fn bars(claims: &[ClaimText]) -> Vec<Value> {
     let first = |claim: &ClaimText| {
         let words = claim.stated.source.as_deref().unwrap_or_default();
         let mut words = words.split(|c: char| !c.is_alphanumeric());
@@ -308,26 +258,23 @@ fn bars(claims: &[ClaimText]) -> Vec<Bar> {
     };
     let sources = sources::sources().iter().map(Some).chain([None]);
     let bars: Vec<_> = sources.map(of).filter(|(.., counts)| !counts.is_empty()).collect();
+    let total = |counts: &[(Verdict, usize)]| counts.iter().map(|(_, count)| count).sum();
     let longest = bars.iter().map(|(.., counts)| total(counts)).max().unwrap_or(1);
-    bars.into_iter().map(|(name, key, counts)| Bar::new(name, key, counts, longest)).collect()
+    bars.iter().map(|(name, key, counts)| bar(name, key, counts, longest)).collect()
 }
 
-fn total(counts: &[(Verdict, usize)]) -> usize {
-    counts.iter().map(|(_, count)| count).sum()
-}
-
-impl Bar {
-    /// A bar where so many claims fill the width.
-    fn new(name: String, key: &'static str, counts: Vec<(Verdict, usize)>, longest: usize) -> Self {
-        let (unit, mut left) = (100.0 / longest as f64, 0.0);
-        let segment = |(verdict, count): &(Verdict, usize)| {
-            let (begin, width) = (left, *count as f64 * unit);
-            left += width;
-            (*verdict, begin, width)
-        };
-        let segments = counts.iter().map(segment).collect();
-        Self { name, key, counts, segments }
-    }
+/// The verdicts of some claims as a bar, where so many claims fill the width; `key` is that of the
+/// publication whose claims they are.
+fn bar(name: &str, key: &str, counts: &[(Verdict, usize)], longest: usize) -> Value {
+    let (unit, mut left) = (100.0 / longest as f64, 0.0);
+    let segment = |(verdict, count): &(Verdict, usize)| {
+        let (begin, width) = (left, *count as f64 * unit);
+        left += width;
+        (*verdict, begin, width)
+    };
+    // Verdict, left end and width, in percent of the longest bar.
+    let segments: Vec<(Verdict, f64, f64)> = counts.iter().map(segment).collect();
+    json!({ "name": name, "key": key, "counts": counts, "segments": segments })
 }
 
 /// The disagreements: of each the sides with the claims that state them, their verdicts as a bar, and
@@ -351,7 +298,7 @@ fn disputes(claims: &[ClaimText]) -> Vec<Value> {
                 None => sides.push((side, vec![claim])),
             }
         }
-        let bar = Bar::new(name.into(), "", counts, longest);
+        let bar = bar(name, "", &counts, longest);
         json!({ "sides": sides, "bar": bar, "has_refuted": has_refuted })
     };
     all.into_iter().map(card).collect()
@@ -367,10 +314,11 @@ mod tests {
         IndexEntry { card, ..IndexEntry::default() }
     }
 
-    /// The names of the cards of a gallery, by group.
-    fn names(gallery: &Gallery) -> Vec<Vec<&str>> {
-        let cards = gallery.groups.iter().map(|group| group.cards.iter());
-        cards.map(|cards| cards.map(|card| card.name.as_str()).collect()).collect()
+    /// The names of the cards on a page, by group.
+    fn names(page: &Value) -> Vec<Vec<&str>> {
+        let groups = page["groups"].as_array().unwrap().iter();
+        let cards = groups.map(|group| group["cards"].as_array().unwrap().iter());
+        cards.map(|cards| cards.map(|card| card["name"].as_str().unwrap()).collect()).collect()
     }
 
     #[test]
@@ -386,15 +334,15 @@ mod tests {
                 entry("old/smoke/y", None),
             ]
         };
-        let (index, smoke) = galleries(all());
+        let shown = pages(all());
         let expected: Vec<Vec<&str>> =
             vec![vec!["a/three", "a/four"], vec!["a/one"], vec!["a/two", "smoke"]];
-        assert_eq!((names(&index), index.cards), (expected, 5));
-        assert_eq!(names(&smoke.unwrap()), [["smoke/x"], ["old/smoke/y"]]);
-        let (index, smoke) = galleries(all().into_iter().filter(IndexEntry::is_smoke).collect());
-        assert!(smoke.is_none() && index.cards == 2, "alone they are the index");
-        let (index, smoke) = galleries(Vec::new());
-        assert!(smoke.is_none() && index.groups.is_empty());
+        assert_eq!((names(&shown["index"]), &shown["index"]["cards"]), (expected, &json!(5)));
+        assert_eq!(names(&shown["smoke"]), [["smoke/x"], ["old/smoke/y"]]);
+        let shown = pages(all().into_iter().filter(IndexEntry::is_smoke).collect());
+        assert!(shown.len() == 1 && shown["index"]["cards"] == 2, "alone they are the index");
+        let shown = pages(Vec::new());
+        assert!(shown.len() == 1 && names(&shown["index"]).is_empty());
     }
 
     /// A question that is asked in other words would silently be among the last.
@@ -414,8 +362,7 @@ mod tests {
     #[test]
     fn segments_of_a_bar_fill_its_share_of_the_width() {
         let counts = vec![(Verdict::Supported, 3), (Verdict::Refuted, 1)];
-        assert_eq!(total(&counts), 4);
-        let expected = [(Verdict::Supported, 0.0, 37.5), (Verdict::Refuted, 37.5, 12.5)];
-        assert_eq!(Bar::new(String::new(), "", counts, 8).segments, expected);
+        let expected = json!([("supported", 0.0, 37.5), ("refuted", 37.5, 12.5)]);
+        assert_eq!(bar("", "", &counts, 8)["segments"], expected);
     }
 }

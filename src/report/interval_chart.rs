@@ -2,6 +2,8 @@
 
 use super::notation::numbers;
 use super::number_text::{NumberText, interval_by};
+use crate::chart::axis::{Axis, place};
+use crate::evidence::Scale;
 use crate::evidence::claims::{Estimate, EstimateScale};
 use crate::stats::verdict::Region;
 use std::fmt::Write;
@@ -19,38 +21,20 @@ const ONE_LABEL: f64 = 70.0;
 /// The range of a scale whose numbers are all equal, in units of the scale.
 const LEAST_RANGE: f64 = 0.1;
 
-/// A scale of numbers, or of their logarithms.
-struct IntervalScale {
-    is_log: bool,
-    low: f64,
-    high: f64,
+/// An axis on which all of these numbers are visible that can be; `None` where none can.
+fn axis(scale: Scale, values: &[f64]) -> Option<Axis> {
+    let places = values.iter().filter_map(|value| place(scale, *value));
+    let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
+        (low.min(place), high.max(place))
+    });
+    let room = 0.12 * (high - low).max(LEAST_RANGE * high.abs().max(1.0));
+    (low <= high).then_some(Axis { scale, low: low - room, high: high + room })
 }
 
-impl IntervalScale {
-    /// A scale on which all of these are visible that can be.
-    fn new(is_log: bool, values: &[f64]) -> Option<Self> {
-        let places = values.iter().map(|v| place(is_log, *v)).filter(|place| place.is_finite());
-        let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
-            (low.min(place), high.max(place))
-        });
-        let room = 0.12 * (high - low).max(LEAST_RANGE * high.abs().max(1.0));
-        (low <= high).then_some(Self { is_log, low: low - room, high: high + room })
-    }
-
-    /// The place of a number in the drawing; what is beyond an end is at that end.
-    fn x(&self, value: f64) -> f64 {
-        let share = (place(self.is_log, value) - self.low) / (self.high - self.low);
-        MARGIN + (WIDTH - 2.0 * MARGIN) * share.clamp(0.0, 1.0)
-    }
-
-    /// Whether a number is on the scale, not beyond one of its ends.
-    fn has(&self, value: f64) -> bool {
-        (self.low..=self.high).contains(&place(self.is_log, value))
-    }
-}
-
-fn place(is_log: bool, value: f64) -> f64 {
-    if is_log { libm::log10(value) } else { value }
+/// The place of a number in the drawing; what is beyond an end is at that end.
+fn across(axis: Axis, value: f64) -> f64 {
+    let share = (axis.clip(value) - axis.low) / (axis.high - axis.low);
+    MARGIN + (WIDTH - 2.0 * MARGIN) * share
 }
 
 /// The drawing, as SVG for a page; empty if there is no estimate, or nothing that it is compared
@@ -61,9 +45,9 @@ pub fn svg(estimate: Estimate, region: Region, scale: EstimateScale, text: Numbe
     let limits = [region.0, region.1];
     let is_known = |limit: &f64| limit.is_finite() && !(is_ratio && *limit <= 0.0);
     let known: Vec<f64> = limits.into_iter().filter(is_known).collect();
-    let scale =
-        IntervalScale::new(is_ratio, &[&[value, ends.0, ends.1], known.as_slice()].concat());
-    let Some(scale) = scale.filter(|_| !value.is_nan() && !known.is_empty()) else {
+    let scale = if is_ratio { Scale::Log } else { Scale::Linear };
+    let axis = axis(scale, &[&[value, ends.0, ends.1], known.as_slice()].concat());
+    let Some(axis) = axis.filter(|_| !value.is_nan() && !known.is_empty()) else {
         return String::new();
     };
     let holds = numbers(&match limits.each_ref().map(is_known) {
@@ -75,10 +59,10 @@ pub fn svg(estimate: Estimate, region: Region, scale: EstimateScale, text: Numbe
         "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}; the claim holds for {holds}\">",
         numbers(&interval_by(text, value, ends))
     );
-    draw_region(&mut out, &scale, region, &known);
-    draw_estimate(&mut out, &scale, estimate);
+    draw_region(&mut out, axis, region, &known);
+    draw_estimate(&mut out, axis, estimate);
     let known: Vec<(f64, String)> = known.iter().map(|end| (*end, numbers(&text(*end)))).collect();
-    draw_labels(&mut out, &scale, &known, &holds);
+    draw_labels(&mut out, axis, &known, &holds);
     out.push_str("</svg>");
     out
 }
@@ -90,26 +74,26 @@ pub fn rows(estimates: &[Estimate]) -> Vec<String> {
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let is_far = low > 0.0 && values.iter().any(|value| *value > 20.0 * low);
-    let scale = IntervalScale::new(is_far, &values);
+    let axis = axis(if is_far { Scale::Log } else { Scale::Linear }, &values);
     let draw = |estimate: &Estimate| {
-        let Some(scale) = scale.as_ref().filter(|_| !estimate.value.is_nan()) else {
+        let Some(axis) = axis.filter(|_| !estimate.value.is_nan()) else {
             return String::new();
         };
         let mut out = format!(
             "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {ROW}\" width=\"{WIDTH}\" height=\"{ROW}\" aria-hidden=\"true\">"
         );
-        draw_estimate(&mut out, scale, *estimate);
+        draw_estimate(&mut out, axis, *estimate);
         out + "</svg>"
     };
     estimates.iter().map(draw).collect()
 }
 
 /// The scale, the region, and a line at each of its ends.
-fn draw_region(out: &mut String, scale: &IntervalScale, region: Region, known: &[f64]) {
+fn draw_region(out: &mut String, axis: Axis, region: Region, known: &[f64]) {
     let (left, right) = (MARGIN, WIDTH - MARGIN);
     let (low, high) = (
-        if known.contains(&region.0) { scale.x(region.0) } else { left },
-        if known.contains(&region.1) { scale.x(region.1) } else { right },
+        if known.contains(&region.0) { across(axis, region.0) } else { left },
+        if known.contains(&region.1) { across(axis, region.1) } else { right },
     );
     let _ = write!(
         out,
@@ -117,40 +101,41 @@ fn draw_region(out: &mut String, scale: &IntervalScale, region: Region, known: &
         (high - low).max(1.0)
     );
     for end in known {
-        let _ = write!(out, "<path class=\"limit\" d=\"M{:.1} 2V24\"/>", scale.x(*end));
+        let _ = write!(out, "<path class=\"limit\" d=\"M{:.1} 2V24\"/>", across(axis, *end));
     }
 }
 
 /// The interval, with a bar at each end that is on the scale, and the estimate.
-fn draw_estimate(out: &mut String, scale: &IntervalScale, Estimate { value, interval }: Estimate) {
+fn draw_estimate(out: &mut String, axis: Axis, Estimate { value, interval }: Estimate) {
     let (low, high) = interval;
     if low <= high {
-        let (left, right) = (scale.x(low), scale.x(high));
+        let (left, right) = (across(axis, low), across(axis, high));
         let _ = write!(out, "<path class=\"reach\" d=\"M{left:.1} {MIDDLE}H{right:.1}");
         for (end, x) in [(low, left), (high, right)] {
-            if scale.has(end) {
+            if axis.place(end).is_some() {
                 let _ = write!(out, "M{x:.1} {}V{}", MIDDLE - 4.0, MIDDLE + 4.0);
             }
         }
         out.push_str("\"/>");
     }
-    let _ = write!(out, "<circle cx=\"{:.1}\" cy=\"{MIDDLE}\" r=\"4\"/>", scale.x(value));
+    let _ = write!(out, "<circle cx=\"{:.1}\" cy=\"{MIDDLE}\" r=\"4\"/>", across(axis, value));
 }
 
-fn draw_labels(out: &mut String, scale: &IntervalScale, known: &[(f64, String)], holds: &str) {
+fn draw_labels(out: &mut String, axis: Axis, known: &[(f64, String)], holds: &str) {
     let mut label = |x: f64, text: &str| {
         // Half of the width of the text, so that it stays inside.
         let half = 3.3 * text.chars().count() as f64;
         let x = x.clamp(half, WIDTH - half);
         let _ = write!(out, "<text x=\"{x:.1}\" y=\"36\">{text}</text>");
     };
+    let x = |end: f64| across(axis, end);
     match known {
-        [(low, low_text), (high, high_text)] if scale.x(*high) - scale.x(*low) >= ONE_LABEL => {
-            label(scale.x(*low), low_text);
-            label(scale.x(*high), high_text);
+        [(low, low_text), (high, high_text)] if x(*high) - x(*low) >= ONE_LABEL => {
+            label(x(*low), low_text);
+            label(x(*high), high_text);
         }
-        [(low, _), (high, _)] => label(0.5 * (scale.x(*low) + scale.x(*high)), holds),
-        all => all.iter().for_each(|(end, _)| label(scale.x(*end), holds)),
+        [(low, _), (high, _)] => label(0.5 * (x(*low) + x(*high)), holds),
+        all => all.iter().for_each(|(end, _)| label(x(*end), holds)),
     }
 }
 

@@ -58,12 +58,12 @@ pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, context};
-use navigation::{PLACES, PageLink, with_navigation};
+use navigation::{PAGES, PageLink, page_files, with_navigation};
 use number_text::nine_digits;
-use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, PAPER, is_figure, is_table};
+use owned::{FIGURE_ENDS, FRONTIER, Owned, PAPER, is_figure, is_table};
 use series::line;
 use std::cell::LazyCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -77,7 +77,7 @@ pub struct Writer {
     owned: Owned,
     formats: Vec<Format>,
     /// Width of figures for papers.
-    inches: f64,
+    pub inches: f64,
     /// Whether pages show the cells of their manifests and nothing else that results contain.
     pub of_manifests: bool,
     /// The pages about all experiments to which pages have links, once an index was written.
@@ -101,15 +101,11 @@ impl Writer {
         let pages = Pages::new();
         let linked = Mutex::default();
         let writer = Self { pages, out, owned, formats, inches, of_manifests: false, linked };
-        let pages =
-            PAGES.iter().filter(|page| writer.writes(page)).map(|page| writer.out.join(page));
-        pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
+        let pages = page_files().filter(|(file, _)| writer.writes(file));
+        let mut existing =
+            pages.map(|(file, _)| writer.out.join(file)).filter(|page| page.exists());
+        existing.try_for_each(|page| writer.owned.claim(&page, &[]))?;
         Ok(writer)
-    }
-
-    /// The writer with figures for papers of so many inches.
-    pub fn with_figure_width(self, inches: f64) -> Self {
-        Self { inches, ..self }
     }
 
     /// Whether a page is of one of the formats.
@@ -209,8 +205,7 @@ impl Writer {
             (Format::Png, ".png", Outlines::png),
             (Format::Svg, PAPER, Outlines::svg),
         ];
-        let outlines =
-            LazyCell::new(|| Outlines::new(&chart::svg_in(figure, pixels(self.inches))?));
+        let outlines = LazyCell::new(|| Outlines::new(&chart::svg(figure, pixels(self.inches))?));
         for (_, end, export) in exports.iter().filter(|one| self.formats.contains(&one.0)) {
             let file = folder.join(format!("{}{end}", figure.id));
             let bytes = outlines.as_ref().map_err(String::clone);
@@ -231,27 +226,16 @@ impl Writer {
         failed: &[(String, String)],
     ) -> Result<(), Error> {
         let names: Vec<String> = entries.iter().map(|entry| entry.name().to_owned()).collect();
-        let (coverage, errata) = index::sources(&entries);
-        let [guide, coverage, errata] = [index::guide(&entries), coverage, errata]
-            .map(|page| page.map(|page| Value::from(Serde(page))));
-        let (all, smoke) = index::galleries(entries);
-        let (has_claims, has_disputes) = all.has();
-        let all = Some(Value::from(Serde(all)));
-        let smoke = smoke.map(|gallery| Value::from(Serde(gallery)));
-        let failed = Value::from(Serde(failed));
-        // What a page shows; `None` of a page that would be empty.
-        let shown = |page: &str| match page {
-            "smoke" => smoke.clone(),
-            "which-algorithm" => guide.clone(),
-            "coverage" => coverage.clone(),
-            "errata" => errata.clone(),
-            "claims" => all.clone().filter(|_| has_claims),
-            "disagreements" => all.clone().filter(|_| has_disputes),
-            _ => all.clone(),
-        };
-        let is_there = |place: &&PageLink| shown(place.0).is_some();
-        let places: Vec<&'static PageLink> = PLACES.iter().filter(is_there).collect();
-        let common = context! { smoke => &smoke, guide => &guide, coverage => &coverage, errata => &errata, failed, has_disputes };
+        let shown = index::pages(entries).into_iter();
+        let shown: BTreeMap<&str, Value> =
+            shown.map(|(page, values)| (page, Value::from(Serde(values)))).collect();
+        let is_linked = |(page, words): &&PageLink| shown.contains_key(page) && !words.is_empty();
+        let places: Vec<&'static PageLink> = PAGES.iter().filter(is_linked).collect();
+        let [smoke, guide, coverage, errata] =
+            ["smoke", "which-algorithm", "coverage", "errata"].map(|page| shown.get(page));
+        let (failed, has_disputes) =
+            (Value::from(Serde(failed)), shown.contains_key("disagreements"));
+        let common = context! { smoke, guide, coverage, errata, failed, has_disputes };
         let before = lock(&self.linked).replace(places.clone());
         let changed = before.as_ref() != Some(&places) && self.writes("report.html");
         for name in names.iter().filter(|_| changed) {
@@ -266,10 +250,9 @@ impl Writer {
             }
         }
         // The index comes last: what it lists is complete.
-        for file in PAGES.into_iter().filter(|file| self.writes(file)) {
-            let (path, template) = (self.out.join(file), file.replace("README", "index"));
-            let page = template.split('.').next().unwrap_or_default();
-            if let Some(gallery) = shown(page) {
+        for (file, page) in page_files().filter(|(file, _)| self.writes(file)) {
+            let (path, template) = (self.out.join(&file), file.replace("README", "index"));
+            if let Some(gallery) = shown.get(page) {
                 let values = context! { gallery, ..common.clone() };
                 let text = self.pages.render(&template, values)?;
                 let text = with_navigation(&text, "", page, &places);
@@ -365,14 +348,13 @@ fn is_html(state: &State<'_, '_>) -> bool {
 fn add_filters(env: &mut Environment<'_>) {
     env.add_filter("md", markdown::escaped);
     // Text, text of a paragraph and a name, in the language of the page.
-    env.add_filter("shown", |state: &State<'_, '_>, text: &str| match is_html(state) {
-        true => notation::notation(&notation::unbroken(text)),
-        false => Value::from(markdown::escaped(text)),
-    });
-    env.add_filter("prose", |state: &State<'_, '_>, text: &str| match is_html(state) {
-        true => notation::notation(&notation::unbroken(text)),
-        false => Value::from(markdown::prose(text)),
-    });
+    let escaped: fn(&str) -> String = markdown::escaped;
+    for (name, in_markdown) in [("shown", escaped), ("prose", markdown::prose)] {
+        env.add_filter(name, move |state: &State<'_, '_>, text: &str| match is_html(state) {
+            true => notation::notation(&notation::unbroken(text)),
+            false => Value::from(in_markdown(text)),
+        });
+    }
     env.add_filter("named", |state: &State<'_, '_>, text: &str| match is_html(state) {
         true => text.to_owned(),
         false => markdown::escaped(text),

@@ -1,17 +1,27 @@
-//! The links that every page has to the pages about all experiments.
+//! The pages about all experiments, and the links that every page has to them.
 
-/// A page about all experiments: its file without the ending, and what a link says.
+/// A page about all experiments: its name, and what a link says.
 pub type PageLink = (&'static str, &'static str);
 
-/// Those to which every page has a link, where they exist.
-pub const PLACES: [PageLink; 6] = [
+/// The pages about all experiments; only the index has a link to that of smoke experiments.
+pub const PAGES: [PageLink; 7] = [
     ("index", "Experiments"),
     ("which-algorithm", "Which algorithm"),
     ("claims", "Claims"),
     ("coverage", "Coverage"),
     ("errata", "Errata"),
     ("disagreements", "Disagreements"),
+    ("smoke", ""),
 ];
+
+/// The files of these pages, each with the name of its page.
+pub fn page_files() -> impl Iterator<Item = (String, &'static str)> {
+    let file = |page: &'static str, end: &str| match (page, end) {
+        ("index", "md") => ("README.md".to_owned(), page),
+        _ => (format!("{page}.{end}"), page),
+    };
+    PAGES.into_iter().flat_map(move |(page, _)| ["md", "html"].map(|end| file(page, end)))
+}
 
 /// A page with links to these places, which are not known before the pages of all experiments are;
 /// `up` leads to their folder, and `here` is the one that the page is.

@@ -4,6 +4,7 @@
 //! content. A file is listed before it is written, so that the list also has the files of an
 //! interrupted report.
 
+use super::navigation::page_files;
 use crate::compare::record::{FINALS, RECORD};
 use exactfed_runner::files::{
     Error, error, open_regular, read_regular, read_regular_text, remove_leftovers,
@@ -133,24 +134,6 @@ impl Owned {
     }
 }
 
-/// The pages about all experiments.
-pub const PAGES: [&str; 14] = [
-    "README.md",
-    "index.html",
-    "claims.md",
-    "claims.html",
-    "disagreements.md",
-    "disagreements.html",
-    "coverage.md",
-    "coverage.html",
-    "errata.md",
-    "errata.html",
-    "smoke.md",
-    "smoke.html",
-    "which-algorithm.md",
-    "which-algorithm.html",
-];
-
 /// How the second paragraph of a Markdown page about all experiments begins.
 const WRITTEN_BY: &str = "\n\nWritten by `exactfed report`";
 
@@ -159,11 +142,11 @@ const WRITTEN_BY: &str = "\n\nWritten by `exactfed report`";
 fn unlisted(out: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let begins = ["# Experiments\n\nWritten by", "# Claims\n\n", "# Where the sources disagree\n"];
-    for page in PAGES {
-        let text = read_regular_text(&out.join(page)).unwrap_or_default();
+    for (page, _) in page_files() {
+        let text = read_regular_text(&out.join(&page)).unwrap_or_default();
         let of_report = text.contains("<title>exactfed: ") || text.contains(WRITTEN_BY);
         if of_report || begins.iter().any(|b| text.starts_with(b)) {
-            found.insert(page.to_owned());
+            found.insert(page);
         }
     }
     let mut open = vec![String::new()];

@@ -5,12 +5,12 @@
 //! figure are left out if they would make it too large, and the page says so; means, deviations
 //! and quantiles are always there.
 
-use super::fixed_figure::{color_index, curve_data, fixed_figure};
+use super::fixed_figure::{color_index, fixed_figure, view_data};
 use super::numbers::{Numbers, Slice};
 use crate::chart::{self, style};
 use crate::evidence::{
     Body, CellResult, Color, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map, Maps,
-    Plot, Square, SquareValue, View, XAxis, name, symbol, unique, words_before, x_value,
+    Plot, Square, SquareValue, XAxis, name, unique, words_before, x_value,
 };
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_core::sources;
@@ -156,28 +156,11 @@ fn dense_data(map: &Map, dense: &DenseMap) -> Value {
 }
 
 fn map_data(map: &Map) -> Value {
-    let square = |square: &Square| {
-        json!({
-            "x": square.x,
-            "y": square.y,
-            "color": color_index(square.color()),
-            "opacity": square.opacity(),
-            "outlined": square.is_outlined(),
-            // A text for each choice.
-            "shows": square.shows(),
-        })
-    };
-    if let Some(dense) = &map.dense {
-        return dense_data(map, dense);
+    match &map.dense {
+        Some(dense) => dense_data(map, dense),
+        // A text for each choice.
+        None => chart::map_values(map, |color| json!(color_index(color)), ("shows", Square::shows)),
     }
-    json!({
-        "title": map.title,
-        "x": map.x,
-        "y": map.y,
-        "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
-        // Lines between points in units of squares.
-        "edges": map.edges(),
-    })
 }
 
 /// Bytes that the replicates of a figure would take.
@@ -203,18 +186,24 @@ fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, 
 /// What the script needs of a figure of curves, whether of cells or of exact values; `more` is what
 /// it needs besides.
 fn plot_data(figure: &Figure, plot: &Plot, more: Value) -> Value {
+    let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
     let mut data = json!({
         "id": figure.id,
         "title": figure.title,
         "y": plot.y,
         "scale_x": plot.scale_x,
         "scale_y": plot.scale_y,
-        "layout": chart::layout(figure),
+        "layout": {
+            // Panels in a row.
+            "columns": figure.columns.clamp(1, plot.panels.len().max(1)),
+            "frames": chart::frames(plot),
+        },
         // The point whose value labels say, and whether they compare it with the lowest.
-        "labels": { "at": plot.labels.at.name(), "ranked": plot.labels.is_ranked },
+        "labels": plot.labels,
         // The index of the panel that is drawn large, if one is.
         "large": figure.large,
-        "kinds": kinds(plot),
+        // The predictions in the legend: name, and dash pattern.
+        "kinds": kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect::<Vec<_>>(),
     });
     if let (Value::Object(data), Value::Object(more)) = (&mut data, more) {
         data.extend(more);
@@ -237,7 +226,7 @@ fn figure_data(
         // titles of the axis.
         "x": xs[0].0,
         "xs": xs,
-        "band": exploration.band.name(),
+        "band": exploration.band,
         "cells": [],
         // The manifest's panels first, then those that a reader may choose.
         "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),
@@ -246,25 +235,6 @@ fn figure_data(
         "references": exploration.slopes,
     });
     plot_data(figure, plot, more)
-}
-
-/// The predictions in the legend: name, and dash pattern.
-fn kinds(plot: &Plot) -> Vec<(String, usize)> {
-    let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
-    kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect()
-}
-
-/// Panels and their curves, as the analysis has assigned them.
-fn view_data(view: &View) -> Value {
-    json!({
-        "panels": view.panels.join(","),
-        "symbols": view.panels.iter().map(|name| symbol(name)).collect::<Vec<_>>(),
-        // Title, and indices of the cells.
-        "groups": view.groups,
-        "curves": view.curves.iter().map(curve_data).collect::<Vec<_>>(),
-        // The curve of each cell.
-        "of": view.curve_of_cell,
-    })
 }
 
 /// What a reader may choose for the x axis: what the figure has there first, then every cost that

@@ -3,50 +3,31 @@
 
 use exactfed_runner::plan::{Plan, Setting};
 
-/// A topic.
-struct Topic {
-    name: &'static str,
-    /// Synonyms, which only the search knows.
-    words: &'static str,
-    holds: fn(&Plan) -> bool,
-}
+/// A topic: its name, synonyms, which only the search knows, and whether a plan is about it.
+type Topic = (&'static str, &'static str, fn(&Plan) -> bool);
 
 const TOPICS: [Topic; 7] = [
-    Topic {
-        name: "least cost",
-        words: "frontier communications budget complexity",
-        holds: |plan| !plan.manifest.frontier.is_empty(),
-    },
-    Topic {
-        name: "tuned",
-        words: "tuning best step size search",
-        holds: |plan| plan.tuning.is_some(),
-    },
-    Topic {
-        name: "real data",
-        words: "records dataset data set",
-        holds: |plan| kinds(plan).any(|kind| kind.ends_with("-dataset")),
-    },
-    Topic {
-        name: "Dirichlet split",
-        words: "heterogeneous heterogeneity non-iid label skew",
-        holds: |plan| has(plan, "split", "dirichlet"),
-    },
-    Topic {
-        name: "partial participation",
-        words: "client sampling subset of clients cohort",
-        holds: |plan| has(plan, "cohort", ""),
-    },
-    Topic {
-        name: "TD learning",
-        words: "temporal difference reinforcement learning policy evaluation Markov",
-        holds: |plan| kinds(plan).any(|kind| ["garnet", "mdp"].contains(&kind)),
-    },
-    Topic {
-        name: "published theory",
-        words: "theorem lemma bound formula",
-        holds: |plan| plan.claim_tables.iter().any(|claim| !claim.common().statements.is_empty()),
-    },
+    ("least cost", "frontier communications budget complexity", |plan| {
+        !plan.manifest.frontier.is_empty()
+    }),
+    ("tuned", "tuning best step size search", |plan| plan.tuning.is_some()),
+    ("real data", "records dataset data set", |plan| {
+        kinds(plan).any(|kind| kind.ends_with("-dataset"))
+    }),
+    ("Dirichlet split", "heterogeneous heterogeneity non-iid label skew", |plan| {
+        has(plan, "split", "dirichlet")
+    }),
+    ("partial participation", "client sampling subset of clients cohort", |plan| {
+        has(plan, "cohort", "")
+    }),
+    (
+        "TD learning",
+        "temporal difference reinforcement learning policy evaluation Markov",
+        |plan| kinds(plan).any(|kind| ["garnet", "mdp"].contains(&kind)),
+    ),
+    ("published theory", "theorem lemma bound formula", |plan| {
+        plan.claim_tables.iter().any(|claim| !claim.common().statements.is_empty())
+    }),
 ];
 
 /// The kinds of a plan's problems.
@@ -65,7 +46,7 @@ fn has(plan: &Plan, name: &str, begin: &str) -> bool {
 
 /// The topics of an experiment, and the words by which it is found.
 pub fn topics(plan: &Plan) -> (Vec<&'static str>, String) {
-    let own = || TOPICS.iter().filter(|topic| (topic.holds)(plan));
-    let words: Vec<&str> = own().map(|topic| topic.words).collect();
-    (own().map(|topic| topic.name).collect(), words.join(" "))
+    let own = TOPICS.into_iter().filter(|(.., holds)| holds(plan));
+    let (names, words): (_, Vec<&str>) = own.map(|(name, words, _)| (name, words)).unzip();
+    (names, words.join(" "))
 }

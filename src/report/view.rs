@@ -14,8 +14,8 @@ use crate::chart;
 use crate::evidence::looks::TakenLooks;
 use crate::evidence::table::{self, FinalsColumns};
 use crate::evidence::{
-    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, band_name, details,
-    problems, when_text,
+    Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, band_name,
+    details, problems, when_text,
 };
 use crate::stats::looks::Looks;
 use crate::stats::verdict::Verdict;
@@ -46,7 +46,8 @@ pub struct Page {
     /// The ranking, what was selected where settings are tuned, what the runs have cost, and the number of comparisons in its table and in maps.
     pub ranking: Value,
     pub tables: Tables,
-    pub problems: Problems,
+    /// How the problem's instances are measured, and how exactly.
+    pub problems: Value,
     pub formulas: Value,
     /// The numbers of its figures, as JSON that a script element can hold.
     pub data: String,
@@ -90,19 +91,7 @@ pub struct Tables {
     pub frontier: TextTable,
     /// What it costs to miss the best settings of frontiers.
     pub sensitivity: TextTable,
-}
-
-#[derive(Serialize)]
-pub struct Problems {
-    pub per_replicate: bool,
-    /// Whether some instance has an optimum of the averaged environment.
-    pub has_virtual: bool,
-    /// How exactly θ* is known, if it was found by a search.
-    pub optimum_error: Option<String>,
-    /// The largest errors of ζ₂, μ and L that an iteration found, if there are any.
-    pub iteration_errors: Option<[String; 3]>,
-    /// Whether clients have unequal weights.
-    pub is_weighted: bool,
+    /// The heterogeneity of the problem's instances, and the drifts there.
     pub instances: TextTable,
     pub drifts: TextTable,
 }
@@ -116,6 +105,7 @@ pub fn page(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<P
     let manifest = &plan.manifest;
     let source = manifest.source.as_deref().unwrap_or_default();
     let claims = page_claims(experiment, files);
+    let (problems, [instances, drifts]) = problems(&experiment.problems);
     let tables = Tables {
         amendments: amendments::table(&manifest.amendment),
         finals: finals(experiment),
@@ -124,6 +114,8 @@ pub fn page(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<P
         first_order: claims::first_order(&experiment.first_order, files),
         frontier: frontier::table(&experiment.frontiers),
         sensitivity: frontier::sensitivity(&experiment.frontiers),
+        instances,
+        drifts,
     };
     Ok(Page {
         experiment: json!({
@@ -161,7 +153,7 @@ pub fn page(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<P
         claims,
         ranking: ranking(experiment, files),
         tables,
-        problems: problems(&experiment.problems),
+        problems,
         formulas: json!({
             "algorithms": formula::algorithms(experiment),
             "quantities": formula::quantities(experiment),
@@ -206,8 +198,8 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             band: figure.exploration.as_ref().map(|shown| band_name(shown.band)),
-            svg: chart::svg(figure)?,
-            live: figure.is_redrawn(),
+            svg: chart::svg(figure, chart::PAGE)?,
+            live: matches!(figure.body, Body::Plot(_)),
         })
     });
     figures.collect()
@@ -407,11 +399,10 @@ fn iteration_errors(found: &problems::Instances) -> Option<[String; 3]> {
 }
 
 /// ζ₁, ζ₂ and further measures, one row per instance; the drifts in a table of their own.
-fn problems(found: &problems::Instances) -> Problems {
+fn problems(found: &problems::Instances) -> (Value, [TextTable; 2]) {
     let several = found.rows.len() > 1;
     let has_virtual =
         found.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
-    let is_weighted = found.rows.iter().any(|row| row.weighted);
     let name = |instance: &problems::InstanceRow| several.then(|| instance.name.clone());
     let mut heads: Vec<&str> = several.then_some("problem").into_iter().collect();
     let mut drift_heads = heads.clone();
@@ -442,15 +433,18 @@ fn problems(found: &problems::Instances) -> Problems {
     // Below, the errors of rounding a gradient are larger than the gradient.
     let errors = found.rows.iter().filter_map(|row| row.optimum_error);
     let optimum_error = errors.reduce(f64::max).filter(|error| *error >= 1e-15).map(short);
-    Problems {
-        per_replicate: found.per_replicate,
-        has_virtual,
-        is_weighted,
-        optimum_error,
-        iteration_errors: iteration_errors(found),
-        instances,
-        drifts,
-    }
+    let facts = json!({
+        "per_replicate": found.per_replicate,
+        // Whether some instance has an optimum of the averaged environment.
+        "has_virtual": has_virtual,
+        // Whether clients have unequal weights.
+        "is_weighted": found.rows.iter().any(|row| row.weighted),
+        // How exactly θ* is known, if it was found by a search.
+        "optimum_error": optimum_error,
+        // The largest errors of ζ₂, μ and L that an iteration found, if there are any.
+        "iteration_errors": iteration_errors(found),
+    });
+    (facts, [instances, drifts])
 }
 
 /// A measure of heterogeneity or noise; 0 where rounding alone makes it differ from 0.

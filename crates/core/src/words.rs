@@ -161,11 +161,13 @@ pub fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, inert, nearest, ordinal, readable, revived, thousands};
+    use super::{count, enumerated, inert, nearest, ordinal, readable, revived, thousands};
 
     #[test]
     fn counts_and_ordinals_read_as_they_are_spoken() {
         assert_eq!([0, 1, 2].map(|n| count(n, "cell")), ["0 cells", "1 cell", "2 cells"]);
+        let lists = [0, 1, 2, 3].map(|n| enumerated(&["a", "b", "c"][..n]));
+        assert_eq!(lists, ["", "a", "a and b", "a, b and c"]);
         assert_eq!([0, 999, 1000, 100_000].map(thousands), ["0", "999", "1 000", "100 000"]);
         let all = [1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 24, 111].map(ordinal).join(" ");
         assert_eq!(all, "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 23rd 24th 111th");

@@ -31,7 +31,7 @@ pub fn tables(plan: &Plan, page: &Page) -> String {
     table(&mut out, &without_last(&page.tables.finals), title, &label);
     claims(&mut out, &page.claims.list, &format!("{label}:claims"));
     for (rows, words, end) in [
-        (&page.problems.instances, "How heterogeneous the problems are", "problems"),
+        (&page.tables.instances, "How heterogeneous the problems are", "problems"),
         (&page.tables.bounds, "Published bounds at the last round", "bounds"),
         (&page.tables.first_order, "How far predictions are from the bias", "orders"),
     ] {

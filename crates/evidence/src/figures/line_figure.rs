@@ -2,11 +2,16 @@
 //! setting or another quantity.
 
 use crate::cells::costs::compared_costs;
+use crate::cells::panels::panels;
+use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
 use crate::cells::{CellResult, setting_text};
-use crate::figures::curves::views;
-use crate::figures::kind::TheoryKind;
+use crate::figures::curves::{curves, views};
+use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, TheoryKind};
 use crate::figures::predicted_lines;
+use crate::figures::sample::{
+    FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few, sentence, shown,
+};
 use crate::predictions::Theory;
 use crate::ranking::grid_points;
 use crate::scene::figure::{
@@ -15,6 +20,7 @@ use crate::scene::figure::{
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
+use exactfed_core::words::thousands;
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Cell, selected, short};
@@ -56,56 +62,6 @@ impl<'a> LineFigure<'a> {
         let selected_by = self.common.only.iter().flat_map(|only| only.0.keys());
         settings.extend(selected_by.filter(is_single).map(String::as_str));
         settings
-    }
-
-    /// The figure.
-    pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
-        let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
-        let views = views(&self.common.panels, &self.settings_outside_names(&plain), cells);
-        let own = &views[0];
-        let mut panels = Vec::new();
-        for (title, indices) in &own.groups {
-            let mut series: Vec<Series> = Vec::new();
-            match &self.x {
-                XAxis::Rounds(x) => {
-                    for index in indices {
-                        let curve = &own.curves[own.curve_of_cell[*index]];
-                        series.extend(self.over_rounds(*x, cells[*index], curve, theory));
-                    }
-                }
-                XAxis::Cells(x) => {
-                    let mut groups: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
-                    for i in indices {
-                        groups.entry(own.curve_of_cell[*i]).or_default().push(cells[*i]);
-                    }
-                    for (curve, cells) in groups {
-                        series.extend(self.over_cells(x, &cells, &own.curves[curve], theory));
-                    }
-                }
-            }
-            let reference = self.slope.and_then(|slope| reference(&series, slope));
-            series.extend(reference);
-            panels.push(Panel { title: title.clone(), series });
-        }
-        let large = self.large(&own.groups, cells, &panels);
-        let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells));
-        let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
-        let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
-        let labels = CurveValue::last(scale_y);
-        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
-        let title = format!("{} over {}", plot.y, plot.x);
-        let caption = self.caption(cells, &plot, theory);
-        let exploration = Exploration {
-            x: self.x.clone(),
-            y: self.y,
-            band: self.band,
-            cells: cells.iter().map(|c| c.cell.id.to_string()).collect(),
-            views,
-            slopes: self.slope.into_iter().collect(),
-            without_moments: predicted_lines::without_moments(self.theory, cells, theory),
-        };
-        let figure = Figure::new(self.common, title, caption, 4, Body::Plot(plot));
-        Figure { large, exploration: Some(exploration), ..figure }
     }
 
     /// The panel that is drawn large: that of the manifest; of a few panels that in which the
@@ -266,6 +222,147 @@ impl<'a> LineFigure<'a> {
         });
         caption
     }
+}
+
+impl<'a> DrawnFigure<'a> for LineFigure<'a> {
+    fn cells(&self) -> DrawnCells<'a> {
+        let has_moments = self.theory.contains(&TheoryKind::ExactMoments);
+        DrawnCells {
+            most_followed: matches!(self.x, XAxis::Rounds(_)).then_some(MOST_CURVES),
+            predictions: self.theory,
+            needs_theory: !self.theory.is_empty(),
+            needs_moments: self.y.average().is_none() && has_moments,
+            ..DrawnCells::new(self.common)
+        }
+    }
+
+    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
+        match &self.x {
+            XAxis::Rounds(_) => curves_over_costs(self, all),
+            XAxis::Cells(x) => curves_over_setting(self, x, all),
+        }
+    }
+
+    /// A page offers each curve over any cost.
+    fn add_needs(&self, needs: &mut TraceNeeds) {
+        if let XAxis::Rounds(x) = self.x {
+            needs.along.extend(Quantity::COSTS.into_iter().chain([x, self.y]));
+        }
+    }
+
+    fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
+        let theory = from.theory;
+        let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
+        let views = views(&self.common.panels, &self.settings_outside_names(&plain), cells);
+        let own = &views[0];
+        let mut panels = Vec::new();
+        for (title, indices) in &own.groups {
+            let mut series: Vec<Series> = Vec::new();
+            match &self.x {
+                XAxis::Rounds(x) => {
+                    for index in indices {
+                        let curve = &own.curves[own.curve_of_cell[*index]];
+                        series.extend(self.over_rounds(*x, cells[*index], curve, theory));
+                    }
+                }
+                XAxis::Cells(x) => {
+                    let mut groups: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+                    for i in indices {
+                        groups.entry(own.curve_of_cell[*i]).or_default().push(cells[*i]);
+                    }
+                    for (curve, cells) in groups {
+                        series.extend(self.over_cells(x, &cells, &own.curves[curve], theory));
+                    }
+                }
+            }
+            let reference = self.slope.and_then(|slope| reference(&series, slope));
+            series.extend(reference);
+            panels.push(Panel { title: title.clone(), series });
+        }
+        let large = self.large(&own.groups, cells, &panels);
+        let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells));
+        let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
+        let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
+        let labels = CurveValue::last(scale_y);
+        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
+        let title = format!("{} over {}", plot.y, plot.x);
+        let caption = self.caption(cells, &plot, theory);
+        let exploration = Exploration {
+            x: self.x.clone(),
+            y: self.y,
+            band: self.band,
+            cells: cells.iter().map(|c| c.cell.id.to_string()).collect(),
+            views,
+            slopes: self.slope.into_iter().collect(),
+            without_moments: predicted_lines::without_moments(self.theory, cells, theory),
+        };
+        let figure = Figure::new(self.common, title, caption, 4, Body::Plot(plot));
+        Figure { large, exploration: Some(exploration), ..figure }
+    }
+}
+
+/// The cells of a figure over a cost: each is a curve.
+fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
+    let cells = shown(figure.common, all);
+    if cells.len() <= MOST_CURVES {
+        return Sample::new(all, cells);
+    }
+    let (groups, panels_note) = few(panels(&figure.common.panels, &cells), MOST_PANELS, "panels");
+    let each = (FEW_CURVES / groups.len().max(1)).max(2);
+    let last = |cell: &&CellResult<'_>| cell.final_mean(figure.y);
+    let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
+    let sample = Sample::new(all, groups.flatten());
+    let mut notes = vec![format!(
+        "{} of {} curves are drawn, spread evenly from the smallest to the largest final mean of {} in each panel (cells whose runs diverged rank last)",
+        sample.cells.len(),
+        thousands(cells.len()),
+        figure.y.formula()
+    )];
+    notes.extend(panels_note);
+    Sample { note: sentence(&notes), ..sample }
+}
+
+/// The cells of a figure over a setting: each is a point.
+fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
+    let mut cells = shown(figure.common, all);
+    let (count, mut notes) = (cells.len(), Vec::new());
+    let groups = panels(&figure.common.panels, &cells);
+    if groups.len() > MOST_PANELS {
+        let (groups, note) = few(groups, MOST_PANELS, "panels");
+        notes.extend(note);
+        cells = Sample::new(all, groups.into_iter().flat_map(|group| group.cells)).among(all);
+    }
+    let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
+    let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
+    let known = [known, figure.settings_outside_names(&plain)].concat();
+    let (names, curve_of_cell) = curves(&plain, &known, &[]);
+    let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
+    cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
+    if curves.len() > MOST_CURVES {
+        let least = |curve: &Vec<&CellResult<'_>>| {
+            curve.iter().map(|cell| cell.final_mean(figure.y)).fold(f64::INFINITY, f64::min)
+        };
+        curves = by_rank(curves, FEW_CURVES, least);
+        notes.push(format!(
+            "{} of {} curves are drawn, spread evenly from the smallest to the largest of their least values",
+            curves.len(),
+            thousands(names.len())
+        ));
+    }
+    if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
+        let each = (MOST_POINTS / curves.len().max(1)).max(2);
+        let x = |cell: &&CellResult<'_>| x_value(cell, x).unwrap_or(f64::INFINITY);
+        curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
+        notes.push(format!(
+            "of each curve at most {each} points are drawn, spread evenly from left to right"
+        ));
+    }
+    if notes.is_empty() {
+        return Sample::new(all, cells);
+    }
+    let sample = Sample::new(all, curves.into_iter().flatten());
+    notes.push(format!("the points are {} of {} cells", sample.cells.len(), thousands(count)));
+    Sample { note: sentence(&notes), ..sample }
 }
 
 /// What the runs behind the points have cost, as the end of a caption: algorithms are compared at

@@ -5,7 +5,6 @@ pub mod curves;
 pub mod frontier;
 pub mod kind;
 pub mod line_figure;
-mod lines;
 mod map_axes;
 mod phase;
 pub mod predicted_lines;

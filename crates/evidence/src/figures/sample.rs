@@ -64,12 +64,8 @@ pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<
     if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
         return Sample::new(all, cells);
     }
-    let count = groups.len();
-    let groups = evenly(groups, most);
-    let mut notes = Vec::new();
-    if groups.len() < count {
-        notes.push(format!("{} of {} maps are drawn", groups.len(), thousands(count)));
-    }
+    let (groups, note) = few(groups, most, "maps");
+    let mut notes: Vec<String> = note.into_iter().collect();
     if !fits {
         notes.push(format!(
             "{wide} of {} values across and {high} of {} upwards are drawn, spread evenly",
@@ -89,11 +85,15 @@ pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<
     Sample { note: sentence(&notes), ..Sample::new(all, inside) }
 }
 
-/// At most [`MOST_PANELS`] of a figure's panels, and a note if these are not all.
-pub fn few_panels<'a>(groups: Vec<Group<'a>>) -> (Vec<Group<'a>>, Option<String>) {
+/// At most so many of a figure's panels or maps, and a note if these are not all.
+pub fn few<'a>(
+    groups: Vec<Group<'a>>,
+    most: usize,
+    noun: &str,
+) -> (Vec<Group<'a>>, Option<String>) {
     let count = groups.len();
-    let groups = evenly(groups, MOST_PANELS);
-    let note = format!("{} of {} panels are drawn", groups.len(), thousands(count));
+    let groups = evenly(groups, most);
+    let note = format!("{} of {} {noun} are drawn", groups.len(), thousands(count));
     let note = (groups.len() < count).then_some(note);
     (groups, note)
 }

@@ -1,7 +1,7 @@
 //! A figure as plain values.
 
-use crate::scene::line::{Color, Curve, LegendEntry, Line};
-use crate::scene::map::{Maps, Square};
+use crate::scene::line::{Curve, LegendEntry, Line};
+use crate::scene::map::Maps;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::FigureKeys;
 use schemars::JsonSchema;
@@ -23,19 +23,6 @@ pub enum Band {
     Quantiles,
     /// No band.
     None,
-}
-
-impl Band {
-    /// Its name in manifests and pages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Std => "std",
-            Self::Sem => "sem",
-            Self::Ci95 => "ci95",
-            Self::Quantiles => "quantiles",
-            Self::None => "none",
-        }
-    }
 }
 
 /// Scale of an axis.
@@ -89,7 +76,7 @@ pub struct Exploration {
 }
 
 /// A figure's cells divided into panels, and the curves that they form there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct View {
     /// Short names of the settings that distinguish panels, outermost first.
     pub panels: Vec<String>,
@@ -139,17 +126,19 @@ pub struct Plot {
 }
 
 /// The value that the label of a curve says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CurveValue {
     /// The point whose value it is.
     pub at: LabelledPoint,
     /// Whether the label also says how many times larger it is than the lowest: of errors and
     /// costs, not of fractions and settings.
+    #[serde(rename = "ranked")]
     pub is_ranked: bool,
 }
 
 /// The point of a curve whose value its label says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LabelledPoint {
     /// The last one.
     Last,
@@ -159,18 +148,6 @@ pub enum LabelledPoint {
     Best,
     /// The one that tuning selected.
     Selected,
-}
-
-impl LabelledPoint {
-    /// Its name in the data of a page.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Last => "last",
-            Self::Tightest => "tightest",
-            Self::Best => "best",
-            Self::Selected => "selected",
-        }
-    }
 }
 
 impl CurveValue {
@@ -211,9 +188,11 @@ impl Series {
         Self { line, points, diverged: 0, cells: Vec::new(), rows: Vec::new() }
     }
 
-    /// Whether all its points have the same height.
-    pub fn is_flat(&self) -> bool {
-        self.points.windows(2).all(|pair| pair[0].y == pair[1].y)
+    /// Whether its points have marks: neither a reference line has, nor a prediction whose points all
+    /// have the same height.
+    pub fn has_marks(&self) -> bool {
+        let is_flat = || self.points.windows(2).all(|pair| pair[0].y == pair[1].y);
+        !matches!(self.line, Line::Reference(_)) && (self.line.is_measured() || !is_flat())
     }
 }
 
@@ -260,32 +239,12 @@ impl Figure {
         Self { columns: common.columns.unwrap_or(plain.columns), ..plain }
     }
 
-    /// Whether it is a map of too many squares for a text in each.
-    pub fn is_dense(&self) -> bool {
-        matches!(&self.body, Body::Maps(maps) if maps.maps.iter().any(|map| map.dense.is_some()))
-    }
-
     /// What colours and lines mean.
     pub fn legend(&self) -> &[LegendEntry] {
         match &self.body {
             Body::Plot(plot) => &plot.legend,
             Body::Maps(maps) => &maps.legend,
         }
-    }
-
-    /// The colours of its lines and squares.
-    pub fn colors(&self) -> Vec<Color> {
-        match &self.body {
-            Body::Plot(plot) => plot.series().map(|s| s.line.style().color).collect(),
-            Body::Maps(maps) => {
-                maps.maps.iter().flat_map(|m| &m.squares).map(Square::color).collect()
-            }
-        }
-    }
-
-    /// Whether the page's script draws it as curves.
-    pub fn is_redrawn(&self) -> bool {
-        matches!(self.body, Body::Plot(_))
     }
 
     /// Whether it shows a point or a square.

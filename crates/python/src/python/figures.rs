@@ -19,6 +19,8 @@ pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     let body = match &figure.body {
         Body::Plot(plot) => json!({ "plot": plot_body(figure, plot, experiment) }),
         Body::Maps(Maps { x, y, maps, .. }) => {
+            let color = |color| json!(hex(color));
+            let map = |map: &Map| chart::map_values(map, color, ("lines", Square::lines));
             json!({ "maps": { "x": x, "y": y, "maps": maps.iter().map(map).collect::<Vec<_>>() } })
         }
     };
@@ -46,7 +48,7 @@ fn plot_body(figure: &Figure, plot: &Plot, experiment: &Experiment<'_>) -> Value
         "scale_x": plot.scale_x,
         "scale_y": plot.scale_y,
         // Titles and ends of the axes of each panel.
-        "frames": chart::layout(figure).map(|mut layout| layout["frames"].take()),
+        "frames": chart::frames(plot),
         "panels": plot.panels.iter().map(|one| panel(&one.series)).collect::<Vec<_>>(),
     })
 }
@@ -92,12 +94,8 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
         series.points.iter().map(|point| number(of(point))).collect::<Vec<_>>()
     };
     let style = series.line.style();
-    let has_markers = match series.line {
-        Line::Reference(_) => false,
-        _ => series.line.is_measured() || !series.is_flat(),
-    };
     let places = (0..series.points.len()).map(|i| (i as f64, 0.0)).collect();
-    let marked: Vec<usize> = match has_markers {
+    let marked: Vec<usize> = match series.has_marks() {
         true => style::marked_points(places, style).into_iter().map(|(i, _)| i as usize).collect(),
         false => Vec::new(),
     };
@@ -113,26 +111,6 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
         "marked": marked,
         "diverged": series.diverged,
         "settings": settings.shared_by(&series.cells),
-    })
-}
-
-fn map(map: &Map) -> Value {
-    let square = |square: &Square| {
-        json!({
-            "x": square.x,
-            "y": square.y,
-            "color": hex(square.color()),
-            "opacity": square.opacity(),
-            "outlined": square.is_outlined(),
-            "lines": square.lines(),
-        })
-    };
-    json!({
-        "title": map.title,
-        "x": map.x,
-        "y": map.y,
-        "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
-        "edges": map.edges(),
     })
 }
 

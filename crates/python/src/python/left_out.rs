@@ -123,11 +123,11 @@ pub fn needs_linear_axis(figure: &Figure, experiment: &Experiment<'_>) -> bool {
 
 /// The cells of which a measured point is inside the axes of a panel.
 fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
-    let frames = chart::layout(figure).map(|mut layout| layout["frames"].take());
+    let frames = chart::frames(plot);
     let mut drawn = HashSet::new();
-    for (i, panel) in plot.panels.iter().enumerate() {
+    for (panel, frame) in plot.panels.iter().zip(&frames) {
         let is_inside = |axis: &str, scale: Scale, value: f64| {
-            let end = |place: usize| frames.as_ref().and_then(|f| f[i][axis][place].as_f64());
+            let end = |place: usize| frame[axis][place].as_f64();
             let at = if scale == Scale::Log { libm::log10(value) } else { value };
             let (low, high) = (end(0).unwrap_or(f64::NAN), end(1).unwrap_or(f64::NAN));
             let room = 1e-9 * (high - low).abs();

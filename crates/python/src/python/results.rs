@@ -274,7 +274,8 @@ impl NativeResults {
         let root = self.root.clone();
         let reported = interruptible(py, raise, move || {
             let store = Store::open_existing(&root)?;
-            let writer = Writer::new(&out, &formats)?.with_figure_width(inches);
+            let mut writer = Writer::new(&out, &formats)?;
+            writer.inches = inches;
             cli::report_results(&store, &writer, cli::Printed::Nothing)
         })?;
         Ok((reported.failed, reported.contradictions))

@@ -69,6 +69,13 @@ pub enum Expected {
     NotTested,
 }
 
+impl Expected {
+    /// The verdict that is expected, in words.
+    pub fn words(self) -> &'static str {
+        ["supported", "refuted", "not tested"][self as usize]
+    }
+}
+
 /// What a claim refutes that is expected to be refuted.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

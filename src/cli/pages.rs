@@ -3,13 +3,12 @@
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
 //! those that one report at the end would have written (`tests/suite/live.rs`).
 
-use super::interrupt::beside;
 use super::outcome::{Code, Failure};
 use super::prepare::pool;
 use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
 use crate::report::Writer;
 use crate::store::Store;
-use exactfed_runner::panics::lock;
+use exactfed_runner::panics::{beside, lock};
 use exactfed_runner::plan::Plan;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -183,19 +183,20 @@ impl NativeResults {
 
     /// Runs cells again, with the code of these files: a text, and how many have equal, other and
     /// no comparable numbers.
-    #[pyo3(signature = (sample, seed, threads, code))]
+    #[pyo3(signature = (sample, seed, threads, run_code))]
     fn verify(
         &self,
         py: Python<'_>,
         sample: Option<usize>,
         seed: u64,
         threads: Option<usize>,
-        code: Vec<PathBuf>,
+        run_code: Vec<PathBuf>,
     ) -> PyResult<(String, usize, usize, usize)> {
         let (root, name) = (self.root.clone(), self.experiment.name.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let interrupt = Interrupt::by_request(stop.clone());
-        let rerun = Rerun { sample, seed, threads, quiet: true, code };
+        let (all, sample) = (sample.is_none(), sample.unwrap_or_default());
+        let rerun = Rerun { sample, all, run_code, seed, threads, quiet: true };
         let work = move || cli::verify_results(&root, Some(&name), &rerun, &interrupt);
         let found = stoppable(py, |_| Ok(()), || stop.store(true, Relaxed), work)?;
         let (different, incomparable) = (found.different(), found.incomparable());

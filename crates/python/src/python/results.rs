@@ -15,6 +15,7 @@ use exactfed::store::{Status, Store, StoredExperiment};
 use exactfed_runner::files::Error;
 use polars::prelude::{DataFrame, PolarsResult};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -31,25 +32,22 @@ pub struct NativeResults {
 struct Analysed {
     /// The id of each figure, and the figure as JSON.
     figures: Vec<(String, String)>,
-    claims: PolarsResult<DataFrame>,
-    tuned: Option<PolarsResult<DataFrame>>,
-    frontier: PolarsResult<DataFrame>,
-    ranking: PolarsResult<DataFrame>,
-    ranking_of_all: PolarsResult<DataFrame>,
+    /// The frames by the names of their methods; `tuned` where something is tuned.
+    tables: BTreeMap<&'static str, PolarsResult<DataFrame>>,
     html: String,
 }
 
 impl Analysed {
     fn new(experiment: &Experiment<'_>) -> Result<Self, Failure> {
-        Ok(Self {
-            figures: figures_of(experiment),
-            claims: tables::claims(&experiment.claims),
-            tuned: experiment.tuning.as_ref().map(tables::tuned),
-            frontier: tables::frontier(&experiment.frontiers),
-            ranking: tables::ranking(experiment),
-            ranking_of_all: tables::ranking_of_all(experiment),
-            html: report::notebook(experiment)?,
-        })
+        let mut tables = BTreeMap::from([
+            ("claims", tables::claims(&experiment.claims)),
+            ("frontier", tables::frontier(&experiment.frontiers)),
+            ("ranking", tables::ranking(experiment)),
+            ("ranking_of_all", tables::ranking_of_all(experiment)),
+        ]);
+        tables.extend(experiment.tuning.as_ref().map(|found| ("tuned", tables::tuned(found))));
+        let html = report::notebook(experiment)?;
+        Ok(Self { figures: figures_of(experiment), tables, html })
     }
 }
 
@@ -234,21 +232,14 @@ impl NativeResults {
         })
     }
 
-    /// A frame of the analysis: `claims`, `frontier`, `ranking` or `ranking_of_all`.
-    fn table(&self, py: Python<'_>, name: &str) -> PyResult<NativeFrame> {
-        let analysed = self.analysed(py)?;
-        let frame = match name {
-            "claims" => &analysed.claims,
-            "frontier" => &analysed.frontier,
-            "ranking_of_all" => &analysed.ranking_of_all,
-            _ => &analysed.ranking,
+    /// A frame of the analysis: `claims`, `frontier`, `ranking`, `ranking_of_all` or, where something
+    /// is tuned, `tuned`.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Option<NativeFrame>> {
+        let copied = |frame: &PolarsResult<DataFrame>| match frame {
+            Ok(frame) => NativeFrame::new(py, Ok(frame.clone())),
+            Err(e) => Err(raise_text(py, format!("error: {e}"))),
         };
-        copied(py, frame)
-    }
-
-    /// What tuning selected; none where nothing is tuned.
-    fn tuned(&self, py: Python<'_>) -> PyResult<Option<NativeFrame>> {
-        self.analysed(py)?.tuned.as_ref().map(|frame| copied(py, frame)).transpose()
+        self.analysed(py)?.tables.get(name).map(copied).transpose()
     }
 
     /// The headline, the first figure and the claims as HTML.
@@ -279,14 +270,6 @@ impl NativeResults {
             cli::report_results(&store, &writer, cli::Printed::Nothing)
         })?;
         Ok((reported.failed, reported.contradictions))
-    }
-}
-
-/// A frame for another reader.
-fn copied(py: Python<'_>, frame: &PolarsResult<DataFrame>) -> PyResult<NativeFrame> {
-    match frame {
-        Ok(frame) => NativeFrame::new(py, Ok(frame.clone())),
-        Err(e) => Err(raise_text(py, format!("error: {e}"))),
     }
 }
 

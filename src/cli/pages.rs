@@ -124,14 +124,8 @@ impl<'p> LivePages<'p> {
             let printed = Printed::by_command(self.quiet);
             live.entries.insert(name, (count, subject.write(&store, &self.writer, printed)));
         }
-        let (mut entries, mut failed) = (Vec::new(), Vec::new());
-        for (_, written) in live.entries.values().cloned() {
-            match written {
-                Ok((entry, _)) => entries.push(entry),
-                Err(reason) => failed.push(reason),
-            }
-        }
-        Ok(self.writer.index(entries, &failed)?)
+        let entries = live.entries.values().map(|(_, written)| written.clone());
+        report::write_index(entries, &self.writer).map(drop)
     }
 
     /// The experiments that have pages; while cells are run, those of plans of which results have

@@ -267,6 +267,14 @@ fn report_all(
     };
     // Results keep the order of the experiments.
     let each: Vec<_> = subjects.into_par_iter().with_max_len(1).map(one).collect();
+    write_index(each, writer)
+}
+
+/// Writes the index of these experiments.
+pub fn write_index(
+    each: impl IntoIterator<Item = Result<Written, Unreported>>,
+    writer: &Writer,
+) -> Result<Reported, Failure> {
     let (mut entries, mut failed, mut contradictions) = (Vec::new(), Vec::new(), Vec::new());
     for one in each {
         match one {

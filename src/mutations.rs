@@ -13,7 +13,6 @@ use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
 use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::{Results, Store};
-use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
 use exactfed_runner::plan::{Cell, Plan};
@@ -114,113 +113,104 @@ fn around_other_point(trace: &Trace) -> Trace {
     out
 }
 
-/// A claim that is about cells.
-struct Target<'a> {
-    of: &'a Selection,
-    right: Option<&'a Selection>,
-    over: Option<&'a str>,
+/// The results of the cells that a claim is about, with what is wrong; `None` if that changes nothing.
+fn replaced(
+    claimed: &ClaimedCells<'_>,
+    subject: &Subject<'_>,
+    cells: &[CellResult<'_>],
+    wrong: WrongResult,
+) -> Option<Traces> {
+    let frontiers = &subject.frontiers;
+    let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
+    let own = judge.chosen(claimed.of);
+    let traces = |id: &str| subject.traces.get(id);
+    let each = |change: &dyn Fn(&CellResult<'_>, &Trace) -> Trace| -> Traces {
+        let changed = own.iter().filter_map(|cell| {
+            let all = traces(&cell.cell.id)?.iter().map(|trace| change(cell, trace));
+            Some((cell.cell.id.to_string(), all.collect()))
+        });
+        changed.collect()
+    };
+    let found = match wrong {
+        WrongResult::Doubled => each(&|_, trace| scaled(trace, 2.0)),
+        WrongResult::Halved => each(&|_, trace| scaled(trace, 0.5)),
+        WrongResult::Negated => each(&|_, trace| scaled(trace, -1.0)),
+        WrongResult::Standing => each(&|_, trace| standing(trace)),
+        WrongResult::Slow => each(&|_, trace| slow(trace)),
+        WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
+        WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
+        WrongResult::TimesLocalSteps => {
+            each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
+        }
+        WrongResult::TiltedUp | WrongResult::TiltedDown => {
+            let over = claimed.over?;
+            let first = own.iter().find_map(|cell| number(cell, over))?;
+            let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
+            each(&|cell, trace| {
+                let x = number(cell, over).unwrap_or(first);
+                scaled(trace, libm::pow(x / first, power))
+            })
+        }
+        WrongResult::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
+        WrongResult::FrontierTilted(..)
+        | WrongResult::FrontierExchanged(..)
+        | WrongResult::FrontierDoubled(_) => return None,
+        WrongResult::Exchanged
+        | WrongResult::Ignored
+        | WrongResult::Reversed
+        | WrongResult::Plain
+        | WrongResult::Corrected => {
+            let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
+            sources(claimed, &judge, cells, wrong)?.into_iter().filter_map(copy).collect()
+        }
+    };
+    let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
+    found.iter().any(is_changed).then_some(found)
 }
 
-impl Target<'_> {
-    /// The results of the cells with what is wrong; `None` if that changes nothing.
-    fn replaced(
-        &self,
-        subject: &Subject<'_>,
-        cells: &[CellResult<'_>],
-        wrong: WrongResult,
-    ) -> Option<Traces> {
-        let frontiers = &subject.frontiers;
-        let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
-        let own = judge.chosen(self.of);
-        let traces = |id: &str| subject.traces.get(id);
-        let each = |change: &dyn Fn(&CellResult<'_>, &Trace) -> Trace| -> Traces {
-            let changed = own.iter().filter_map(|cell| {
-                let all = traces(&cell.cell.id)?.iter().map(|trace| change(cell, trace));
-                Some((cell.cell.id.to_string(), all.collect()))
-            });
-            changed.collect()
-        };
-        let found = match wrong {
-            WrongResult::Doubled => each(&|_, trace| scaled(trace, 2.0)),
-            WrongResult::Halved => each(&|_, trace| scaled(trace, 0.5)),
-            WrongResult::Negated => each(&|_, trace| scaled(trace, -1.0)),
-            WrongResult::Standing => each(&|_, trace| standing(trace)),
-            WrongResult::Slow => each(&|_, trace| slow(trace)),
-            WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
-            WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
-            WrongResult::TimesLocalSteps => {
-                each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
+/// The cells that have the results of others, each with the other: ids.
+fn sources(
+    claimed: &ClaimedCells<'_>,
+    judge: &Judge<'_>,
+    cells: &[CellResult<'_>],
+    wrong: WrongResult,
+) -> Option<Vec<(String, String)>> {
+    let id = |cell: &CellResult<'_>| cell.cell.id.to_string();
+    let own = judge.chosen(claimed.of);
+    Some(match wrong {
+        WrongResult::Exchanged => {
+            let pairs = judge.pairs(claimed.of, claimed.right?).both;
+            pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
+        }
+        WrongResult::Ignored | WrongResult::Reversed => {
+            let over = claimed.over?;
+            let mut groups: BTreeMap<String, Vec<&CellResult<'_>>> = BTreeMap::new();
+            let mut known = vec![over, "path-length"];
+            known.extend(judge.zipped_with(over));
+            for cell in own {
+                groups.entry(judge.name(cell, claimed.of, &known)).or_default().push(cell);
             }
-            WrongResult::TiltedUp | WrongResult::TiltedDown => {
-                let over = self.over?;
-                let first = own.iter().find_map(|cell| number(cell, over))?;
-                let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
-                each(&|cell, trace| {
-                    let x = number(cell, over).unwrap_or(first);
-                    scaled(trace, libm::pow(x / first, power))
-                })
-            }
-            WrongResult::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
-            WrongResult::FrontierTilted(..)
-            | WrongResult::FrontierExchanged(..)
-            | WrongResult::FrontierDoubled(_) => return None,
-            WrongResult::Exchanged
-            | WrongResult::Ignored
-            | WrongResult::Reversed
-            | WrongResult::Plain
-            | WrongResult::Corrected => {
-                let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
-                self.sources(&judge, cells, wrong)?.into_iter().filter_map(copy).collect()
-            }
-        };
-        let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
-        found.iter().any(is_changed).then_some(found)
-    }
-
-    /// The cells that have the results of others, each with the other: ids.
-    fn sources(
-        &self,
-        judge: &Judge<'_>,
-        cells: &[CellResult<'_>],
-        wrong: WrongResult,
-    ) -> Option<Vec<(String, String)>> {
-        let id = |cell: &CellResult<'_>| cell.cell.id.to_string();
-        let own = judge.chosen(self.of);
-        Some(match wrong {
-            WrongResult::Exchanged => {
-                let pairs = judge.pairs(self.of, self.right?).both;
-                pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
-            }
-            WrongResult::Ignored | WrongResult::Reversed => {
-                let over = self.over?;
-                let mut groups: BTreeMap<String, Vec<&CellResult<'_>>> = BTreeMap::new();
-                let mut known = vec![over, "path-length"];
-                known.extend(judge.zipped_with(over));
-                for cell in own {
-                    groups.entry(judge.name(cell, self.of, &known)).or_default().push(cell);
-                }
-                let source = |group: &[&CellResult<'_>], i: usize| match wrong {
-                    WrongResult::Ignored => id(group[0]),
-                    _ => id(group[group.len() - 1 - i]),
-                };
-                let of_group = |group: &Vec<&CellResult<'_>>| -> Vec<(String, String)> {
-                    (0..group.len()).map(|i| (id(group[i]), source(group, i))).collect()
-                };
-                groups.values().flat_map(of_group).collect()
-            }
-            _ => {
-                let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
-                    WrongResult::Plain => is_plain_of(other.cell, cell.cell),
-                    _ => is_plain_of(cell.cell, other.cell),
-                };
-                let other = |cell: &&CellResult<'_>| {
-                    let other = cells.iter().find(|other| is_other(other, cell))?;
-                    Some((id(cell), id(other)))
-                };
-                own.iter().filter_map(other).collect()
-            }
-        })
-    }
+            let source = |group: &[&CellResult<'_>], i: usize| match wrong {
+                WrongResult::Ignored => id(group[0]),
+                _ => id(group[group.len() - 1 - i]),
+            };
+            let of_group = |group: &Vec<&CellResult<'_>>| -> Vec<(String, String)> {
+                (0..group.len()).map(|i| (id(group[i]), source(group, i))).collect()
+            };
+            groups.values().flat_map(of_group).collect()
+        }
+        _ => {
+            let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
+                WrongResult::Plain => is_plain_of(other.cell, cell.cell),
+                _ => is_plain_of(cell.cell, other.cell),
+            };
+            let other = |cell: &&CellResult<'_>| {
+                let other = cells.iter().find(|other| is_other(other, cell))?;
+                Some((id(cell), id(other)))
+            };
+            own.iter().filter_map(other).collect()
+        }
+    })
 }
 
 /// A trace whose errors are the squared exact bias.
@@ -340,12 +330,11 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let judged = Judge { plan, cells: &cells, theory: subject.theory, frontiers }.look(plan, LEVEL);
     let row = |id: &str, claim: &dyn Claim<'_>| {
         let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
-        let target =
-            claim.cells().map(|ClaimedCells { of, right, over, .. }| Target { of, right, over });
+        let claimed = claim.cells();
         let under = |wrong: WrongResult| {
-            let verdicts = match &target {
-                Some(target) => {
-                    let replaced = target.replaced(subject, &cells, wrong)?;
+            let verdicts = match &claimed {
+                Some(claimed) => {
+                    let replaced = replaced(claimed, subject, &cells, wrong)?;
                     subject.verdicts(&replaced, &subject.frontiers)
                 }
                 None => {
@@ -355,7 +344,7 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
             };
             Some((format!("{wrong:?}"), verdicts[place]))
         };
-        let with_cells = target.iter().flat_map(|_| WrongResult::WITH_CELLS);
+        let with_cells = claimed.iter().flat_map(|_| WrongResult::WITH_CELLS);
         let under = claim.wrong().into_iter().chain(with_cells).filter_map(under).collect();
         (format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under)
     };

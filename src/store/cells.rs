@@ -38,7 +38,7 @@ impl Store {
     ) -> Result<Option<CellSummary>, Error> {
         let Some((pack, i)) = self.packs(experiment)?.find(id)? else { return Ok(None) };
         pack.check()?;
-        Ok(Some(pack.summary(i)))
+        Ok(Some(pack.cells[i].record.clone()))
     }
 
     /// The record of a cell, whose numbers are not read; `None` if it has no results.
@@ -46,7 +46,7 @@ impl Store {
     /// # Errors
     /// If the record is not as it was written.
     pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<CellSummary>, Error> {
-        Ok(self.packs(experiment)?.find(id)?.map(|(pack, i)| pack.summary(i)))
+        Ok(self.packs(experiment)?.find(id)?.map(|(pack, i)| pack.cells[i].record.clone()))
     }
 
     /// The final errors of a cell that has results, one per replicate; `None` if it diverged.

@@ -141,7 +141,7 @@ impl<'a> ExportedRows<'a> {
                 sound.row_bytes.push(found.row_bytes);
             }
             sound.cells.sort_by_cached_key(|(k, i)| {
-                let id = packs.packs[*k].cells[*i].id;
+                let id = packs.packs[*k].cells[*i].record.id;
                 (sound.last_run.get(&id).copied().unwrap_or(usize::MAX), id)
             });
             settings.push(values);

@@ -3,7 +3,7 @@
 use super::code::{load_for_cells, load_python};
 use super::memory;
 use super::outcome::{Code, Failure};
-use super::progress::FrontierProgress;
+use super::progress;
 use super::verify::{Findings, stored_plans};
 use crate::chart::export::{COLUMN, TEXT};
 use crate::evidence::claims::JudgedClaim;
@@ -203,12 +203,13 @@ fn frontiers_of<'a>(
     store: &Store,
     printed: Printed,
 ) -> Result<Vec<ComputedFrontier<'a>>, Failure> {
-    let (is_quick, quiet) = (are_known(plan, store), printed != Printed::Progress);
-    let progress = (!is_quick).then(|| FrontierProgress::new(&plan.experiment, quiet));
-    let worked = |share: f64| progress.iter().for_each(|progress| progress.worked(share));
-    let computed = frontiers(plan, store, &worked)?;
-    progress.iter().for_each(FrontierProgress::finish);
-    Ok(computed)
+    let computed = match are_known(plan, store) {
+        true => frontiers(plan, store, &|_| ()),
+        false => progress::of_frontiers(&plan.experiment, printed != Printed::Progress, |worked| {
+            frontiers(plan, store, worked)
+        }),
+    };
+    Ok(computed?)
 }
 
 /// What is printed on standard error before a report ends.

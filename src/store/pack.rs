@@ -203,10 +203,9 @@ impl Pack {
         let mut columns = parquet::optional();
         columns.retain(|name| frame.column(name).is_ok_and(has_values));
         let index = index_text(&PackHead { columns, ..head }, lines);
-        let metadata = index.map_err(|e| error(folder, e)).map(|index| {
-            vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)]
-        });
-        let bytes = parquet::encode(metadata?, frame).map_err(|e| error(folder, e))?;
+        let index = index.map_err(|e| error(folder, e))?;
+        let metadata = vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)];
+        let bytes = parquet::encode(metadata, frame).map_err(|e| error(folder, e))?;
         let path = folder.join(pack_name(&bytes));
         write_synced(&path, &bytes)?;
         Ok(path)

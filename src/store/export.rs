@@ -11,6 +11,7 @@
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
 use super::pack::{Pack, PackLine};
 use super::parquet;
+pub use super::parquet::column;
 pub use super::sink::ExportFormat;
 use super::sink::Sink;
 use super::{Provenance, Status, Store};
@@ -354,21 +355,15 @@ impl SoundCells<'_> {
 
 /// What is known of each cell but its axes, one row for each.
 fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
-    let text = |name: &str, value: fn(&ExportedCell) -> &str| {
-        StringChunked::from_iter_values(name.into(), cells.iter().map(value)).into_column()
-    };
-    let flag = |name: &str, value: fn(&ExportedCell) -> bool| {
-        Column::new(name.into(), cells.iter().map(value).collect::<Vec<bool>>())
-    };
     vec![
-        text("label", |cell| &cell.label),
-        Column::new("seed".into(), cells.iter().map(|cell| cell.seed).collect::<Vec<u64>>()),
-        text("settings", |cell| &cell.settings),
-        text("digest", |cell| &cell.digest),
-        text("version", |cell| &cell.provenance.version),
-        text("commit", |cell| &cell.provenance.commit),
-        flag("dirty", |cell| cell.provenance.dirty),
-        flag("last_run", |cell| cell.last_run),
+        column("label", cells, |cell| cell.label.as_str()),
+        column("seed", cells, |cell| cell.seed),
+        column("settings", cells, |cell| cell.settings.as_str()),
+        column("digest", cells, |cell| cell.digest.as_str()),
+        column("version", cells, |cell| cell.provenance.version.as_str()),
+        column("commit", cells, |cell| cell.provenance.commit.as_str()),
+        column("dirty", cells, |cell| cell.provenance.dirty),
+        column("last_run", cells, |cell| cell.last_run),
     ]
 }
 
@@ -401,21 +396,17 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     };
     let seconds =
         |cell: &Cell| expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads.max(1) as f64;
-    fn text<T: AsRef<str>>(cells: &[Cell], name: &str, of: impl Fn(&Cell) -> T) -> Column {
-        let all: StringChunked = cells.iter().map(|cell| Some(of(cell))).collect();
-        all.with_name(name.into()).into_column()
-    }
     let cells = &plan.cells;
     let mut columns = vec![
-        text(cells, "cell", |cell| cell.id.to_string()),
-        text(cells, "problem", |cell| cell.identity.problem.kind().to_owned()),
-        text(cells, "algorithm", |cell| cell.identity.algorithm.kind().to_owned()),
-        text(cells, "label", |cell| cell.label.clone()),
-        text(cells, "state", status),
-        Column::new("rounds".into(), cells.iter().map(|c| c.identity.rounds).collect::<Vec<_>>()),
-        Column::new("runs".into(), cells.iter().map(|c| c.identity.runs()).collect::<Vec<_>>()),
-        Column::new("seconds".into(), cells.iter().map(seconds).collect::<Vec<_>>()),
-        Column::new("memory".into(), cells.iter().map(memory::of_cell).collect::<Vec<_>>()),
+        column("cell", cells, |cell| cell.id.as_str()),
+        column("problem", cells, |cell| cell.identity.problem.kind()),
+        column("algorithm", cells, |cell| cell.identity.algorithm.kind()),
+        column("label", cells, |cell| cell.label.as_str()),
+        column("state", cells, status),
+        column("rounds", cells, |cell| cell.identity.rounds),
+        column("runs", cells, |cell| cell.identity.runs()),
+        column("seconds", cells, seconds),
+        column("memory", cells, memory::of_cell),
     ];
     let taken: Vec<&str> = columns.iter().map(|column| column.name().as_str()).collect();
     for axis in SettingColumn::all(&[values], &taken) {

@@ -8,6 +8,7 @@ use exactfed::evidence::{
     TuningResult,
 };
 use exactfed::stats::{Ratio, Summary};
+use exactfed::store::export::column;
 use exactfed_runner::manifest::claim::Expected;
 use exactfed_runner::plan::Setting;
 use polars::prelude::*;
@@ -216,14 +217,6 @@ pub fn failures(cells: &[[String; 3]]) -> PolarsResult<DataFrame> {
     let part = |name: &str, i: usize| column(name, cells, |cell| cell[i].clone());
     let columns = vec![part("cell", 0), part("label", 1), part("reason", 2)];
     DataFrame::new(cells.len(), columns)
-}
-
-/// The column of what `of` gives of each row.
-fn column<'a, T, V, Kind: ?Sized>(name: &str, rows: &'a [T], of: impl Fn(&'a T) -> V) -> Column
-where
-    Series: NamedFrom<Vec<V>, Kind>,
-{
-    Column::new(name.into(), rows.iter().map(of).collect::<Vec<V>>())
 }
 
 /// A column of numbers, null where they are NaN.

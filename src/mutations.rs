@@ -138,7 +138,10 @@ fn replaced(
         WrongResult::Standing => each(&|_, trace| standing(trace)),
         WrongResult::Slow => each(&|_, trace| slow(trace)),
         WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
-        WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
+        WrongResult::TimesClients => each(&|cell, trace| {
+            let clients = subject.prepared(cell).map_or(1, |p| p.scenarios[0].instance.clients());
+            scaled(trace, clients as f64)
+        }),
         WrongResult::TimesLocalSteps => {
             each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
         }
@@ -151,7 +154,11 @@ fn replaced(
                 scaled(trace, libm::pow(x / first, power))
             })
         }
-        WrongResult::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
+        WrongResult::WithoutNoise => each(&|cell, trace| {
+            let bias = subject.prepared(cell).and_then(exact_bias);
+            let sq_error = trace.sq_error.iter().map(|x| bias.unwrap_or(*x)).collect();
+            Trace { sq_error, ..trace.clone() }
+        }),
         WrongResult::FrontierTilted(..)
         | WrongResult::FrontierExchanged(..)
         | WrongResult::FrontierDoubled(_) => return None,
@@ -211,20 +218,6 @@ fn sources(
             own.iter().filter_map(other).collect()
         }
     })
-}
-
-/// A trace whose errors are the squared exact bias.
-fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) -> Trace {
-    let mut trace = trace.clone();
-    if let Some(bias) = subject.prepared(cell).and_then(exact_bias) {
-        trace.sq_error.iter_mut().for_each(|x| *x = bias);
-    }
-    trace
-}
-
-/// N.
-fn clients(subject: &Subject<'_>, cell: &CellResult<'_>) -> f64 {
-    subject.prepared(cell).map_or(1.0, |p| p.scenarios[0].instance.clients() as f64)
 }
 
 /// Whether a cell is the plain algorithm with the settings of another one.

@@ -28,9 +28,6 @@ pub struct StoredExperiment {
 }
 
 impl StoredExperiment {
-    /// The file that holds it in its folder.
-    pub const FILE: &str = EXPERIMENT;
-
     /// The experiment in the text of such a file; `None` if it is another kind of file, such as
     /// a manifest that happens to have this name.
     ///

@@ -11,7 +11,6 @@
 use super::checksum::{CHANGED, checked, checksum};
 use super::parquet::{self, TraceRows};
 use super::paths::{PACK, file_name};
-use super::record::check_settings;
 use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{
@@ -277,6 +276,14 @@ fn find_index(footer: &[u8]) -> Option<Range<usize>> {
     }
     let end = from.checked_add(length).filter(|end| *end <= footer.len())?;
     Some(from..end)
+}
+
+/// The id, if settings, as TOML, are those whose hash it is.
+pub fn check_settings(id: CellId, settings: &str) -> Result<(), String> {
+    match CellId::of(settings) {
+        hash if hash == id => Ok(()),
+        hash => Err(format!("has settings of cell {hash} where those of {id} belong")),
+    }
 }
 
 /// Reads an index without its checksum, and checks the settings of its cells.

@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 pub struct NativeResults {
     root: PathBuf,
     experiment: StoredExperiment,
-    analysed: Arc<OnceLock<Analysed>>,
+    analysed: OnceLock<Analysed>,
 }
 
 /// What an analysis gives, computed once.
@@ -116,7 +116,7 @@ impl NativeResults {
     fn new(py: Python<'_>, root: PathBuf, experiment: Option<String>) -> PyResult<Self> {
         let folder = root.clone();
         let experiment = interruptible(py, raise, move || find(&folder, experiment.as_deref()))?;
-        Ok(Self { root, experiment, analysed: Arc::default() })
+        Ok(Self { root, experiment, analysed: OnceLock::new() })
     }
 
     /// The name of the experiment.

@@ -59,7 +59,7 @@ pub fn export(
         return Ok(exported);
     }
     // As text, in every line, they would be half of the file.
-    rows.columns.retain(|(name, _)| format == ExportFormat::Parquet || name != "settings");
+    rows.columns.retain(|name, _| format == ExportFormat::Parquet || name != "settings");
     remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     stream_atomically(to, |file| {
         let metadata = metadata(plans, &rows.axes);
@@ -89,7 +89,7 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
 /// The cells that are exported, and their columns.
 struct ExportedRows<'a> {
     experiments: Vec<SoundCells<'a>>,
-    columns: Vec<(String, DataType)>,
+    columns: Schema,
     axes: Vec<SettingColumn>,
 }
 
@@ -149,18 +149,19 @@ impl<'a> ExportedRows<'a> {
             all.push(sound);
         }
         let mut columns = parquet::schema();
-        columns.extend(own_columns().into_iter().filter(|(name, _)| name != "label"));
-        let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        columns.extend(own_columns());
+        let taken: Vec<&str> = columns.iter_names().map(|name| name.as_str()).collect();
         let axes = SettingColumn::all(&settings, &taken);
         let optional = parquet::optional();
-        columns.retain(|(name, _)| !optional.contains(name) || names.contains(name));
+        columns.retain(|name, _| !optional.contains(&name.to_string()) || names.contains(&**name));
         Ok(Self { experiments: all, columns, axes })
     }
 
     /// The names and types of all columns.
-    fn schema(&self) -> Vec<(String, DataType)> {
-        let axes = self.axes.iter().map(|axis| (axis.name.clone(), axis.kind.clone()));
-        self.columns.iter().cloned().chain(axes).collect()
+    fn schema(&self) -> Schema {
+        let mut schema = self.columns.clone();
+        schema.extend(self.axes.iter().map(|axis| (axis.name.as_str().into(), axis.kind.clone())));
+        schema
     }
 
     /// Hands all rows to `add`, some cells at a time.
@@ -281,9 +282,8 @@ impl SoundCells<'_> {
         all: &ExportedRows<'_>,
     ) -> Result<PackPart, Error> {
         let own = own_columns();
-        let stored = all.columns.iter().filter(|column| !own.contains(column));
-        let columns = stored.map(|(name, _)| name.clone());
-        let frame = pack.frame(columns.collect())?;
+        let stored = all.columns.iter_names().filter(|name| !own.contains(name));
+        let frame = pack.frame(stored.map(|name| name.to_string()).collect())?;
         let rows: Vec<IdxSize> =
             chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
         let frame = taken(&frame, rows).map_err(|e| error(&pack.path, e));
@@ -339,7 +339,7 @@ impl SoundCells<'_> {
             own.push(axis.column(facts.iter().map(|cell| &cell.axes))?);
         }
         let own = taken(&DataFrame::new(facts.len(), own)?, owners)?;
-        let column = |(name, kind): (String, DataType)| -> PolarsResult<Column> {
+        let column = |(name, kind): (PlSmallStr, DataType)| -> PolarsResult<Column> {
             let column = own.column(&name).or_else(|_| stored.column(&name))?;
             match column.dtype() {
                 found if *found == kind => Ok(column.clone()),
@@ -368,7 +368,7 @@ fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
 }
 
 /// The label, which follows the last run, and the columns that packs do not have, in their order.
-fn own_columns() -> Vec<(String, DataType)> {
+fn own_columns() -> Schema {
     parquet::types(&facts_columns(&[]))
 }
 

@@ -73,18 +73,18 @@ const SMALL: usize = 256;
 const OUTCOME: &str = "outcome";
 
 /// The names and types of these columns.
-pub fn types(columns: &[Column]) -> Vec<(String, DataType)> {
-    columns.iter().map(|column| (column.name().to_string(), column.dtype().clone())).collect()
+pub fn types(columns: &[Column]) -> Schema {
+    columns.iter().map(|column| (column.name().clone(), column.dtype().clone())).collect()
 }
 
 /// All columns of a file in their order.
-pub fn schema() -> Vec<(String, DataType)> {
+pub fn schema() -> Schema {
     types(&columns("", &[]))
 }
 
 /// The columns of which a pack may have no values: what is measured.
 pub fn optional() -> Vec<String> {
-    types(&measured(&[])).into_iter().map(|(name, _)| name).collect()
+    measured(&[]).iter().map(|column| column.name().to_string()).collect()
 }
 
 /// The cell of a row, the number of its trace, the trace, and the number of the row in the trace.

@@ -13,7 +13,6 @@ use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
 use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::{Results, Store};
-use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, prepare};
@@ -232,15 +231,32 @@ fn is_plain_of(plain: &Cell, of: &Cell) -> bool {
         && a.start == b.start
 }
 
-/// The frontiers with costs times this factor of each point.
-fn tilted<'a>(
+/// A claim, its verdict, and its verdicts under what may be wrong.
+type Row = (String, Verdict, Vec<(String, Verdict)>);
+
+/// The frontiers with what is wrong; `None` if it is wrong with cells.
+fn wrong_frontiers<'a>(
     frontiers: &[ComputedFrontier<'a>],
-    factor: impl Fn(&FrontierPoint) -> f64,
-) -> Vec<ComputedFrontier<'a>> {
-    let change = |frontier: &ComputedFrontier<'a>| {
-        let mut frontier = frontier.clone();
+    wrong: WrongResult,
+) -> Option<Vec<ComputedFrontier<'a>>> {
+    use WrongResult::{FrontierDoubled, FrontierExchanged, FrontierTilted};
+    if !matches!(wrong, FrontierDoubled(_) | FrontierExchanged(..) | FrontierTilted(..)) {
+        return None;
+    }
+    let factor = |own| if wrong == FrontierDoubled(own) { 2.0 } else { 1.0 };
+    let tilt = |point: &FrontierPoint| match wrong {
+        FrontierTilted(a, b) => libm::pow(point.clients as f64, a) * libm::pow(point.target, b),
+        _ => factor(point.algorithm),
+    };
+    let other = |own| match wrong {
+        FrontierExchanged(a, b) if own == a => b,
+        FrontierExchanged(a, b) if own == b => a,
+        _ => own,
+    };
+    let mut frontiers = frontiers.to_vec();
+    for frontier in &mut frontiers {
         for best in &mut frontier.best {
-            let by = factor(best);
+            let by = tilt(best);
             best.cost = best.cost.map(|cost| FrontierCost {
                 local_steps: (cost.local_steps as f64 * by).ceil() as u64,
                 step_size: cost.step_size * by,
@@ -250,69 +266,15 @@ fn tilted<'a>(
                 bytes: cost.bytes * by,
                 ..cost
             });
+            best.algorithm = other(best.algorithm);
         }
-        frontier
-    };
-    frontiers.iter().map(change).collect()
-}
-
-/// The frontiers with the costs of two algorithms exchanged.
-fn exchanged<'a>(
-    frontiers: &[ComputedFrontier<'a>],
-    (a, b): (FrontierAlgorithm, FrontierAlgorithm),
-) -> Vec<ComputedFrontier<'a>> {
-    let other = |algorithm: FrontierAlgorithm| match algorithm {
-        own if own == a => b,
-        own if own == b => a,
-        other => other,
-    };
-    let mut frontiers = frontiers.to_vec();
-    for best in frontiers.iter_mut().flat_map(|frontier| &mut frontier.best) {
-        best.algorithm = other(best.algorithm);
-    }
-    change_squares(&mut frontiers, |own, value| (other(own), value));
-    frontiers
-}
-
-/// Changes the algorithm and the cost of each entry of all maps.
-fn change_squares(
-    frontiers: &mut [ComputedFrontier<'_>],
-    change: impl Fn(FrontierAlgorithm, f64) -> (FrontierAlgorithm, f64),
-) {
-    let phases = frontiers.iter_mut().flat_map(|frontier| &mut frontier.phases);
-    for (algorithm, _, value) in phases.flat_map(|p| &mut p.squares).flat_map(|s| &mut s.ranked.all)
-    {
-        (*algorithm, *value) = change(*algorithm, *value);
-    }
-}
-
-/// The frontiers with twice the costs of an algorithm.
-fn doubled<'a>(
-    frontiers: &[ComputedFrontier<'a>],
-    algorithm: FrontierAlgorithm,
-) -> Vec<ComputedFrontier<'a>> {
-    let factor = |own: FrontierAlgorithm| if own == algorithm { 2.0 } else { 1.0 };
-    let mut frontiers = tilted(frontiers, |best| factor(best.algorithm));
-    change_squares(&mut frontiers, |own, value| (own, factor(own) * value));
-    frontiers
-}
-
-/// A claim, its verdict, and its verdicts under what may be wrong.
-type Row = (String, Verdict, Vec<(String, Verdict)>);
-
-/// The frontiers with what is wrong; `None` if it is wrong with cells.
-fn wrong_frontiers<'a>(
-    frontiers: &[ComputedFrontier<'a>],
-    wrong: WrongResult,
-) -> Option<Vec<ComputedFrontier<'a>>> {
-    Some(match wrong {
-        WrongResult::FrontierTilted(a, b) => {
-            tilted(frontiers, |best| libm::pow(best.clients as f64, a) * libm::pow(best.target, b))
+        let squares = frontier.phases.iter_mut().flat_map(|phase| &mut phase.squares);
+        for (algorithm, _, value) in squares.flat_map(|square| &mut square.ranked.all) {
+            *value *= factor(*algorithm);
+            *algorithm = other(*algorithm);
         }
-        WrongResult::FrontierExchanged(a, b) => exchanged(frontiers, (a, b)),
-        WrongResult::FrontierDoubled(algorithm) => doubled(frontiers, algorithm),
-        _ => return None,
-    })
+    }
+    Some(frontiers)
 }
 
 /// The claims of a manifest under everything that may be wrong with them.

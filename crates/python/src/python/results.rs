@@ -235,11 +235,8 @@ impl NativeResults {
     /// A frame of the analysis: `claims`, `frontier`, `ranking`, `ranking_of_all` or, where something
     /// is tuned, `tuned`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Option<NativeFrame>> {
-        let copied = |frame: &PolarsResult<DataFrame>| match frame {
-            Ok(frame) => NativeFrame::new(py, Ok(frame.clone())),
-            Err(e) => Err(raise_text(py, format!("error: {e}"))),
-        };
-        self.analysed(py)?.tables.get(name).map(copied).transpose()
+        let frame = self.analysed(py)?.tables.get(name);
+        frame.map(|frame| NativeFrame::new(py, frame.clone())).transpose()
     }
 
     /// The headline, the first figure and the claims as HTML.

@@ -3,9 +3,9 @@
 //!
 //! `cargo run --release --locked --example shard_balance -- results`
 
-use exactfed::cli::shard::split;
+use exactfed::cli::shard::{Cells, split};
 use exactfed::files::Error;
-use exactfed::plan::{Cell, Plan};
+use exactfed::plan::Plan;
 use exactfed::runner::cost::expected_nanoseconds;
 use exactfed::store::Store;
 use std::path::Path;
@@ -53,10 +53,11 @@ fn main() -> Result<(), Error> {
     by_id.sort_by_key(|&i| cells[i].0);
     let mut rank = vec![0; all];
     by_id.iter().enumerate().for_each(|(place, &i)| rank[i] = place);
-    let chosen: Vec<Vec<&Cell>> = plans.iter().map(|plan| plan.cells.iter().collect()).collect();
+    let chosen: Vec<Cells<'_>> =
+        plans.iter().map(|plan| (plan, plan.cells.iter().collect())).collect();
     println!("\n| shards | split by cost | split by id, in turn |\n| --- | --- | --- |");
     for n in [2, 4, 8, 16] {
-        let shards = split(&plans, &chosen, n as u64);
+        let shards = split(&chosen, n as u64);
         let by_cost = imbalance(&cells, n, |i| shards[i] as usize);
         println!("| {n} | {by_cost:.2} | {:.2} |", imbalance(&cells, n, |i| rank[i] % n));
     }

@@ -14,7 +14,6 @@ use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::{Results, Store};
 use exactfed_core::theory::frontier::MethodRun;
-use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, prepare};
@@ -114,61 +113,66 @@ fn around_other_point(trace: &Trace) -> Trace {
     out
 }
 
-impl Subject<'_> {
-    /// The results of the cells of a claim with what is wrong; `None` if that changes nothing.
-    fn replaced(
-        &self,
-        claimed: &ClaimedCells<'_>,
-        cells: &[CellResult<'_>],
-        wrong: WrongResult,
-    ) -> Option<Traces> {
-        let frontiers = &self.frontiers;
-        let judge = Judge { plan: self.plan, cells, theory: self.theory, frontiers };
-        let own = judge.chosen(claimed.of);
-        let traces = |id: &str| self.traces.get(id);
-        let each = |change: &dyn Fn(&CellResult<'_>, &Trace) -> Trace| -> Traces {
-            let changed = own.iter().filter_map(|cell| {
-                let all = traces(&cell.cell.id)?.iter().map(|trace| change(cell, trace));
-                Some((cell.cell.id.to_string(), all.collect()))
-            });
-            changed.collect()
-        };
-        let found = match wrong {
-            WrongResult::Doubled => each(&|_, trace| scaled(trace, 2.0)),
-            WrongResult::Halved => each(&|_, trace| scaled(trace, 0.5)),
-            WrongResult::Negated => each(&|_, trace| scaled(trace, -1.0)),
-            WrongResult::Standing => each(&|_, trace| standing(trace)),
-            WrongResult::Slow => each(&|_, trace| slow(trace)),
-            WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
-            WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(self, cell))),
-            WrongResult::TimesLocalSteps => {
-                each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
-            }
-            WrongResult::TiltedUp | WrongResult::TiltedDown => {
-                let over = claimed.over?;
-                let first = own.iter().find_map(|cell| number(cell, over))?;
-                let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
-                each(&|cell, trace| {
-                    let x = number(cell, over).unwrap_or(first);
-                    scaled(trace, libm::pow(x / first, power))
-                })
-            }
-            WrongResult::WithoutNoise => each(&|cell, trace| without_noise(self, cell, trace)),
-            WrongResult::FrontierTilted(..)
-            | WrongResult::FrontierExchanged(..)
-            | WrongResult::FrontierDoubled(_) => return None,
-            WrongResult::Exchanged
-            | WrongResult::Ignored
-            | WrongResult::Reversed
-            | WrongResult::Plain
-            | WrongResult::Corrected => {
-                let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
-                sources(claimed, &judge, cells, wrong)?.into_iter().filter_map(copy).collect()
-            }
-        };
-        let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
-        found.iter().any(is_changed).then_some(found)
-    }
+/// The results of the cells that a claim is about, with what is wrong; `None` if that changes nothing.
+fn replaced(
+    claimed: &ClaimedCells<'_>,
+    subject: &Subject<'_>,
+    cells: &[CellResult<'_>],
+    wrong: WrongResult,
+) -> Option<Traces> {
+    let frontiers = &subject.frontiers;
+    let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
+    let own = judge.chosen(claimed.of);
+    let traces = |id: &str| subject.traces.get(id);
+    let each = |change: &dyn Fn(&CellResult<'_>, &Trace) -> Trace| -> Traces {
+        let changed = own.iter().filter_map(|cell| {
+            let all = traces(&cell.cell.id)?.iter().map(|trace| change(cell, trace));
+            Some((cell.cell.id.to_string(), all.collect()))
+        });
+        changed.collect()
+    };
+    let found = match wrong {
+        WrongResult::Doubled => each(&|_, trace| scaled(trace, 2.0)),
+        WrongResult::Halved => each(&|_, trace| scaled(trace, 0.5)),
+        WrongResult::Negated => each(&|_, trace| scaled(trace, -1.0)),
+        WrongResult::Standing => each(&|_, trace| standing(trace)),
+        WrongResult::Slow => each(&|_, trace| slow(trace)),
+        WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
+        WrongResult::TimesClients => each(&|cell, trace| {
+            let clients = subject.prepared(cell).map_or(1, |p| p.scenarios[0].instance.clients());
+            scaled(trace, clients as f64)
+        }),
+        WrongResult::TimesLocalSteps => {
+            each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
+        }
+        WrongResult::TiltedUp | WrongResult::TiltedDown => {
+            let over = claimed.over?;
+            let first = own.iter().find_map(|cell| number(cell, over))?;
+            let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
+            each(&|cell, trace| {
+                let x = number(cell, over).unwrap_or(first);
+                scaled(trace, libm::pow(x / first, power))
+            })
+        }
+        WrongResult::WithoutNoise => each(&|cell, trace| {
+            let bias = subject.prepared(cell).and_then(exact_bias);
+            let sq_error = trace.sq_error.iter().map(|x| bias.unwrap_or(*x)).collect();
+            Trace { sq_error, ..trace.clone() }
+        }),
+        WrongResult::FrontierTilted(..)
+        | WrongResult::FrontierExchanged(..)
+        | WrongResult::FrontierDoubled(_) => return None,
+        WrongResult::Exchanged
+        | WrongResult::Ignored
+        | WrongResult::Reversed
+        | WrongResult::Plain
+        | WrongResult::Corrected => {
+            let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
+            sources(claimed, &judge, cells, wrong)?.into_iter().filter_map(copy).collect()
+        }
+    };
+    let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
+    found.iter().any(is_changed).then_some(found)
 }
 
 /// The cells that have the results of others, each with the other: ids.
@@ -211,20 +215,6 @@ fn sources(
     })
 }
 
-/// A trace whose errors are the squared exact bias.
-fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) -> Trace {
-    let mut trace = trace.clone();
-    if let Some(bias) = subject.prepared(cell).and_then(exact_bias) {
-        trace.sq_error.iter_mut().for_each(|x| *x = bias);
-    }
-    trace
-}
-
-/// N.
-fn clients(subject: &Subject<'_>, cell: &CellResult<'_>) -> f64 {
-    subject.prepared(cell).map_or(1.0, |p| p.scenarios[0].instance.clients() as f64)
-}
-
 /// Whether a cell is the plain algorithm with the settings of another one.
 fn is_plain_of(plain: &Cell, of: &Cell) -> bool {
     let (a, b) = (&plain.identity, &of.identity);
@@ -237,15 +227,32 @@ fn is_plain_of(plain: &Cell, of: &Cell) -> bool {
         && a.start == b.start
 }
 
-/// The frontiers with costs times this factor of each point.
-fn tilted<'a>(
+/// A claim, its verdict, and its verdicts under what may be wrong.
+type Row = (String, Verdict, Vec<(String, Verdict)>);
+
+/// The frontiers with what is wrong; `None` if it is wrong with cells.
+fn wrong_frontiers<'a>(
     frontiers: &[ComputedFrontier<'a>],
-    factor: impl Fn(&FrontierPoint) -> f64,
-) -> Vec<ComputedFrontier<'a>> {
-    let change = |frontier: &ComputedFrontier<'a>| {
-        let mut frontier = frontier.clone();
+    wrong: WrongResult,
+) -> Option<Vec<ComputedFrontier<'a>>> {
+    use WrongResult::{FrontierDoubled, FrontierExchanged, FrontierTilted};
+    if !matches!(wrong, FrontierDoubled(_) | FrontierExchanged(..) | FrontierTilted(..)) {
+        return None;
+    }
+    let factor = |own| if wrong == FrontierDoubled(own) { 2.0 } else { 1.0 };
+    let tilt = |point: &FrontierPoint| match wrong {
+        FrontierTilted(a, b) => libm::pow(point.clients as f64, a) * libm::pow(point.target, b),
+        _ => factor(point.algorithm),
+    };
+    let other = |own| match wrong {
+        FrontierExchanged(a, b) if own == a => b,
+        FrontierExchanged(a, b) if own == b => a,
+        _ => own,
+    };
+    let mut frontiers = frontiers.to_vec();
+    for frontier in &mut frontiers {
         for best in &mut frontier.best {
-            let by = factor(best);
+            let by = tilt(best);
             best.cost = best.cost.map(|cost| FrontierCost {
                 run: MethodRun {
                     local_steps: (cost.run.local_steps as f64 * by).ceil() as u64,
@@ -258,69 +265,15 @@ fn tilted<'a>(
                 bytes: cost.bytes * by,
                 ..cost
             });
+            best.algorithm = other(best.algorithm);
         }
-        frontier
-    };
-    frontiers.iter().map(change).collect()
-}
-
-/// The frontiers with the costs of two algorithms exchanged.
-fn exchanged<'a>(
-    frontiers: &[ComputedFrontier<'a>],
-    (a, b): (FrontierAlgorithm, FrontierAlgorithm),
-) -> Vec<ComputedFrontier<'a>> {
-    let other = |algorithm: FrontierAlgorithm| match algorithm {
-        own if own == a => b,
-        own if own == b => a,
-        other => other,
-    };
-    let mut frontiers = frontiers.to_vec();
-    for best in frontiers.iter_mut().flat_map(|frontier| &mut frontier.best) {
-        best.algorithm = other(best.algorithm);
-    }
-    change_squares(&mut frontiers, |own, value| (other(own), value));
-    frontiers
-}
-
-/// Changes the algorithm and the cost of each entry of all maps.
-fn change_squares(
-    frontiers: &mut [ComputedFrontier<'_>],
-    change: impl Fn(FrontierAlgorithm, f64) -> (FrontierAlgorithm, f64),
-) {
-    let phases = frontiers.iter_mut().flat_map(|frontier| &mut frontier.phases);
-    for (algorithm, _, value) in phases.flat_map(|p| &mut p.squares).flat_map(|s| &mut s.ranked.all)
-    {
-        (*algorithm, *value) = change(*algorithm, *value);
-    }
-}
-
-/// The frontiers with twice the costs of an algorithm.
-fn doubled<'a>(
-    frontiers: &[ComputedFrontier<'a>],
-    algorithm: FrontierAlgorithm,
-) -> Vec<ComputedFrontier<'a>> {
-    let factor = |own: FrontierAlgorithm| if own == algorithm { 2.0 } else { 1.0 };
-    let mut frontiers = tilted(frontiers, |best| factor(best.algorithm));
-    change_squares(&mut frontiers, |own, value| (own, factor(own) * value));
-    frontiers
-}
-
-/// A claim, its verdict, and its verdicts under what may be wrong.
-type Row = (String, Verdict, Vec<(String, Verdict)>);
-
-/// The frontiers with what is wrong; `None` if it is wrong with cells.
-fn wrong_frontiers<'a>(
-    frontiers: &[ComputedFrontier<'a>],
-    wrong: WrongResult,
-) -> Option<Vec<ComputedFrontier<'a>>> {
-    Some(match wrong {
-        WrongResult::FrontierTilted(a, b) => {
-            tilted(frontiers, |best| libm::pow(best.clients as f64, a) * libm::pow(best.target, b))
+        let squares = frontier.phases.iter_mut().flat_map(|phase| &mut phase.squares);
+        for (algorithm, _, value) in squares.flat_map(|square| &mut square.ranked.all) {
+            *value *= factor(*algorithm);
+            *algorithm = other(*algorithm);
         }
-        WrongResult::FrontierExchanged(a, b) => exchanged(frontiers, (a, b)),
-        WrongResult::FrontierDoubled(algorithm) => doubled(frontiers, algorithm),
-        _ => return None,
-    })
+    }
+    Some(frontiers)
 }
 
 /// The claims of a manifest under everything that may be wrong with them.
@@ -335,7 +288,7 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let under = |wrong: WrongResult| {
             let verdicts = match &claimed {
                 Some(claimed) => {
-                    let replaced = subject.replaced(claimed, &cells, wrong)?;
+                    let replaced = replaced(claimed, subject, &cells, wrong)?;
                     subject.verdicts(&replaced, &subject.frontiers)
                 }
                 None => {

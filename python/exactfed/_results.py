@@ -164,14 +164,14 @@ class Results:
             If a selected candidate is at the edge of what was tried; once, here or in
             :meth:`ranking`.
         """
-        native = self._native.tuned()
+        native = self._native.table("tuned")
         if native is None:
             raise ExactfedError(f"error: {self.experiment}: its manifest has no [tune]")
         self._tell_of_edges()
         return to_frame(native, kind)
 
     def _tell_of_edges(self) -> None:
-        native = None if self._told_of_edges else self._native.tuned()
+        native = None if self._told_of_edges else self._native.table("tuned")
         self._told_of_edges = True
         rows = [] if native is None else to_frame(native).select("label", "at_edge").rows()
         edges = list(dict.fromkeys(f"{label}: {edge}" for label, edge in rows if edge))

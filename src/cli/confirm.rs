@@ -1,7 +1,7 @@
 //! Asks for confirmation before a run that is larger than the user may have intended.
 
-use super::memory::Cells;
 use super::outcome::Failure;
+use super::shard::Cells;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cost::expected_seconds;

@@ -7,11 +7,12 @@
 //! their default effect.
 
 use super::outcome::{Code, Failure};
+use exactfed_runner::panics::beside;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Time that work has to end by itself after a signal.
@@ -94,17 +95,6 @@ impl Interrupt {
     pub fn is_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
-}
-
-/// Does work; another thread does something meanwhile, until its channel is disconnected.
-pub fn beside<T>(other: impl FnOnce(Receiver<()>) + Send, work: impl FnOnce() -> T) -> T {
-    let (done, ended) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || other(ended));
-        // Dropped when the work ends, also by a panic, which ends the other thread.
-        let _done = done;
-        work()
-    })
 }
 
 impl Drop for Interrupt {

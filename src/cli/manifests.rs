@@ -4,7 +4,7 @@ use super::code::{load_named, load_python};
 use super::names;
 use super::outcome::Failure;
 use crate::report::check_texts;
-use crate::store::{Store, StoredExperiment, read_table};
+use crate::store::{EXPERIMENT, Store, StoredExperiment, read_table};
 use exactfed_runner::files;
 use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::Plan;
@@ -93,7 +93,7 @@ pub fn manifest_source(file: &Path, overrides: Vec<String>) -> Result<(String, S
     let name = file.display().to_string();
     let text = files::read_text(file, MOST_MANIFEST)
         .map_err(|e| Failure::input(format!("error: {name} cannot be read: {}\n", e.message)))?;
-    let kept = match file.file_name().is_some_and(|name| name == StoredExperiment::FILE) {
+    let kept = match file.file_name().is_some_and(|name| name == EXPERIMENT) {
         true => StoredExperiment::parse(&text)
             .map_err(|e| Failure::input(format!("error: {name}: {e}\n")))?,
         false => None,

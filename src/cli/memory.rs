@@ -1,14 +1,12 @@
 //! Refuses runs that would not fit in memory, before anything is built or written.
 
 use super::outcome::Failure;
+use super::shard::Cells;
 use exactfed_core::problem::MemoryPart;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::memory::{of_instances, of_runs};
 use std::fs::read_to_string;
 use std::path::Path;
-
-/// Some of a plan's cells.
-pub type Cells<'a> = (&'a Plan, Vec<&'a Cell>);
 
 /// Refuses instances that do not fit in memory.
 pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {

@@ -3,13 +3,12 @@
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
 //! those that one report at the end would have written (`tests/suite/live.rs`).
 
-use super::interrupt::beside;
 use super::outcome::{Code, Failure};
 use super::prepare::pool;
 use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
 use crate::report::Writer;
 use crate::store::Store;
-use exactfed_runner::panics::lock;
+use exactfed_runner::panics::{beside, lock};
 use exactfed_runner::plan::Plan;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,16 +43,12 @@ pub struct LivePages<'p> {
     plans: Option<&'p [Plan]>,
     pub writer: Writer,
     quiet: bool,
-    live: Mutex<Live>,
+    /// What was written while cells are run; `None` once the final pages are written.
+    live: Mutex<Option<LiveEntries>>,
 }
 
-/// What was written while cells are run.
-#[derive(Default)]
-struct Live {
-    /// Of each experiment, the number of changes that its page has, and its entry of the index.
-    entries: BTreeMap<String, (Option<u64>, Result<Written, Unreported>)>,
-    ended: bool,
-}
+/// Of each experiment, the number of changes that its page has, and its entry of the index.
+type LiveEntries = BTreeMap<String, (Option<u64>, Result<Written, Unreported>)>;
 
 impl<'p> LivePages<'p> {
     /// Pages of all experiments of these results in this folder, which is created, or of these
@@ -67,7 +62,8 @@ impl<'p> LivePages<'p> {
     ) -> Result<Self, Failure> {
         let mut writer = Writer::new(reports, &FORMATS)?;
         writer.of_manifests = plans.is_some();
-        Ok(Self { results: results.to_owned(), plans, writer, quiet, live: Mutex::default() })
+        let (results, live) = (results.to_owned(), Mutex::new(Some(LiveEntries::new())));
+        Ok(Self { results, plans, writer, quiet, live })
     }
 
     /// Does the work of a run, and writes pages meanwhile where results change, until it ends or
@@ -109,9 +105,7 @@ impl<'p> LivePages<'p> {
     /// written, until `stop` is true, and the index.
     fn update(&self, changes: &Changes, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         let mut live = lock(&self.live);
-        if live.ended {
-            return Ok(());
-        }
+        let Some(entries) = &mut *live else { return Ok(()) };
         // A new store: an open one remembers the packs that it has seen.
         let store = Store::open_existing(&self.results)?;
         for subject in self.subjects(&store, Some(changes))? {
@@ -119,20 +113,14 @@ impl<'p> LivePages<'p> {
                 break;
             }
             let (name, count) = (subject.name().to_owned(), changes.get(subject.name()).copied());
-            if live.entries.get(&name).is_some_and(|(written, _)| *written == count) {
+            if entries.get(&name).is_some_and(|(written, _)| *written == count) {
                 continue;
             }
             let printed = Printed::by_command(self.quiet);
-            live.entries.insert(name, (count, subject.write(&store, &self.writer, printed)));
+            entries.insert(name, (count, subject.write(&store, &self.writer, printed)));
         }
-        let (mut entries, mut failed) = (Vec::new(), Vec::new());
-        for (_, written) in live.entries.values().cloned() {
-            match written {
-                Ok((entry, _)) => entries.push(entry),
-                Err(reason) => failed.push(reason),
-            }
-        }
-        Ok(self.writer.index(entries, &failed)?)
+        let written = entries.values().map(|(_, written)| written.clone());
+        report::write_index(written, &self.writer).map(drop)
     }
 
     /// The experiments that have pages; while cells are run, those of plans of which results have
@@ -155,11 +143,7 @@ impl<'p> LivePages<'p> {
     /// Writes the pages of all experiments, as `report` does. A page of a plan that lacks no cell
     /// does not change any more, and is not written again.
     pub fn write_final(&self) -> Result<Code, Failure> {
-        let entries = {
-            let mut live = lock(&self.live);
-            live.ended = true;
-            std::mem::take(&mut live.entries)
-        };
+        let entries = lock(&self.live).take().unwrap_or_default();
         let is_final = |written: &Written| self.plans.is_some() && written.0.is_complete();
         let entries = entries
             .into_iter()

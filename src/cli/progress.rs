@@ -168,31 +168,22 @@ impl Progress {
     }
 }
 
-/// Prints how far the frontiers of an experiment are.
-pub struct FrontierProgress(ProgressLine);
-
-impl FrontierProgress {
-    /// The work of all frontiers, in the units of the bar.
+/// Computes the frontiers of an experiment, of which `compute` reports each share that is done, and
+/// prints how far they are.
+pub fn of_frontiers<T, E>(
+    experiment: &str,
+    quiet: bool,
+    compute: impl FnOnce(&(dyn Fn(f64) + Sync)) -> Result<T, E>,
+) -> Result<T, E> {
     const ALL: f64 = 1e9;
-
-    /// Progress of the frontiers of this experiment.
-    pub fn new(experiment: &str, quiet: bool) -> Self {
-        Self(ProgressLine::new(experiment, Self::ALL as u64, quiet))
-    }
-
-    /// This share of the frontiers was computed.
-    pub fn worked(&self, share: f64) {
-        self.0.bar.inc((share * Self::ALL) as u64);
-        self.0.report(|| self.0.state(" of the frontiers"));
-    }
-
-    /// Clears the bar and prints how long it took.
-    pub fn finish(&self) {
-        let seconds = self.0.seconds();
-        self.0.finish(|| {
-            format!("its frontiers took {seconds:.1} s, and are kept for later reports")
-        });
-    }
+    let line = ProgressLine::new(experiment, ALL as u64, quiet);
+    let computed = compute(&|share| {
+        line.bar.inc((share * ALL) as u64);
+        line.report(|| line.state(" of the frontiers"));
+    })?;
+    let seconds = line.seconds();
+    line.finish(|| format!("its frontiers took {seconds:.1} s, and are kept for later reports"));
+    Ok(computed)
 }
 
 /// A count of steps in three digits: `2.20e10`.

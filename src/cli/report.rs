@@ -3,7 +3,7 @@
 use super::code::{load_for_cells, load_python};
 use super::memory;
 use super::outcome::{Code, Failure};
-use super::progress::FrontierProgress;
+use super::progress;
 use super::verify::{Findings, stored_plans};
 use crate::chart::export::{COLUMN, TEXT};
 use crate::evidence::claims::JudgedClaim;
@@ -203,12 +203,13 @@ fn frontiers_of<'a>(
     store: &Store,
     printed: Printed,
 ) -> Result<Vec<ComputedFrontier<'a>>, Failure> {
-    let (is_quick, quiet) = (are_known(plan, store), printed != Printed::Progress);
-    let progress = (!is_quick).then(|| FrontierProgress::new(&plan.experiment, quiet));
-    let worked = |share: f64| progress.iter().for_each(|progress| progress.worked(share));
-    let computed = frontiers(plan, store, &worked)?;
-    progress.iter().for_each(FrontierProgress::finish);
-    Ok(computed)
+    let computed = match are_known(plan, store) {
+        true => frontiers(plan, store, &|_| ()),
+        false => progress::of_frontiers(&plan.experiment, printed != Printed::Progress, |worked| {
+            frontiers(plan, store, worked)
+        }),
+    };
+    Ok(computed?)
 }
 
 /// What is printed on standard error before a report ends.
@@ -267,6 +268,14 @@ fn report_all(
     };
     // Results keep the order of the experiments.
     let each: Vec<_> = subjects.into_par_iter().with_max_len(1).map(one).collect();
+    write_index(each, writer)
+}
+
+/// Writes the index of these experiments.
+pub fn write_index(
+    each: impl IntoIterator<Item = Result<Written, Unreported>>,
+    writer: &Writer,
+) -> Result<Reported, Failure> {
     let (mut entries, mut failed, mut contradictions) = (Vec::new(), Vec::new(), Vec::new());
     for one in each {
         match one {

@@ -12,6 +12,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::path::Path;
 
+/// Some of a plan's cells.
+pub type Cells<'a> = (&'a Plan, Vec<&'a Cell>);
+
 /// The cells that a command is for, plan by plan: those of the list `only`, or all; and of
 /// these, over all plans together, share I of N.
 ///
@@ -21,7 +24,7 @@ pub fn chosen<'a>(
     plans: &'a [Plan],
     only: Option<&Path>,
     shard: Option<(u64, u64)>,
-) -> Result<Vec<Vec<&'a Cell>>, Failure> {
+) -> Result<Vec<Cells<'a>>, Failure> {
     let only = only.map(|file| listed(file, plans)).transpose()?;
     let wanted = |Plan { experiment, .. }: &Plan, Cell { id, .. }: &Cell| {
         let has = |lines: &HashSet<String>| {
@@ -29,23 +32,22 @@ pub fn chosen<'a>(
         };
         only.as_ref().is_none_or(has)
     };
-    let mut cells: Vec<Vec<&Cell>> = plans
-        .iter()
-        .map(|plan| plan.cells.iter().filter(|cell| wanted(plan, cell)).collect())
-        .collect();
-    let Some((i, n)) = shard else { return Ok(cells) };
-    let mut shares = split(plans, &cells, n).into_iter();
-    for cells in &mut cells {
+    let of_plan =
+        |plan: &'a Plan| (plan, plan.cells.iter().filter(|cell| wanted(plan, cell)).collect());
+    let mut all: Vec<Cells<'_>> = plans.iter().map(of_plan).collect();
+    let Some((i, n)) = shard else { return Ok(all) };
+    let mut shares = split(&all, n).into_iter();
+    for (_, cells) in &mut all {
         cells.retain(|_| shares.next() == Some(i - 1));
     }
-    Ok(cells)
+    Ok(all)
 }
 
 /// The share of each of these cells, from 0, in their order: the costliest first, each to
 /// the share that has least so far, the first of equals. Cells of one cost go by id.
-pub fn split(plans: &[Plan], cells: &[Vec<&Cell>], n: u64) -> Vec<u64> {
+pub fn split(cells: &[Cells<'_>], n: u64) -> Vec<u64> {
     let mut order = Vec::new();
-    for (plan, cells) in plans.iter().zip(cells) {
+    for (plan, cells) in cells {
         for cell in cells {
             let cost = Reverse(expected_nanoseconds(&cell.identity));
             order.push((cost, cell.id.as_str(), plan.experiment.as_str(), order.len()));
@@ -149,7 +151,8 @@ mod tests {
         let share = |i| {
             let cells =
                 chosen(plans, None, Some((i, n))).unwrap_or_else(|e| panic!("{}", e.message));
-            let mut ids: Vec<String> = cells.iter().flatten().map(|c| c.id.to_string()).collect();
+            let cells = cells.iter().flat_map(|(_, cells)| cells);
+            let mut ids: Vec<String> = cells.map(|c| c.id.to_string()).collect();
             ids.sort();
             ids
         };

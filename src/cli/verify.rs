@@ -38,42 +38,42 @@ pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
     results: PathBuf,
+    #[command(flatten)]
+    rerun: Rerun,
+}
+
+/// What is computed again, and how.
+#[derive(clap::Args)]
+pub struct Rerun {
     /// Number of randomly chosen cells and frontiers to compute again
     #[arg(long, value_name = "N", default_value_t = 20)]
-    sample: usize,
+    pub sample: usize,
     /// Compute all cells and frontiers again
     #[arg(long, conflicts_with = "sample")]
-    all: bool,
+    pub all: bool,
     /// File of Python code that defines algorithms of the results (may be repeated)
     #[arg(long, value_name = "FILE")]
-    run_code: Vec<PathBuf>,
+    pub run_code: Vec<PathBuf>,
     /// Seed of the random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
-    seed: u64,
+    pub seed: u64,
     /// Number of threads; by default as many as the machine has
     #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    pub threads: Option<usize>,
     /// Print differences only
     #[arg(long, short)]
-    quiet: bool,
+    pub quiet: bool,
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let rerun = Rerun {
-        sample: (!args.all).then_some(args.sample),
-        seed: args.seed,
-        threads: args.threads,
-        quiet: args.quiet,
-        code: args.run_code.clone(),
-    };
     let interrupt = Interrupt::listen()?;
-    let findings = verify_results(&args.results, None, &rerun, &interrupt)?;
+    let findings = verify_results(&args.results, None, &args.rerun, &interrupt)?;
     if interrupt.is_requested() {
         print(&findings.text)?;
         return Ok(Code::Interrupted);
     }
     let (different, incomparable) = (findings.different(), findings.incomparable());
-    if !args.quiet || different + incomparable > 0 {
+    if !args.rerun.quiet || different + incomparable > 0 {
         print(&findings.text)?;
     }
     Ok(match (different, incomparable) {
@@ -81,20 +81,6 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         (0, _) => Code::SomeFailed,
         _ => Code::Refuted,
     })
-}
-
-/// What is computed again, and how.
-pub struct Rerun {
-    /// The number of randomly chosen cells and frontiers; all if there is none.
-    pub sample: Option<usize>,
-    /// The seed of the choice.
-    pub seed: u64,
-    /// The number of threads.
-    pub threads: Option<usize>,
-    /// Whether no progress is printed.
-    pub quiet: bool,
-    /// Files of Python code that define algorithms of the results.
-    pub code: Vec<PathBuf>,
 }
 
 /// Runs cells of a results folder again, of one experiment or of all, and compares their numbers
@@ -112,8 +98,8 @@ pub fn verify_results(
     let pool = pool(rerun.threads)?;
     let mut findings = Findings::default();
     let mut plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
-    if !rerun.code.is_empty() {
-        let left_out = load_for_cells(&plans, &rerun.code)?;
+    if !rerun.run_code.is_empty() {
+        let left_out = load_for_cells(&plans, &rerun.run_code)?;
         findings = Findings::default();
         left_out.iter().for_each(|line| findings.add(line));
         plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
@@ -180,7 +166,7 @@ fn chosen<'a>(plans: &'a [(Plan, Vec<CellId>)], rerun: &Rerun) -> Vec<Chosen<'a>
         order.extend(frontiers.map(|id| (name(&format!("frontier {id}")), k, Item::Frontier(id))));
     }
     order.sort_by(|a, b| a.0.cmp(&b.0));
-    let most = rerun.sample.unwrap_or(order.len());
+    let most = if rerun.all { order.len() } else { rerun.sample };
     let mut chosen: Vec<Chosen<'_>> = plans.iter().map(|_| Chosen::default()).collect();
     for (_, k, item) in order.into_iter().take(most) {
         match item {

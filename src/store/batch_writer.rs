@@ -7,11 +7,12 @@
 use super::{FailedRecord, Store};
 use exactfed_evidence::results::Provenance;
 use exactfed_runner::files::Error;
-use exactfed_runner::panics::lock;
+use exactfed_runner::panics::{beside, lock};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Done, Failed};
 use exactfed_runner::trace::Trace;
-use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Cells of an experiment up to which each has a pack of its own.
@@ -33,8 +34,6 @@ pub struct BatchWriter<'a> {
     /// The generation of the packs that are written.
     generation: u64,
     waiting: Mutex<Waiting<'a>>,
-    /// Notified when the first cell waits, and at the end.
-    change: Condvar,
     /// Held, before `waiting`, by whoever takes cells from there and writes them.
     gate: RwLock<()>,
 }
@@ -44,7 +43,6 @@ struct Waiting<'a> {
     cells: Vec<Done<'a>>,
     numbers: usize,
     since: Option<Instant>,
-    closed: bool,
     error: Option<Error>,
     stored: usize,
 }
@@ -63,8 +61,8 @@ impl<'a> BatchWriter<'a> {
         let generation = store.packs(&plan.experiment)?.next_generation();
         // A run of many cells would otherwise hold an index that nobody may read meanwhile.
         store.forget_packs(&plan.experiment);
-        let (waiting, change, gate) = (Mutex::default(), Condvar::new(), RwLock::default());
-        Ok(Self { store, plan, provenance, most, generation, waiting, change, gate })
+        let (waiting, gate) = (Mutex::default(), RwLock::default());
+        Ok(Self { store, plan, provenance, most, generation, waiting, gate })
     }
 
     /// Writes a complete cell, now or together with others.
@@ -84,10 +82,7 @@ impl<'a> BatchWriter<'a> {
             drop(waiting);
             return self.write(&cells);
         }
-        if waiting.since.is_none() {
-            waiting.since = Some(Instant::now());
-            self.change.notify_all();
-        }
+        waiting.since.get_or_insert_with(Instant::now);
         Ok(())
     }
 
@@ -113,12 +108,7 @@ impl<'a> BatchWriter<'a> {
     /// # Errors
     /// The error of `work`, or that of a cell that could not be written.
     pub fn during<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let result = std::thread::scope(|scope| {
-            scope.spawn(|| self.write_in_time());
-            // Also when `work` panics: the scope waits for its threads.
-            let _close = Close(self);
-            work()
-        });
+        let result = beside(|ended| self.write_in_time(&ended), work);
         let _open = self.open();
         let (cells, error) = {
             let mut waiting = lock(&self.waiting);
@@ -154,28 +144,20 @@ impl<'a> BatchWriter<'a> {
         lock(&self.waiting).stored
     }
 
-    fn write_in_time(&self) {
-        let mut waiting = lock(&self.waiting);
-        while !waiting.closed {
-            let left = waiting.since.map(|since| PATIENCE.saturating_sub(since.elapsed()));
-            waiting = match left {
-                None => self.change.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-                Some(left) if !left.is_zero() => {
-                    let woken = self.change.wait_timeout(waiting, left);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
+    fn write_in_time(&self, ended: &Receiver<()>) {
+        let mut pause = PATIENCE;
+        while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            // A cell that begins to wait during a pause has waited for no longer than that.
+            let since = lock(&self.waiting).since;
+            pause = since.map_or(PATIENCE, |since| PATIENCE.saturating_sub(since.elapsed()));
+            if pause.is_zero() {
+                let _open = self.open();
+                let cells = lock(&self.waiting).take();
+                if let Err(e) = self.write(&cells) {
+                    lock(&self.waiting).error.get_or_insert(e);
                 }
-                Some(_) => {
-                    drop(waiting);
-                    let _open = self.open();
-                    let cells = lock(&self.waiting).take();
-                    let written = self.write(&cells);
-                    let mut waiting = lock(&self.waiting);
-                    if let Err(e) = written {
-                        waiting.error.get_or_insert(e);
-                    }
-                    waiting
-                }
-            };
+                pause = PATIENCE;
+            }
         }
     }
 
@@ -202,14 +184,4 @@ impl<'a> Waiting<'a> {
 fn count_numbers(trace: &Trace) -> usize {
     let averages: usize = trace.averages.iter().map(|(_, values)| values.len()).sum();
     trace.rows() * (10 + trace.further.len()) + trace.theta.len() + averages
-}
-
-/// Ends the thread that writes in time.
-struct Close<'k, 'a>(&'k BatchWriter<'a>);
-
-impl Drop for Close<'_, '_> {
-    fn drop(&mut self) {
-        lock(&self.0.waiting).closed = true;
-        self.0.change.notify_all();
-    }
 }

@@ -18,30 +18,21 @@ use exactfed_runner::runner::{Prepared, Scenario};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The folder of what is cached, and the content that its numbers are computed from, which the file
-/// is named by. No experiment's name begins with a dot.
-fn folder(what: &Cached) -> (&'static str, &str) {
+/// The folder of what is cached; the content that its numbers are computed from, which the file is
+/// named by; and the difference between numbers, relative to the larger, that is rounding: products
+/// and decompositions of matrices differ between processors in their last bits. Of measures, pages
+/// show six digits. No experiment's name begins with a dot.
+fn about(what: &Cached) -> (&'static str, &str, f64) {
     match what {
-        Cached::Moments(key) => (".moments", key),
-        Cached::Frontier(key) => (".frontiers", key),
-        Cached::Measures(key) => (".measures", key),
-        Cached::Optimum(key) => (".optima", key),
-    }
-}
-
-/// The difference between numbers, relative to the larger, that is rounding: products and
-/// decompositions of matrices differ between processors in their last bits. Of measures, pages show
-/// six digits.
-fn rounding(what: &Cached) -> f64 {
-    match what {
-        Cached::Moments(_) | Cached::Optimum(_) => 0.0,
-        Cached::Frontier(_) => 1e-9,
-        Cached::Measures(_) => 1e-6,
+        Cached::Moments(key) => (".moments", key, 0.0),
+        Cached::Frontier(key) => (".frontiers", key, 1e-9),
+        Cached::Measures(key) => (".measures", key, 1e-6),
+        Cached::Optimum(key) => (".optima", key, 0.0),
     }
 }
 
 fn file(root: &Path, what: &Cached) -> PathBuf {
-    let (folder, key) = folder(what);
+    let (folder, key, _) = about(what);
     root.join(folder).join(key)
 }
 
@@ -89,7 +80,7 @@ fn difference(cached: &Columns, now: Option<&Columns>, share: f64) -> Option<Str
 impl Store {
     /// Caches columns, if they can be written.
     pub(super) fn cache_columns(&self, what: &Cached, columns: &Columns) {
-        if create_below(&self.root, &self.root.join(folder(what).0)).is_ok() {
+        if create_below(&self.root, &self.root.join(about(what).0)).is_ok() {
             // Nothing depends on the cache: the folder may be read-only.
             let _ = write_atomically(&file(&self.root, what), &encode(columns, what));
         }
@@ -98,7 +89,7 @@ impl Store {
     /// Compares what is cached with what is computed now, if something is cached.
     pub fn check_cached(&self, of: &Cacheable<'_>) -> Option<CheckedCache> {
         let cached = read(&self.root, &of.what)?;
-        let difference = difference(&cached, (of.compute)().as_ref(), rounding(&of.what));
+        let difference = difference(&cached, (of.compute)().as_ref(), about(&of.what).2);
         Some(CheckedCache { file: file(&self.root, &of.what), difference })
     }
 
@@ -175,7 +166,7 @@ fn decode(bytes: &[u8], what: &Cached) -> Option<Columns> {
 
 /// The beginning of a cached file.
 fn beginning(what: &Cached) -> String {
-    format!("exactfed-columns {} {}", what.version(), folder(what).1)
+    format!("exactfed-columns {} {}", what.version(), about(what).1)
 }
 
 #[cfg(test)]

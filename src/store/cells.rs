@@ -1,10 +1,9 @@
 //! Cells: found, summarised and written.
 
 use super::checksum::{read_checked, with_checksum};
-use super::pack::{Pack, PackHead, PackLine};
+use super::pack::{Pack, PackHead, PackLine, check_settings};
 use super::parquet::{self, TraceRows};
 use super::paths::FAILED;
-use super::record::{FailedRecord, check_settings};
 use super::{Status, Store};
 use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance};
@@ -13,11 +12,29 @@ use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{self, Trace};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The record of a cell that could not be run to its end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FailedRecord {
+    /// Content id.
+    pub id: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Name of the curve.
+    pub label: String,
+    /// The reason why it failed.
+    pub reason: String,
+    /// The program that ran it.
+    pub provenance: Provenance,
+    /// The settings that determine the numbers.
+    pub cell: toml::Table,
+}
 
 impl Store {
     /// The pack that holds a cell that has results, and the number of the cell in it.
@@ -38,7 +55,7 @@ impl Store {
     ) -> Result<Option<CellSummary>, Error> {
         let Some((pack, i)) = self.packs(experiment)?.find(id)? else { return Ok(None) };
         pack.check()?;
-        Ok(Some(pack.summary(i)))
+        Ok(Some(pack.cells[i].record.clone()))
     }
 
     /// The record of a cell, whose numbers are not read; `None` if it has no results.
@@ -46,7 +63,7 @@ impl Store {
     /// # Errors
     /// If the record is not as it was written.
     pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<CellSummary>, Error> {
-        Ok(self.packs(experiment)?.find(id)?.map(|(pack, i)| pack.summary(i)))
+        Ok(self.packs(experiment)?.find(id)?.map(|(pack, i)| pack.cells[i].record.clone()))
     }
 
     /// The final errors of a cell that has results, one per replicate; `None` if it diverged.

@@ -28,9 +28,6 @@ pub struct StoredExperiment {
 }
 
 impl StoredExperiment {
-    /// The file that holds it in its folder.
-    pub const FILE: &str = EXPERIMENT;
-
     /// The experiment in the text of such a file; `None` if it is another kind of file, such as
     /// a manifest that happens to have this name.
     ///
@@ -82,16 +79,12 @@ impl Store {
         self.make_folder(&plan.experiment)?;
         self.copy_data_files(&plan.folder(), &plan.source.files)?;
         let (name, source) = (plan.experiment.clone(), plan.source.clone());
-        self.write_experiment_as(&plan.experiment, &StoredExperiment { name, source })
+        self.write_stored(&StoredExperiment { name, source })
     }
 
-    /// Writes an experiment under this name.
-    pub(super) fn write_experiment_as(
-        &self,
-        name: &str,
-        experiment: &StoredExperiment,
-    ) -> Result<(), Error> {
-        let path = self.make_folder(name)?.join(EXPERIMENT);
+    /// Writes an experiment without its data files.
+    pub(super) fn write_stored(&self, experiment: &StoredExperiment) -> Result<(), Error> {
+        let path = self.make_folder(&experiment.name)?.join(EXPERIMENT);
         let text = with_checksum(experiment).map_err(|e| error(&path, e))?;
         if read_regular_text(&path).is_ok_and(|old| old == text) {
             return Ok(());

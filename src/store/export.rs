@@ -11,6 +11,7 @@
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
 use super::pack::{Pack, PackLine};
 use super::parquet;
+pub use super::parquet::column;
 pub use super::sink::ExportFormat;
 use super::sink::Sink;
 use super::{Provenance, Status, Store};
@@ -58,7 +59,7 @@ pub fn export(
         return Ok(exported);
     }
     // As text, in every line, they would be half of the file.
-    rows.columns.retain(|(name, _)| format == ExportFormat::Parquet || name != "settings");
+    rows.columns.retain(|name, _| format == ExportFormat::Parquet || name != "settings");
     remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     stream_atomically(to, |file| {
         let metadata = metadata(plans, &rows.axes);
@@ -88,7 +89,7 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
 /// The cells that are exported, and their columns.
 struct ExportedRows<'a> {
     experiments: Vec<SoundCells<'a>>,
-    columns: Vec<(String, DataType)>,
+    columns: Schema,
     axes: Vec<SettingColumn>,
 }
 
@@ -141,25 +142,26 @@ impl<'a> ExportedRows<'a> {
                 sound.row_bytes.push(found.row_bytes);
             }
             sound.cells.sort_by_cached_key(|(k, i)| {
-                let id = packs.packs[*k].cells[*i].id;
+                let id = packs.packs[*k].cells[*i].record.id;
                 (sound.last_run.get(&id).copied().unwrap_or(usize::MAX), id)
             });
             settings.push(values);
             all.push(sound);
         }
         let mut columns = parquet::schema();
-        columns.extend(own_columns().into_iter().filter(|(name, _)| name != "label"));
-        let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        columns.extend(own_columns());
+        let taken: Vec<&str> = columns.iter_names().map(|name| name.as_str()).collect();
         let axes = SettingColumn::all(&settings, &taken);
         let optional = parquet::optional();
-        columns.retain(|(name, _)| !optional.contains(name) || names.contains(name));
+        columns.retain(|name, _| !optional.contains(&name.to_string()) || names.contains(&**name));
         Ok(Self { experiments: all, columns, axes })
     }
 
     /// The names and types of all columns.
-    fn schema(&self) -> Vec<(String, DataType)> {
-        let axes = self.axes.iter().map(|axis| (axis.name.clone(), axis.kind.clone()));
-        self.columns.iter().cloned().chain(axes).collect()
+    fn schema(&self) -> Schema {
+        let mut schema = self.columns.clone();
+        schema.extend(self.axes.iter().map(|axis| (axis.name.as_str().into(), axis.kind.clone())));
+        schema
     }
 
     /// Hands all rows to `add`, some cells at a time.
@@ -280,9 +282,8 @@ impl SoundCells<'_> {
         all: &ExportedRows<'_>,
     ) -> Result<PackPart, Error> {
         let own = own_columns();
-        let stored = all.columns.iter().filter(|column| !own.contains(column));
-        let columns = stored.map(|(name, _)| name.clone());
-        let frame = pack.frame(columns.collect())?;
+        let stored = all.columns.iter_names().filter(|name| !own.contains(name));
+        let frame = pack.frame(stored.map(|name| name.to_string()).collect())?;
         let rows: Vec<IdxSize> =
             chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
         let frame = taken(&frame, rows).map_err(|e| error(&pack.path, e));
@@ -338,7 +339,7 @@ impl SoundCells<'_> {
             own.push(axis.column(facts.iter().map(|cell| &cell.axes))?);
         }
         let own = taken(&DataFrame::new(facts.len(), own)?, owners)?;
-        let column = |(name, kind): (String, DataType)| -> PolarsResult<Column> {
+        let column = |(name, kind): (PlSmallStr, DataType)| -> PolarsResult<Column> {
             let column = own.column(&name).or_else(|_| stored.column(&name))?;
             match column.dtype() {
                 found if *found == kind => Ok(column.clone()),
@@ -354,26 +355,20 @@ impl SoundCells<'_> {
 
 /// What is known of each cell but its axes, one row for each.
 fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
-    let text = |name: &str, value: fn(&ExportedCell) -> &str| {
-        StringChunked::from_iter_values(name.into(), cells.iter().map(value)).into_column()
-    };
-    let flag = |name: &str, value: fn(&ExportedCell) -> bool| {
-        Column::new(name.into(), cells.iter().map(value).collect::<Vec<bool>>())
-    };
     vec![
-        text("label", |cell| &cell.label),
-        Column::new("seed".into(), cells.iter().map(|cell| cell.seed).collect::<Vec<u64>>()),
-        text("settings", |cell| &cell.settings),
-        text("digest", |cell| &cell.digest),
-        text("version", |cell| &cell.provenance.version),
-        text("commit", |cell| &cell.provenance.commit),
-        flag("dirty", |cell| cell.provenance.dirty),
-        flag("last_run", |cell| cell.last_run),
+        column("label", cells, |cell| cell.label.as_str()),
+        column("seed", cells, |cell| cell.seed),
+        column("settings", cells, |cell| cell.settings.as_str()),
+        column("digest", cells, |cell| cell.digest.as_str()),
+        column("version", cells, |cell| cell.provenance.version.as_str()),
+        column("commit", cells, |cell| cell.provenance.commit.as_str()),
+        column("dirty", cells, |cell| cell.provenance.dirty),
+        column("last_run", cells, |cell| cell.last_run),
     ]
 }
 
 /// The label, which follows the last run, and the columns that packs do not have, in their order.
-fn own_columns() -> Vec<(String, DataType)> {
+fn own_columns() -> Schema {
     parquet::types(&facts_columns(&[]))
 }
 
@@ -401,21 +396,17 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     };
     let seconds =
         |cell: &Cell| expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads.max(1) as f64;
-    fn text<T: AsRef<str>>(cells: &[Cell], name: &str, of: impl Fn(&Cell) -> T) -> Column {
-        let all: StringChunked = cells.iter().map(|cell| Some(of(cell))).collect();
-        all.with_name(name.into()).into_column()
-    }
     let cells = &plan.cells;
     let mut columns = vec![
-        text(cells, "cell", |cell| cell.id.to_string()),
-        text(cells, "problem", |cell| cell.identity.problem.kind().to_owned()),
-        text(cells, "algorithm", |cell| cell.identity.algorithm.kind().to_owned()),
-        text(cells, "label", |cell| cell.label.clone()),
-        text(cells, "state", status),
-        Column::new("rounds".into(), cells.iter().map(|c| c.identity.rounds).collect::<Vec<_>>()),
-        Column::new("runs".into(), cells.iter().map(|c| c.identity.runs()).collect::<Vec<_>>()),
-        Column::new("seconds".into(), cells.iter().map(seconds).collect::<Vec<_>>()),
-        Column::new("memory".into(), cells.iter().map(memory::of_cell).collect::<Vec<_>>()),
+        column("cell", cells, |cell| cell.id.as_str()),
+        column("problem", cells, |cell| cell.identity.problem.kind()),
+        column("algorithm", cells, |cell| cell.identity.algorithm.kind()),
+        column("label", cells, |cell| cell.label.as_str()),
+        column("state", cells, status),
+        column("rounds", cells, |cell| cell.identity.rounds),
+        column("runs", cells, |cell| cell.identity.runs()),
+        column("seconds", cells, seconds),
+        column("memory", cells, memory::of_cell),
     ];
     let taken: Vec<&str> = columns.iter().map(|column| column.name().as_str()).collect();
     for axis in SettingColumn::all(&[values], &taken) {

@@ -124,25 +124,28 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// A thread that works for the run which holds a lock would wait for itself; others wait.
+    /// A lock keeps others out until it is dropped. They wait, but a thread that works for the run
+    /// which holds it would wait for itself.
     #[test]
     fn a_lock_is_refused_to_those_for_whom_its_holder_waits() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let [store, other] = [(); 2].map(|()| Store::open(folder.path()).unwrap());
         store.create().unwrap();
-        let lock = store.try_lock("e").unwrap().unwrap();
-        assert!(store.try_lock("e").unwrap().is_none());
+        let lock = store.try_lock("a/b").unwrap().unwrap();
+        for store in [&store, &other] {
+            assert!(store.try_lock("a/b").unwrap().is_none());
+        }
         let locks = lock.with_locks_of_thread();
         let own = locks_of_thread();
         work_for(locks.clone());
         assert_eq!(locks_of_thread(), locks);
-        assert!(store.try_lock("other").unwrap().is_some());
-        let said = store.try_lock("e").unwrap_err().to_string();
+        assert!(other.try_lock("a/c").unwrap().is_some());
+        let said = store.try_lock("a/b").unwrap_err().to_string();
         assert!(said.contains("would wait for that round for ever"), "{said}");
         work_for(own);
-        assert!(store.try_lock("e").unwrap().is_none(), "this thread does not work for it");
+        assert!(store.try_lock("a/b").unwrap().is_none(), "this thread does not work for it");
         drop(lock);
         work_for(locks);
-        assert!(store.try_lock("e").unwrap().is_some(), "nobody holds it");
+        assert!(other.try_lock("a/b").unwrap().is_some(), "nobody holds it");
     }
 }

@@ -13,7 +13,6 @@ use exactfed_runner::files::{Error, error, write_synced};
 use exactfed_runner::plan::Plan;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 /// The file of planned looks.
 pub const LOOKS: &str = "looks.toml";
@@ -49,10 +48,6 @@ impl Store {
         self.add_entries(experiment, SHOWN, from.shown_verdicts(experiment)?)
     }
 
-    fn entries_file(&self, experiment: &str, name: &str) -> PathBuf {
-        self.folder(experiment).join(name)
-    }
-
     /// The entries of a file, none if it does not exist.
     pub(super) fn entries<T: DeserializeOwned>(
         &self,
@@ -60,7 +55,7 @@ impl Store {
         name: &str,
     ) -> Result<Vec<T>, Error> {
         self.refuse_links(experiment)?;
-        let path = self.entries_file(experiment, name);
+        let path = self.folder(experiment).join(name);
         let found = read_checked::<LookEntries<T>>(&path).map_err(|e| {
             let remedy = "without this file nothing is known of earlier looks at the verdicts";
             error(&e.path, format!("{}; {remedy}", e.message))
@@ -83,8 +78,7 @@ impl Store {
         if entry.len() == known {
             return Ok(());
         }
-        self.make_folder(experiment)?;
-        let path = self.entries_file(experiment, name);
+        let path = self.make_folder(experiment)?.join(name);
         let text = with_checksum(&LookEntries { entry }).map_err(|e| error(&path, e))?;
         write_synced(&path, text.as_bytes())
     }

@@ -102,7 +102,7 @@ impl<'a> MergeSources<'a> {
             self.damaged.push(Damage { folder, error: error.clone(), cells: Vec::new() });
         }
         for (k, pack) in packs.packs.iter().enumerate() {
-            let key = |i: usize| (name.to_owned(), pack.cells[i].id.to_string());
+            let key = |i: usize| (name.to_owned(), pack.cells[i].record.id.to_string());
             let current = packs.current(k);
             if let Err(error) = pack.check() {
                 let cells = current.into_iter().map(key).collect();
@@ -112,7 +112,7 @@ impl<'a> MergeSources<'a> {
             let version = self.versions.entry(pack.head.provenance.version.clone()).or_default();
             *version.entry(folder).or_default() += current.len();
             for i in current {
-                let (digest, place) = (pack.cells[i].digest, (self.packs.len(), i));
+                let (digest, place) = (pack.cells[i].record.digest, (self.packs.len(), i));
                 self.sound.entry(key(i)).or_default().push(SoundCopy { folder, digest, place });
             }
             self.packs.push(pack.path.clone());
@@ -219,7 +219,7 @@ impl<'a> MergeSources<'a> {
             let _lock = to.lock_first(&[name], &|| false, busy)?;
             let preferred = self.preferred_of(stored).or(stored.first());
             if let Some((_, experiment)) = preferred.filter(|(folder, _)| *folder > 0) {
-                to.write_experiment_as(name, experiment)?;
+                to.write_stored(experiment)?;
             }
             for (folder, experiment) in stored.iter().filter(|(folder, _)| *folder > 0) {
                 let from = &self.folders[*folder];

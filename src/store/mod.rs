@@ -21,7 +21,6 @@ mod pack;
 mod packs;
 mod parquet;
 mod paths;
-mod record;
 mod recovery;
 mod results;
 mod sink;
@@ -29,6 +28,7 @@ mod table;
 
 pub use batch_writer::BatchWriter;
 pub use cache::CheckedCache;
+pub use cells::FailedRecord;
 pub use exactfed_evidence::results::{
     Cached, CellSummary, Columns, PlannedLooks, Provenance, Results, ShownVerdicts, StoredCell,
 };
@@ -42,8 +42,7 @@ use marker::ResultsMarker;
 pub use marker::SCHEMA;
 use packs::{Packs, RecentRows};
 use paths::MARKER;
-pub use paths::{contents, is_cell};
-pub use record::FailedRecord;
+pub use paths::{EXPERIMENT, contents, is_cell};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,6 @@
 use super::checksum::{CHANGED, checked, checksum};
 use super::parquet::{self, TraceRows};
 use super::paths::{PACK, file_name};
-use super::record::check_settings;
 use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{
@@ -78,10 +77,7 @@ impl PackLine {
 /// What is held of each cell: its line without the settings, which of a large grid would take much
 /// memory.
 pub struct PackedCell {
-    pub id: CellId,
-    label: Arc<str>,
-    pub digest: TraceDigest,
-    seconds: f64,
+    pub record: CellSummary,
     rows: Range<u32>,
     /// The bytes of its line in the index.
     line: Range<u32>,
@@ -93,7 +89,6 @@ pub struct Pack {
     pub path: PathBuf,
     /// The first line of its index.
     pub head: PackHead,
-    provenance: Arc<Provenance>,
     /// Its cells, in the order of their rows.
     pub cells: Vec<PackedCell>,
     /// Where its index begins in the file.
@@ -108,25 +103,12 @@ impl Pack {
         let (text, index) = read_index(path)?;
         let parsed = checked(&text).ok_or_else(|| CHANGED.to_owned()).and_then(parse_index);
         let (head, cells) = parsed.map_err(|e| error(path, e))?;
-        let (path, provenance) = (path.to_owned(), Arc::new(head.provenance.clone()));
-        Ok(Self { path, head, provenance, cells, index, sound: OnceLock::new() })
+        Ok(Self { path: path.to_owned(), head, cells, index, sound: OnceLock::new() })
     }
 
     /// The rows of the `i`-th cell.
     pub fn rows(&self, i: usize) -> Range<usize> {
         usizes(&self.cells[i].rows)
-    }
-
-    /// The record of the `i`-th cell without its settings.
-    pub fn summary(&self, i: usize) -> CellSummary {
-        let cell = &self.cells[i];
-        CellSummary {
-            id: cell.id,
-            label: cell.label.clone(),
-            digest: cell.digest,
-            seconds: cell.seconds,
-            provenance: self.provenance.clone(),
-        }
     }
 
     /// The line of the `i`-th cell, which is read from the file.
@@ -157,7 +139,7 @@ impl Pack {
         if file_name(&self.path) != pack_name(&bytes) {
             return Err(error(&self.path, "does not have the hash that it is named by"));
         }
-        let cells = self.cells.iter().map(|cell| (&*cell.id, cell.rows.len()));
+        let cells = self.cells.iter().map(|cell| (&*cell.record.id, cell.rows.len()));
         parquet::check_cells(&bytes, cells).map_err(|e| error(&self.path, e))?;
         Ok(bytes)
     }
@@ -182,7 +164,7 @@ impl Pack {
     /// # Errors
     /// If their digest is not that of the index.
     pub fn traces(&self, rows: &TraceRows, i: usize) -> Result<Vec<Trace>, Error> {
-        let PackedCell { id, digest, .. } = &self.cells[i];
+        let CellSummary { id, digest, .. } = &self.cells[i].record;
         let traces = rows.traces(self.rows(i)).map_err(|e| error(&self.path, e))?;
         if trace::digest(&traces) == *digest {
             return Ok(traces);
@@ -220,10 +202,9 @@ impl Pack {
         let mut columns = parquet::optional();
         columns.retain(|name| frame.column(name).is_ok_and(has_values));
         let index = index_text(&PackHead { columns, ..head }, lines);
-        let metadata = index.map_err(|e| error(folder, e)).map(|index| {
-            vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)]
-        });
-        let bytes = parquet::encode(metadata?, frame).map_err(|e| error(folder, e))?;
+        let index = index.map_err(|e| error(folder, e))?;
+        let metadata = vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)];
+        let bytes = parquet::encode(metadata, frame).map_err(|e| error(folder, e))?;
         let path = folder.join(pack_name(&bytes));
         write_synced(&path, &bytes)?;
         Ok(path)
@@ -297,11 +278,20 @@ fn find_index(footer: &[u8]) -> Option<Range<usize>> {
     Some(from..end)
 }
 
+/// The id, if settings, as TOML, are those whose hash it is.
+pub fn check_settings(id: CellId, settings: &str) -> Result<(), String> {
+    match CellId::of(settings) {
+        hash if hash == id => Ok(()),
+        hash => Err(format!("has settings of cell {hash} where those of {id} belong")),
+    }
+}
+
 /// Reads an index without its checksum, and checks the settings of its cells.
 fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
     let mut lines = index.split_inclusive(|byte| *byte == b'\n');
     let first = lines.next().unwrap_or_default();
-    let head = serde_json::from_slice(first).map_err(|e| e.to_string())?;
+    let head: PackHead = serde_json::from_slice(first).map_err(|e| e.to_string())?;
+    let provenance = Arc::new(head.provenance.clone());
     let place = |n: usize| u32::try_from(n).map_err(|_| "is too large");
     let (mut cells, mut from, mut row): (Vec<PackedCell>, _, u32) =
         (Vec::new(), place(first.len())?, 0);
@@ -309,19 +299,14 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
         let line: PackLine = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         check_settings(line.id, &line.cell)?;
         let label = match cells.last() {
-            Some(last) if *last.label == *line.label => last.label.clone(),
+            Some(last) if *last.record.label == *line.label => last.record.label.clone(),
             _ => line.label.into(),
         };
         let end = row.checked_add(place(line.rows)?).ok_or("has too many rows")?;
         let next = from.checked_add(place(text.len())?).ok_or("is too large")?;
-        cells.push(PackedCell {
-            id: line.id,
-            label,
-            digest: line.digest,
-            seconds: line.seconds,
-            rows: row..end,
-            line: from..next,
-        });
+        let PackLine { id, digest, seconds, .. } = line;
+        let record = CellSummary { id, label, digest, seconds, provenance: provenance.clone() };
+        cells.push(PackedCell { record, rows: row..end, line: from..next });
         (row, from) = (end, next);
     }
     Ok((head, cells))

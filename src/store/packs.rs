@@ -49,7 +49,7 @@ impl Packs {
     pub fn push(&mut self, pack: Pack) {
         let k = self.packs.len() as u32;
         let cells = (0..).zip(&pack.cells);
-        self.places.extend(cells.map(|(i, cell)| (HexText::bytes(&cell.id), (k, i))));
+        self.places.extend(cells.map(|(i, cell)| (HexText::bytes(&cell.record.id), (k, i))));
         self.packs.push(Arc::new(pack));
     }
 
@@ -80,7 +80,10 @@ impl Packs {
     /// The cells of the `k`-th pack that no later one holds.
     pub fn current(&self, k: usize) -> Vec<usize> {
         let cells = self.packs[k].cells.iter().enumerate();
-        cells.filter(|(i, cell)| self.place(&cell.id) == Some((k, *i))).map(|(i, _)| i).collect()
+        cells
+            .filter(|(i, cell)| self.place(&cell.record.id) == Some((k, *i)))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     /// The generation of a pack that counts before all existing ones.

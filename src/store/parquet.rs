@@ -2,12 +2,11 @@
 
 use exactfed_core::federated::Cost;
 use exactfed_runner::manifest::{Metric, TimeAverage};
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{Outcome, Trace};
 use polars::prelude::*;
 use std::io::Cursor;
-use std::iter::repeat_n;
 use std::ops::Range;
 
 /// The bytes of a file with these metadata and rows.
@@ -74,28 +73,39 @@ const SMALL: usize = 256;
 const OUTCOME: &str = "outcome";
 
 /// The names and types of these columns.
-pub fn types(columns: &[Column]) -> Vec<(String, DataType)> {
-    columns.iter().map(|column| (column.name().to_string(), column.dtype().clone())).collect()
+pub fn types(columns: &[Column]) -> Schema {
+    columns.iter().map(|column| (column.name().clone(), column.dtype().clone())).collect()
 }
 
 /// All columns of a file in their order.
-pub fn schema() -> Vec<(String, DataType)> {
+pub fn schema() -> Schema {
     types(&columns("", &[]))
 }
 
 /// The columns of which a pack may have no values: what is measured.
 pub fn optional() -> Vec<String> {
-    types(&measured(&[])).into_iter().map(|(name, _)| name).collect()
+    measured(&[]).iter().map(|column| column.name().to_string()).collect()
 }
 
-/// All traces in their order, with their cell and their number.
-fn traces<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = (&'a Done<'a>, u32, &'a Trace)> {
-    cells.iter().flat_map(|new| (0..).zip(&new.traces).map(move |(r, trace)| (new, r, trace)))
+/// The cell of a row, the number of its trace, the trace, and the number of the row in the trace.
+type Row<'a> = (&'a Done<'a>, u32, &'a Trace, usize);
+
+/// All rows in their order.
+fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = Row<'a>> {
+    let traces = cells.iter().flat_map(|new| (0..).zip(&new.traces).map(move |(r, t)| (new, r, t)));
+    traces.flat_map(|(new, r, trace)| (0..trace.rows()).map(move |i| (new, r, trace, i)))
 }
 
-/// All rows in their order: the cell, the trace, and the number of the row in the trace.
-fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = (&'a Done<'a>, &'a Trace, usize)> {
-    traces(cells).flat_map(|(new, _, trace)| (0..trace.rows()).map(move |i| (new, trace, i)))
+/// The column of what `of` gives of each row.
+pub fn column<R, T, Kind: ?Sized>(
+    name: &str,
+    rows: impl IntoIterator<Item = R>,
+    of: impl Fn(R) -> T,
+) -> Column
+where
+    Series: NamedFrom<Vec<T>, Kind>,
+{
+    Column::new(name.into(), rows.into_iter().map(of).collect::<Vec<T>>())
 }
 
 /// The rows of these cells, one after another.
@@ -105,48 +115,33 @@ pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
 
 /// The columns of these cells.
 fn columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
-    let experiment = StringChunked::full("experiment".into(), experiment, rows(cells).count());
-    let text = |name: &str, value: fn(&Cell) -> &str| {
-        let values = rows(cells).map(|(new, ..)| value(new.cell));
-        StringChunked::from_iter_values(name.into(), values).into_column()
-    };
-    let cost = |(name, field): CostColumn| {
-        let values = rows(cells).map(|(_, trace, i)| *field(&mut { trace.cost[i] }));
-        UInt64Chunked::from_iter_values(name.into(), values).into_column()
-    };
-    let rounds = rows(cells).map(|(_, trace, i)| trace.round[i]);
-    let replicate = traces(cells).flat_map(|(_, r, trace)| repeat_n(r, trace.rows()));
-    let instance = traces(cells).flat_map(|(new, r, trace)| {
-        repeat_n(new.cell.identity.instance_of(r.into()) as u32, trace.rows())
-    });
-    let clients = rows(cells).map(|(new, ..)| new.clients as u32);
-    let step_sizes = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().0);
-    let local_steps = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().1);
     let mut columns = vec![
-        experiment.into_column(),
-        text("cell", |cell| &cell.id),
-        text("problem", |cell| cell.identity.problem.kind()),
-        text("algorithm", |cell| cell.identity.algorithm.kind()),
-        text("label", |cell| &cell.label),
-        UInt32Chunked::from_iter_values("clients".into(), clients).into_column(),
-        Float64Chunked::from_iter_values("step_size".into(), step_sizes).into_column(),
-        UInt64Chunked::from_iter_values("local_steps".into(), local_steps).into_column(),
-        UInt32Chunked::from_iter_values("instance".into(), instance).into_column(),
-        UInt32Chunked::from_iter_values("replicate".into(), replicate).into_column(),
-        UInt64Chunked::from_iter_values("round".into(), rounds).into_column(),
+        column("experiment", rows(cells), |_| experiment),
+        column("cell", rows(cells), |(new, ..)| new.cell.id.as_str()),
+        column("problem", rows(cells), |(new, ..)| new.cell.identity.problem.kind()),
+        column("algorithm", rows(cells), |(new, ..)| new.cell.identity.algorithm.kind()),
+        column("label", rows(cells), |(new, ..)| new.cell.label.as_str()),
+        column("clients", rows(cells), |(new, ..)| new.clients as u32),
+        column("step_size", rows(cells), |(new, ..)| new.cell.identity.algorithm.scale().0),
+        column("local_steps", rows(cells), |(new, ..)| new.cell.identity.algorithm.scale().1),
+        column("instance", rows(cells), |(new, r, ..)| {
+            new.cell.identity.instance_of(r.into()) as u32
+        }),
+        column("replicate", rows(cells), |(_, r, ..)| r),
+        column("round", rows(cells), |(.., trace, i)| trace.round[i]),
     ];
-    columns.extend(COSTS.map(cost));
+    columns.extend(COSTS.map(|(name, field)| {
+        column(name, rows(cells), |(.., trace, i)| *field(&mut { trace.cost[i] }))
+    }));
     columns.extend(measured(cells));
-    let outcomes = rows(cells).map(|(_, trace, _)| trace.outcome.name());
-    columns.push(StringChunked::from_iter_values(OUTCOME.into(), outcomes).into_column());
+    columns.push(column(OUTCOME, rows(cells), |(.., trace, _)| trace.outcome.name()));
     columns
 }
 
 /// The columns of measured values, null where a trace has none.
 fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     let number = |name: &str, values: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
-        let values = rows(cells).map(|(_, trace, i)| values(trace)?.get(i).copied());
-        Float64Chunked::from_iter_options(name.into(), values).into_column()
+        column(name, rows(cells), |(.., trace, i)| values(trace)?.get(i).copied())
     };
     let mut columns = vec![number("sq_error", &|trace| Some(&trace.sq_error))];
     for metric in Metric::ALL {
@@ -163,7 +158,7 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
         }
         let mut builder =
             ListPrimitiveChunkedBuilder::<Float64Type>::new(name, height, height, kind);
-        rows(cells).for_each(|(_, trace, row)| builder.append_slice(&value(trace, row)));
+        rows(cells).for_each(|(.., trace, row)| builder.append_slice(&value(trace, row)));
         builder.finish().into_column()
     };
     let recorded = cells.iter().any(|new| new.cell.identity.record.iterates);
@@ -173,7 +168,7 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     }));
     for name in TimeAverage::ALL {
         let found = |trace: &Trace| trace.averages.iter().position(|(n, _)| n == name);
-        let any = traces(cells).any(|(.., trace)| found(trace).is_some());
+        let any = cells.iter().flat_map(|new| &new.traces).any(|trace| found(trace).is_some());
         // One value per run, in its last row.
         columns.push(list(&name.column(), any, &|trace, row| {
             let average = found(trace).filter(|_| row + 1 == trace.rows());

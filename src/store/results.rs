@@ -18,7 +18,7 @@ impl Results for Store {
     fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
         let Some((pack, i)) = self.packs(experiment)?.find(id)? else { return Ok(None) };
         let traces = self.with_rows(&pack, i, |rows, _| pack.traces(rows, i))??;
-        Ok(Some(StoredCell { record: pack.summary(i), traces }))
+        Ok(Some(StoredCell { record: pack.cells[i].record.clone(), traces }))
     }
 
     fn failure(&self, experiment: &str, id: &str) -> Result<Option<String>, Error> {

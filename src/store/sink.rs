@@ -33,26 +33,23 @@ impl<'a> Sink<'a> {
     pub fn new(
         file: &'a mut File,
         format: ExportFormat,
-        columns: &[(String, DataType)],
+        columns: &Schema,
         metadata: Vec<(String, String)>,
     ) -> Result<Self, Box<dyn Error>> {
         let file = BufWriter::new(file);
         match format {
             ExportFormat::Parquet => {
-                let field =
-                    |(name, kind): &(String, DataType)| Field::new((&**name).into(), kind.clone());
-                let schema: Schema = columns.iter().map(field).collect();
                 let metadata = KeyValueMetadata::from_static(metadata);
                 let writer = ParquetWriter::new(file)
                     .with_compression(ParquetCompression::Zstd(None))
                     .set_parallel(false)
                     .with_key_value_metadata(Some(metadata))
-                    .batched(&schema)?;
+                    .batched(columns)?;
                 Ok(Self::Parquet(Box::new(writer), None))
             }
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(file);
-                writer.write_record(columns.iter().map(|(name, _)| name))?;
+                writer.write_record(columns.iter_names().map(PlSmallStr::as_str))?;
                 Ok(Self::Csv(Box::new(writer)))
             }
         }

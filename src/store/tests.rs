@@ -224,18 +224,6 @@ fn labels_follow_the_last_run_and_leave_the_files_alone() {
     }
 }
 
-#[test]
-fn a_lock_keeps_others_out_until_it_is_dropped() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, two) = (Store::open(folder.path()).unwrap(), Store::open(folder.path()).unwrap());
-    let lock = one.try_lock("a/b").unwrap();
-    assert!(lock.is_some());
-    assert!(two.try_lock("a/b").unwrap().is_none());
-    assert!(two.try_lock("a/c").unwrap().is_some());
-    drop(lock);
-    assert!(two.try_lock("a/b").unwrap().is_some());
-}
-
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed_out_of_the_results() {

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 thread_local! {
@@ -43,6 +44,17 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
 /// Locks a mutex even if a panic poisoned it: for values that are consistent between statements.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does work; another thread does something meanwhile, until its channel is disconnected.
+pub fn beside<T>(other: impl FnOnce(Receiver<()>) + Send, work: impl FnOnce() -> T) -> T {
+    let (done, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || other(ended));
+        // Dropped when the work ends, also by a panic, which ends the other thread.
+        let _done = done;
+        work()
+    })
 }
 
 #[cfg(test)]

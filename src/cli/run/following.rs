@@ -46,7 +46,7 @@ impl Session<'_> {
                 break;
             }
             let plans = std::slice::from_ref(&next);
-            let cells = shard::chosen(plans, None, self.options.shard)?.remove(0);
+            let cells = shard::chosen(plans, None, self.options.shard)?.remove(0).1;
             let missing = missing(&next, &cells, &self.store, self.options);
             memory::fits(&[(&next, missing.clone())], threads, self.options.memory)?;
             seconds += expected_seconds(next.cells.iter(), threads);

@@ -2,14 +2,12 @@
 
 mod follower;
 mod following;
-mod log;
 mod options;
 mod prepared;
 mod session;
 mod status;
 
 pub use follower::{Follower, Workload};
-use log::{JsonLog, LogFormat};
 pub use options::RunOptions;
 pub use prepared::PreparedRun;
 pub use status::{Phase, RunStatus};
@@ -19,6 +17,13 @@ use super::outcome::{Code, Failure};
 use crate::evidence::tuned;
 use crate::store::Store;
 use exactfed_runner::runner::Silent;
+
+/// What is written of the progress of a run.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum LogFormat {
+    /// The status that the pages of `watch` read, a line of JSON at most every second, and messages
+    Json,
+}
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: exactfed run experiments/scafflsa/fig1-high.toml --threads 2")]
@@ -52,7 +57,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     };
     let options = RunOptions { quiet: true, ..args.options.clone() };
     let mut run = PreparedRun::new(&plans, &options, None)?;
-    let log = JsonLog::new(run.workloads());
+    let log = RunStatus::new(run.workloads(), |_| ()).logged();
     let code = run.execute(&log)?;
     log.end(code);
     Ok(code)

@@ -8,6 +8,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::outcome::{self, Code, Failure};
 use crate::cli::prepare::pool;
 use crate::cli::reuse::EarlierReplicates;
+use crate::cli::shard::Cells;
 use crate::cli::{confirm, memory, shard};
 use crate::evidence::frontier::are_known;
 use crate::store::{Store, provenance};
@@ -38,11 +39,8 @@ impl<'a> PreparedRun<'a> {
         let pool = pool(options.threads)?;
         let threads = pool.current_num_threads();
         let chosen = shard::chosen(plans, options.only.as_deref(), options.shard)?;
-        let missing: Vec<memory::Cells<'_>> = pool.install(|| {
-            let missing =
-                |(plan, cells): (_, &Vec<_>)| (plan, missing(plan, cells, &store, options));
-            plans.iter().zip(&chosen).map(missing).collect()
-        });
+        let missing = |(plan, cells): &Cells<'a>| (*plan, missing(plan, cells, &store, options));
+        let missing: Vec<Cells<'_>> = pool.install(|| chosen.iter().map(missing).collect());
         for (plan, cells) in &missing {
             require_code(plan, cells)?;
         }
@@ -53,10 +51,9 @@ impl<'a> PreparedRun<'a> {
             None => confirm().and_then(|()| Interrupt::listen())?,
         };
         let mut waiting: Vec<Task<'_>> = interrupt.immediately(|| {
-            let build = missing
-                .into_iter()
-                .zip(chosen)
-                .map(|((plan, missing), cells)| pool.install(|| Task::new(plan, cells, &missing)));
+            let build = missing.into_iter().zip(chosen).map(|((plan, missing), (_, cells))| {
+                pool.install(|| Task::new(plan, cells, &missing))
+            });
             build.collect::<Result<_, Failure>>()
         })?;
         // Pages are written as experiments end: those that take least time come first, so that

@@ -2,11 +2,13 @@
 
 use super::follower::{Follower, Workload};
 use crate::cli::memory;
+use crate::cli::outcome::Code;
 use crate::cli::pages::{Changes, ChangingResults};
 use exactfed_runner::panics::lock;
 use exactfed_runner::runner::{Failed, Observer, RunWork, RunWorkCount};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{Write, stderr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -31,6 +33,8 @@ pub enum Phase {
 const MOST_FAILURES: usize = 100;
 /// A browser shows a page if it asked for the status within this time.
 const RECENTLY: Duration = Duration::from_secs(3);
+/// Least time between two lines of the log while cells are run.
+const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
 /// Counts what a run has done.
 pub struct RunStatus {
@@ -41,6 +45,8 @@ pub struct RunStatus {
     skipped: RunWorkCount,
     /// Called when the process is about to end during a round.
     leave: Box<dyn Fn(&Self) + Send + Sync>,
+    /// When the last line was written, if what happens is written to standard error as JSON.
+    log: Option<Mutex<Instant>>,
 }
 
 #[derive(Default)]
@@ -85,7 +91,13 @@ impl RunStatus {
         });
         let state = State { experiments: experiments.collect(), ..State::default() };
         let (done, skipped) = (RunWorkCount::default(), RunWorkCount::default());
-        Self { state: Mutex::new(state), done, skipped, leave: Box::new(leave) }
+        Self { state: Mutex::new(state), done, skipped, leave: Box::new(leave), log: None }
+    }
+
+    /// The same with a log on standard error: the status, and what is said of the run, as lines of
+    /// JSON.
+    pub fn logged(self) -> Self {
+        Self { log: Some(Mutex::new(Instant::now())), ..self }
     }
 
     /// Enters a stage.
@@ -93,6 +105,31 @@ impl RunStatus {
         let mut state = lock(&self.state);
         state.phase = phase;
         state.took = state.took.or(state.begin.map(|begin| begin.elapsed()));
+    }
+
+    /// Enters the last stage of a run that ended with this code.
+    pub fn end(&self, code: Code) {
+        self.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
+        self.log(true);
+    }
+
+    /// Writes the status to the log, if there is one; not soon after the last time, unless `anyway`.
+    fn log(&self, anyway: bool) {
+        let Some(last) = &self.log else { return };
+        // Another thread may be writing.
+        let last = if anyway { Some(lock(last)) } else { last.try_lock().ok() };
+        if let Some(mut last) = last.filter(|last| anyway || last.elapsed() >= BETWEEN_LINES) {
+            *last = Instant::now();
+            write_line(&self.read(None, None));
+        }
+    }
+
+    /// Writes a message or a warning: to the log, if there is one.
+    fn say(&self, kind: &str, text: &str) {
+        match self.log {
+            Some(_) => write_line(&json!({ kind: text })),
+            None => eprintln!("{text}"),
+        }
     }
 
     /// Adds the message of an error that ended a part of the run.
@@ -153,6 +190,11 @@ impl RunStatus {
     }
 }
 
+/// Writes a line; a closed standard error is ignored.
+fn write_line(value: &Value) {
+    let _ = writeln!(stderr(), "{value}");
+}
+
 impl ChangingResults for RunStatus {
     fn changes(&self) -> Changes {
         let state = lock(&self.state);
@@ -168,6 +210,7 @@ impl ChangingResults for RunStatus {
 impl Observer for RunStatus {
     fn worked(&self, work: RunWork) {
         self.done.add(work);
+        self.log(false);
     }
 
     fn skipped(&self, work: RunWork) {
@@ -196,7 +239,7 @@ impl Observer for RunStatus {
 
 impl Follower for RunStatus {
     fn begins(&self, workload: Workload<'_>) {
-        let state = &mut *lock(&self.state);
+        let mut state = lock(&self.state);
         let Workload { experiment, cells, done, work } = workload;
         state.phase = Phase::Running;
         state.current = experiment.to_owned();
@@ -204,6 +247,8 @@ impl Follower for RunStatus {
         let before = state.experiments.get(experiment).map_or(0, |counts| counts.changes);
         let counts = Counts { all: cells, done, failed: 0, work, changes: before + 1 };
         state.experiments.insert(experiment.to_owned(), counts);
+        drop(state);
+        self.log(true);
     }
 
     fn ends(&self, _experiment: &str) {
@@ -214,9 +259,18 @@ impl Follower for RunStatus {
 
     fn waits(&self, _experiment: &str) {
         lock(&self.state).phase = Phase::Waiting;
+        self.log(true);
     }
 
     fn leaves(&self) {
         (self.leave)(self);
+    }
+
+    fn message(&self, text: &str) {
+        self.say("message", text);
+    }
+
+    fn warning(&self, text: &str) {
+        self.say("warning", text);
     }
 }

@@ -15,7 +15,7 @@ use super::confirm::duration;
 use super::manifests::Manifests;
 use super::outcome::{Code, Failure, print};
 use super::prepare::prepared;
-use super::shard;
+use super::shard::{self, Cells};
 use crate::store::{Status, Store};
 use exactfed_core::words::count;
 use exactfed_runner::files::error;
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let store = Store::open(&args.out)?;
     let (missing, failed) = missing_cells(&plans, &store, args.rerun_failed);
-    let cells: usize = missing.iter().map(Vec::len).sum();
+    let cells: usize = missing.iter().map(|(_, cells)| cells.len()).sum();
     if failed > 0 {
         eprintln!("{} failed before; pass --rerun-failed to run them again", count(failed, "cell"));
     }
@@ -98,14 +98,14 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         return Ok(code);
     }
     // An error is reported now rather than after hours in a queue.
-    for (plan, cells) in plans.iter().zip(&missing) {
+    for (plan, cells) in &missing {
         require_code(plan, cells)?;
         cells.chunks(CHECKED).try_for_each(|some| prepared(plan, some).map(drop))?;
     }
-    let list = cell_list(&plans, &missing);
+    let list = cell_list(&missing);
     folder::refuse_submitted(&args.out, &list)?;
     let tasks = args.tasks.min(cells as u64);
-    let table = task_table(&plans, &missing, tasks, args.threads_per_task);
+    let table = task_table(&missing, tasks, args.threads_per_task);
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| error(path, e));
     let here = Path::new(".");
     let folder = folder::next_folder(&absolute(&args.out)?);
@@ -154,25 +154,25 @@ fn missing_cells<'a>(
     plans: &'a [Plan],
     store: &Store,
     rerun_failed: bool,
-) -> (Vec<Vec<&'a Cell>>, usize) {
+) -> (Vec<Cells<'a>>, usize) {
     let mut failed = 0;
-    let mut missing_of = |plan: &'a Plan| -> Vec<&'a Cell> {
+    let mut missing_of = |plan: &'a Plan| {
         let is_missing = |cell: &&Cell| {
             let status = store.status(&plan.experiment, &cell.id);
             let left_out = matches!(status, Status::Failed(_)) && !rerun_failed;
             failed += usize::from(left_out);
             status != Status::Done && !left_out
         };
-        plan.cells.iter().filter(is_missing).collect()
+        (plan, plan.cells.iter().filter(is_missing).collect())
     };
     let missing = plans.iter().map(&mut missing_of).collect();
     (missing, failed)
 }
 
 /// The cells as `run --only` reads them.
-fn cell_list(plans: &[Plan], missing: &[Vec<&Cell>]) -> String {
+fn cell_list(missing: &[Cells<'_>]) -> String {
     let mut list = String::new();
-    for (plan, cells) in plans.iter().zip(missing) {
+    for (plan, cells) in missing {
         for cell in cells {
             let _ = writeln!(list, "{}/{}", plan.experiment, cell.id);
         }
@@ -181,10 +181,10 @@ fn cell_list(plans: &[Plan], missing: &[Vec<&Cell>]) -> String {
 }
 
 /// The number of cells and the estimated time of each task.
-fn task_table(plans: &[Plan], missing: &[Vec<&Cell>], tasks: u64, threads: u64) -> String {
+fn task_table(missing: &[Cells<'_>], tasks: u64, threads: u64) -> String {
     let mut load = vec![(0usize, 0u64); tasks as usize];
-    let shards = shard::split(plans, missing, tasks);
-    for (shard, cell) in shards.into_iter().zip(missing.iter().flatten()) {
+    let all = missing.iter().flat_map(|(_, cells)| cells);
+    for (shard, cell) in shard::split(missing, tasks).into_iter().zip(all) {
         let (cells, cost) = &mut load[shard as usize];
         *cells += 1;
         *cost = cost.saturating_add(expected_nanoseconds(&cell.identity));

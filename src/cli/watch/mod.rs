@@ -112,7 +112,7 @@ fn failed(failure: Failure, status: &RunStatus) -> Code {
 fn conclude(code: Code, pages: &LivePages<'_>, status: &RunStatus) -> Code {
     status.enter(Phase::Reporting);
     let judged = pages.write_final().unwrap_or_else(|failure| failed(failure, status));
-    status.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
+    status.end(code);
     // Failed cells are the more serious outcome: their code takes precedence.
     judged.and(code)
 }

@@ -140,16 +140,14 @@ fn arguments<'py>(
 impl PythonRun<'_> {
     /// Reads what the round yielded.
     fn take(&mut self, value: &Bound<'_, PyAny>) -> Result<(), String> {
-        let py = value.py();
         if value.is_none() {
-            return Err(format!("round {}: it yielded nothing: write `yield theta`", self.round));
+            return Err("it yielded nothing: write `yield theta`".into());
         }
-        let array = floats(value, "what it yielded")
-            .map_err(|e| format!("round {}: {}", self.round, e.value(py)))?;
+        let array =
+            floats(value, "what it yielded").map_err(|e| e.value(value.py()).to_string())?;
         if array.shape() != [self.estimate.len()] {
             return Err(format!(
-                "round {}: it yielded an array of shape {}, and θ has the shape ({},)",
-                self.round,
+                "it yielded an array of shape {}, and θ has the shape ({},)",
                 tuple(array.shape()),
                 self.estimate.len()
             ));
@@ -168,17 +166,17 @@ impl Run for PythonRun<'_> {
         self.round += 1;
         let ended = Python::attach(|py| {
             let mut iterator = self.iterator.bind(py).clone();
-            let next = self.clock.during(|| iterator.next());
-            match next {
+            let taken = match self.clock.during(|| iterator.next()) {
                 Some(Ok(value)) => self.take(&value),
-                Some(Err(e)) => {
-                    Err(format!("round {}: {}", self.round, ended_by(py, &e, &self.clock)))
+                Some(Err(e)) => Err(ended_by(py, &e, &self.clock)),
+                None => {
+                    return Err(format!(
+                        "it ended before round {}: an algorithm yields an estimate after every round, as often as it is asked to",
+                        self.round
+                    ));
                 }
-                None => Err(format!(
-                    "it ended before round {}: an algorithm yields an estimate after every round, as often as it is asked to",
-                    self.round
-                )),
-            }
+            };
+            taken.map_err(|why| format!("round {}: {why}", self.round))
         });
         self.cost = self.clients.get().end_round();
         self.failure = ended.err();

@@ -112,19 +112,6 @@ impl PythonClients {
         }
     }
 
-    /// Takes d numbers.
-    fn one_row<'py>(
-        &self,
-        what: &str,
-        value: &Bound<'py, PyAny>,
-    ) -> PyResult<PyReadonlyArrayDyn<'py, f64>> {
-        let array = floats(value, what)?;
-        if array.shape() == [self.d] {
-            return Ok(array);
-        }
-        Err(wrong_shape(what, array.shape(), &tuple(&[self.d])))
-    }
-
     /// The array of N rows of d into which results are written: `out`, or a new one.
     fn output<'py>(
         &self,
@@ -230,7 +217,10 @@ impl PythonClients {
             self.rows("corrections", xi)?;
         }
         let xi = corrections.as_ref().map(flat);
-        let anchor = anchor.map(|anchor| self.one_row("anchor", anchor)).transpose()?;
+        let anchor = anchor.map(|anchor| floats(anchor, "anchor")).transpose()?;
+        if let Some(anchor) = anchor.as_ref().filter(|anchor| anchor.shape() != [self.d]) {
+            return Err(wrong_shape("anchor", anchor.shape(), &tuple(&[self.d])));
+        }
         let anchor = anchor.as_ref().map(flat);
         let proximal = proximal.map_or(Ok(0.0), |mu| float(mu, "proximal"))?;
         let pulled = match (proximal, &anchor) {

@@ -15,6 +15,7 @@ use exactfed::store::{Status, Store, StoredExperiment};
 use exactfed_runner::files::Error;
 use polars::prelude::{DataFrame, PolarsResult};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -24,32 +25,29 @@ use std::sync::{Arc, OnceLock};
 pub struct NativeResults {
     root: PathBuf,
     experiment: StoredExperiment,
-    analysed: Arc<OnceLock<Analysed>>,
+    analysed: OnceLock<Analysed>,
 }
 
 /// What an analysis gives, computed once.
 struct Analysed {
     /// The id of each figure, and the figure as JSON.
     figures: Vec<(String, String)>,
-    claims: PolarsResult<DataFrame>,
-    tuned: Option<PolarsResult<DataFrame>>,
-    frontier: PolarsResult<DataFrame>,
-    ranking: PolarsResult<DataFrame>,
-    ranking_of_all: PolarsResult<DataFrame>,
+    /// The frames by the names of their methods; `tuned` where something is tuned.
+    tables: BTreeMap<&'static str, PolarsResult<DataFrame>>,
     html: String,
 }
 
 impl Analysed {
     fn new(experiment: &Experiment<'_>) -> Result<Self, Failure> {
-        Ok(Self {
-            figures: figures_of(experiment),
-            claims: tables::claims(&experiment.claims),
-            tuned: experiment.tuning.as_ref().map(tables::tuned),
-            frontier: tables::frontier(&experiment.frontiers),
-            ranking: tables::ranking(experiment),
-            ranking_of_all: tables::ranking_of_all(experiment),
-            html: report::notebook(experiment)?,
-        })
+        let mut tables = BTreeMap::from([
+            ("claims", tables::claims(&experiment.claims)),
+            ("frontier", tables::frontier(&experiment.frontiers)),
+            ("ranking", tables::ranking(experiment)),
+            ("ranking_of_all", tables::ranking_of_all(experiment)),
+        ]);
+        tables.extend(experiment.tuning.as_ref().map(|found| ("tuned", tables::tuned(found))));
+        let html = report::notebook(experiment)?;
+        Ok(Self { figures: figures_of(experiment), tables, html })
     }
 }
 
@@ -118,7 +116,7 @@ impl NativeResults {
     fn new(py: Python<'_>, root: PathBuf, experiment: Option<String>) -> PyResult<Self> {
         let folder = root.clone();
         let experiment = interruptible(py, raise, move || find(&folder, experiment.as_deref()))?;
-        Ok(Self { root, experiment, analysed: Arc::default() })
+        Ok(Self { root, experiment, analysed: OnceLock::new() })
     }
 
     /// The name of the experiment.
@@ -183,19 +181,20 @@ impl NativeResults {
 
     /// Runs cells again, with the code of these files: a text, and how many have equal, other and
     /// no comparable numbers.
-    #[pyo3(signature = (sample, seed, threads, code))]
+    #[pyo3(signature = (sample, seed, threads, run_code))]
     fn verify(
         &self,
         py: Python<'_>,
         sample: Option<usize>,
         seed: u64,
         threads: Option<usize>,
-        code: Vec<PathBuf>,
+        run_code: Vec<PathBuf>,
     ) -> PyResult<(String, usize, usize, usize)> {
         let (root, name) = (self.root.clone(), self.experiment.name.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let interrupt = Interrupt::by_request(stop.clone());
-        let rerun = Rerun { sample, seed, threads, quiet: true, code };
+        let (all, sample) = (sample.is_none(), sample.unwrap_or_default());
+        let rerun = Rerun { sample, all, run_code, seed, threads, quiet: true };
         let work = move || cli::verify_results(&root, Some(&name), &rerun, &interrupt);
         let found = stoppable(py, |_| Ok(()), || stop.store(true, Relaxed), work)?;
         let (different, incomparable) = (found.different(), found.incomparable());
@@ -233,21 +232,11 @@ impl NativeResults {
         })
     }
 
-    /// A frame of the analysis: `claims`, `frontier`, `ranking` or `ranking_of_all`.
-    fn table(&self, py: Python<'_>, name: &str) -> PyResult<NativeFrame> {
-        let analysed = self.analysed(py)?;
-        let frame = match name {
-            "claims" => &analysed.claims,
-            "frontier" => &analysed.frontier,
-            "ranking_of_all" => &analysed.ranking_of_all,
-            _ => &analysed.ranking,
-        };
-        copied(py, frame)
-    }
-
-    /// What tuning selected; none where nothing is tuned.
-    fn tuned(&self, py: Python<'_>) -> PyResult<Option<NativeFrame>> {
-        self.analysed(py)?.tuned.as_ref().map(|frame| copied(py, frame)).transpose()
+    /// A frame of the analysis: `claims`, `frontier`, `ranking`, `ranking_of_all` or, where something
+    /// is tuned, `tuned`.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Option<NativeFrame>> {
+        let frame = self.analysed(py)?.tables.get(name);
+        frame.map(|frame| NativeFrame::new(py, frame.clone())).transpose()
     }
 
     /// The headline, the first figure and the claims as HTML.
@@ -279,14 +268,6 @@ impl NativeResults {
             cli::report_results(&store, &writer, cli::Printed::Nothing)
         })?;
         Ok((reported.failed, reported.contradictions))
-    }
-}
-
-/// A frame for another reader.
-fn copied(py: Python<'_>, frame: &PolarsResult<DataFrame>) -> PyResult<NativeFrame> {
-    match frame {
-        Ok(frame) => NativeFrame::new(py, Ok(frame.clone())),
-        Err(e) => Err(raise_text(py, format!("error: {e}"))),
     }
 }
 

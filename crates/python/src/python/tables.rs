@@ -8,34 +8,35 @@ use exactfed::evidence::{
     TuningResult,
 };
 use exactfed::stats::{Ratio, Summary};
+use exactfed::store::export::column;
 use exactfed_runner::plan::Setting;
 use polars::prelude::*;
 use std::collections::HashMap;
 
 /// The claims with their verdicts, in the order of the manifest.
 pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
-    let text =
-        |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> String| column(name, claims.iter().map(of));
-    let number =
-        |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> f64| numbers(name, claims.iter().map(of));
     let columns = vec![
-        text("claim", &|claim| claim.common.id.clone()),
-        text("statement", &|claim| claim.common.statement.clone()),
-        column("source", claims.iter().map(|claim| claim.common.source.clone())),
-        text("verdict", &|claim| claim.judgement.verdict.name().to_owned()),
-        text("expected", &|claim| claim.expected().name().to_owned()),
-        column("as_expected", claims.iter().map(|claim| claim.contradiction().is_none())),
-        text("formula", &|claim| claim.formula.clone()),
-        number("value", &|claim| claim.estimate().value),
-        number("low", &|claim| claim.estimate().interval.0),
-        number("high", &|claim| claim.estimate().interval.1),
-        number("region_low", &|claim| claim.region().0),
-        number("region_high", &|claim| claim.region().1),
-        number("p", &|claim| claim.p().unwrap_or(f64::NAN)),
-        column("replicates", claims.iter().map(|claim| claim.n as u64)),
-        column("tested", claims.iter().map(|claim| claim.parts.len() as u64)),
-        text("nearest", &|claim| claim.nearest().map_or(String::new(), |part| part.name.clone())),
-        text("weakest", &|claim| claim.weakest().map_or(String::new(), |part| part.name.clone())),
+        column("claim", claims, |claim| claim.common.id.clone()),
+        column("statement", claims, |claim| claim.common.statement.clone()),
+        column("source", claims, |claim| claim.common.source.clone()),
+        column("verdict", claims, |claim| claim.judgement.verdict.name()),
+        column("expected", claims, |claim| claim.expected().name()),
+        column("as_expected", claims, |claim| claim.contradiction().is_none()),
+        column("formula", claims, |claim| claim.formula.clone()),
+        numbers("value", claims, |claim| claim.estimate().value),
+        numbers("low", claims, |claim| claim.estimate().interval.0),
+        numbers("high", claims, |claim| claim.estimate().interval.1),
+        numbers("region_low", claims, |claim| claim.region().0),
+        numbers("region_high", claims, |claim| claim.region().1),
+        numbers("p", claims, |claim| claim.p().unwrap_or(f64::NAN)),
+        column("replicates", claims, |claim| claim.n as u64),
+        column("tested", claims, |claim| claim.parts.len() as u64),
+        column("nearest", claims, |claim| {
+            claim.nearest().map_or(String::new(), |part| part.name.clone())
+        }),
+        column("weakest", claims, |claim| {
+            claim.weakest().map_or(String::new(), |part| part.name.clone())
+        }),
     ];
     DataFrame::new(claims.len(), columns)
 }
@@ -43,36 +44,32 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
 /// What tuning selected, a row for each algorithm at each point of the grid.
 pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
     let rows = &found.rows;
-    let number = |name: &str, of: &dyn Fn(&TunedRow) -> f64| numbers(name, rows.iter().map(of));
-    let count = |name: &str, of: &dyn Fn(&TunedRow) -> u64| column(name, rows.iter().map(of));
     let gain = |row: &TunedRow, of: fn(&Ratio) -> f64| {
         row.shared.as_ref().map_or(f64::NAN, |(_, ratio)| of(ratio))
     };
-    let mut columns = vec![column("label", rows.iter().map(|row| row.label.clone()))];
-    let value = |i: usize| rows.iter().map(move |row| row.values[i].as_ref());
-    columns
-        .extend(found.axes.iter().enumerate().map(|(i, axis)| setting(axis, value(i).collect())));
+    let mut columns = vec![column("label", rows, |row| row.label.clone())];
+    columns.extend(settings(&found.axes, rows, |row, i| row.values[i].as_ref()));
     for (i, tuned) in found.settings.iter().enumerate() {
         let selected = |row: &TunedRow| row.selected.as_ref().and_then(|all| all[i]);
-        let (name, values) = (snake(&tuned.key), rows.iter().map(selected));
+        let name = snake(&tuned.key);
         // The type follows from the candidates, whichever is selected.
         columns.push(match tuned.whole {
-            true => whole_or_real(&name, values.collect()),
-            false => column(&name, values),
+            true => whole_or_real(&name, rows.iter().map(selected).collect()),
+            false => column(&name, rows, selected),
         });
     }
     columns.extend([
-        column("at_edge", rows.iter().map(|row| row.edges.join("; "))),
-        number("tuning_value", &|row| row.tuning_value),
-        number("value", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.mean)),
-        number("low", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.0)),
-        number("high", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.1)),
-        count("runs", &|row| row.replicates),
-        count("candidates", &|row| row.candidates.0 as u64),
-        count("diverged", &|row| row.candidates.1 as u64),
-        number("gain", &|row| gain(row, |ratio| ratio.estimate)),
-        number("gain_low", &|row| gain(row, |ratio| ratio.low)),
-        number("gain_high", &|row| gain(row, |ratio| ratio.high)),
+        column("at_edge", rows, |row| row.edges.join("; ")),
+        numbers("tuning_value", rows, |row| row.tuning_value),
+        numbers("value", rows, |row| row.fresh.map_or(f64::NAN, |fresh| fresh.mean)),
+        numbers("low", rows, |row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.0)),
+        numbers("high", rows, |row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.1)),
+        column("runs", rows, |row| row.replicates),
+        column("candidates", rows, |row| row.candidates.0 as u64),
+        column("diverged", rows, |row| row.candidates.1 as u64),
+        numbers("gain", rows, |row| gain(row, |ratio| ratio.estimate)),
+        numbers("gain_low", rows, |row| gain(row, |ratio| ratio.low)),
+        numbers("gain_high", rows, |row| gain(row, |ratio| ratio.high)),
     ]);
     DataFrame::new(rows.len(), columns)
 }
@@ -87,9 +84,9 @@ pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
             |v: &FrontierValue| if let FrontierValue::Number(x) = v { *x } else { f64::NAN };
         let count = |v: &FrontierValue| if let FrontierValue::Count(n) = v { *n } else { None };
         match values.first() {
-            Some(FrontierValue::Number(_)) => numbers(name, values.iter().map(number)),
-            Some(FrontierValue::Count(_)) => column(name, values.iter().map(count)),
-            _ => column(name, values.iter().map(FrontierValue::to_string)),
+            Some(FrontierValue::Number(_)) => numbers(name, &values, number),
+            Some(FrontierValue::Count(_)) => column(name, &values, count),
+            _ => column(name, &values, FrontierValue::to_string),
         }
     };
     DataFrame::new(points.len(), COLUMNS.map(column_of).into())
@@ -99,33 +96,23 @@ pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
 pub fn ranking(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let standings = &experiment.standings;
     let rows = &standings.rows;
-    let text = |name: &str, of: &dyn Fn(&Standing) -> String| column(name, rows.iter().map(of));
     let ratio = |name: &str, of: fn(&Ratio) -> f64| {
-        let of = |row: &Standing| row.next().map_or(f64::NAN, |(_, next)| of(&next.ratio));
-        numbers(name, rows.iter().map(of))
+        numbers(name, rows, |row| row.next().map_or(f64::NAN, |(_, next)| of(&next.ratio)))
     };
-    let separation = |row: &Standing| row.next().map(|(_, next)| separation_name(next));
-    let instances = |row: &Standing| instances(row, row.n);
-    let runs = |row: &Standing| runs(row, row.n, experiment);
-    let value = |i: usize| rows.iter().map(move |row| Some(&row.values[i]));
-    let axes = standings.axes.iter().enumerate();
-    let mut columns: Vec<Column> =
-        axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
-    let leaders = rows.iter().map(|row| row.leaders.first().map(|name| name.to_string()));
-    let next = rows.iter().map(|row| row.next().map(|(name, _)| name.to_owned()));
+    let mut columns = settings(&standings.axes, rows, |row, i| Some(&row.values[i]));
     columns.extend([
-        column("best", leaders),
-        text("leaders", &|row| row.leaders.join("; ")),
-        numbers("value", rows.iter().map(|row| row.error)),
-        column("runs", rows.iter().map(runs)),
-        column("instances", rows.iter().map(instances)),
-        column("next", next),
+        column("best", rows, |row| row.leaders.first().map(|name| name.to_string())),
+        column("leaders", rows, |row| row.leaders.join("; ")),
+        numbers("value", rows, |row| row.error),
+        column("runs", rows, |row| runs(row, row.n, experiment)),
+        column("instances", rows, |row| instances(row, row.n)),
+        column("next", rows, |row| row.next().map(|(name, _)| name.to_owned())),
         ratio("ratio", |ratio| ratio.estimate),
         ratio("low", |ratio| ratio.low),
         ratio("high", |ratio| ratio.high),
-        column("separation", rows.iter().map(separation)),
-        text("diverged", &|row| row.diverged.join("; ")),
-        text("ended", &|row| row.ended.join("; ")),
+        column("separation", rows, |row| row.next().map(|(_, next)| separation_name(next))),
+        column("diverged", rows, |row| row.diverged.join("; ")),
+        column("ended", rows, |row| row.ended.join("; ")),
     ]);
     DataFrame::new(rows.len(), columns)
 }
@@ -170,38 +157,30 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
             rows.push(RankedRow { at, algorithm, label: &cell.cell.label, sample });
         }
     }
-    let text =
-        |name: &str, of: &dyn Fn(&RankedRow<'_>) -> String| column(name, rows.iter().map(of));
     let number = |name: &str, of: fn(&Summary) -> f64| {
-        numbers(name, rows.iter().map(|row| row.sample.as_ref().map_or(f64::NAN, of)))
+        numbers(name, &rows, |row| row.sample.as_ref().map_or(f64::NAN, of))
     };
     let ratio = |name: &str, of: fn(&Ratio) -> f64| {
-        let rival =
-            |row: &RankedRow<'_>| row.algorithm.rival.as_ref().map(|rival| of(&rival.ratio));
-        numbers(name, rows.iter().map(|row| rival(row).unwrap_or(f64::NAN)))
+        let of = |rival: &Rival| of(&rival.ratio);
+        numbers(name, &rows, |row| row.algorithm.rival.as_ref().map_or(f64::NAN, of))
     };
-    let count =
-        |name: &str, of: &dyn Fn(&RankedRow<'_>) -> Option<u64>| column(name, rows.iter().map(of));
     let size = |row: &RankedRow<'_>| row.sample.as_ref().ok().map(|sample| sample.n);
-    let value = |i: usize| rows.iter().map(move |row| Some(&row.at.values[i]));
-    let axes = standings.axes.iter().enumerate();
-    let mut columns: Vec<Column> =
-        axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
+    let mut columns = settings(&standings.axes, &rows, |row, i| Some(&row.at.values[i]));
     columns.extend([
-        count("rank", &|row| row.algorithm.rank.map(|rank| rank as u64)),
-        text("name", &|row| row.algorithm.name.to_string()),
-        text("label", &|row| row.label.to_owned()),
-        text("cell", &|row| row.algorithm.cell.to_string()),
+        column("rank", &rows, |row| row.algorithm.rank.map(|rank| rank as u64)),
+        column("name", &rows, |row| row.algorithm.name.to_string()),
+        column("label", &rows, |row| row.label),
+        column("cell", &rows, |row| row.algorithm.cell.to_string()),
         number("value", |sample| sample.mean),
         number("low", |sample| sample.interval.0),
         number("high", |sample| sample.interval.1),
-        count("runs", &|row| Some(runs(row.at, size(row)?, experiment))),
-        count("instances", &|row| instances(row.at, size(row)?)),
+        column("runs", &rows, |row| Some(runs(row.at, size(row)?, experiment))),
+        column("instances", &rows, |row| instances(row.at, size(row)?)),
         ratio("ratio", |ratio| ratio.estimate),
         ratio("ratio_low", |ratio| ratio.low),
         ratio("ratio_high", |ratio| ratio.high),
-        column("separation", rows.iter().map(RankedRow::separation)),
-        column("leads", rows.iter().map(RankedRow::leads)),
+        column("separation", &rows, RankedRow::separation),
+        column("leads", &rows, RankedRow::leads),
     ]);
     DataFrame::new(rows.len(), columns)
 }
@@ -229,21 +208,24 @@ fn separation_name(rival: &Rival) -> &'static str {
 
 /// The cells without results: those that failed with the reason, and those that were not run.
 pub fn failures(cells: &[[String; 3]]) -> PolarsResult<DataFrame> {
-    let part = |name: &str, i: usize| column(name, cells.iter().map(|cell| cell[i].clone()));
+    let part = |name: &str, i: usize| column(name, cells, |cell| cell[i].clone());
     let columns = vec![part("cell", 0), part("label", 1), part("reason", 2)];
     DataFrame::new(cells.len(), columns)
 }
 
-/// A column of these values.
-fn column<T, Kind: ?Sized>(name: &str, values: impl Iterator<Item = T>) -> Column
-where
-    Series: NamedFrom<Vec<T>, Kind>,
-{
-    Column::new(name.into(), values.collect::<Vec<T>>())
+/// A column of numbers, null where they are NaN.
+fn numbers<'a, T>(name: &str, rows: &'a [T], of: impl Fn(&'a T) -> f64) -> Column {
+    column(name, rows, |row| Some(of(row)).filter(|value| !value.is_nan()))
 }
 
-fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
-    column(name, values.map(|value| (!value.is_nan()).then_some(value)))
+/// The columns of the settings of these names, of which `of` gives the values by number.
+fn settings<'a, T>(
+    axes: &[String],
+    rows: &'a [T],
+    of: impl Fn(&'a T, usize) -> Option<&'a Setting>,
+) -> Vec<Column> {
+    let values = |i: usize| rows.iter().map(|row| of(row, i)).collect();
+    axes.iter().enumerate().map(|(i, axis)| setting(axis, values(i))).collect()
 }
 
 /// The column of a setting: of numbers, if all its values are.
@@ -256,10 +238,10 @@ fn setting(name: &str, values: Vec<Option<&Setting>>) -> Column {
     };
     match values.iter().map(number).collect() {
         Some(numbers) => whole_or_real(&name, numbers),
-        None => column(
-            &name,
-            values.iter().map(|value| value.map(Setting::to_string).unwrap_or_default()),
-        ),
+        None => {
+            let text = |value: &Option<&Setting>| value.map(Setting::to_string).unwrap_or_default();
+            column(&name, &values, text)
+        }
     }
 }
 
@@ -269,7 +251,7 @@ fn whole_or_real(name: &str, values: Vec<Option<f64>>) -> Column {
     if !values.iter().flatten().all(is_whole) {
         return Column::new(name.into(), values);
     }
-    column(name, values.into_iter().map(|value| value.map(|value| value as i64)))
+    column(name, &values, |value| value.map(|value| value as i64))
 }
 
 fn snake(name: &str) -> String {

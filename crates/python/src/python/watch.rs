@@ -60,7 +60,8 @@ impl RoundClock {
     pub fn during<T>(&self, code: impl FnOnce() -> T) -> T {
         // SAFETY: a function without conditions.
         let thread = unsafe { PyThread_get_thread_ident() };
-        self.set(thread);
+        let since = SECONDS.load(Ordering::Relaxed);
+        *lock(&self.state) = RoundState { thread, since, sent: false };
         let done = code();
         let mut state = lock(&self.state);
         state.thread = 0;
@@ -88,11 +89,6 @@ impl RoundClock {
     /// Why a round was ended before it yielded, if it was.
     pub fn ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
-    }
-
-    fn set(&self, thread: c_ulong) {
-        let mut state = lock(&self.state);
-        (state.thread, state.since) = (thread, SECONDS.load(Ordering::Relaxed));
     }
 
     /// Sends an exception to the thread of a round that is overdue.

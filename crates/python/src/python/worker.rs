@@ -70,9 +70,9 @@ fn while_polling<T: Send + 'static>(
 ) -> PyResult<T> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(caught(|| in_pool(work)).and_then(|done| done)));
-    let receiver = std::sync::Mutex::new(receiver);
     let ended = py.detach(|| -> PyResult<Result<T, String>> {
-        let receiver = receiver.into_inner().unwrap_or_else(|e| e.into_inner());
+        // A receiver belongs to one thread at a time: it is moved to here.
+        let receiver = receiver;
         let mut stopped: Option<(PyErr, Instant)> = None;
         loop {
             match (receiver.recv_timeout(POLL_INTERVAL), &stopped) {

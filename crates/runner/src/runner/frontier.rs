@@ -73,7 +73,7 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
         if frontier.lacking_code().next().is_none() {
             frontier::check_search(&*instance, &search).map_err(|Fault { key, message }| {
                 let path = format!("frontier.{i}.{key}");
-                BadCell { path: path.trim_end_matches('.').to_owned(), message }
+                Fault::new(path.trim_end_matches('.').to_owned(), message)
             })?;
         }
         let own: Vec<_> = frontier.own.iter().map(|own| &own.known).collect();

@@ -97,7 +97,7 @@ fn write_finals(
             return writer.write_record(HEAD.into_iter().chain(names).chain(["finals"]));
         };
         let (digest, finals) = match &cell.runs {
-            SideRuns::Done { digest, finals } => (digest.as_str(), numbers(finals)),
+            SideRuns::Done { digest, finals } => (&*digest.text(), numbers(finals)),
             SideRuns::Missing | SideRuns::Damaged(_) => ("", String::new()),
         };
         let value =
@@ -304,7 +304,7 @@ mod tests {
         refused("cell,digest,replicate,outcome,sq_error,label\n", "finals.csv:1: ");
         refused(&finals.replace(&*id_of("y"), &id_of("x")), "finals.csv:3: ");
         refused(&finals.replace(&*id_of("y"), "y"), "finals.csv:3: ");
-        refused(&finals.replace(TraceDigest::of("2").as_str(), "2"), "finals.csv:3: ");
+        refused(&finals.replace(&*TraceDigest::of("2").text(), "2"), "finals.csv:3: ");
         refused(&finals.replace(",,F", ",F"), "finals.csv:4: ");
         refused(&finals.replace("1e-300", "1e-301"), "finals.csv: does not have the hash");
         let bad = wrong(&toml.replace("seed = 7", "seed = x"), &finals);

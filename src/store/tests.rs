@@ -320,7 +320,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
                 }
             }
             let record = store.summary(&plan.experiment, &id).unwrap().unwrap();
-            assert_eq!(text(&rows, "digest", 0), *record.digest);
+            assert_eq!(text(&rows, "digest", 0), *record.digest.text());
             assert_eq!(text(&rows, "commit", 0), record.provenance.commit);
             let settings: serde_json::Value =
                 serde_json::from_str(&text(&rows, "settings", 0)).unwrap();

@@ -12,8 +12,60 @@ pub struct HexText<const N: usize>([u8; N]);
 /// The content id of a cell: the first digits of the hash of its canonical text.
 pub type CellId = HexText<16>;
 
-/// The digest of a cell: the first digits of a hash over every bit of its traces.
-pub type TraceDigest = HexText<32>;
+/// The digest of a cell: the first 32 digits of a hash over every bit of its traces. It is held by
+/// its bytes, since large grids have many.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "HexText<32>", into = "HexText<32>")]
+pub struct TraceDigest([u8; 16]);
+
+impl TraceDigest {
+    /// The first digits of the hash of a text.
+    pub fn of(text: &str) -> Self {
+        HexText::of(text).into()
+    }
+
+    /// The first digits of a hash with these bytes.
+    ///
+    /// # Panics
+    /// If it has fewer.
+    pub fn from_hash(hash: &[u8]) -> Self {
+        HexText::from_hash(hash).into()
+    }
+
+    /// The digits of a text, if it is 32 of them.
+    pub fn read(text: &str) -> Option<Self> {
+        HexText::read(text).map(Self::from)
+    }
+
+    /// Its digits.
+    pub fn text(self) -> HexText<32> {
+        self.into()
+    }
+}
+
+impl From<HexText<32>> for TraceDigest {
+    fn from(text: HexText<32>) -> Self {
+        Self(text.bytes())
+    }
+}
+
+impl From<TraceDigest> for HexText<32> {
+    fn from(digest: TraceDigest) -> Self {
+        Self::from_hash(&digest.0)
+    }
+}
+
+impl fmt::Display for TraceDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text().fmt(f)
+    }
+}
+
+impl fmt::Debug for TraceDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text(), f)
+    }
+}
 
 impl<const N: usize> HexText<N> {
     /// The first digits of the hash of a text.

@@ -61,8 +61,10 @@ impl Theory<'_> {
             return None;
         }
         let (algorithm, probability) = match (count, terms.schedule, terms.variates) {
-            (2, ..) => (StatedAlgorithm::RichardsonRomberg, None),
-            (3.., ..) => return None,
+            (2.., ..) => match identity.algorithm.stated() {
+                two @ StatedAlgorithm::RichardsonRomberg => (two, None),
+                _ => return None,
+            },
             (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
                 (StatedAlgorithm::RandomScaffold, Some(probability))
             }

@@ -1,10 +1,12 @@
 //! The published experiments against the registry of what the sources state: no statement without
 //! a claim, a test or a reason, and no reference to a claim that does not exist.
 
+use exactfed::evidence::predictions::{MomentsCache, Theory};
 use exactfed::manifest::Source;
+use exactfed::runner::prepare;
 use exactfed::theory::errata::errata;
 use exactfed_core::sources::{Condition, statements};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::mem::discriminant;
 use std::path::{Path, PathBuf};
@@ -101,4 +103,42 @@ fn every_condition_is_evaluated_for_a_published_cell() {
         .map(|(_, words)| words)
         .collect();
     assert!(never.is_empty(), "no published cell has these conditions evaluated: {never:?}");
+}
+
+const PAIRS: &str = r#"title = "t"
+seed = 1
+start.offset = 1.0
+budget.rounds = 3
+problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }
+[[algorithm.richardson-romberg]]
+label = "over the step size"
+step-size = 0.01
+local-steps = 4
+[[algorithm.richardson-romberg]]
+label = "over local steps"
+step-size = 0.01
+local-steps = 4
+extrapolate = "local-steps"
+[[algorithm.richardson-romberg]]
+label = "of Scaffold"
+step-size = 0.01
+local-steps = 4
+over = "scaffold"
+"#;
+
+/// RR's Theorem 5 is about FedAvg, extrapolated over its step size.
+#[test]
+fn a_bound_is_one_of_the_algorithm_that_its_statement_is_about() {
+    let source = Source { name: "t.toml".into(), text: PAIRS.into(), ..Source::default() };
+    let plan = exactfed::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let cells: Vec<_> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
+    let theory = Theory::new(&prepared, &HashSet::new(), MomentsCache::Off);
+    for cell in &plan.cells {
+        let found = theory.bounds(&cell.id, 3, true);
+        let names: Vec<&str> = found.iter().map(|bound| &*bound.info.name).collect();
+        let is_stated = cell.label.contains("over the step size");
+        assert_eq!(names.concat().contains("Theorem 5"), is_stated, "{}: {names:?}", cell.label);
+        assert!(is_stated || names.is_empty(), "{}: {names:?}", cell.label);
+    }
 }

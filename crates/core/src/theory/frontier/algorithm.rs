@@ -240,9 +240,10 @@ impl FrontierAlgorithm {
 
     /// Gives an algorithm that is defined outside of this crate a name on pages.
     pub fn call(self, label: &str) {
-        if self.label() != label {
+        let [name, known_label, _] = self.texts();
+        if known_label != label {
             let mut known = LABELS.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-            known.insert(self.name(), Box::leak(label.to_owned().into_boxed_str()));
+            known.insert(name, Box::leak(label.to_owned().into_boxed_str()));
         }
     }
 

@@ -447,3 +447,16 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
     }
     assert!(proven >= 12 && returned >= 3, "{proven} proven, {returned} after a return");
 }
+
+#[test]
+fn own_algorithms_are_compared_by_kind_and_take_other_labels() {
+    let of = |values: &[f64]| {
+        let keys = [("beta".to_owned(), values.to_vec())];
+        FrontierAlgorithm::Own(OwnAlgorithm::new("heavy-ball".into(), keys.into()))
+    };
+    let (one, other) = (of(&[0.5]), of(&[0.5, 0.9]));
+    assert_eq!((one, one.label(), other.choices()), (other, "heavy-ball", 2));
+    one.call("Heavy ball");
+    other.call("Heavy ball, damped");
+    assert_eq!([one, other].map(FrontierAlgorithm::label), ["Heavy ball, damped"; 2]);
+}

@@ -7,7 +7,6 @@ use super::number_text::short;
 use crate::evidence::Experiment;
 use crate::evidence::family::family;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, steps_prefix};
-use exactfed_core::theory::frontier::MethodRun;
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
 use serde_json::{Value, json};
@@ -116,9 +115,9 @@ fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64, f64)> {
     by_gradients.sort_by(|a, b| a.gradients.total_cmp(&b.gradients).then(a.rounds.cmp(&b.rounds)));
     for cost in by_gradients {
         if useful.last().is_none_or(|(_, _, rounds, _)| cost.rounds < *rounds) {
-            let MethodRun { local_steps, step_size, .. } = cost.run;
-            let three_digits = format!("{step_size:.2e}").parse().unwrap_or(step_size);
-            useful.push((local_steps, three_digits, cost.rounds, cost.run.server_step()));
+            let run = &cost.run;
+            let three_digits = format!("{:.2e}", run.step_size).parse().unwrap_or(run.step_size);
+            useful.push((run.local_steps, three_digits, cost.rounds, run.server_step()));
         }
     }
     useful

@@ -107,6 +107,7 @@ fn every_condition_is_evaluated_for_a_published_cell() {
 
 const PAIRS: &str = r#"title = "t"
 seed = 1
+replicates = 1
 start.offset = 1.0
 budget.rounds = 3
 problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }

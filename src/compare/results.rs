@@ -98,15 +98,19 @@ impl ResultsFolder {
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // This release may not be able to read a manifest of another one; the cells can still be
         // compared. A plan is dropped once its cells are listed, to save memory.
-        let cells = |experiment: &store::StoredExperiment| match plan(experiment, &self.store) {
-            Some(plan) => Ok(planned(plan.cells.iter()).collect()),
-            None => self.stored(&experiment.name),
+        let cells = |experiment: &store::StoredExperiment| {
+            let plan = plan(experiment, &self.store)?;
+            Some(planned(plan.cells.iter()).collect())
         };
-        let all: Vec<Result<BTreeMap<CellId, SideCell>, Error>> =
+        let all: Vec<Option<Vec<(CellId, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
         for (experiment, cells) in self.experiments.iter().zip(all) {
-            let mut cells = cells?;
+            let cells = match cells {
+                Some(cells) => cells,
+                None => self.stored(&experiment.name)?,
+            };
+            let mut cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
             let mut each: Vec<(&CellId, &mut SideCell)> = cells.iter_mut().collect();
             each.par_iter_mut().for_each(|(id, cell)| {
                 **cell = self.check(&experiment.name, id, std::mem::take(cell));
@@ -127,12 +131,12 @@ impl ResultsFolder {
     }
 
     /// The cells of an experiment whose manifest cannot be read, as they were stored.
-    fn stored(&self, experiment: &str) -> Result<BTreeMap<CellId, SideCell>, Error> {
-        let (mut cells, mut canonical) = (BTreeMap::new(), CanonicalSettings::default());
+    fn stored(&self, experiment: &str) -> Result<Vec<(CellId, SideCell)>, Error> {
+        let (mut cells, mut canonical) = (Vec::new(), CanonicalSettings::default());
         for id in self.store.ids(experiment)? {
             let settings = canonical.of_table(self.store.settings(experiment, &id)?);
             let label = self.store.summary(experiment, &id)?.map_or("".into(), |s| s.label);
-            cells.insert(id, SideCell { label, settings, ..SideCell::default() });
+            cells.push((id, SideCell { label, settings, ..SideCell::default() }));
         }
         Ok(cells)
     }

@@ -49,8 +49,8 @@ fn lines(file: &str, asked: &Asked) -> Result<Vec<String>, String> {
         .map_err(|e| e.to_string())?;
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).map_err(|bad| {
-        let told = bad.iter().map(|b| format!("error: {file}: `{}`: {}", b.key, b.message));
-        told.collect::<Vec<_>>().join("\n")
+        let faults = bad.iter().map(|b| format!("error: {file}: `{}`: {}", b.key, b.message));
+        faults.collect::<Vec<_>>().join("\n")
     })?;
     let lines = Mutex::new(Vec::new());
     let keep = |done: Done<'_>| {

@@ -11,7 +11,7 @@ use crate::kernel::{axpy, difference, dot};
 pub const DIRECT: usize = 600;
 /// The most restarts of GMRES.
 pub const RESTARTS: usize = 40;
-/// Its vectors between restarts.
+/// Its directions between restarts; each is kept with its image.
 pub const KRYLOV: usize = 30;
 /// The rounds after which the growth rate is estimated first, and last.
 const ROUNDS: (u32, u32) = (32, 4096);

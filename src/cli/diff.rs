@@ -8,7 +8,7 @@ use crate::compare::{
 };
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
 use crate::store::{SCHEMA, Store, contents, git};
-use exactfed_runner::files::{Error, error, read_regular_text, write_atomically};
+use exactfed_runner::files::{Error, error, read_regular_text, write_named};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     };
     let text = compared.render(format)?;
     match &args.out {
-        Some(path) => write_atomically(path, text.as_bytes())?,
+        Some(path) => write_named(path, text.as_bytes())?,
         None => print(&text)?,
     }
     Ok(compared.code())

@@ -7,7 +7,7 @@ use crate::compare::record;
 use crate::report::diff::DiffFormat;
 use crate::report::history::{BENCHMARKS, HistoryScope, render};
 use crate::store::git::{self, Commit};
-use exactfed_runner::files::{error, write_atomically};
+use exactfed_runner::files::{error, write_named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let scope = HistoryScope { range: &(args.range.clone() + &last), folder, pages };
     let text = render(&history, &scope, &args.format)?;
     match &args.out {
-        Some(path) => write_atomically(path, text.as_bytes())?,
+        Some(path) => write_named(path, text.as_bytes())?,
         None => print(&text)?,
     }
     Ok(Code::Done)
@@ -137,7 +137,7 @@ fn page(before: &str, step: &mut HistoryStep, folder: &Path) -> Result<Option<Pa
     let classes = classes(&FAIL_ON.split(',').map(str::to_owned).collect::<Vec<_>>())?;
     let compared = Compared::of_reports(std::mem::take(&mut step.comparison), classes);
     let text = compared.render(DiffFormat::Html(compared.drawn(None)))?;
-    write_atomically(&path, text.as_bytes())?;
+    write_named(&path, text.as_bytes())?;
     step.comparison = compared.comparison;
     Ok(Some(path))
 }

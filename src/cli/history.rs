@@ -115,11 +115,16 @@ fn read(
         wanted.map(|(path, id)| (path.clone(), id.clone())).unzip();
     let name = commit.id.clone();
     let texts = git::blobs(&ids).map_err(|e| error(Path::new(&name), e))?;
-    let (tables, texts): (Vec<_>, Vec<_>) =
+    let texts = texts.into_iter().map(|text| text.map_err(|wrong| wrong.to_string()));
+    let (mut tables, texts): (Vec<_>, Vec<_>) =
         paths.into_iter().zip(texts).partition(|(path, _)| path == table);
     if changed.contains("") {
-        let found: Vec<_> = tables.iter().flat_map(|(_, text)| benchmarks(text)).collect();
-        history.note(number, table, &found);
+        match tables.pop() {
+            None => history.note(number, table, &[]),
+            Some((_, Ok(text))) => history.note(number, table, &benchmarks(&text)),
+            // The benchmarks stay as they were, like the experiment of a record that is not read.
+            Some((_, Err(wrong))) => history.unread.push((wrong, number, table.to_owned())),
+        }
     }
     let read = record::experiments(texts);
     let mut found: BTreeMap<_, _> = changed.into_iter().map(|gone| (gone, None)).collect();

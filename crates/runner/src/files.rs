@@ -74,8 +74,9 @@ fn stream_with_permissions<T>(
     // It is locked while it is written, so that no other process takes it for a leftover.
     let _ = file.as_file().try_lock();
     if let Some(permissions) = permissions {
-        // Before anything is written: others may not be allowed to read it.
-        file.as_file().set_permissions(permissions).map_err(|e| error(path, e))?;
+        // Before anything is written: others may not be allowed to read it. A file system that has
+        // no permissions refuses.
+        let _ = file.as_file().set_permissions(permissions);
     }
     let written = write(file.as_file_mut())?;
     file.persist(path).map_err(|e| error(path, e.error))?;
@@ -175,8 +176,8 @@ fn standard_stream(about: &fs::Metadata) -> Option<fs::File> {
     use std::os::unix::fs::MetadataExt;
     let stdout = io::stdout().as_fd().try_clone_to_owned();
     let stderr = io::stderr().as_fd().try_clone_to_owned();
-    let streams = [stdout, stderr].into_iter().flatten().map(fs::File::from);
-    streams.into_iter().find(|stream| {
+    let mut streams = [stdout, stderr].into_iter().flatten().map(fs::File::from);
+    streams.find(|stream| {
         stream.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (about.dev(), about.ino()))
     })
 }

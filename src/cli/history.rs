@@ -123,7 +123,9 @@ fn read(
             None => history.note(number, table, &[]),
             Some((_, Ok(text))) => history.note(number, table, &benchmarks(&text)),
             // The benchmarks stay as they were, like the experiment of a record that is not read.
-            Some((_, Err(wrong))) => history.unread.push((wrong, number, table.to_owned())),
+            Some((_, Err(wrong))) => {
+                history.unread.push((wrong, number, BENCHMARKS.join("/")));
+            }
         }
     }
     let read = record::experiments(texts);

@@ -103,7 +103,7 @@ fn a_device_is_written_into() {
                 continue;
             }
             let output = write_to(&bench, command, &path).expect(code);
-            assert!(code == 0 || output.err.contains("No space left on device"), "{}", output.err);
+            assert!(code == 0 || output.err.contains(&path), "{}", output.err);
             let kind = fs::symlink_metadata(bench.path(&path)).unwrap().file_type();
             assert!(kind.is_char_device(), "{command:?} replaced a device");
         }

@@ -84,8 +84,10 @@ impl Outlines {
     pub fn pdf(&self, inches: f64) -> Result<Vec<u8>, String> {
         let dpi = (self.width() / inches) as f32;
         let page = svg2pdf::PageOptions { dpi };
-        svg2pdf::to_pdf(&self.0, svg2pdf::ConversionOptions::default(), page)
-            .map_err(|e| e.to_string())
+        let mut file = svg2pdf::to_pdf(&self.0, svg2pdf::ConversionOptions::default(), page)
+            .map_err(|e| e.to_string())?;
+        sort_resources(&mut file);
+        Ok(file)
     }
 
     /// A PNG file of this width in inches, at 300 pixels per inch on white.
@@ -107,6 +109,49 @@ impl Outlines {
         resvg::render(&self.0, Transform::from_scale(scale, scale), &mut image.as_mut());
         encode(&image).map_err(|e| e.to_string())
     }
+}
+
+/// The dictionaries of a PDF that name what the page and the drawings in it use.
+const RESOURCES: [&str; 6] =
+    ["/XObject", "/Pattern", "/ExtGState", "/Shading", "/Font", "/ColorSpace"];
+
+/// Sorts the entries of the dictionaries of resources in a PDF that svg2pdf wrote. It keeps them in
+/// a hash map, so that their order differs from call to call, and the bytes of the file with it.
+///
+/// pdf-writer puts each entry on a line of its own. Lines that change places leave every object
+/// where it is, so that the table of objects at the end of the file stays correct.
+fn sort_resources(file: &mut [u8]) {
+    let mut start = 0;
+    let mut length = None;
+    // The first entry of the dictionary that is being read.
+    let mut entries: Option<usize> = None;
+    while start < file.len() {
+        let line_length = file[start..].iter().position(|byte| *byte == b'\n');
+        let next = line_length.map_or(file.len(), |length| start + length + 1);
+        let line = String::from_utf8_lossy(&file[start..next]).trim().to_owned();
+        let mut end = next;
+        if line == ">>" {
+            if let Some(first) = entries.take() {
+                sort_lines(&mut file[first..start]);
+            }
+        } else if let Some(name) = line.strip_suffix(" <<") {
+            entries = RESOURCES.contains(&name).then_some(next);
+        } else if let Some(bytes) = line.strip_prefix("/Length ") {
+            length = bytes.parse().ok();
+        } else if line == "stream" {
+            // Compressed bytes, which may look like anything.
+            end += length.take().unwrap_or(0);
+        }
+        start = end;
+    }
+}
+
+/// Sorts lines, each with its line end.
+fn sort_lines(lines: &mut [u8]) {
+    let mut sorted: Vec<&[u8]> = lines.split_inclusive(|byte| *byte == b'\n').collect();
+    sorted.sort_unstable();
+    let sorted = sorted.concat();
+    lines.copy_from_slice(&sorted);
 }
 
 /// A drawing as SVG, whose text is outlines.
@@ -163,6 +208,46 @@ mod tests {
             assert!(apart.fold(0.0, f64::max) < 0.01, "{:?}", page_box(&pdf));
             assert_eq!(pdf, Outlines::new(SVG).unwrap().pdf(inches).unwrap());
         }
+    }
+
+    /// A drawing with many resources: each group has an opacity of its own and a gradient.
+    fn many_resources() -> String {
+        let group = |i: usize| {
+            format!(
+                r##"<linearGradient id="g{i}"><stop stop-color="#ff0000"/><stop offset="1" stop-color="#0000{i:02}"/></linearGradient><g opacity="0.{i:02}"><rect x="{i}" y="1" width="9" height="9" fill="url(#g{i})"/><path d="M0 0 L{i} 9" stroke="#000"/></g>"##
+            )
+        };
+        let groups: String = (10..40).map(group).collect();
+        format!(r#"<svg xmlns="http://www.w3.org/2000/svg" width="99" height="99">{groups}</svg>"#)
+    }
+
+    /// The orders of 30 resources in a hash map differ even in one process.
+    #[test]
+    fn a_pdf_has_the_same_bytes_each_time() {
+        let svg = many_resources();
+        let write = || Outlines::new(&svg).unwrap().pdf(COLUMN).unwrap();
+        let first = write();
+        let text = String::from_utf8_lossy(&first);
+        assert!(text.contains("/gs9 ") && text.contains("/xo9 "), "the drawing has few resources");
+        for _ in 0..5 {
+            assert!(write() == first, "the bytes differ");
+        }
+    }
+
+    /// Every entry of the table of objects leads to an object, with its number.
+    #[test]
+    fn the_objects_of_a_pdf_are_where_its_table_says() {
+        let file = Outlines::new(&many_resources()).unwrap().pdf(COLUMN).unwrap();
+        let text: String = file.iter().map(|byte| char::from(*byte)).collect();
+        let (_, table) = text.rsplit_once("\nxref\n").unwrap();
+        let entries = table.lines().skip(1).take_while(|line| !line.starts_with("trailer"));
+        let mut objects = 0;
+        for (number, entry) in entries.enumerate().filter(|(_, entry)| entry.ends_with("n ")) {
+            let offset: usize = entry[..10].parse().unwrap();
+            assert!(text[offset..].starts_with(&format!("{number} 0 obj\n")), "{number}");
+            objects += 1;
+        }
+        assert!(objects > 60, "{objects}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::prepare::pool;
 use super::reuse::EarlierReplicates;
 use super::run::{Args, Follower, PreparedRun, RunOptions};
 use crate::evidence::claims::JudgedClaim;
+use crate::evidence::unplanned::{are_fresh, seeds_of};
 use crate::evidence::{judged_once, planned_looks};
 use crate::stats::looks::{Look, Looks};
 use crate::store::{PlannedLooks, Results, Status, Store};
@@ -170,7 +171,12 @@ impl OpenLooks {
                 seen.replicates
             ));
         }
-        let planned = PlannedLooks { cells: plan.cells_hash(), looks: self.planned };
+        let planned = PlannedLooks {
+            cells: plan.cells_hash(),
+            looks: self.planned,
+            seeds: Some(seeds_of(plan)),
+            fresh: are_fresh(plan, store)?,
+        };
         store.plan_looks(name, planned)?;
         self.is_recorded = true;
         Ok(())

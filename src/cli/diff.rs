@@ -8,7 +8,7 @@ use crate::compare::{
 };
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
 use crate::store::{SCHEMA, Store, contents, git};
-use exactfed_runner::files::{Error, error, read_regular_text, write_atomically};
+use exactfed_runner::files::{Error, error, read_regular_text, write_named};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     };
     let text = compared.render(format)?;
     match &args.out {
-        Some(path) => write_atomically(path, text.as_bytes())?,
+        Some(path) => write_named(path, text.as_bytes())?,
         None => print(&text)?,
     }
     Ok(compared.code())
@@ -197,7 +197,7 @@ struct DiffSource {
 }
 
 impl DiffSource {
-    /// An existing path, or else a revision.
+    /// An existing folder of results or of reports, or else a revision.
     fn open(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
         if !path.exists() {
@@ -213,18 +213,30 @@ impl DiffSource {
             let side = folder.side(full_name)?;
             return Ok(Self { side, folder: Some(folder), pages: None });
         }
-        if path.is_file() {
-            return Err(Failure::input(format!("error: {name}: is a file, not a folder")));
-        }
-        let files = gather(path)?;
+        let files = if path.is_dir() { gather(path)? } else { Vec::new() };
         if files.is_empty() {
-            return Err(Failure::input(format!(
-                "error: {name}: holds neither results (exactfed.toml) nor reports ({} of an experiment)",
-                record::RECORD
-            )));
+            return Self::of_other_path(name, path);
         }
         let source = reports(name, format!("{name} (reports folder)"), files)?;
         Ok(Self { pages: Some(path.to_owned()), ..source })
+    }
+
+    /// The revision that is called as a path is which holds neither results nor reports. A bare
+    /// repository has a file HEAD, and a branch may be called as a folder is.
+    fn of_other_path(name: &str, path: &Path) -> Result<Self, Failure> {
+        let is_commit = git::commit(name.split(':').next().unwrap_or(name), "no").is_ok();
+        if is_commit {
+            return revision(name);
+        }
+        let what = if path.is_dir() {
+            format!(
+                "holds neither results (exactfed.toml) nor reports ({} of an experiment)",
+                record::RECORD
+            )
+        } else {
+            "is a file, not a folder".to_owned()
+        };
+        Err(Failure::input(format!("error: {name}: {what}")))
     }
 
     /// Adds to the side what only its results can give.
@@ -248,6 +260,7 @@ fn revision(name: &str) -> Result<DiffSource, Failure> {
         let message = format!("error: {name}: commit {commit} has no reports in {folder}/");
         return Err(Failure::input(message));
     }
+    let texts = texts.into_iter().map(|text| text.map_err(|wrong| wrong.to_string()));
     let files = paths.into_iter().zip(texts).collect();
     reports(name, revision_name(name, commit, folder), files)
 }
@@ -261,7 +274,7 @@ pub fn revision_name(name: &str, commit: &str, folder: &str) -> String {
 fn reports(
     name: &str,
     full_name: String,
-    files: Vec<(String, String)>,
+    files: Vec<(String, record::FileText)>,
 ) -> Result<DiffSource, Failure> {
     let mut side = Side { name: full_name, ..Side::default() };
     for (experiment, read) in record::experiments(files) {
@@ -275,7 +288,7 @@ fn reports(
 }
 
 /// The records of reports below a folder, by their paths below it.
-fn gather(root: &Path) -> Result<Vec<(String, String)>, Error> {
+fn gather(root: &Path) -> Result<Vec<(String, record::FileText)>, Error> {
     let (mut open, mut found) = (vec![root.to_owned()], Vec::new());
     while let Some(folder) = open.pop() {
         let (inner, files) = contents(&folder)?;
@@ -284,7 +297,7 @@ fn gather(root: &Path) -> Result<Vec<(String, String)>, Error> {
         for path in files.iter().filter(is_record) {
             let name = path.strip_prefix(root).unwrap_or(path);
             let text = read_regular_text(path).map_err(|e| error(path, e))?;
-            found.push((name.to_string_lossy().replace('\\', "/"), text));
+            found.push((name.to_string_lossy().replace('\\', "/"), Ok(text)));
         }
     }
     Ok(found)

@@ -15,7 +15,7 @@ The file has one row per replicate and recorded round (docs/FORMAT.md), sorted b
 cell in the order of the grid, replicate and round; a metric that a cell did not record is null. Cells of earlier settings \
 are included, with last_run = false; the label is that of the last run. Every setting in which the cells of an experiment differ has a \
 column, so that a group-by over these columns mixes no cells. CSV omits the column `settings`. An \
-existing file is replaced. Damaged cells are reported and omitted; the exit code is then 4.
+existing file is replaced; a pipe or a device is written into. Damaged cells are reported and omitted; the exit code is then 4.
 
 Example: exactfed export results --out results.parquet")]
 pub struct Args {

@@ -7,7 +7,7 @@ use crate::compare::record;
 use crate::report::diff::DiffFormat;
 use crate::report::history::{BENCHMARKS, HistoryScope, render};
 use crate::store::git::{self, Commit};
-use exactfed_runner::files::{error, write_atomically};
+use exactfed_runner::files::{error, write_named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let scope = HistoryScope { range: &(args.range.clone() + &last), folder, pages };
     let text = render(&history, &scope, &args.format)?;
     match &args.out {
-        Some(path) => write_atomically(path, text.as_bytes())?,
+        Some(path) => write_named(path, text.as_bytes())?,
         None => print(&text)?,
     }
     Ok(Code::Done)
@@ -115,11 +115,18 @@ fn read(
         wanted.map(|(path, id)| (path.clone(), id.clone())).unzip();
     let name = commit.id.clone();
     let texts = git::blobs(&ids).map_err(|e| error(Path::new(&name), e))?;
-    let (tables, texts): (Vec<_>, Vec<_>) =
+    let texts = texts.into_iter().map(|text| text.map_err(|wrong| wrong.to_string()));
+    let (mut tables, texts): (Vec<_>, Vec<_>) =
         paths.into_iter().zip(texts).partition(|(path, _)| path == table);
     if changed.contains("") {
-        let found: Vec<_> = tables.iter().flat_map(|(_, text)| benchmarks(text)).collect();
-        history.note(number, table, &found);
+        match tables.pop() {
+            None => history.note(number, table, &[]),
+            Some((_, Ok(text))) => history.note(number, table, &benchmarks(&text)),
+            // The benchmarks stay as they were, like the experiment of a record that is not read.
+            Some((_, Err(wrong))) => {
+                history.unread.push((wrong, number, BENCHMARKS.join("/")));
+            }
+        }
     }
     let read = record::experiments(texts);
     let mut found: BTreeMap<_, _> = changed.into_iter().map(|gone| (gone, None)).collect();
@@ -137,7 +144,7 @@ fn page(before: &str, step: &mut HistoryStep, folder: &Path) -> Result<Option<Pa
     let classes = classes(&FAIL_ON.split(',').map(str::to_owned).collect::<Vec<_>>())?;
     let compared = Compared::of_reports(std::mem::take(&mut step.comparison), classes);
     let text = compared.render(DiffFormat::Html(compared.drawn(None)))?;
-    write_atomically(&path, text.as_bytes())?;
+    write_named(&path, text.as_bytes())?;
     step.comparison = compared.comparison;
     Ok(Some(path))
 }

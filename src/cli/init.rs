@@ -5,7 +5,7 @@ use super::outcome::{Code, Failure, print};
 use super::{data, names};
 use crate::store::read_table;
 use exactfed_runner::data::describe::columns;
-use exactfed_runner::files::write_atomically;
+use exactfed_runner::files::write_named;
 use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         }
         None => (vec!["a synthetic logistic problem".to_owned()], SYNTHETIC.to_owned()),
     };
-    write_atomically(&out, text.as_bytes())?;
+    write_named(&out, text.as_bytes())?;
     let about: String = about.iter().map(|line| format!("  {line}\n")).collect();
     let name = out.display().to_string();
     let width = name.len() + 1;

@@ -170,6 +170,7 @@ fn write_one(
         };
         let followed = plan.tuning.as_ref().map(follow).transpose()?;
         let plan = followed.as_ref().unwrap_or(plan);
+        store.refuse_removed(plan)?;
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
         let mut experiment = analyse_with(plan, store, frontiers_of(plan, store, printed)?)?;

@@ -5,7 +5,7 @@
 //! together they are all cells, and no two differ by more than the largest cell's cost.
 
 use super::outcome::Failure;
-use exactfed_runner::files::plain;
+use exactfed_runner::files::read_stream_text;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use std::cmp::Reverse;
@@ -99,14 +99,15 @@ fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
     )))
 }
 
+/// The most bytes of a list: more than three million cells.
+const MOST_LIST: u64 = 64 << 20;
+
 /// The lines of a list that name cells, by their numbers; `-` is standard input.
 pub fn lines(file: &Path) -> Result<Vec<(usize, String)>, Failure> {
-    let text = match file.as_os_str() == "-" {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(file),
-    };
-    let unread = |e| format!("error: {} cannot be read: {}", file.display(), plain(&e));
-    text.map(|text| parse_lines(&text)).map_err(|e| Failure::input(unread(e)))
+    let text = read_stream_text(file, MOST_LIST).map_err(|e| {
+        Failure::input(format!("error: {} cannot be read: {}", file.display(), e.message))
+    })?;
+    Ok(parse_lines(&text))
 }
 
 /// The lines of such a list.

@@ -139,7 +139,12 @@ pub fn stored_plans(
         }
         match crate::evidence::plan(experiment.name.clone(), experiment.source()) {
             Ok(plan) => match store.ids(&name) {
-                Ok(ids) => plans.push((tuned::all_stages(plan, store)?, ids)),
+                Ok(ids) => {
+                    if let Err(e) = store.refuse_removed(&plan) {
+                        findings.add_wrong(e);
+                    }
+                    plans.push((tuned::all_stages(plan, store)?, ids));
+                }
                 Err(e) => findings.add_wrong(format_args!("{name}: {e}")),
             },
             Err(e) => {

@@ -168,25 +168,32 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String
     })
 }
 
+/// The text of a file of a record, or what is wrong with its bytes.
+pub type FileText = Result<String, String>;
+
 /// The experiments to which these files belong, each a [`RECORD`] or [`FINALS`] with its path and
 /// text, by their folders; or what is wrong with the files of a folder.
 pub fn experiments(
-    files: Vec<(String, String)>,
+    files: Vec<(String, FileText)>,
 ) -> BTreeMap<String, Result<SideExperiment, String>> {
-    let mut folders: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
-    for (file, text) in files {
-        let (folder, file) = file.rsplit_once('/').unwrap_or(("", &file));
+    let mut folders: BTreeMap<String, [Option<FileText>; 2]> = BTreeMap::new();
+    for (path, text) in files {
+        let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
         let place = usize::from(file == FINALS);
+        let text = text.map_err(|wrong| format!("{file}: {wrong}"));
         folders.entry(folder.to_owned()).or_default()[place] = Some(text);
     }
-    let experiment = |(folder, [shared, finals]): (String, [Option<String>; 2])| {
-        let read = match (&shared, finals) {
-            (Some(_), None) => Err(format!("{FINALS}: is missing")),
-            (_, finals) => read(shared.as_deref(), &finals.unwrap_or_default()),
-        };
-        (folder, read)
-    };
-    folders.into_iter().map(experiment).collect()
+    let read_folder = |(folder, files)| (folder, read_files(files));
+    folders.into_iter().map(read_folder).collect()
+}
+
+/// The experiment of a folder with these files, a [`RECORD`] and [`FINALS`].
+fn read_files([shared, finals]: [Option<FileText>; 2]) -> Result<SideExperiment, String> {
+    let shared = shared.transpose()?;
+    match (&shared, finals.transpose()?) {
+        (Some(_), None) => Err(format!("{FINALS}: is missing")),
+        (_, finals) => read(shared.as_deref(), &finals.unwrap_or_default()),
+    }
 }
 
 /// The cells of a text in the form of [`FINALS`]; or the line that is wrong, and what is wrong there.

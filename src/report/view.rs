@@ -71,8 +71,8 @@ pub struct PageClaims {
     pub list: Vec<ClaimText>,
     /// How many have each verdict.
     pub counts: Vec<(Verdict, usize)>,
-    /// At which looks they were judged, where replicates were added in planned looks; empty
-    /// otherwise.
+    /// At which looks they were judged, and on which noise, where replicates were added in planned
+    /// looks; empty otherwise.
     pub looks: String,
     /// Whether all that was tested are exact numbers.
     pub exact: bool,
@@ -170,12 +170,13 @@ fn page_claims(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> PageC
     let looks = experiment.looks.as_ref();
     looks::add_remarks(looks, &mut list);
     amendments::mark(&experiment.plan.manifest.amendment, &mut list);
-    let sentence = looks.map(looks::sentence).unwrap_or_default();
+    let sentences = looks.map(looks::sentence).into_iter();
+    let sentences = sentences.chain(experiment.unplanned.confirmation());
     let mut tested = list.iter().filter(|claim| claim.verdict != Verdict::NotTested).peekable();
     let exact = tested.peek().is_some() && tested.all(|claim| claim.exact);
     PageClaims {
         counts: claims::counts(&list),
-        looks: sentence,
+        looks: sentences.collect::<Vec<_>>().join(" "),
         exact,
         head: claims::estimate_head(exact),
         list,

@@ -12,16 +12,23 @@ use exactfed_core::definition::Definition;
 use exactfed_runner::data::TableReader;
 use exactfed_runner::files::{Error, error, read_regular_text, sha256, write_synced};
 use exactfed_runner::manifest::Source;
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::registered::registered;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// Removed cells that a message names.
+const NAMED: usize = 5;
 
 /// An experiment as it was last run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredExperiment {
     /// Its name.
     pub name: String,
+    /// The hash of the cells that do not depend on results, if a run ended with all of them stored.
+    /// Any that is missing since then was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<String>,
     /// Its manifest.
     #[serde(flatten)]
     pub source: Source,
@@ -78,8 +85,61 @@ impl Store {
     pub fn write_experiment(&self, plan: &Plan) -> Result<(), Error> {
         self.make_folder(&plan.experiment)?;
         self.copy_data_files(&plan.folder(), &plan.source.files)?;
-        let (name, source) = (plan.experiment.clone(), plan.source.clone());
-        self.write_stored(&StoredExperiment { name, source })
+        let complete = self.complete_hash(plan).filter(|hash| *hash == plan.cells_hash());
+        self.write_stored(&StoredExperiment {
+            name: plan.experiment.clone(),
+            complete,
+            source: plan.source.clone(),
+        })
+    }
+
+    /// Records whether a run has stored all cells of a plan whose experiment was written.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn set_complete(&self, plan: &Plan, is_complete: bool) -> Result<(), Error> {
+        self.write_stored(&StoredExperiment {
+            name: plan.experiment.clone(),
+            complete: is_complete.then(|| plan.cells_hash()),
+            source: plan.source.clone(),
+        })
+    }
+
+    /// The hash of the cells that the last complete run of an experiment stored.
+    fn complete_hash(&self, plan: &Plan) -> Option<String> {
+        let name = &plan.experiment;
+        self.read_experiment(&self.folder(name), name).ok()?.complete
+    }
+
+    /// Refuses an experiment if a run stored all cells of this plan and some are no longer there:
+    /// their files were removed. Before the first run that ends with all cells stored, a removed
+    /// cell cannot be told from one that was never run.
+    ///
+    /// # Errors
+    /// Which cells are gone, or why the folder of the experiment cannot be read.
+    pub fn refuse_removed(&self, plan: &Plan) -> Result<(), Error> {
+        if self.complete_hash(plan).is_none_or(|hash| hash != plan.cells_hash()) {
+            return Ok(());
+        }
+        let packs = self.packs(&plan.experiment)?;
+        let is_gone = |cell: &&Cell| packs.place(&cell.id).is_none();
+        let gone: Vec<&Cell> = plan.fixed_cells().filter(is_gone).collect();
+        // The cells of a damaged pack are reported as damaged when they are read.
+        if gone.is_empty() || !packs.damaged.is_empty() {
+            return Ok(());
+        }
+        let name = |cell: &&Cell| format!("{} ({})", cell.id, cell.label);
+        let mut named: Vec<String> = gone.iter().take(NAMED).map(name).collect();
+        if gone.len() > NAMED {
+            named.push(format!("and {} more", gone.len() - NAMED));
+        }
+        let message = format!(
+            "a run stored all cells, and {} of them {} gone, so that a file was removed: {}; `exactfed run` computes what is missing again",
+            gone.len(),
+            if gone.len() == 1 { "is" } else { "are" },
+            named.join(", ")
+        );
+        Err(error(&self.folder(&plan.experiment), message))
     }
 
     /// Writes an experiment without its data files.
@@ -140,13 +200,12 @@ impl Store {
         let read = || -> Result<StoredExperiment, Error> {
             let found = read_checked::<StoredExperiment>(&path)?
                 .ok_or_else(|| wrong("does not exist, although its folder contains cells"))?;
-            let StoredExperiment { name: stored, source } =
-                found.with_sound_sources().map_err(|e| wrong(&e))?;
-            if stored != name {
-                return Err(wrong(&format!("is of the experiment \"{stored}\"")));
+            let mut experiment = found.with_sound_sources().map_err(|e| wrong(&e))?;
+            if experiment.name != name {
+                return Err(wrong(&format!("is of the experiment \"{}\"", experiment.name)));
             }
-            let copies = Some(Self::copies(&self.root));
-            Ok(StoredExperiment { name: stored, source: Source { copies, ..source } })
+            experiment.source.copies = Some(Self::copies(&self.root));
+            Ok(experiment)
         };
         let remedy = "`exactfed run` with the experiment's manifest writes it again";
         read().map_err(|e| error(&e.path, format!("{}; {remedy}", e.message)))

@@ -15,7 +15,7 @@ pub use super::parquet::column;
 pub use super::sink::ExportFormat;
 use super::sink::Sink;
 use super::{Provenance, Status, Store};
-use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
+use exactfed_runner::files::{Error, error, stream_named};
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use exactfed_runner::runner::memory;
@@ -60,8 +60,7 @@ pub fn export(
     }
     // As text, in every line, they would be half of the file.
     rows.columns.retain(|name, _| format == ExportFormat::Parquet || name != "settings");
-    remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
-    stream_atomically(to, |file| {
+    stream_named(to, |file| {
         let metadata = metadata(plans, &rows.axes);
         let mut sink =
             Sink::new(file, format, &rows.schema(), metadata).map_err(|e| error(to, e))?;

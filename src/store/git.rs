@@ -4,6 +4,7 @@
 //! commands by object ids alone.
 
 use exactfed_runner::files::{Error, error};
+use std::fmt;
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -24,7 +25,9 @@ pub fn short(id: &str) -> &str {
 }
 
 fn git(arguments: &[&str]) -> Result<Output, Error> {
-    Command::new("git").args(arguments).output().map_err(|e| absent(&e))
+    // A repository may ask for its messages in another encoding, such as UTF-16.
+    let encoding = ["-c", "i18n.logOutputEncoding=UTF-8"];
+    Command::new("git").args(encoding).args(arguments).output().map_err(|e| absent(&e))
 }
 
 fn absent(e: &std::io::Error) -> Error {
@@ -99,11 +102,22 @@ pub fn listing(
     Ok(listing.split('\0').filter_map(entry).collect())
 }
 
-/// The texts of these objects, by one process.
+/// A committed file whose bytes are not UTF-8 text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotText;
+
+impl fmt::Display for NotText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("is not UTF-8 text")
+    }
+}
+
+/// The texts of these objects, by one process. What one of them contains says nothing about the
+/// others: whoever reads many commits goes on.
 ///
 /// # Errors
-/// If git cannot be run, or an object is not text.
-pub fn blobs(ids: &[String]) -> Result<Vec<String>, String> {
+/// If git cannot be run, or does not give one of them.
+pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, String> {
     let wrong = |e: std::io::Error| format!("git: {e}");
     let mut list = tempfile::tempfile().map_err(wrong)?;
     let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
@@ -116,7 +130,7 @@ pub fn blobs(ids: &[String]) -> Result<Vec<String>, String> {
 }
 
 /// The next of the answers: a line with id, kind and length, the bytes, a line end.
-fn blob(id: &str, rest: &mut &[u8]) -> Result<String, String> {
+fn blob(id: &str, rest: &mut &[u8]) -> Result<Result<String, NotText>, String> {
     let odd = || format!("git does not give the object {id}");
     let end = rest.iter().position(|b| *b == b'\n').ok_or_else(odd)?;
     let head = String::from_utf8_lossy(&rest[..end]);
@@ -126,5 +140,5 @@ fn blob(id: &str, rest: &mut &[u8]) -> Result<String, String> {
     let to = to.ok_or_else(odd)?;
     let text = String::from_utf8(rest[from..to].to_vec());
     *rest = &rest[to + 1..];
-    text.map_err(|_| format!("the object {id} is not text"))
+    Ok(text.map_err(|_| NotText))
 }

@@ -387,10 +387,23 @@ fn what_is_damaged_is_set_aside_and_run_again() {
                 "empty" => bench.write(path, ""),
                 _ => std::fs::remove_file(bench.path(path)).unwrap(),
             }
-            // A pack that is gone is none; everything else is reported.
+            // The name of a pack that is gone is not known any more, those of its cells are.
             let none = harm == "gone";
-            if !none {
-                bench.run(&["report", "--quiet"]).expect(2).warns(path);
+            let report = bench.run(&["report", "--quiet"]).expect(2);
+            if none {
+                report.warns("a run stored all cells, and ").warns("gone, so that a file was");
+                let stored = bench.digests("results");
+                let gone = calm.iter().filter(|line| !stored.contains(line)).count();
+                report.warns(&format!("and {gone} of them "));
+                let verified = bench.run(&["verify", "--sample", "1"]).expect(4);
+                verified.prints("a run stored all cells, and ");
+                if gone == 1 {
+                    let cell = calm.iter().find(|line| !stored.contains(line)).unwrap();
+                    report
+                        .warns(&format!("is gone, so that a file was removed: {} (", &cell[..16]));
+                }
+            } else {
+                report.warns(path);
             }
             let output = bench.run(&["run", "m.toml"]).expect(0);
             let reported =
@@ -402,6 +415,28 @@ fn what_is_damaged_is_set_aside_and_run_again() {
             assert_eq!(stayed, kept.len() - 1, "{harm}: others were touched");
         }
     }
+}
+
+/// Whether a cell was removed is known once a run has ended with all of them. A run that is not
+/// ended, or is only of a part, lacks cells that nobody removed; so does one that begins anew.
+#[test]
+fn cells_that_were_never_run_are_not_removed_ones() {
+    let bench = Bench::new();
+    bench.write("m.toml", edited(SLOW, &[("rounds = 5000", "rounds = 20")]));
+    bench.compute(&["m.toml", "--shard", "1/2"]);
+    bench.report();
+    assert!(bench.read("reports/m/report.md").contains(" of 24 cells have no results yet"));
+    bench.compute(&["m.toml"]);
+    bench.report();
+    // Other settings and other numbers of replicates are other cells.
+    bench.compute(&["m.toml", "--shard", "1/2", "--replicates", "3"]);
+    bench.report();
+    bench.compute(&["m.toml"]);
+    bench.report();
+    std::fs::remove_file(bench.path(&bench.cells("results/m")[0])).unwrap();
+    bench.run(&["report", "--quiet"]).expect(2);
+    bench.compute(&["m.toml"]);
+    bench.report();
 }
 
 /// A file that can grow no further stands for a full disk: no rights are needed for it.

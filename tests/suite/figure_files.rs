@@ -99,3 +99,23 @@ fn what_cannot_be_written_is_refused() {
     }
     assert!(!bench.path("reports").exists());
 }
+
+/// The files of figures are the same bytes in every process, so that version control sees a change
+/// only where there is one.
+#[test]
+fn figures_are_the_same_bytes_in_every_process() {
+    let bench = Bench::of_smoke(&["diverging", "logistic"]);
+    let write = |out: &str| {
+        let report = ["report", "--quiet", "--format", "pdf,png,svg", "--out", out];
+        bench.run(&report).expect(0);
+        bench.contents(out)
+    };
+    let first = write("first");
+    let figures = first.keys().filter(|name| name.ends_with(".pdf")).count();
+    assert!(figures >= 2, "{:?}", first.keys());
+    for out in ["second", "third", "fourth"] {
+        for (name, bytes) in write(out) {
+            assert!(first[&name] == bytes, "{name} differs");
+        }
+    }
+}

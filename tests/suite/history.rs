@@ -1,7 +1,7 @@
 //! `history` on a repository whose past is known.
 
 use super::diff::git;
-use crate::support::Bench;
+use crate::support::{Bench, Finished, exactfed};
 use exactfed::compare::{SCHEMA, SideCell, SideClaim, SideExperiment, SideRuns, record};
 use exactfed::plan::CellId;
 use exactfed::stats::verdict::Verdict;
@@ -86,4 +86,75 @@ fn what_is_no_range_is_refused() {
     bench.run(&["history", "HEAD~1..HEAD"]).expect(3).warns(none);
     bench.run(&["history", "--format", "pdf"]).expect(2);
     Bench::new().run(&["history"]).expect(2).warns("is no git revision (not a git repository");
+}
+
+/// Bytes that are no text, in each file that a history reads, cost their own commit, and no later
+/// one. A comparison with that commit names the file.
+#[test]
+fn a_file_that_is_no_text_costs_its_own_commit_alone() {
+    for file in ["reports/small/record.toml", "reports/small/finals.csv", "docs/PERFORMANCE.md"] {
+        let bench = past();
+        git(&bench, &["rm", "-rq", "reports/old"]).expect(0);
+        git(&bench, &["commit", "-qm", "gone"]).expect(0);
+        let before = bench.run(&["history"]).expect(0).out;
+        let text = bench.read(file);
+        for (bytes, subject) in [(&b"\xff\xfe"[..], "binary"), (text.as_bytes(), "mended")] {
+            bench.write(file, bytes);
+            git(&bench, &["commit", "-qam", subject]).expect(0);
+        }
+        let after = bench.run(&["history"]).expect(0);
+        let folder = file.strip_prefix("reports/").unwrap_or(file);
+        let (experiment, reason) = match folder.split_once('/') {
+            Some(("small", name)) => ("small", format!("{name}: is not UTF-8 text")),
+            _ => (file, "is not UTF-8 text".to_owned()),
+        };
+        after.prints(&format!("not read  {experiment} in commit #5: {reason}"));
+        let claims = |text: &str| {
+            let lines = text.lines().filter(|line| line.starts_with("claim  "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(claims(&after.out), claims(&before), "{file}");
+        if experiment == "small" {
+            let refused = bench.run(&["diff", "HEAD~1", "HEAD"]).expect(2);
+            refused.warns(&format!("error: HEAD~1: small/{reason}"));
+        }
+    }
+}
+
+/// A repository may ask git for messages in an encoding that is not UTF-8.
+#[test]
+fn the_encoding_of_messages_changes_nothing() {
+    let bench = past();
+    let before = bench.run(&["history"]).expect(0).out;
+    for encoding in ["UTF-16", "UTF-32LE", "ISO-8859-1"] {
+        git(&bench, &["config", "i18n.logOutputEncoding", encoding]).expect(0);
+        assert_eq!(bench.run(&["history"]).expect(0).out, before, "{encoding}");
+    }
+}
+
+/// The files of a bare repository are called as its revisions are, and a branch may be called as a
+/// folder is.
+#[test]
+fn revisions_that_are_called_as_files_are() {
+    let bench = Bench::new();
+    git(&bench, &["init", "-q"]).expect(0);
+    commit(&bench, "a", Verdict::Supported, [0.5, 0.4, 0.6]);
+    commit(&bench, "b", Verdict::Refuted, [2.0, 1.5, 3.0]);
+    let expected = bench.run(&["diff", "HEAD~1", "HEAD"]).expect(1).out;
+    git(&bench, &["branch", "other"]).expect(0);
+    git(&bench, &["clone", "-q", "--bare", ".", "bare"]).expect(0);
+    let in_bare = |arguments: &[&str]| -> Finished {
+        exactfed().args(arguments).folder(bench.path("bare")).run().into()
+    };
+    assert!(bench.path("bare/HEAD").is_file());
+    assert_eq!(in_bare(&["diff", "HEAD~1", "HEAD"]).expect(1).out, expected);
+    assert_eq!(in_bare(&["history"]).expect(0).out, bench.run(&["history"]).expect(0).out);
+
+    bench.write("other/file", "");
+    let named = bench.run(&["diff", "HEAD~1", "other"]).expect(1).out;
+    assert_eq!(named.replace("other (git revision", "HEAD (git revision"), expected);
+    bench.write("file.txt", "");
+    bench.run(&["diff", "file.txt", "HEAD"]).expect(2).warns("file.txt: is a file, not a folder");
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    bench.run(&["diff", "empty", "HEAD"]).expect(2).warns("empty: holds neither results (");
 }

@@ -337,3 +337,118 @@ fn the_documentation_shows_what_a_run_prints() {
         assert!(printed.contains(line), "{line} is not in\n{printed}");
     }
 }
+
+/// What a page says of a set of runs whose looks were the only planned ones, before any of its runs.
+const CONFIRMED: &str = "These verdicts rest on the noise of seed 2 alone";
+/// What it says of sets among which somebody may have chosen.
+const CHOSEN: &str = "Choosing the number of replicates or the seed after seeing verdicts voids";
+
+impl Bench {
+    /// The page after these looks at the noise of a seed.
+    #[track_caller]
+    fn page_of_noise(&self, seed: u64) -> String {
+        let noise = format!("noise-seed={seed}");
+        self.decide(&["--set", &noise]);
+        self.page()
+    }
+}
+
+/// Planned looks at other noise confirm what was seen before, once.
+#[test]
+fn looks_at_fresh_noise_are_a_confirmation_once() {
+    let bench = bench_of(&two_claims());
+    bench.compute(&["m.toml"]);
+    assert!(!bench.page().contains("These verdicts rest"), "there is one set of runs");
+    let page = bench.page_of_noise(2);
+    assert!(page.contains(CONFIRMED) && !page.contains("optional stopping"), "{page}");
+    assert!(page.contains("also contain 1 further set of these cells with the noise of seed 1,"));
+    let html = bench.read("reports/m/report.html");
+    assert!(html.contains(CONFIRMED) && !html.contains("optional stopping"));
+    assert_eq!(bench.page(), page);
+    bench.run(&["merge", "results", "--out", "merged", "--quiet"]).expect(0);
+    bench.run(&["report", "merged", "--quiet"]).expect(0);
+    assert_eq!(bench.read("reports/m/report.md"), page);
+
+    // The page of the first runs is one that may have been chosen.
+    bench.compute(&["m.toml"]);
+    let first = bench.page();
+    assert!(first.contains(CHOSEN) && !first.contains(CONFIRMED), "{first}");
+
+    // So is that of a second confirmation, and that of the first since there is another.
+    for seed in [3, 2] {
+        let page = bench.page_of_noise(seed);
+        assert!(page.contains(CHOSEN) && !page.contains("These verdicts rest"), "{seed}: {page}");
+    }
+}
+
+/// Looks that are planned after runs with their noise confirm nothing, shown or not.
+#[test]
+fn looks_at_noise_that_was_run_before_are_no_confirmation() {
+    for replicates in ["5", "7"] {
+        let bench = bench_of(&two_claims());
+        bench.compute(&["m.toml"]);
+        bench.compute(&["m.toml", "--set", "noise-seed=2", "--replicates", replicates]);
+        let page = bench.page_of_noise(2);
+        assert!(page.contains(CHOSEN) && !page.contains(CONFIRMED), "{replicates}: {page}");
+    }
+    // Of a record of an earlier release nothing is known.
+    let bench = bench_of(&two_claims());
+    bench.compute(&["m.toml"]);
+    bench.page_of_noise(2);
+    let fields = ["seed = 1\n", "noise-seed = 2\n", "fresh = true\n"];
+    bench.reseal("results/m/looks.toml", &fields.map(|field| (field, "")));
+    let page = bench.page();
+    assert!(page.contains(CHOSEN) && !page.contains(CONFIRMED), "{page}");
+}
+
+/// Other settings with the same noise are another experiment, with a confirmation of its own.
+#[test]
+fn each_manifest_has_a_confirmation() {
+    let bench = bench_of(&two_claims());
+    for rounds in ["budget.rounds=40", "budget.rounds=30"] {
+        bench.compute(&["m.toml", "--set", rounds]);
+        bench.decide(&["--set", rounds, "--set", "noise-seed=2"]);
+        let page = bench.page();
+        assert!(page.contains(CONFIRMED) && !page.contains(CHOSEN), "{rounds}: {page}");
+    }
+}
+
+/// README's commands in README's order, in an empty directory: its promise about wrong verdicts is
+/// not contradicted by the page that they make.
+#[test]
+fn the_commands_of_the_readme_keep_its_promise() {
+    let readme = std::fs::read_to_string(crate::support::root().join("README.md")).unwrap();
+    let all = blocks(&readme);
+    let manifest = all.iter().position(|block| block.text.starts_with("title")).unwrap();
+    let commands: Vec<Vec<&str>> = all[manifest + 1..]
+        .iter()
+        .take_while(|block| block.language == "sh")
+        .flat_map(|block| block.text.lines())
+        .filter_map(|line| line.split('#').next()?.trim().strip_prefix("exactfed "))
+        .map(|command| command.split_whitespace().collect())
+        .collect();
+    let decides = |command: &&Vec<&str>| command.contains(&"--until-decided");
+    assert_eq!(commands.iter().filter(decides).count(), 1, "{commands:?}");
+    assert_eq!(commands.last().map(|last| last[0]), Some("report"), "{commands:?}");
+
+    let bench = Bench::new();
+    bench.run(&["init"]).expect(0);
+    assert_eq!(bench.read("mine.toml"), all[manifest].text);
+    let mut pages = Vec::new();
+    for command in &commands {
+        bench.run(command).expect(0);
+        if command[0] == "report" {
+            pages.push(bench.read("reports/mine/report.md"));
+            let html = bench.read("reports/mine/report.html");
+            for page in [&pages[pages.len() - 1], &html] {
+                for voided in ["optional stopping", "voids", "were added, from"] {
+                    assert!(!page.contains(voided), "{command:?}: {page}");
+                }
+                assert!(page.contains("supported"), "{page}");
+            }
+        }
+    }
+    let [first, last] = &pages[..] else { panic!("{} pages", pages.len()) };
+    assert!(!first.contains("These verdicts rest"), "{first}");
+    assert!(last.contains(CONFIRMED), "{last}");
+}

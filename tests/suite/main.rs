@@ -37,6 +37,7 @@ mod matrix;
 mod merge;
 mod messages;
 mod moments;
+mod named_files;
 #[path = "../support/npz.rs"]
 mod npz;
 mod pages;

@@ -249,6 +249,13 @@ fn requests_under_other_names_are_refused() {
         let answer = served.request("GET /.watch/status/", host);
         assert!(!answer.body.contains("phase"), "{host}");
     }
+    // Of two hosts a request means neither, whichever comes first, even if they are equal.
+    for [first, second] in [["127.0.0.1", "evil.com"], ["evil.com", "localhost"], ["localhost"; 2]]
+    {
+        let answer = served.request("GET /", &format!("{first}\r\nHost: {second}"));
+        assert_eq!(answer.code, 400, "{first} and {second}");
+        assert!(!answer.body.contains("id=\"watch\""), "{first} and {second}");
+    }
     interrupt(served.run, 0);
 }
 

@@ -148,6 +148,23 @@ pub struct PlannedLooks {
     /// The looks.
     #[serde(flatten)]
     pub looks: Looks,
+    /// The seeds of these cells. Records of earlier releases do not say them.
+    #[serde(flatten)]
+    pub seeds: Option<Seeds>,
+    /// Whether no cell with these settings and seeds was stored, at any number of replicates, when
+    /// the looks were planned.
+    #[serde(default)]
+    pub fresh: bool,
+}
+
+/// The seeds from which the runs of a cell draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Seeds {
+    /// The seed of the instance, and of the noise unless that has its own.
+    pub seed: i64,
+    /// The seed of the noise.
+    pub noise_seed: i64,
 }
 
 /// Verdicts that a page showed.

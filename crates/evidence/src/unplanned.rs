@@ -2,7 +2,7 @@
 //! another number of replicates, another seed or other settings.
 
 use crate::looks::at_look;
-use crate::results::{PlannedLooks, Results};
+use crate::results::{PlannedLooks, Results, Seeds};
 use exactfed_core::words::{count, thousands};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{CellId, Plan};
@@ -24,6 +24,9 @@ pub struct UnplannedCells {
     pub seeds: BTreeSet<i64>,
     /// Cells of other settings.
     pub others: usize,
+    /// The noise of the page's cells, if their verdicts are a confirmation: see
+    /// [`UnplannedCells::confirmation`].
+    pub confirmed_with: Option<i64>,
 }
 
 /// The cells in the results of an experiment that are not in its plan.
@@ -45,8 +48,7 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     if ids.is_empty() {
         return Ok(found);
     }
-    let cell = plan.cells.first().map(|cell| RunSettings::new(cell.identity.canonical()));
-    let [seed, noise] = cell.map_or([0, 0], |cell| cell.seeds);
+    let seeds = seeds_of(plan);
     let same: HashSet<String> = plan
         .cells
         .par_iter()
@@ -55,24 +57,29 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     // A cell whose record is damaged counts as one of other settings.
     let read = |id: &CellId| results.settings(name, id).ok().map(RunSettings::new);
     let runs: Vec<_> = ids.par_iter().map(read).collect();
-    let looks = results.planned_looks(name)?;
+    let recorded = results.planned_looks(name)?;
+    let mut other_seeds: BTreeSet<Seeds> = BTreeSet::new();
     for run in runs {
         match run.filter(|run| same.contains(&run.rest)) {
-            Some(run) if run.seeds == [seed, noise] => {
+            Some(run) if run.seeds == seeds => {
                 found.replicates.insert(run.replicates);
             }
             Some(run) => {
-                found.seeds.insert(run.seeds[usize::from(run.seeds[0] == seed)]);
+                let Seeds { seed, noise_seed } = run.seeds;
+                found.seeds.insert(if seed == seeds.seed { noise_seed } else { seed });
+                other_seeds.insert(run.seeds);
             }
             None => found.others += 1,
         }
     }
     // Looks that were planned are no further sets; those before replicates that were added beyond the
     // plan have been seen.
-    if let Some(looks) = at_look(plan, &looks) {
+    if let Some(looks) = at_look(plan, &recorded) {
         found.replicates.retain(|replicates| looks.until(*replicates).is_none());
+        let is_only_plan = is_only_plan(plan, &recorded, &other_seeds);
+        found.confirmed_with = is_only_plan.then_some(seeds.noise_seed);
     }
-    for PlannedLooks { looks, cells } in looks {
+    for PlannedLooks { looks, cells, .. } in recorded {
         if looks.until(shown).is_none() && plan.has_cells(looks.first, &cells) {
             let taken = found.replicates.iter().filter(|r| looks.until(**r).is_some());
             found.seen.extend(taken.filter(|r| **r < shown));
@@ -82,11 +89,41 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     Ok(found)
 }
 
+/// Whether the looks at the cells of a plan were planned before any of these cells was run, and no
+/// looks are recorded for the cells with other seeds. An entry of an earlier release, which does not
+/// say its seeds, may be for those.
+fn is_only_plan(plan: &Plan, recorded: &[PlannedLooks], other_seeds: &BTreeSet<Seeds>) -> bool {
+    let is_own = |planned: &PlannedLooks| plan.has_cells(planned.looks.first, &planned.cells);
+    let (own, others): (Vec<_>, Vec<_>) = recorded.iter().partition(|planned| is_own(planned));
+    let is_rival =
+        |planned: &&PlannedLooks| planned.seeds.is_none_or(|seeds| other_seeds.contains(&seeds));
+    own.iter().all(|planned| planned.fresh) && !others.iter().any(is_rival)
+}
+
+/// The seeds of the cells of a plan.
+pub fn seeds_of(plan: &Plan) -> Seeds {
+    let first = plan.cells.first().map(|cell| RunSettings::new(cell.identity.canonical()));
+    first.map_or_else(Seeds::default, |settings| settings.seeds)
+}
+
+/// Whether results contain no cell of a plan, at any number of replicates, and none of its verdicts
+/// were shown.
+///
+/// # Errors
+/// If the folder of the experiment cannot be read.
+pub fn are_fresh(plan: &Plan, results: &dyn Results) -> Result<bool, Error> {
+    let name = &plan.experiment;
+    let stored: HashSet<CellId> = results.ids(name)?.into_iter().collect();
+    let mut shown = results.shown_verdicts(name)?.into_iter();
+    let was_shown = shown.any(|shown| plan.has_cells(shown.replicates, &shown.cells));
+    let is_stored = plan.cells.iter().any(|cell| stored.contains(&cell.id));
+    Ok(!is_stored && !was_shown && find(plan, results)?.replicates.is_empty())
+}
+
 /// A cell's settings, apart from its seeds and its number of replicates.
 struct RunSettings {
     replicates: u64,
-    /// The seed, and that of the noise.
-    seeds: [i64; 2],
+    seeds: Seeds,
     rest: String,
 }
 
@@ -96,7 +133,8 @@ impl RunSettings {
         let [replicates, seed, noise] = ["replicates", "seed", "noise-seed"].map(&mut take);
         let replicates = replicates.and_then(|n| n.try_into().ok()).unwrap_or_default();
         let seed = seed.unwrap_or_default();
-        Self { replicates, seeds: [seed, noise.unwrap_or(seed)], rest: settings.to_string() }
+        let seeds = Seeds { seed, noise_seed: noise.unwrap_or(seed) };
+        Self { replicates, seeds, rest: settings.to_string() }
     }
 }
 
@@ -118,18 +156,38 @@ impl UnplannedCells {
 
     /// The warning about other numbers of replicates and other seeds.
     fn other_sets(&self) -> Option<String> {
-        let seeds = if self.seeds.len() == 1 { "seed" } else { "seeds" };
-        let sets = [
-            (self.replicates.len(), "other numbers of replicates:", listed(&self.replicates)),
-            (self.seeds.len(), &format!("the noise of {seeds}"), listed(&self.seeds)),
-        ];
-        let sets = sets.into_iter().filter(|(number, ..)| *number > 0);
-        let sets = sets.map(|(number, what, each)| {
-            format!("{} of these cells with {what} {each}", count(number, "further set"))
+        if self.confirmation().is_some() {
+            return None;
+        }
+        let replicates = (!self.replicates.is_empty()).then(|| {
+            let number = self.replicates.len();
+            further_sets(number, "other numbers of replicates:", &listed(&self.replicates))
         });
-        let sets = sets.collect::<Vec<_>>().join(" and ");
+        let seeds = (!self.seeds.is_empty()).then(|| self.sets_of_other_seeds());
+        let sets: Vec<String> = replicates.into_iter().chain(seeds).collect();
         (!sets.is_empty()).then(|| format!(
-            "The results contain {sets}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
+            "The results contain {}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
+            sets.join(" and ")
+        ))
+    }
+
+    fn sets_of_other_seeds(&self) -> String {
+        let noun = if self.seeds.len() == 1 { "seed" } else { "seeds" };
+        further_sets(self.seeds.len(), &format!("the noise of {noun}"), &listed(&self.seeds))
+    }
+
+    /// Which runs the verdicts rest on, where the results contain the same cells with other seeds
+    /// and these verdicts are nevertheless no second choice: their looks were planned before any of
+    /// their runs, and no other set has planned looks. Whatever the other sets showed, a verdict of
+    /// this one is wrong with a probability of 5 % at most, since it draws other noise.
+    pub fn confirmation(&self) -> Option<String> {
+        let noise = self.confirmed_with?;
+        if self.seeds.is_empty() || !self.replicates.is_empty() || !self.seen.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "These verdicts rest on the noise of seed {noise} alone: their looks were planned before any of these cells was run with it. The results also contain {}, which they do not use. Their error guarantee holds if they are the ones that are reported, whatever they say; a choice between them and verdicts on other noise has none.",
+            self.sets_of_other_seeds()
         ))
     }
 
@@ -145,6 +203,10 @@ impl UnplannedCells {
             thousands(self.others)
         )
     }
+}
+
+fn further_sets(number: usize, what: &str, each: &str) -> String {
+    format!("{} of these cells with {what} {each}", count(number, "further set"))
 }
 
 /// Values that a sentence lists.

@@ -54,19 +54,132 @@ pub fn stream_atomically<T>(
     path: &Path,
     write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let made = tempfile::Builder::new().prefix(WRITING).tempfile_in(folder);
-    let mut file = made.map_err(|e| error(folder, e))?;
+    stream_with_permissions(path, None, write)
+}
+
+/// Streams a file as [`stream_atomically`] does. It gets these permissions, or without any those
+/// that the process's umask leaves to a new file.
+fn stream_with_permissions<T>(
+    path: &Path,
+    permissions: Option<fs::Permissions>,
+    write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let folder = folder_of(path);
+    let mut temporary = tempfile::Builder::new();
+    temporary.prefix(WRITING);
+    // By default nobody but its owner may read a temporary file, whatever the umask says.
+    #[cfg(unix)]
+    temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = temporary.tempfile_in(folder).map_err(|e| error(folder, e))?;
     // It is locked while it is written, so that no other process takes it for a leftover.
     let _ = file.as_file().try_lock();
-    let written = write(file.as_file_mut())?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let _ = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644));
+    if let Some(permissions) = permissions {
+        // Before anything is written: others may not be allowed to read it. A file system that has
+        // no permissions refuses.
+        let _ = file.as_file().set_permissions(permissions);
     }
+    let written = write(file.as_file_mut())?;
     file.persist(path).map_err(|e| error(path, e.error))?;
     Ok(written)
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a file that a user names, as [`stream_named`] does.
+///
+/// # Errors
+/// As for [`stream_named`].
+pub fn write_named(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    stream_named(path, |file| file.write_all(bytes).map_err(|e| error(path, e)))
+}
+
+/// Streams a file that a user names, such as that of `--out`. A new or a regular file is written
+/// to a temporary file and renamed; if the path is a symbolic link, this happens to the file that
+/// the link leads to. What is no regular file is not replaced: a pipe or a character device, such
+/// as `/dev/null`, is written into.
+///
+/// # Errors
+/// If the path leads to a folder or to anything else that is not written to, the file cannot be
+/// written, or `write` fails.
+pub fn stream_named<T>(
+    path: &Path,
+    write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
+) -> Result<T, Error> {
+    match Destination::new(path).map_err(|e| error(path, plain(&e)))? {
+        Destination::File { path: file, permissions } => {
+            remove_leftovers(folder_of(&file));
+            stream_with_permissions(&file, permissions, write)
+        }
+        Destination::Stream(mut stream) => write(&mut stream),
+    }
+}
+
+/// What the path of a file that is to be written leads to.
+enum Destination {
+    /// A regular file, or none yet. An existing file keeps its permissions.
+    File { path: PathBuf, permissions: Option<fs::Permissions> },
+    /// Something that takes bytes one after another and cannot be replaced.
+    Stream(fs::File),
+}
+
+impl Destination {
+    fn new(path: &Path) -> io::Result<Self> {
+        let about = match fs::metadata(path) {
+            Ok(about) => about,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                if path.symlink_metadata().is_ok() {
+                    let message = "it is a symbolic link that leads to no file";
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+                }
+                return Ok(Self::File { path: path.to_owned(), permissions: None });
+            }
+            Err(e) => return Err(e),
+        };
+        // `/dev/stdout` may lead to a regular file to which the shell appends: renaming another
+        // file over it would remove what is in it.
+        #[cfg(unix)]
+        if let Some(stream) = standard_stream(&about) {
+            return Ok(Self::Stream(stream));
+        }
+        let kind = about.file_type();
+        if kind.is_file() {
+            return Ok(Self::File {
+                path: fs::canonicalize(path)?,
+                permissions: Some(about.permissions()),
+            });
+        }
+        if kind.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+            if kind.is_fifo() || kind.is_char_device() {
+                // It waits for the reader of a pipe, as every program that writes to one does.
+                let mut options = fs::OpenOptions::new();
+                options.write(true).custom_flags(libc::O_NOCTTY);
+                return options.open(path).map(Self::Stream);
+            }
+        }
+        let message = "it is neither a file, a pipe nor a character device";
+        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+    }
+}
+
+/// Standard output or standard error, if that is the file with this metadata.
+#[cfg(unix)]
+fn standard_stream(about: &fs::Metadata) -> Option<fs::File> {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    let stderr = io::stderr().as_fd().try_clone_to_owned();
+    let mut streams = [stdout, stderr].into_iter().flatten().map(fs::File::from);
+    streams.find(|stream| {
+        stream.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (about.dev(), about.ino()))
+    })
 }
 
 /// Checks that files can be created in a folder, by a temporary one.
@@ -170,17 +283,36 @@ fn check_kind(kind: fs::FileType) -> io::Result<()> {
 fn read(path: &Path, most: u64, follow: bool) -> io::Result<Vec<u8>> {
     let file = open(path, fs::File::options().read(true), follow)?;
     let length = file.metadata()?.len();
+    // There may be more than announced: the size of a file of /proc is 0.
+    if length > most { Err(too_long(most)) } else { read_bounded(file, length as usize, most) }
+}
+
+/// All bytes of a source, about `expected` and at most `most`.
+fn read_bounded(source: impl Read, expected: usize, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    if length <= most {
-        bytes.try_reserve_exact(length as usize)?;
-        // There may be more than announced: the size of a file of /proc is 0.
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    }
-    if length.max(bytes.len() as u64) > most {
-        let message = format!("it has more than {most} bytes, which are allowed");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(bytes)
+    bytes.try_reserve_exact(expected)?;
+    source.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(bytes) }
+}
+
+fn too_long(most: u64) -> io::Error {
+    let message = format!("it has more than {most} bytes, which are allowed");
+    io::Error::new(io::ErrorKind::FileTooLarge, message)
+}
+
+/// The text that a user names as the path of a file, or as `-` for standard input. It need not be
+/// a regular file: a shell's `<(…)` is a pipe.
+///
+/// # Errors
+/// If it is a folder, has more than `most` bytes, cannot be read, or is not UTF-8.
+pub fn read_stream_text(path: &Path, most: u64) -> Result<String, Error> {
+    let bytes = if path.as_os_str() == "-" {
+        read_bounded(io::stdin().lock(), 0, most)
+    } else {
+        // The system opens a folder, and refuses to read it.
+        fs::File::open(path).and_then(|file| read_bounded(file, 0, most))
+    };
+    bytes.and_then(text).map_err(|e| error(path, plain(&e)))
 }
 
 /// The bytes of a file that a user names, which may be a symbolic link.

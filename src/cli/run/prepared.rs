@@ -118,8 +118,12 @@ impl<'a> PreparedRun<'a> {
             waiting.rotate_left(place);
             let Some(task) = waiting.pop_front() else { break };
             let (plan, cells) = (task.plan, task.cells.len());
-            code = code.and(session.experiment(task, &lock, 0, follower)?);
-            code = code.and(session.following(plan, cells, &lock, follower)?);
+            let run = session.experiment(task, &lock, 0, follower)?;
+            let run = run.and(session.following(plan, cells, &lock, follower)?);
+            if run == Code::Done && cells == plan.cells.len() && cells > 0 {
+                session.store.set_complete(plan, true)?;
+            }
+            code = code.and(run);
             follower.ends(&plan.experiment);
         }
         Ok(if session.interrupt.is_requested() { Code::Interrupted } else { code })

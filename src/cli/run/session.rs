@@ -101,6 +101,10 @@ impl Session<'_> {
         }
         self.report_others(plan, follower);
         let found = self.pool.install(|| statuses(store, plan, &all));
+        if found.iter().any(|status| matches!(status, Status::Missing | Status::Damaged(_))) {
+            // From now on they are cells that are still to be run, and pages show them as such.
+            store.set_complete(plan, false)?;
+        }
         let (done, failed) = self.stored(plan, &all, &found, follower);
         let wanted = all.iter().zip(&found).filter(|(_, status)| self.options.wants(status));
         let wanted: HashSet<CellId> = wanted.map(|(cell, _)| cell.id).collect();

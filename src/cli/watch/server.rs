@@ -1,7 +1,8 @@
 //! The HTTP server. It and its connections are the only users of hyper and tokio.
 //!
 //! *Invariant*: clients take little from the run. At most [`MOST_CONNECTIONS`] connections are
-//! open, and no more than a quarter of the files that the process may open; while there are as many,
+//! open, no more than a quarter of the files that the process may open, and no more than leave the
+//! run the files that it needs; while there are as many,
 //! each further one is accepted after a pause and takes the place of the oldest, so that neither
 //! half a request nor an answer that is not read keeps a browser out (`tests/suite/watch/clients.rs`).
 
@@ -29,6 +30,9 @@ use tokio::time::sleep;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 /// Connections that are open at a time, at most.
 const MOST_CONNECTIONS: usize = 64;
+/// Files that the process has open without connections, at most, and one connection more, which is
+/// accepted before it takes the place of another.
+const OTHER_FILES: usize = 11;
 /// Time that a connection waits before it takes the place of another.
 const BETWEEN_REPLACEMENTS: Duration = Duration::from_millis(10);
 
@@ -60,8 +64,10 @@ pub fn serve(listener: TcpListener, site: Site) -> Result<(), Failure> {
 /// Accepts connections for ever.
 async fn accept(listener: tokio::net::TcpListener, site: Arc<Site>) {
     // The run keeps the files that it needs.
-    let files = memory::limit_of_process("Max open files").map(|files| files as usize / 4);
-    let most = files.map_or(MOST_CONNECTIONS, |files| files.clamp(1, MOST_CONNECTIONS));
+    let files = memory::limit_of_process("Max open files").map(|files| files as usize);
+    let most = files.map_or(MOST_CONNECTIONS, |files| {
+        (files / 4).min(files.saturating_sub(OTHER_FILES)).clamp(1, MOST_CONNECTIONS)
+    });
     // The oldest connection is the first.
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
@@ -99,9 +105,15 @@ async fn answer(stream: TcpStream, site: Arc<Site>) {
 }
 
 fn respond(site: &Site, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let hosts: Vec<&HeaderValue> = request.headers().get_all(HOST).iter().collect();
     let is_reading = [Method::GET, Method::HEAD].contains(request.method());
-    let Answer { code, media, body } = site.answer(is_reading, host, request.uri().path());
+    let path = request.uri().path();
+    let Answer { code, media, body } = match hosts[..] {
+        // RFC 9112, section 3.2: two such headers could mean two servers.
+        [_, _, ..] => Answer::text(400, "The request has more than one Host header.\n"),
+        [host] => site.answer(is_reading, host.to_str().ok(), path),
+        [] => site.answer(is_reading, None, path),
+    };
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();

@@ -38,7 +38,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn text(code: u16, text: impl Into<Vec<u8>>) -> Self {
+    /// A message in plain text.
+    pub fn text(code: u16, text: impl Into<Vec<u8>>) -> Self {
         Self { code, media: TEXT, body: text.into() }
     }
 

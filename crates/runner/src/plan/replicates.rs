@@ -1,6 +1,6 @@
 //! The plan of a manifest with other numbers of replicates, and what its cells are known by.
 
-use super::Plan;
+use super::{Cell, Plan};
 use crate::files::sha256;
 use crate::manifest::Rejected;
 
@@ -16,15 +16,19 @@ impl Plan {
         Self::new(self.experiment.clone(), source, self.kinds)
     }
 
-    /// The hash of the cells, whatever their order; of candidates where settings are tuned, which do
-    /// not depend on results.
-    pub fn cells_hash(&self) -> String {
+    /// The cells that do not depend on results: the candidates where settings are tuned, and all
+    /// cells otherwise.
+    pub fn fixed_cells(&self) -> impl Iterator<Item = &Cell> {
         let groups = self.tuning.iter().flat_map(|tuning| &tuning.groups);
         let candidates = groups.flat_map(|group| &group.candidates);
-        let mut ids: Vec<&str> = candidates.map(|candidate| &*candidate.cell.id).collect();
-        if ids.is_empty() {
-            ids = self.cells.iter().map(|cell| &*cell.id).collect();
-        }
+        let candidates: Vec<&Cell> = candidates.map(|candidate| &candidate.cell).collect();
+        let others: &[Cell] = if candidates.is_empty() { &self.cells } else { &[] };
+        candidates.into_iter().chain(others)
+    }
+
+    /// The hash of the cells that do not depend on results, whatever their order.
+    pub fn cells_hash(&self) -> String {
+        let mut ids: Vec<&str> = self.fixed_cells().map(|cell| &*cell.id).collect();
         ids.sort_unstable();
         ids.dedup();
         sha256(ids.join("\n").as_bytes())[..16].to_owned()

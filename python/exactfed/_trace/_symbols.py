@@ -65,10 +65,7 @@ class Symbol:
         self.terms = {atom: c for atom, c in terms.items() if not is_zero(c)}
         numbers = (*self.terms.values(), constant)
         if not all(np.isfinite(c).all() for c in numbers):
-            raise refused(
-                "a factor is not finite, or an array that θ has changed in place is read under "
-                "another name"
-            )
+            raise refused("a factor is not finite")
         self.constant, self.sums = constant, sums
         self._touch()
 
@@ -185,7 +182,7 @@ class Symbol:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"<symbol of shape {self.shape}>"
+        raise refused("the text of an array is asked for: not traced")
 
     def copy(self, order: str = "C") -> Symbol:
         return self.at_level(self.level, self.shape)
@@ -209,7 +206,7 @@ class Symbol:
     def _number(self, *_: Any, **__: Any) -> Any:
         raise refused("a single number of an array is asked for: not traced")
 
-    __float__ = __int__ = __index__ = __complex__ = tolist = item = _number
+    __float__ = __int__ = __index__ = __complex__ = __reduce_ex__ = tolist = item = _number
 
     def __bool__(self) -> bool:
         raise refused("the path of the algorithm depends on θ")

@@ -1,0 +1,570 @@
+"""All that decides what an algorithm does next: its state, and what its runs share."""
+
+from __future__ import annotations
+
+import array
+import enum
+import functools
+import gc
+import hashlib
+import importlib.util
+import logging
+import random
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _known
+from ._clients import SymbolicClients, SymbolicVariates
+from ._code import Chain, names_of
+from ._indices import Members
+from ._masks import Generator, Masked, Uniform
+from ._recorder import Recorder
+from ._refusal import NotTraced, note, place_in
+from ._symbols import Symbol
+
+_PLAIN = frozenset((type(None), bool, int, str, bytes, range, type(Ellipsis), type(NotImplemented)))
+_NUMBERS = (float, complex, slice, np.dtype, np.finfo, np.iinfo)
+_NATIVE = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_DESCRIPTORS = (*_NATIVE, types.GetSetDescriptorType, types.MemberDescriptorType)
+_DESCRIPTORS += (types.ClassMethodDescriptorType,)
+#: Iterators that say what they iterate over and where they are.
+_ITERATORS = tuple(
+    type(one)
+    for one in (
+        iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter(b""), iter({}),
+        iter({}.values()), iter({}.items()), reversed([]), enumerate([]), zip(), map(abs, []),
+        filter(None, []),
+    )
+)  # fmt: skip
+#: Classes in C whose objects contain others and nothing else, and which classes may extend.
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque, int, float, str, bytes, BaseException)
+#: Parts of a class that say nothing of what its objects do.
+_SKIPPED = frozenset(
+    """
+    __dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __annotate__ __slots__
+    __annotate_func__ __annotations_cache__ __firstlineno__ __static_attributes__ __match_args__
+    __dataclass_fields__ __dataclass_params__ __abstractmethods__ _abc_impl __parameters__
+    __orig_bases__ __classcell__ __hash__ _member_type_ __protocol_attrs__
+    """.split()
+)
+#: The generators of the modules random and np.random.
+_RUNS_SHARE = (random._inst, np.random.mtrand._rand)  # type: ignore[attr-defined]
+_SHARED = "draws from a generator that all runs share: draw from clients.rng"
+
+
+class Unknown(Exception):
+    """What an algorithm reaches, of which it is not known what it does or keeps."""
+
+
+@dataclass
+class State:
+    """What an algorithm can read when it goes on, symbols by their atoms.
+
+    Attributes
+    ----------
+    shared
+        What all of its runs reach.
+    own
+        What this run reaches besides.
+    generators
+        The states of the generators of random numbers among it.
+    is_whole
+        Whether it is all seen. Where two of one run are equal then, what follows is the same.
+    """
+
+    shared: tuple[Any, ...]
+    own: tuple[Any, ...]
+    generators: tuple[Any, ...]
+    is_whole: bool
+
+
+def state_of(start: Any, run: Any, recorder: Recorder) -> State:
+    """The state of a run between two rounds.
+
+    Raises
+    ------
+    NotTraced
+        If something is reached that is not known to do the same in every run.
+    """
+    walk = _Walk(recorder)
+    try:
+        walk.visit(start)
+        walk.modules_by_name()
+        shared = len(walk.found)
+        if not walk.is_whole:
+            raise Unknown("an iterator that its runs share")
+        walk.visit(run)
+        walk.modules_by_name()
+    except Unknown as unknown:
+        raise note(NotTraced(f"it uses {unknown}", walk.place())) from None
+    found = walk.found
+    return State(
+        tuple(found[:shared]), tuple(found[shared:]), tuple(walk.generators), walk.is_whole
+    )
+
+
+class _Walk:
+    """Collects what can be reached from an object."""
+
+    def __init__(self, recorder: Recorder):
+        self.recorder, self.pure = recorder, _known.pure()
+        self.found: list[Any] = []
+        self.generators: list[Any] = []
+        self.is_whole = True
+        self.places: dict[int, int] = {}
+        #: What was visited: the identity of what is gone may be that of something else.
+        self.kept: list[Any] = []
+        self.codes: set[tuple[int, int]] = set()
+        #: Modules that are used otherwise than by an attribute, and those that were looked at.
+        self.loose: dict[int, types.ModuleType] = {}
+        self.used: dict[str, Any] = {}
+        self.texts: set[str] = set()
+        self.by_name = False
+        self.at: Any = None
+
+    def place(self) -> str:
+        """The line that reaches what was visited last."""
+        return "" if self.at is None else place_in(*self.at)
+
+    # Values.
+
+    def visit(self, value: Any) -> None:
+        kind, put = type(value), self.found.append
+        if kind in _PLAIN:
+            put((kind, value))
+            return
+        if kind in _NUMBERS:
+            put((kind, str(value) if kind is not float else repr(value)))
+            return
+        if id(value) in self.pure:
+            self.by_name = self.by_name or id(value) in _known.BY_NAME
+            put(id(value))
+            return
+        if isinstance(value, np.generic) and not value.dtype.hasobject:
+            put((kind, value.tobytes()))
+            return
+        place = self.places.get(id(value))
+        put((kind.__name__, place))
+        if place is None:
+            self.places[id(value)] = len(self.places)
+            self.kept.append(value)
+            inside = _INSIDE.get(kind)
+            if inside is not None:
+                inside(self, value)
+            else:
+                self.other(kind, value)
+
+    def each(self, values: Any) -> None:
+        for value in values:
+            self.visit(value)
+
+    def sequence(self, value: Any) -> None:
+        self.found.append((len(value), getattr(value, "maxlen", None)))
+        self.each(value)
+
+    def mapping(self, value: Any) -> None:
+        self.found.append(len(value))
+        for key, part in value.items():
+            self.visit(key)
+            self.visit(part)
+        self.visit(getattr(value, "default_factory", None))
+
+    def set(self, value: Any) -> None:
+        if not all(_is_plain(part) for part in value):
+            raise Unknown("a set of what is neither a number nor a text")
+        self.found.append(tuple(sorted(map(repr, value))))
+
+    def array(self, value: Any) -> None:
+        if value.dtype.hasobject:
+            self.found.append(value.shape)
+            self.each(value.flat)
+            return
+        content = value.tobytes()
+        if len(content) > 64:
+            content = hashlib.blake2b(content, digest_size=16).digest()
+        self.found.append((value.dtype.str, value.shape, content))
+        if value.base is not None:
+            self.visit(value.base)
+
+    def symbol(self, value: Symbol) -> None:
+        value.read()
+        self.found.append((value.level, value.shape, value.row))
+        if value.base is not None:
+            self.visit(value.base)
+            return
+        if value.sums:
+            self.is_whole = False
+        terms = tuple((a, np.shape(c), np.asarray(c).tobytes()) for a, c in value.terms.items())
+        self.found.append((terms, np.shape(value.constant), np.asarray(value.constant).tobytes()))
+
+    def generator(self, value: Any) -> None:
+        frame = value.gi_frame
+        if frame is None:
+            self.found.append("ended")
+            return
+        self.found.append(frame.f_lasti)
+        known = (id(frame.f_globals), id(frame.f_builtins), id(frame.f_code))
+        # Also what a loop holds that has no name, such as the iterator of a for.
+        inside = [*gc.get_referents(value), *gc.get_referents(frame)]
+        self.each([part for part in inside if id(part) not in known and part is not frame])
+        self.code(frame.f_code, frame.f_globals, frame.f_builtins, {})
+
+    def function(self, value: Any) -> None:
+        self.found.append(value.__code__)
+        cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
+        self.each(cells.values())
+        self.each(value.__defaults__ or ())
+        self.visit(value.__kwdefaults__)
+        self.visit(vars(value))
+        self.code(value.__code__, value.__globals__, value.__builtins__, cells)
+
+    def cell(self, value: Any) -> None:
+        try:
+            inner = value.cell_contents
+        except ValueError:
+            self.found.append("empty")
+            return
+        # What a cell has of a module is looked at where code names it.
+        if type(inner) is not types.ModuleType:
+            self.visit(inner)
+
+    def method(self, value: Any) -> None:
+        if any(value.__self__ is one for one in _RUNS_SHARE):
+            raise Unknown(f"{value.__name__}(), which {_SHARED}")
+        self.each((value.__func__, value.__self__))
+
+    def builtin(self, value: Any) -> None:
+        """A function in C, or a method of an object."""
+        owner = value.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            module = getattr(value, "__module__", None)
+            raise Unknown(_said(f"{module}.{value.__name__}" if module else value.__name__))
+        if any(owner is one for one in _RUNS_SHARE):
+            raise Unknown(f"{value.__name__}(), which {_SHARED}")
+        self.found.append(value.__name__)
+        self.visit(owner)
+
+    def draws(self, value: Any) -> None:
+        """A generator of random numbers."""
+        if isinstance(value, np.random.Generator):
+            state: Any = str(value.bit_generator.state)
+        elif isinstance(value, random.Random):
+            state = value.getstate()
+        else:
+            state = str(value.get_state())
+        self.found.append(state)
+        self.generators.append(state)
+
+    def iterator(self, value: Any) -> None:
+        self.each(value.__reduce__()[1:])
+
+    def cached(self, value: Any) -> None:
+        """A function with functools.lru_cache: what it keeps may grow, and not change."""
+        self.visit(value.__wrapped__)
+        inner = (type(value), type(None), dict)
+        kept = [part for part in gc.get_referents(value) if type(part) not in inner]
+        for part in kept:
+            if _is_plain(part) or part is value.__wrapped__:
+                continue
+            of = _Walk(self.recorder)
+            of.visit(part)
+            self.recorder.keep_cached(part, of.found)
+
+    def nothing(self, value: Any) -> None:
+        """What keeps nothing that an algorithm can read."""
+
+    def passed(self, value: Any) -> None:
+        """What belongs to a round that is over: only a refusal can come of it."""
+        self.is_whole = False
+
+    def variates(self, value: Any) -> None:
+        self.visit(value._own)
+
+    def module(self, value: types.ModuleType) -> None:
+        self.loose.setdefault(id(value), value)
+
+    def other(self, kind: type, value: Any) -> None:
+        if isinstance(value, type):
+            self.class_of(value)
+        elif isinstance(value, enum.Enum):
+            self.found.append(value._name_)
+            self.instance(kind, value)
+        elif kind.__module__ == "exactfed._algorithm" and kind.__name__ == "Algorithm":
+            self.visit(value.function)
+        elif kind.__module__ == "itertools":
+            # Their place cannot be seen: what they do is decided by what they were made of.
+            self.is_whole = False
+            self.each(gc.get_referents(value))
+        elif kind.__module__ == "typing":
+            pass
+        elif isinstance(value, _DESCRIPTORS):
+            self.visit(value.__objclass__)
+        else:
+            self.instance(kind, value)
+
+    def instance(self, kind: type, value: Any) -> None:
+        """An object of a class in Python: its attributes, and what it contains."""
+        containers = [base for base in _CONTAINERS if isinstance(value, base)]
+        bases = [base for base in kind.__mro__[:-1] if base not in _CONTAINERS]
+        if any(map(_is_native, bases)) and not containers:
+            raise Unknown(_said(f"an object of type {kind.__module__}.{kind.__qualname__}"))
+        self.visit(kind)
+        self.visit(dict(getattr(value, "__dict__", {})))
+        for base in kind.__mro__:
+            slots = vars(base).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
+                    self.visit(getattr(value, name))
+        for base in containers:
+            if base is dict:
+                self.mapping(value)
+            elif base in (set, frozenset):
+                self.set(value)
+            elif base is BaseException:
+                self.visit(value.args)
+            elif base in (list, tuple, deque):
+                self.sequence(value)
+            else:
+                self.found.append(base.__repr__(value))
+
+    # Classes and code.
+
+    def class_of(self, value: type) -> None:
+        self.found.append(value.__qualname__)
+        root = _root(value.__module__)
+        if value in _CONTAINERS or issubclass(value, BaseException) and root == "builtins":
+            return
+        if root in _known.ROOTS or root == "numpy" or value in _INSIDE:
+            return
+        if _is_of_exactfed(value.__module__) and value.__name__ == "Clients":
+            return
+        if root in sys.stdlib_module_names or _is_native(value):
+            raise Unknown(_said(f"{value.__module__}.{value.__qualname__}"))
+        self.each([base for base in value.__bases__ if base is not object])
+        if type(value) is not type:
+            self.visit(type(value))
+        for name, part in sorted(vars(value).items()):
+            if name in _SKIPPED or isinstance(part, _DESCRIPTORS) and part.__objclass__ is value:
+                continue
+            self.found.append(name)
+            if isinstance(part, (staticmethod, classmethod)):
+                part = part.__func__
+            self.visit(part)
+
+    def property(self, value: Any) -> None:
+        self.each((value.fget, value.fset, value.fdel))
+
+    def code(
+        self, code: types.CodeType, names: dict[str, Any], builtins: Any, cells: dict[str, Any]
+    ) -> None:
+        """What a piece of code and its inner functions can reach by names."""
+        if (id(code), id(names)) in self.codes:
+            return
+        self.codes.add((id(code), id(names)))
+        module = str(names.get("__name__", ""))
+        root = _root(module)
+        if root in _known.ROOTS or module == "exactfed._algorithm":
+            return
+        if root == "numpy" or root in sys.stdlib_module_names or _is_of_exactfed(module):
+            raise Unknown(_said(f"{module}.{code.co_name}"))
+        before, of = self.at, names_of(code)
+        for name, (line, instruction) in of.used.items():
+            if name in _known.HIDDEN:
+                self.at = code, names, line, instruction
+                raise Unknown(_said(f".{name}"))
+            self.used.setdefault(name, (code, names, line, instruction))
+        self.texts |= of.texts
+        for chain in of.chains:
+            self.at = code, names, chain.line, chain.instruction
+            self.chain(chain, names, builtins, cells)
+        self.at = before
+        inner = dict(cells)
+        inner |= {name: _imported(module, names) for name, module in of.aliases.items()}
+        for part in code.co_consts:
+            if isinstance(part, types.CodeType):
+                self.code(part, names, builtins, inner)
+
+    def chain(
+        self, chain: Chain, names: dict[str, Any], builtins: Any, cells: dict[str, Any]
+    ) -> None:
+        value, said = _MISSING, chain.name
+        if chain.kind == "import":
+            value = _imported(chain.name, names)
+        elif chain.kind == "global":
+            value = names.get(chain.name, _MISSING)
+            if value is _MISSING:
+                value = builtins.get(chain.name, _MISSING)
+        else:
+            value = cells.get(chain.name, _MISSING)
+            if type(value) is types.CellType:
+                value = _content(value)
+            if type(value) is not types.ModuleType:
+                return
+        self.found.append(chain.name)
+        for part in chain.parts:
+            if type(value) is not types.ModuleType:
+                break
+            value, said = self.part(value, part), f"{said}.{part}"
+        if value is _MISSING:
+            self.found.append(None)
+            return
+        self.named(value, said, chain.call)
+
+    def part(self, module: types.ModuleType, name: str) -> Any:
+        """An attribute of a module."""
+        value = vars(module).get(name, _MISSING)
+        if value is _MISSING:
+            self.visit(vars(module).get("__getattr__"))
+        elif module.__name__ in ("random", "numpy.random") and not _is_seeded(value):
+            if not isinstance(value, types.ModuleType):
+                raise Unknown(f"{module.__name__}.{name}, which {_SHARED}")
+        elif not isinstance(value, types.ModuleType) and id(value) not in self.pure:
+            listed = module.__name__ in _known.LISTED and type(value) not in _PLAIN
+            if listed or _is_library(module) and not _is_seeded(value):
+                raise Unknown(_said(f"{module.__name__}.{name}"))
+        return value
+
+    def named(self, value: Any, said: str, call: str) -> None:
+        """What code names."""
+        if _is_seeded(value):
+            if call != "some":
+                raise Unknown(f"{said} without a seed, or under another name")
+            self.found.append(said)
+        elif type(value) is types.BuiltinFunctionType and id(value) not in self.pure:
+            owner = value.__self__
+            if owner is None or isinstance(owner, types.ModuleType):
+                raise Unknown(_said(said))
+            self.visit(value)
+        else:
+            self.visit(value)
+
+    def modules_by_name(self) -> None:
+        """What could be reached of modules that are used otherwise than by an attribute.
+
+        It is what has the name of any attribute in the code, or all of a module where attributes
+        are found by names that are computed.
+        """
+        looked: set[tuple[int, str]] = set()
+        while True:
+            names = set(self.used) | (self.texts if self.by_name else set())
+            todo = [
+                (module, name)
+                for module in list(self.loose.values())
+                for name in self.names_in(module, names)
+                if (id(module), name) not in looked
+            ]
+            if not todo:
+                return
+            for module, name in todo:
+                looked.add((id(module), name))
+                self.at = self.used.get(name, self.at)
+                self.found.append(name)
+                value = self.part(module, name)
+                if _is_seeded(value):
+                    raise Unknown(f"{module.__name__}.{name} under another name")
+                self.visit(value)
+
+    def names_in(self, module: types.ModuleType, names: set[str]) -> list[str]:
+        if self.by_name and not _is_library(module):
+            return [name for name in vars(module) if not name.startswith("__")]
+        return sorted(names & vars(module).keys())
+
+
+_MISSING: Any = object()
+
+
+def _said(what: str) -> str:
+    return f"{what}, and it is not known that this does the same in every run"
+
+
+def _root(module: Any) -> str:
+    return str(module).partition(".")[0]
+
+
+def _is_of_exactfed(module: str) -> bool:
+    """Whether it is the package itself, without the algorithms that ship."""
+    return _root(module) == "exactfed" and not module.startswith("exactfed.algorithms")
+
+
+def _is_library(module: types.ModuleType) -> bool:
+    root = _root(module.__name__)
+    return root in sys.stdlib_module_names or root in ("numpy", "scipy")
+
+
+def _is_seeded(value: Any) -> bool:
+    return any(value is one for one in _known.SEEDED)
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return type(value) in _PLAIN or type(value) in _NUMBERS
+
+
+def _is_native(kind: Any) -> bool:
+    """Whether a class is not written in Python: its objects may have a state that is not seen."""
+    return any(
+        isinstance(part, _NATIVE) and part.__objclass__ is kind for part in vars(kind).values()
+    )
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+def _imported(name: str, names: dict[str, Any]) -> Any:
+    """The module that an import statement gives."""
+    if name.startswith("."):
+        name = importlib.util.resolve_name(name, str(names.get("__package__") or ""))
+    module = sys.modules.get(name)
+    if module is None:
+        if name not in _known.LISTED and _root(name) not in _known.ROOTS:
+            raise Unknown(f"the module {name}, which is not imported before the algorithm runs")
+        module = importlib.import_module(name)
+    return module
+
+
+_INSIDE: dict[type, Any] = {
+    Symbol: _Walk.symbol,
+    np.ndarray: _Walk.array,
+    **dict.fromkeys((list, tuple, deque), _Walk.sequence),
+    **dict.fromkeys((dict, OrderedDict, defaultdict, types.MappingProxyType), _Walk.mapping),
+    **dict.fromkeys((set, frozenset), _Walk.set),
+    types.GeneratorType: _Walk.generator,
+    types.FunctionType: _Walk.function,
+    types.CellType: _Walk.cell,
+    types.MethodType: _Walk.method,
+    types.BuiltinFunctionType: _Walk.builtin,
+    types.MethodWrapperType: lambda walk, value: walk.visit(value.__self__),
+    types.ModuleType: _Walk.module,
+    functools.partial: lambda walk, value: walk.each((value.func, value.args, value.keywords)),
+    type(functools.lru_cache(abs)): _Walk.cached,
+    functools.cached_property: lambda walk, value: walk.visit(value.func),
+    property: _Walk.property,
+    staticmethod: lambda walk, value: walk.visit(value.__func__),
+    classmethod: lambda walk, value: walk.visit(value.__func__),
+    types.SimpleNamespace: lambda walk, value: walk.visit(dict(vars(value))),
+    bytearray: lambda walk, value: walk.visit(bytes(value)),
+    array.array: lambda walk, value: walk.visit((value.typecode, value.tobytes())),
+    object: _Walk.nothing,
+    logging.Logger: _Walk.nothing,
+    np.errstate: _Walk.nothing,
+    np.ufunc: lambda walk, value: _refuse_ufunc(value),
+    SymbolicVariates: _Walk.variates,
+    **dict.fromkeys((SymbolicClients, Generator, Recorder), _Walk.nothing),
+    **dict.fromkeys((Members, Masked, Uniform), _Walk.passed),
+    **dict.fromkeys(_ITERATORS, _Walk.iterator),
+    **dict.fromkeys((np.random.Generator, np.random.RandomState, random.Random), _Walk.draws),
+}
+
+
+def _refuse_ufunc(value: Any) -> None:
+    raise Unknown(_said(f"the function {value.__name__} of entries"))

@@ -24,9 +24,11 @@ __all__ = ["NotTraced", "Traced", "checked", "replay", "trace"]
 
 Start = Callable[[Any, Any], Iterator[Any]]
 
-#: Real runs that a program is compared with, and the rounds of each: at least so many, and at most
-#: so many rounds and multiplications further.
-_RUNS, _LEAST, _FURTHER, _WORK = 3, 12, 200, 1e8
+#: The rounds of the first real run that a program is compared with, the most of a further one, and
+#: the multiplications that this may cost.
+_LEAST, _MOST, _WORK = 12, 300, 1e8
+#: Runs that grow further than this diverge, and what is left of their digits is compared no more.
+_DIVERGED = 1e100
 
 
 def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Traced:
@@ -60,16 +62,16 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
     for (one, state), known, drawn in zip(
         second.run(len(whole)), whole, generators, strict=True
     ):
+        if shared != state.shared:
+            raise NotTraced(
+                f"the algorithm changes {_changed(shared, state.shared)}, which its runs share"
+            )
+        if drawn != state.generators:
+            raise NotTraced("a generator of random numbers is made without a seed")
         if one.key() != known.key():
             raise NotTraced(
                 "two traces have different constants: the algorithm draws without clients.rng, or "
                 "keeps something from one run to the next"
-            )
-        if drawn != state.generators:
-            raise NotTraced("a generator of random numbers is made without a seed")
-        if shared != state.shared:
-            raise NotTraced(
-                f"the algorithm changes {_changed(shared, state.shared)}, which its runs share"
             )
     return Traced(n, d, first.recorder.shares, whole, cycle or repetition(whole))
 
@@ -174,13 +176,10 @@ def checked(start: Start, clients: Any, again: Any, theta: Array, rounds: int) -
     shares = np.asarray(clients.shares, float)
     equal = bool(np.all(shares == shares[0]))
     traced = trace(start, clients.n, clients.dim, None if equal else shares, rounds)
-    # Where each further run ends is drawn, but the same whenever it is traced.
-    ends = np.random.default_rng(rounds)
-    further = int(min(_FURTHER, _WORK / (1 + traced.work())))
-    for number in range(_RUNS):
-        count = _LEAST
-        if number > 0 and rounds > _LEAST:
-            count += int(ends.integers(0, min(rounds - _LEAST, further) + 1))
+    affordable = max(_LEAST, min(rounds, _MOST, int(_WORK / traced.work())))
+    # It is the same one whenever the algorithm is traced.
+    between = int(np.random.default_rng(rounds).integers(0, affordable + 1))
+    for count in (_LEAST, between, affordable):
         _compare(traced, start, clients, again, theta, min(count, rounds))
     return traced
 
@@ -194,6 +193,7 @@ def _compare(
         run = start(clients, np.array(theta, float))
     except Exception as error:
         raise NotTraced(f"it raises {type(error).__name__}: {error}") from error
+    largest = max(1.0, float(np.max(np.abs(theta))))
     for number in range(1, rounds + 1):
         try:
             found = np.array(next(run), float)
@@ -202,11 +202,16 @@ def _compare(
                 f"in round {number} it raises {type(error).__name__}: {error}"
             ) from error
         expected = next(same)
-        apart = np.max(np.abs(found - expected)) if found.shape == expected.shape else np.inf
-        if not apart <= 1e-9 * max(1.0, float(np.max(np.abs(found)))):
-            raise NotTraced(
-                f"what was traced is not what the algorithm does: they differ in round {number}"
-            )
         for one in (clients, again):
             if hasattr(one, "_end_round"):
                 one._end_round()
+        if found.shape != expected.shape:
+            raise NotTraced(f"it yields an array of shape {found.shape} in round {number}")
+        largest = max(largest, float(np.max(np.abs(found))), float(np.max(np.abs(expected))))
+        both_end = not (np.isfinite(found).all() or np.isfinite(expected).all())
+        if both_end or largest > _DIVERGED:
+            return
+        if not np.max(np.abs(found - expected)) <= 1e-9 * largest:
+            raise NotTraced(
+                f"what was traced is not what the algorithm does: they differ in round {number}"
+            )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._refusal import refused
+from ._refusal import NotTraced, note, refused
 from ._rounds import (
     CLIENTS,
     MEMBERS,
@@ -63,7 +63,7 @@ class Recorder:
     def keep_cached(self, value: Any, content: list[Any]) -> None:
         """Note what is in a value that functools.lru_cache keeps: it must not change."""
         if self.cached.setdefault(id(value), (value, content))[1] != content:
-            raise refused("what functools.lru_cache keeps is changed: not traced")
+            raise note(NotTraced("what functools.lru_cache keeps is changed: not traced"))
 
     def tick(self) -> int:
         """A number that grows."""

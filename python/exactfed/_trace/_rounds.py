@@ -266,7 +266,7 @@ class Traced:
 
     def work(self) -> float:
         """About how many multiplications a round costs on real arrays, on average."""
-        calls = 0.0
+        calls = 1.0
         for one in self.whole:
             for operation in one.operations:
                 count = operation.settings.get("count", operation.settings.get("calls", 1))

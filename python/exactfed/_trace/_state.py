@@ -12,7 +12,7 @@ import logging
 import random
 import sys
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,8 @@ _ITERATORS = tuple(
         filter(None, []),
     )
 )  # fmt: skip
+#: What reads a field of a named tuple.
+_FIELD = type(namedtuple("_", "x").x)
 #: Classes in C whose objects contain others and nothing else, and which classes may extend.
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque, int, float, str, bytes, BaseException)
 #: Parts of a class that say nothing of what its objects do.
@@ -215,9 +217,11 @@ class _Walk:
         self.code(frame.f_code, frame.f_globals, frame.f_builtins, {})
 
     def function(self, value: Any) -> None:
-        self.found.append(value.__code__)
+        self.found += [value.__name__, value.__code__]
         cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
-        self.each(cells.values())
+        for name, cell in cells.items():
+            self.found.append(name)
+            self.visit(cell)
         self.each(value.__defaults__ or ())
         self.visit(value.__kwdefaults__)
         self.visit(vars(value))
@@ -236,7 +240,9 @@ class _Walk:
     def method(self, value: Any) -> None:
         if any(value.__self__ is one for one in _RUNS_SHARE):
             raise Unknown(f"{value.__name__}(), which {_SHARED}")
-        self.each((value.__func__, value.__self__))
+        self.visit(value.__self__)
+        if type(value.__self__) is not np.errstate:
+            self.visit(value.__func__)
 
     def builtin(self, value: Any) -> None:
         """A function in C, or a method of an object."""
@@ -266,11 +272,7 @@ class _Walk:
     def cached(self, value: Any) -> None:
         """A function with functools.lru_cache: what it keeps may grow, and not change."""
         self.visit(value.__wrapped__)
-        inner = (type(value), type(None), dict)
-        kept = [part for part in gc.get_referents(value) if type(part) not in inner]
-        for part in kept:
-            if _is_plain(part) or part is value.__wrapped__:
-                continue
+        for part in _kept_by(value):
             of = _Walk(self.recorder)
             of.visit(part)
             self.recorder.keep_cached(part, of.found)
@@ -513,6 +515,24 @@ def _is_native(kind: Any) -> bool:
     )
 
 
+def _kept_by(cached: Any) -> list[Any]:
+    """The results that functools.lru_cache keeps, those apart that cannot change."""
+    parts = [part for part in gc.get_referents(cached) if part is not vars(cached)]
+    if cached.cache_parameters()["maxsize"] is None:
+        parts = [result for part in parts if type(part) is dict for result in part.values()]
+    elif cached.cache_info().currsize == 0:
+        return []
+    inner = "_lru_list_elem"
+    return [
+        part
+        for part in parts
+        if not _is_plain(part)
+        and part is not cached.__wrapped__
+        and not isinstance(part, type)
+        and not (type(part) is dict and {type(one).__name__ for one in part.values()} == {inner})
+    ]
+
+
 def _content(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
@@ -554,7 +574,7 @@ _INSIDE: dict[type, Any] = {
     types.SimpleNamespace: lambda walk, value: walk.visit(dict(vars(value))),
     bytearray: lambda walk, value: walk.visit(bytes(value)),
     array.array: lambda walk, value: walk.visit((value.typecode, value.tobytes())),
-    object: _Walk.nothing,
+    **dict.fromkeys((object, _FIELD), _Walk.nothing),
     logging.Logger: _Walk.nothing,
     np.errstate: _Walk.nothing,
     np.ufunc: lambda walk, value: _refuse_ufunc(value),

@@ -537,7 +537,7 @@ REFUSED = {
     whole_numbers: "of type int64 is changed in place",
     default_argument: "another name, or keeps its name",
     alias_of_zeros: "another name, or keeps its name",
-    state_of_the_module: "two traces have different constants",
+    state_of_the_module: "changes CALLS, which its runs share",
     unseeded: "numpy.random.normal, which draws from a generator that all runs share",
     mean_square: "a product of two arrays",
     clipped: "np.linalg.norm is not linear",

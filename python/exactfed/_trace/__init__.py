@@ -24,6 +24,8 @@ __all__ = ["NotTraced", "Traced", "checked", "replay", "trace"]
 
 Start = Callable[[Any, Any], Iterator[Any]]
 
+#: The states of a run that are kept, to find one of them again.
+_REMEMBERED = 4096
 #: The rounds of the first real run that a program is compared with, the most of a further one, and
 #: the multiplications that this may cost.
 _LEAST, _MOST, _WORK = 12, 300, 1e8
@@ -51,7 +53,7 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
     for one, state in first.run(rounds):
         whole.append(one)
         generators.append(state.generators)
-        if state.is_whole:
+        if state.is_whole and len(seen) < _REMEMBERED:
             before = seen.setdefault((state.shared, state.own), len(whole))
             if before < len(whole):
                 cycle = len(whole) - before
@@ -59,9 +61,7 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
     second = _Tracing(start, n, d, shares, rounds)
     # The first run may have filled caches, so that what is shared is compared from here on.
     shared = second.state(None).shared
-    for (one, state), known, drawn in zip(
-        second.run(len(whole)), whole, generators, strict=True
-    ):
+    for (one, state), known, drawn in zip(second.run(len(whole)), whole, generators, strict=True):
         if shared != state.shared:
             raise NotTraced(
                 f"the algorithm changes {_changed(shared, state.shared)}, which its runs share"

@@ -115,9 +115,7 @@ def _head(one: dis.Instruction, aliases: dict[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-def _chain(
-    all_of_it: list[dis.Instruction], place: int, kind: str, name: str, line: int
-) -> Chain:
+def _chain(all_of_it: list[dis.Instruction], place: int, kind: str, name: str, line: int) -> Chain:
     parts = []
     after = place + 1
     while after < len(all_of_it) and all_of_it[after].opname in _PARTS:

@@ -120,10 +120,11 @@ HIDDEN = frozenset(
     """.split()
 )
 
-#: What reads or writes an attribute by its name.
+#: What finds an attribute by a name that may be computed: functions, and attributes.
 BY_NAME = frozenset(
     map(id, (getattr, setattr, delattr, hasattr, vars, operator.attrgetter, operator.methodcaller))
 )
+INDIRECT = frozenset("__dict__ __getattribute__ __getattr__ __setattr__ __delattr__".split())
 
 
 def pure() -> dict[int, Any]:

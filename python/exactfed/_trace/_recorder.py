@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import weakref
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ class Recorder:
         self.shares = np.full(n, 1.0 / n) if shares is None else np.array(shares, float)
         self.live: list[weakref.ref[Symbol]] = []
         self.written = WrittenArrays()
+        #: Large arrays, copies of their numbers and digests of these.
+        self.contents: dict[int, tuple[weakref.ref[Any], Any, bytes]] = {}
         #: What functools.lru_cache keeps, and what was in it.
         self.cached: dict[int, tuple[Any, list[Any]]] = {}
         self.number, self.clock = 1, 0
@@ -59,6 +62,20 @@ class Recorder:
         self.masked: dict[int, frozenset[int]] = {}
         self.selects: dict[int, tuple[Expression, Expression]] = {}
         self._same: dict[Any, int] = {}
+
+    def content_of(self, array: Any) -> bytes:
+        """What is in an array of numbers, or a digest of it."""
+        if array.nbytes <= 64:
+            return bytes(array.tobytes())
+        whole = np.ascontiguousarray(array).view(np.uint8)
+        # Comparing a large array with a copy is faster than a digest of it in every round.
+        known = self.contents.get(id(array))
+        if known is not None and known[0]() is array and np.array_equal(known[1], whole):
+            return known[2]
+        digest = hashlib.blake2b(whole, digest_size=16).digest()
+        if array.nbytes > 4096:
+            self.contents[id(array)] = weakref.ref(array), whole.copy(), digest
+        return digest
 
     def keep_cached(self, value: Any, content: list[Any]) -> None:
         """Note what is in a value that functools.lru_cache keeps: it must not change."""

@@ -96,12 +96,12 @@ def state_of(start: Any, run: Any, recorder: Recorder) -> State:
     walk = _Walk(recorder)
     try:
         walk.visit(start)
-        walk.modules_by_name()
+        walk.visit_loose_modules()
         shared = len(walk.found)
         if not walk.is_whole:
             raise Unknown("an iterator that its runs share")
         walk.visit(run)
-        walk.modules_by_name()
+        walk.visit_loose_modules()
     except Unknown as unknown:
         raise note(NotTraced(f"it uses {unknown}", walk.place())) from None
     found = walk.found
@@ -159,41 +159,38 @@ class _Walk:
             if inside is not None:
                 inside(self, value)
             else:
-                self.other(kind, value)
+                self.visit_other(kind, value)
 
-    def each(self, values: Any) -> None:
+    def visit_each(self, values: Any) -> None:
         for value in values:
             self.visit(value)
 
-    def sequence(self, value: Any) -> None:
+    def visit_sequence(self, value: Any) -> None:
         self.found.append((len(value), getattr(value, "maxlen", None)))
-        self.each(value)
+        self.visit_each(value)
 
-    def mapping(self, value: Any) -> None:
+    def visit_mapping(self, value: Any) -> None:
         self.found.append(len(value))
         for key, part in value.items():
             self.visit(key)
             self.visit(part)
         self.visit(getattr(value, "default_factory", None))
 
-    def set(self, value: Any) -> None:
+    def visit_set(self, value: Any) -> None:
         if not all(_is_plain(part) for part in value):
             raise Unknown("a set of what is neither a number nor a text")
         self.found.append(tuple(sorted(map(repr, value))))
 
-    def array(self, value: Any) -> None:
+    def visit_array(self, value: Any) -> None:
         if value.dtype.hasobject:
             self.found.append(value.shape)
-            self.each(value.flat)
+            self.visit_each(value.flat)
             return
-        content = value.tobytes()
-        if len(content) > 64:
-            content = hashlib.blake2b(content, digest_size=16).digest()
-        self.found.append((value.dtype.str, value.shape, content))
+        self.found.append((value.dtype.str, value.shape, self.recorder.content_of(value)))
         if value.base is not None:
             self.visit(value.base)
 
-    def symbol(self, value: Symbol) -> None:
+    def visit_symbol(self, value: Symbol) -> None:
         value.read()
         self.found.append((value.level, value.shape, value.row))
         if value.base is not None:
@@ -204,30 +201,33 @@ class _Walk:
         terms = tuple((a, np.shape(c), np.asarray(c).tobytes()) for a, c in value.terms.items())
         self.found.append((terms, np.shape(value.constant), np.asarray(value.constant).tobytes()))
 
-    def generator(self, value: Any) -> None:
+    def visit_generator(self, value: Any) -> None:
         frame = value.gi_frame
         if frame is None:
             self.found.append("ended")
             return
         self.found.append(frame.f_lasti)
-        known = (id(frame.f_globals), id(frame.f_builtins), id(frame.f_code))
+        known = {id(frame.f_globals), id(frame.f_builtins), id(frame.f_code), id(frame)}
+        # Where code names these modules, it is looked at what it takes of them.
+        imported = names_of(frame.f_code).aliases.values()
+        known |= {id(_imported(name, frame.f_globals)) for name in imported}
         # Also what a loop holds that has no name, such as the iterator of a for.
         inside = [*gc.get_referents(value), *gc.get_referents(frame)]
-        self.each([part for part in inside if id(part) not in known and part is not frame])
-        self.code(frame.f_code, frame.f_globals, frame.f_builtins, {})
+        self.visit_each([part for part in inside if id(part) not in known])
+        self.visit_code(frame.f_code, frame.f_globals, frame.f_builtins, {})
 
-    def function(self, value: Any) -> None:
+    def visit_function(self, value: Any) -> None:
         self.found += [value.__name__, value.__code__]
         cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
         for name, cell in cells.items():
             self.found.append(name)
             self.visit(cell)
-        self.each(value.__defaults__ or ())
+        self.visit_each(value.__defaults__ or ())
         self.visit(value.__kwdefaults__)
         self.visit(vars(value))
-        self.code(value.__code__, value.__globals__, value.__builtins__, cells)
+        self.visit_code(value.__code__, value.__globals__, value.__builtins__, cells)
 
-    def cell(self, value: Any) -> None:
+    def visit_cell(self, value: Any) -> None:
         try:
             inner = value.cell_contents
         except ValueError:
@@ -237,14 +237,14 @@ class _Walk:
         if type(inner) is not types.ModuleType:
             self.visit(inner)
 
-    def method(self, value: Any) -> None:
+    def visit_method(self, value: Any) -> None:
         if any(value.__self__ is one for one in _RUNS_SHARE):
             raise Unknown(f"{value.__name__}(), which {_SHARED}")
         self.visit(value.__self__)
         if type(value.__self__) is not np.errstate:
             self.visit(value.__func__)
 
-    def builtin(self, value: Any) -> None:
+    def visit_builtin(self, value: Any) -> None:
         """A function in C, or a method of an object."""
         owner = value.__self__
         if owner is None or isinstance(owner, types.ModuleType):
@@ -255,21 +255,23 @@ class _Walk:
         self.found.append(value.__name__)
         self.visit(owner)
 
-    def draws(self, value: Any) -> None:
+    def visit_draws(self, value: Any) -> None:
         """A generator of random numbers."""
         if isinstance(value, np.random.Generator):
-            state: Any = str(value.bit_generator.state)
+            state: Any = value.bit_generator.state
         elif isinstance(value, random.Random):
             state = value.getstate()
         else:
-            state = str(value.get_state())
-        self.found.append(state)
-        self.generators.append(state)
+            state = value.get_state(legacy=False)
+        with np.printoptions(threshold=sys.maxsize):
+            digest = hashlib.blake2b(repr(state).encode()).digest()
+        self.found.append(digest)
+        self.generators.append(digest)
 
-    def iterator(self, value: Any) -> None:
-        self.each(value.__reduce__()[1:])
+    def visit_iterator(self, value: Any) -> None:
+        self.visit_each(value.__reduce__()[1:])
 
-    def cached(self, value: Any) -> None:
+    def visit_cached(self, value: Any) -> None:
         """A function with functools.lru_cache: what it keeps may grow, and not change."""
         self.visit(value.__wrapped__)
         for part in _kept_by(value):
@@ -277,39 +279,39 @@ class _Walk:
             of.visit(part)
             self.recorder.keep_cached(part, of.found)
 
-    def nothing(self, value: Any) -> None:
+    def visit_nothing(self, value: Any) -> None:
         """What keeps nothing that an algorithm can read."""
 
-    def passed(self, value: Any) -> None:
-        """What belongs to a round that is over: only a refusal can come of it."""
-        self.is_whole = False
+    def visit_expired(self, value: Any) -> None:
+        """Draws of a round that is over: what else is asked of them than a shape is refused."""
+        self.found.append(value.shape)
 
-    def variates(self, value: Any) -> None:
+    def visit_variates(self, value: Any) -> None:
         self.visit(value._own)
 
-    def module(self, value: types.ModuleType) -> None:
+    def visit_module(self, value: types.ModuleType) -> None:
         self.loose.setdefault(id(value), value)
 
-    def other(self, kind: type, value: Any) -> None:
+    def visit_other(self, kind: type, value: Any) -> None:
         if isinstance(value, type):
-            self.class_of(value)
+            self.visit_class(value)
         elif isinstance(value, enum.Enum):
             self.found.append(value._name_)
-            self.instance(kind, value)
+            self.visit_instance(kind, value)
         elif kind.__module__ == "exactfed._algorithm" and kind.__name__ == "Algorithm":
             self.visit(value.function)
         elif kind.__module__ == "itertools":
             # Their place cannot be seen: what they do is decided by what they were made of.
             self.is_whole = False
-            self.each(gc.get_referents(value))
+            self.visit_each(gc.get_referents(value))
         elif kind.__module__ == "typing":
             pass
         elif isinstance(value, _DESCRIPTORS):
             self.visit(value.__objclass__)
         else:
-            self.instance(kind, value)
+            self.visit_instance(kind, value)
 
-    def instance(self, kind: type, value: Any) -> None:
+    def visit_instance(self, kind: type, value: Any) -> None:
         """An object of a class in Python: its attributes, and what it contains."""
         containers = [base for base in _CONTAINERS if isinstance(value, base)]
         bases = [base for base in kind.__mro__[:-1] if base not in _CONTAINERS]
@@ -324,19 +326,19 @@ class _Walk:
                     self.visit(getattr(value, name))
         for base in containers:
             if base is dict:
-                self.mapping(value)
+                self.visit_mapping(value)
             elif base in (set, frozenset):
-                self.set(value)
+                self.visit_set(value)
             elif base is BaseException:
                 self.visit(value.args)
             elif base in (list, tuple, deque):
-                self.sequence(value)
+                self.visit_sequence(value)
             else:
                 self.found.append(base.__repr__(value))
 
     # Classes and code.
 
-    def class_of(self, value: type) -> None:
+    def visit_class(self, value: type) -> None:
         self.found.append(value.__qualname__)
         root = _root(value.__module__)
         if value in _CONTAINERS or issubclass(value, BaseException) and root == "builtins":
@@ -347,7 +349,7 @@ class _Walk:
             return
         if root in sys.stdlib_module_names or _is_native(value):
             raise Unknown(_said(f"{value.__module__}.{value.__qualname__}"))
-        self.each([base for base in value.__bases__ if base is not object])
+        self.visit_each([base for base in value.__bases__ if base is not object])
         if type(value) is not type:
             self.visit(type(value))
         for name, part in sorted(vars(value).items()):
@@ -358,10 +360,10 @@ class _Walk:
                 part = part.__func__
             self.visit(part)
 
-    def property(self, value: Any) -> None:
-        self.each((value.fget, value.fset, value.fdel))
+    def visit_property(self, value: Any) -> None:
+        self.visit_each((value.fget, value.fset, value.fdel))
 
-    def code(
+    def visit_code(
         self, code: types.CodeType, names: dict[str, Any], builtins: Any, cells: dict[str, Any]
     ) -> None:
         """What a piece of code and its inner functions can reach by names."""
@@ -376,6 +378,7 @@ class _Walk:
             raise Unknown(_said(f"{module}.{code.co_name}"))
         before, of = self.at, names_of(code)
         for name, (line, instruction) in of.used.items():
+            self.by_name = self.by_name or name in _known.INDIRECT
             if name in _known.HIDDEN:
                 self.at = code, names, line, instruction
                 raise Unknown(_said(f".{name}"))
@@ -383,15 +386,15 @@ class _Walk:
         self.texts |= of.texts
         for chain in of.chains:
             self.at = code, names, chain.line, chain.instruction
-            self.chain(chain, names, builtins, cells)
+            self.visit_chain(chain, names, builtins, cells)
         self.at = before
         inner = dict(cells)
         inner |= {name: _imported(module, names) for name, module in of.aliases.items()}
         for part in code.co_consts:
             if isinstance(part, types.CodeType):
-                self.code(part, names, builtins, inner)
+                self.visit_code(part, names, builtins, inner)
 
-    def chain(
+    def visit_chain(
         self, chain: Chain, names: dict[str, Any], builtins: Any, cells: dict[str, Any]
     ) -> None:
         value, said = _MISSING, chain.name
@@ -411,13 +414,13 @@ class _Walk:
         for part in chain.parts:
             if type(value) is not types.ModuleType:
                 break
-            value, said = self.part(value, part), f"{said}.{part}"
+            value, said = self.module_part(value, part), f"{said}.{part}"
         if value is _MISSING:
             self.found.append(None)
             return
-        self.named(value, said, chain.call)
+        self.visit_named(value, said, chain.call)
 
-    def part(self, module: types.ModuleType, name: str) -> Any:
+    def module_part(self, module: types.ModuleType, name: str) -> Any:
         """An attribute of a module."""
         value = vars(module).get(name, _MISSING)
         if value is _MISSING:
@@ -431,7 +434,7 @@ class _Walk:
                 raise Unknown(_said(f"{module.__name__}.{name}"))
         return value
 
-    def named(self, value: Any, said: str, call: str) -> None:
+    def visit_named(self, value: Any, said: str, call: str) -> None:
         """What code names."""
         if _is_seeded(value):
             if call != "some":
@@ -445,7 +448,7 @@ class _Walk:
         else:
             self.visit(value)
 
-    def modules_by_name(self) -> None:
+    def visit_loose_modules(self) -> None:
         """What could be reached of modules that are used otherwise than by an attribute.
 
         It is what has the name of any attribute in the code, or all of a module where attributes
@@ -457,7 +460,7 @@ class _Walk:
             todo = [
                 (module, name)
                 for module in list(self.loose.values())
-                for name in self.names_in(module, names)
+                for name in self.names_in_module(module, names)
                 if (id(module), name) not in looked
             ]
             if not todo:
@@ -466,12 +469,12 @@ class _Walk:
                 looked.add((id(module), name))
                 self.at = self.used.get(name, self.at)
                 self.found.append(name)
-                value = self.part(module, name)
+                value = self.module_part(module, name)
                 if _is_seeded(value):
                     raise Unknown(f"{module.__name__}.{name} under another name")
                 self.visit(value)
 
-    def names_in(self, module: types.ModuleType, names: set[str]) -> list[str]:
+    def names_in_module(self, module: types.ModuleType, names: set[str]) -> list[str]:
         if self.by_name and not _is_library(module):
             return [name for name in vars(module) if not name.startswith("__")]
         return sorted(names & vars(module).keys())
@@ -553,36 +556,38 @@ def _imported(name: str, names: dict[str, Any]) -> Any:
 
 
 _INSIDE: dict[type, Any] = {
-    Symbol: _Walk.symbol,
-    np.ndarray: _Walk.array,
-    **dict.fromkeys((list, tuple, deque), _Walk.sequence),
-    **dict.fromkeys((dict, OrderedDict, defaultdict, types.MappingProxyType), _Walk.mapping),
-    **dict.fromkeys((set, frozenset), _Walk.set),
-    types.GeneratorType: _Walk.generator,
-    types.FunctionType: _Walk.function,
-    types.CellType: _Walk.cell,
-    types.MethodType: _Walk.method,
-    types.BuiltinFunctionType: _Walk.builtin,
+    Symbol: _Walk.visit_symbol,
+    np.ndarray: _Walk.visit_array,
+    **dict.fromkeys((list, tuple, deque), _Walk.visit_sequence),
+    **dict.fromkeys((dict, OrderedDict, defaultdict, types.MappingProxyType), _Walk.visit_mapping),
+    **dict.fromkeys((set, frozenset), _Walk.visit_set),
+    types.GeneratorType: _Walk.visit_generator,
+    types.FunctionType: _Walk.visit_function,
+    types.CellType: _Walk.visit_cell,
+    types.MethodType: _Walk.visit_method,
+    types.BuiltinFunctionType: _Walk.visit_builtin,
     types.MethodWrapperType: lambda walk, value: walk.visit(value.__self__),
-    types.ModuleType: _Walk.module,
-    functools.partial: lambda walk, value: walk.each((value.func, value.args, value.keywords)),
-    type(functools.lru_cache(abs)): _Walk.cached,
+    types.ModuleType: _Walk.visit_module,
+    functools.partial: lambda walk, value: walk.visit_each(
+        (value.func, value.args, value.keywords)
+    ),
+    type(functools.lru_cache(abs)): _Walk.visit_cached,
     functools.cached_property: lambda walk, value: walk.visit(value.func),
-    property: _Walk.property,
+    property: _Walk.visit_property,
     staticmethod: lambda walk, value: walk.visit(value.__func__),
     classmethod: lambda walk, value: walk.visit(value.__func__),
     types.SimpleNamespace: lambda walk, value: walk.visit(dict(vars(value))),
     bytearray: lambda walk, value: walk.visit(bytes(value)),
     array.array: lambda walk, value: walk.visit((value.typecode, value.tobytes())),
-    **dict.fromkeys((object, _FIELD), _Walk.nothing),
-    logging.Logger: _Walk.nothing,
-    np.errstate: _Walk.nothing,
+    **dict.fromkeys((object, _FIELD), _Walk.visit_nothing),
+    logging.Logger: _Walk.visit_nothing,
+    np.errstate: _Walk.visit_nothing,
     np.ufunc: lambda walk, value: _refuse_ufunc(value),
-    SymbolicVariates: _Walk.variates,
-    **dict.fromkeys((SymbolicClients, Generator, Recorder), _Walk.nothing),
-    **dict.fromkeys((Members, Masked, Uniform), _Walk.passed),
-    **dict.fromkeys(_ITERATORS, _Walk.iterator),
-    **dict.fromkeys((np.random.Generator, np.random.RandomState, random.Random), _Walk.draws),
+    SymbolicVariates: _Walk.visit_variates,
+    **dict.fromkeys((SymbolicClients, Generator, Recorder), _Walk.visit_nothing),
+    **dict.fromkeys((Members, Masked, Uniform), _Walk.visit_expired),
+    **dict.fromkeys(_ITERATORS, _Walk.visit_iterator),
+    **dict.fromkeys((np.random.Generator, np.random.RandomState, random.Random), _Walk.visit_draws),
 }
 
 

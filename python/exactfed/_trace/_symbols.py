@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,10 @@ from ._rounds import CLIENTS, SERVER, Array, Expression, is_zero
 
 #: Of a sum over clients: the factor of the shares, and further weights (N, 1) or (N, d).
 Weights = tuple[Any, "Array | None"]
+
+
+def _is_finite(factor: Any) -> bool:
+    return math.isfinite(factor) if isinstance(factor, float) else bool(np.isfinite(factor).all())
 
 
 class Symbol:
@@ -63,8 +68,7 @@ class Symbol:
 
     def _set(self, terms: dict[int, Any], constant: Any, sums: dict[int, Weights]) -> None:
         self.terms = {atom: c for atom, c in terms.items() if not is_zero(c)}
-        numbers = (*self.terms.values(), constant)
-        if not all(np.isfinite(c).all() for c in numbers):
+        if not all(map(_is_finite, (*self.terms.values(), constant))):
             raise refused("a factor is not finite")
         self.constant, self.sums = constant, sums
         self._touch()

@@ -60,12 +60,10 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
                 break
     second = _Tracing(start, n, d, shares, rounds)
     # The first run may have filled caches, so that what is shared is compared from here on.
-    shared = second.state(None).shared
+    begun = second.state(None)
     for (one, state), known, drawn in zip(second.run(len(whole)), whole, generators, strict=True):
-        if shared != state.shared:
-            raise NotTraced(
-                f"the algorithm changes {_changed(shared, state.shared)}, which its runs share"
-            )
+        if changed := begun.changed(state):
+            raise NotTraced(f"the algorithm changes {changed}, which its runs share")
         if drawn != state.generators:
             raise NotTraced("a generator of random numbers is made without a seed")
         if one.key() != known.key():
@@ -74,16 +72,6 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
                 "keeps something from one run to the next"
             )
     return Traced(n, d, first.recorder.shares, whole, cycle or repetition(whole))
-
-
-def _changed(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
-    """The last name before what is different."""
-    name = "something"
-    for a, b in zip(before, after, strict=False):
-        if a != b:
-            break
-        name = a if isinstance(a, str) else name
-    return name
 
 
 class _Tracing:

@@ -19,8 +19,8 @@ class Chain:
     """A name and the attributes that follow it at once: ``np.linalg.norm``.
 
     ``kind`` is ``"global"``, ``"cell"`` or ``"import"``. ``call`` is what the next instructions do
-    with the value: ``"none"`` if they call it without arguments or load ``None``, ``"some"`` if they
-    load something else, as an argument is, and ``""`` otherwise.
+    with the value: ``"none"`` if they call it without arguments or load ``None``, ``"some"`` if
+    they load something else, as an argument is, and ``""`` otherwise.
     """
 
     kind: str
@@ -40,6 +40,10 @@ class Names:
     aliases: dict[str, str] = field(default_factory=dict)
     #: Attributes and other names, with the line and the instruction of one use.
     used: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: Those of them that are attributes.
+    attributes: set[str] = field(default_factory=set)
+    #: Attributes with two underscores that it sets.
+    special: set[str] = field(default_factory=set)
     #: Constants that could be names, which getattr may be given.
     texts: set[str] = field(default_factory=set)
 
@@ -61,9 +65,17 @@ def names_of(code: CodeType) -> Names:
             chains.setdefault(replace(chain, line=0, instruction=0), chain)
         if one.opname in _NAMED or one.opname.startswith("LOAD_SUPER_ATTR"):
             found.used.setdefault(one.argval, (line, one.offset))
+            if one.opname not in _GLOBALS:
+                found.attributes.add(one.argval)
+            if one.opname in ("STORE_ATTR", "DELETE_ATTR") and _is_special(one.argval):
+                found.special.add(one.argval)
     found.chains = list(chains.values())
     found.texts = {part for part in code.co_consts if isinstance(part, str) and part.isidentifier()}
     return found
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def _line(one: dis.Instruction, before: int) -> int:

@@ -94,7 +94,9 @@ _MODULES = {
 
 #: Modules in Python whose functions and classes keep nothing beyond their objects.
 ROOTS = frozenset(
-    "abc collections contextlib copy dataclasses enum fractions functools numbers reprlib types typing".split()
+    """
+    abc collections contextlib copy dataclasses enum fractions functools numbers reprlib types typing
+    """.split()
 )
 
 #: What makes a generator of random numbers: known where it is given a seed.
@@ -111,12 +113,15 @@ SEEDED: tuple[Any, ...] = (
     np.random.SFC64,
 )
 
-#: Attributes that lead out of what is followed: frames, the counts of caches, files, addresses.
+#: Attributes that lead out of what is followed, or keep what is not: frames, the counts of caches,
+#: addresses, files, documentation.
 HIDDEN = frozenset(
     """
-    gi_frame gi_code cr_frame f_back f_builtins f_code f_globals f_locals tb_frame tb_next
-    cache_info ctypes tofile dump __globals__ __builtins__ __subclasses__ __code__ __closure__
-    __weakref__ __sizeof__ __array_interface__ __reduce__ __reduce_ex__ __getstate__ _recorder
+    gi_frame gi_code gi_yieldfrom cr_frame f_back f_builtins f_code f_globals f_locals f_trace
+    tb_frame tb_next cache_info ctypes tofile dump seed_seq _seed_seq _recorder
+    __globals__ __builtins__ __subclasses__ __code__ __closure__ __weakref__ __sizeof__
+    __array_interface__ __reduce__ __reduce_ex__ __getstate__ __doc__ __annotations__
+    __dataclass_fields__ __dataclass_params__ __traceback__ __context__ __cause__ __wrapped__
     """.split()
 )
 

@@ -41,6 +41,10 @@ _ITERATORS = tuple(
         filter(None, []),
     )
 )  # fmt: skip
+_GENERATORS = (
+    random.Random, np.random.Generator, np.random.RandomState, np.random.PCG64,
+    np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64,
+)  # fmt: skip
 #: What reads a field of a named tuple.
 _FIELD = type(namedtuple("_", "x").x)
 #: Classes in C whose objects contain others and nothing else, and which classes may extend.
@@ -75,6 +79,8 @@ class State:
         What this run reaches besides.
     generators
         The states of the generators of random numbers among it.
+    names
+        Where code names what is shared: the places of the beginning and the end, and the name.
     is_whole
         Whether it is all seen. Where two of one run are equal then, what follows is the same.
     """
@@ -82,7 +88,17 @@ class State:
     shared: tuple[Any, ...]
     own: tuple[Any, ...]
     generators: tuple[Any, ...]
+    names: list[tuple[int, int, str]]
     is_whole: bool
+
+    def changed(self, other: State) -> str | None:
+        """The name of the first thing that is shared and differs; ``None`` if nothing does."""
+        if self.shared == other.shared:
+            return None
+        pairs = zip(self.shared, other.shared, strict=False)
+        place = next((k for k, (one, two) in enumerate(pairs) if one != two), len(self.shared))
+        around = [(end - begin, name) for begin, end, name in self.names if begin <= place < end]
+        return min(around)[1] if around else "a default, a closure or an attribute of its own"
 
 
 def state_of(start: Any, run: Any, recorder: Recorder) -> State:
@@ -100,14 +116,16 @@ def state_of(start: Any, run: Any, recorder: Recorder) -> State:
         shared = len(walk.found)
         if not walk.is_whole:
             raise Unknown("an iterator that its runs share")
+        walk.is_shared = False
         walk.visit(run)
         walk.visit_loose_modules()
+        if walk.by_name and (hidden := walk.texts & _known.HIDDEN):
+            raise Unknown(_said(f".{min(hidden)}"))
     except Unknown as unknown:
         raise note(NotTraced(f"it uses {unknown}", walk.place())) from None
     found = walk.found
-    return State(
-        tuple(found[:shared]), tuple(found[shared:]), tuple(walk.generators), walk.is_whole
-    )
+    own, shared_part = tuple(found[shared:]), tuple(found[:shared])
+    return State(shared_part, own, tuple(walk.generators), walk.names, walk.is_whole)
 
 
 class _Walk:
@@ -117,11 +135,12 @@ class _Walk:
         self.recorder, self.pure = recorder, _known.pure()
         self.found: list[Any] = []
         self.generators: list[Any] = []
-        self.is_whole = True
+        self.names: list[tuple[int, int, str]] = []
+        self.is_whole = self.is_shared = True
         self.places: dict[int, int] = {}
         #: What was visited: the identity of what is gone may be that of something else.
         self.kept: list[Any] = []
-        self.codes: set[tuple[int, int]] = set()
+        self.codes: set[Any] = set()
         #: Modules that are used otherwise than by an attribute, and those that were looked at.
         self.loose: dict[int, types.ModuleType] = {}
         self.used: dict[str, Any] = {}
@@ -147,7 +166,7 @@ class _Walk:
             self.by_name = self.by_name or id(value) in _known.BY_NAME
             put(id(value))
             return
-        if isinstance(value, np.generic) and not value.dtype.hasobject:
+        if issubclass(kind, np.generic) and not value.dtype.hasobject:
             put((kind, value.tobytes()))
             return
         place = self.places.get(id(value))
@@ -165,28 +184,44 @@ class _Walk:
         for value in values:
             self.visit(value)
 
-    def visit_sequence(self, value: Any) -> None:
-        self.found.append((len(value), getattr(value, "maxlen", None)))
-        self.visit_each(value)
+    # A class may have its own ways to iterate: those of its base are asked.
 
-    def visit_mapping(self, value: Any) -> None:
-        self.found.append(len(value))
-        for key, part in value.items():
+    def visit_list(self, value: Any) -> None:
+        self.visit_each([None, *list.__iter__(value)])
+
+    def visit_tuple(self, value: Any) -> None:
+        self.visit_each([None, *tuple.__iter__(value)])
+
+    def visit_deque(self, value: Any) -> None:
+        self.visit_each([value.maxlen, *deque.__iter__(value)])
+
+    def visit_dict(self, value: Any) -> None:
+        self.found.append(dict.__len__(value))
+        for key, part in dict.items(value):
             self.visit(key)
             self.visit(part)
-        self.visit(getattr(value, "default_factory", None))
+
+    def visit_default_dict(self, value: Any) -> None:
+        self.visit(value.default_factory)
+        self.visit_dict(value)
+
+    def visit_ordered_dict(self, value: Any) -> None:
+        self.visit(vars(value))
+        self.visit_dict(value)
 
     def visit_set(self, value: Any) -> None:
-        if not all(_is_plain(part) for part in value):
+        parts = list(set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value))
+        if not all(map(_is_plain, parts)):
             raise Unknown("a set of what is neither a number nor a text")
-        self.found.append(tuple(sorted(map(repr, value))))
+        self.found.append(tuple(sorted(map(repr, parts))))
 
     def visit_array(self, value: Any) -> None:
         if value.dtype.hasobject:
             self.found.append(value.shape)
             self.visit_each(value.flat)
             return
-        self.found.append((value.dtype.str, value.shape, self.recorder.content_of(value)))
+        form = value.dtype.str, value.shape, value.strides, value.flags.num
+        self.found.append((form, self.recorder.content_of(value)))
         if value.base is not None:
             self.visit(value.base)
 
@@ -258,7 +293,10 @@ class _Walk:
     def visit_draws(self, value: Any) -> None:
         """A generator of random numbers."""
         if isinstance(value, np.random.Generator):
-            state: Any = value.bit_generator.state
+            seeds = getattr(value.bit_generator, "seed_seq", None)
+            state: Any = value.bit_generator.state, getattr(seeds, "n_children_spawned", None)
+        elif isinstance(value, np.random.BitGenerator):
+            state = value.state
         elif isinstance(value, random.Random):
             state = value.getstate()
         else:
@@ -272,12 +310,25 @@ class _Walk:
         self.visit_each(value.__reduce__()[1:])
 
     def visit_cached(self, value: Any) -> None:
-        """A function with functools.lru_cache: what it keeps may grow, and not change."""
+        """A function with functools.lru_cache.
+
+        What it keeps is state of the run that made it. Where runs share it, it may keep more, as
+        it would compute the same again, but nothing that it keeps may change.
+        """
         self.visit(value.__wrapped__)
+        self.visit(vars(value))
         for part in _kept_by(value):
-            of = _Walk(self.recorder)
-            of.visit(part)
-            self.recorder.keep_cached(part, of.found)
+            if not self.is_shared:
+                self.visit(part)
+            elif not _is_plain(part):
+                of = _Walk(self.recorder)
+                of.visit(part)
+                self.recorder.keep_cached(part, of.found)
+
+    def visit_logger(self, value: Any) -> None:
+        """Records that are written are not read, but a logger has attributes."""
+        plain = {name: part for name, part in vars(value).items() if _is_plain(part)}
+        self.visit((plain, len(value.handlers), len(value.filters)))
 
     def visit_nothing(self, value: Any) -> None:
         """What keeps nothing that an algorithm can read."""
@@ -292,47 +343,49 @@ class _Walk:
     def visit_module(self, value: types.ModuleType) -> None:
         self.loose.setdefault(id(value), value)
 
+    def visit_algorithm(self, value: Any) -> None:
+        """What the decorator made of a function: attributes may have been added to it."""
+        skipped = ("_definition", "_parameters", "_given", "_place", "_where", "__doc__")
+        self.visit_each([part for name, part in vars(value).items() if name not in skipped])
+
     def visit_other(self, kind: type, value: Any) -> None:
-        if isinstance(value, type):
+        if issubclass(kind, type):
             self.visit_class(value)
-        elif isinstance(value, enum.Enum):
-            self.found.append(value._name_)
-            self.visit_instance(kind, value)
         elif kind.__module__ == "exactfed._algorithm" and kind.__name__ == "Algorithm":
-            self.visit(value.function)
+            self.visit_algorithm(value)
         elif kind.__module__ == "itertools":
             # Their place cannot be seen: what they do is decided by what they were made of.
             self.is_whole = False
             self.visit_each(gc.get_referents(value))
-        elif kind.__module__ == "typing":
-            pass
-        elif isinstance(value, _DESCRIPTORS):
+        elif issubclass(kind, _DESCRIPTORS):
             self.visit(value.__objclass__)
-        else:
+        elif kind.__module__ != "typing":
             self.visit_instance(kind, value)
 
     def visit_instance(self, kind: type, value: Any) -> None:
-        """An object of a class in Python: its attributes, and what it contains."""
-        containers = [base for base in _CONTAINERS if isinstance(value, base)]
-        bases = [base for base in kind.__mro__[:-1] if base not in _CONTAINERS]
+        """An object of a class in Python: its attributes, and what it contains.
+
+        Nothing of the class is called on the way, which could change its objects.
+        """
+        containers = [base for base in _CONTAINERS if issubclass(kind, base)]
+        bases = [base for base in kind.__mro__[:-1] if not any(base is one for one in _CONTAINERS)]
         if any(map(_is_native, bases)) and not containers:
             raise Unknown(_said(f"an object of type {kind.__module__}.{kind.__qualname__}"))
         self.visit(kind)
-        self.visit(dict(getattr(value, "__dict__", {})))
+        try:
+            self.visit(dict(object.__getattribute__(value, "__dict__")))
+        except AttributeError:
+            self.found.append(())
         for base in kind.__mro__:
-            slots = vars(base).get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
-                    self.visit(getattr(value, name))
+            for name, part in vars(base).items():
+                if type(part) is types.MemberDescriptorType and name not in _SKIPPED:
+                    self.visit(_slot(part, value))
         for base in containers:
-            if base is dict:
-                self.visit_mapping(value)
-            elif base in (set, frozenset):
-                self.visit_set(value)
+            inside = _INSIDE.get(base)
+            if inside is not None:
+                inside(self, value)
             elif base is BaseException:
                 self.visit(value.args)
-            elif base in (list, tuple, deque):
-                self.visit_sequence(value)
             else:
                 self.found.append(base.__repr__(value))
 
@@ -341,11 +394,12 @@ class _Walk:
     def visit_class(self, value: type) -> None:
         self.found.append(value.__qualname__)
         root = _root(value.__module__)
-        if value in _CONTAINERS or issubclass(value, BaseException) and root == "builtins":
+        if any(value is one for one in (*_CONTAINERS, *_INSIDE)):
             return
-        if root in _known.ROOTS or root == "numpy" or value in _INSIDE:
-            return
-        if _is_of_exactfed(value.__module__) and value.__name__ == "Clients":
+        if (root in _known.ROOTS or root in ("numpy", "exactfed")) and _is_itself(value):
+            if root != "exactfed" or value.__name__ == "Clients":
+                return
+        if root == "builtins" and issubclass(value, BaseException) and _is_itself(value):
             return
         if root in sys.stdlib_module_names or _is_native(value):
             raise Unknown(_said(f"{value.__module__}.{value.__qualname__}"))
@@ -353,11 +407,10 @@ class _Walk:
         if type(value) is not type:
             self.visit(type(value))
         for name, part in sorted(vars(value).items()):
-            if name in _SKIPPED or isinstance(part, _DESCRIPTORS) and part.__objclass__ is value:
+            own = issubclass(type(part), _DESCRIPTORS) and part.__objclass__ is value
+            if name in _SKIPPED or own:
                 continue
             self.found.append(name)
-            if isinstance(part, (staticmethod, classmethod)):
-                part = part.__func__
             self.visit(part)
 
     def visit_property(self, value: Any) -> None:
@@ -367,9 +420,15 @@ class _Walk:
         self, code: types.CodeType, names: dict[str, Any], builtins: Any, cells: dict[str, Any]
     ) -> None:
         """What a piece of code and its inner functions can reach by names."""
-        if (id(code), id(names)) in self.codes:
+        # Functions of one piece of code may have other modules in their cells.
+        modules = frozenset(
+            (name, id(inner))
+            for name, cell in cells.items()
+            if type(inner := _content(cell)) is types.ModuleType
+        )
+        if (id(code), id(names), modules) in self.codes:
             return
-        self.codes.add((id(code), id(names)))
+        self.codes.add((id(code), id(names), modules))
         module = str(names.get("__name__", ""))
         root = _root(module)
         if root in _known.ROOTS or module == "exactfed._algorithm":
@@ -379,7 +438,9 @@ class _Walk:
         before, of = self.at, names_of(code)
         for name, (line, instruction) in of.used.items():
             self.by_name = self.by_name or name in _known.INDIRECT
-            if name in _known.HIDDEN:
+            hidden = name in of.attributes and name in _known.HIDDEN
+            special = name in of.special and name not in ("__class__", "__dict__")
+            if hidden or special or name == "__builtins__":
                 self.at = code, names, line, instruction
                 raise Unknown(_said(f".{name}"))
             self.used.setdefault(name, (code, names, line, instruction))
@@ -405,11 +466,10 @@ class _Walk:
             if value is _MISSING:
                 value = builtins.get(chain.name, _MISSING)
         else:
-            value = cells.get(chain.name, _MISSING)
-            if type(value) is types.CellType:
-                value = _content(value)
+            value = _content(cells.get(chain.name, _MISSING))
             if type(value) is not types.ModuleType:
                 return
+        begin = len(self.found)
         self.found.append(chain.name)
         for part in chain.parts:
             if type(value) is not types.ModuleType:
@@ -419,11 +479,14 @@ class _Walk:
             self.found.append(None)
             return
         self.visit_named(value, said, chain.call)
+        self.names.append((begin, len(self.found), said))
 
     def module_part(self, module: types.ModuleType, name: str) -> Any:
         """An attribute of a module."""
         value = vars(module).get(name, _MISSING)
-        if value is _MISSING:
+        if name in _known.INDIRECT:
+            self.visit_module(module)
+        elif value is _MISSING:
             self.visit(vars(module).get("__getattr__"))
         elif module.__name__ in ("random", "numpy.random") and not _is_seeded(value):
             if not isinstance(value, types.ModuleType):
@@ -468,11 +531,13 @@ class _Walk:
             for module, name in todo:
                 looked.add((id(module), name))
                 self.at = self.used.get(name, self.at)
+                begin = len(self.found)
                 self.found.append(name)
                 value = self.module_part(module, name)
                 if _is_seeded(value):
                     raise Unknown(f"{module.__name__}.{name} under another name")
                 self.visit(value)
+                self.names.append((begin, len(self.found), f"{module.__name__}.{name}"))
 
     def names_in_module(self, module: types.ModuleType, names: set[str]) -> list[str]:
         if self.by_name and not _is_library(module):
@@ -519,7 +584,7 @@ def _is_native(kind: Any) -> bool:
 
 
 def _kept_by(cached: Any) -> list[Any]:
-    """The results that functools.lru_cache keeps, those apart that cannot change."""
+    """The arguments and the results that functools.lru_cache keeps."""
     parts = [part for part in gc.get_referents(cached) if part is not vars(cached)]
     if cached.cache_parameters()["maxsize"] is None:
         parts = [result for part in parts if type(part) is dict for result in part.values()]
@@ -529,18 +594,32 @@ def _kept_by(cached: Any) -> list[Any]:
     return [
         part
         for part in parts
-        if not _is_plain(part)
-        and part is not cached.__wrapped__
+        if part is not cached.__wrapped__
         and not isinstance(part, type)
         and not (type(part) is dict and {type(one).__name__ for one in part.values()} == {inner})
     ]
 
 
-def _content(cell: types.CellType) -> Any:
+def _content(cell: Any) -> Any:
+    """What is in a cell; a module that a name is known to be is itself."""
+    if type(cell) is not types.CellType:
+        return cell
     try:
         return cell.cell_contents
     except ValueError:
         return _MISSING
+
+
+def _slot(part: types.MemberDescriptorType, value: Any) -> Any:
+    try:
+        return part.__get__(value)
+    except AttributeError:
+        return "no value"
+
+
+def _is_itself(value: type) -> bool:
+    """Whether a class is that of its name in the module that it says it is of."""
+    return getattr(sys.modules.get(value.__module__), value.__name__, None) is value
 
 
 def _imported(name: str, names: dict[str, Any]) -> Any:
@@ -558,8 +637,13 @@ def _imported(name: str, names: dict[str, Any]) -> Any:
 _INSIDE: dict[type, Any] = {
     Symbol: _Walk.visit_symbol,
     np.ndarray: _Walk.visit_array,
-    **dict.fromkeys((list, tuple, deque), _Walk.visit_sequence),
-    **dict.fromkeys((dict, OrderedDict, defaultdict, types.MappingProxyType), _Walk.visit_mapping),
+    list: _Walk.visit_list,
+    tuple: _Walk.visit_tuple,
+    deque: _Walk.visit_deque,
+    dict: _Walk.visit_dict,
+    defaultdict: _Walk.visit_default_dict,
+    OrderedDict: _Walk.visit_ordered_dict,
+    types.MappingProxyType: lambda walk, value: walk.visit(dict(value)),
     **dict.fromkeys((set, frozenset), _Walk.visit_set),
     types.GeneratorType: _Walk.visit_generator,
     types.FunctionType: _Walk.visit_function,
@@ -569,25 +653,25 @@ _INSIDE: dict[type, Any] = {
     types.MethodWrapperType: lambda walk, value: walk.visit(value.__self__),
     types.ModuleType: _Walk.visit_module,
     functools.partial: lambda walk, value: walk.visit_each(
-        (value.func, value.args, value.keywords)
+        (value.func, value.args, value.keywords, vars(value))
     ),
     type(functools.lru_cache(abs)): _Walk.visit_cached,
     functools.cached_property: lambda walk, value: walk.visit(value.func),
     property: _Walk.visit_property,
-    staticmethod: lambda walk, value: walk.visit(value.__func__),
-    classmethod: lambda walk, value: walk.visit(value.__func__),
+    staticmethod: lambda walk, value: walk.visit_each((value.__func__, dict(vars(value)))),
+    classmethod: lambda walk, value: walk.visit_each((value.__func__, dict(vars(value)))),
     types.SimpleNamespace: lambda walk, value: walk.visit(dict(vars(value))),
     bytearray: lambda walk, value: walk.visit(bytes(value)),
     array.array: lambda walk, value: walk.visit((value.typecode, value.tobytes())),
     **dict.fromkeys((object, _FIELD), _Walk.visit_nothing),
-    logging.Logger: _Walk.visit_nothing,
+    logging.Logger: _Walk.visit_logger,
     np.errstate: _Walk.visit_nothing,
     np.ufunc: lambda walk, value: _refuse_ufunc(value),
     SymbolicVariates: _Walk.visit_variates,
     **dict.fromkeys((SymbolicClients, Generator, Recorder), _Walk.visit_nothing),
     **dict.fromkeys((Members, Masked, Uniform), _Walk.visit_expired),
     **dict.fromkeys(_ITERATORS, _Walk.visit_iterator),
-    **dict.fromkeys((np.random.Generator, np.random.RandomState, random.Random), _Walk.visit_draws),
+    **dict.fromkeys(_GENERATORS, _Walk.visit_draws),
 }
 
 

@@ -170,6 +170,8 @@ PLACES = [
     _own("a private attribute of slots", "k.go()\nodd = k.now() > T", "k = K()", "class K:\n    __slots__ = ('__n',)\n    def __init__(self): self.__n = 0\n    def go(self): self.__n += 1\n    def now(self): return self.__n"),
     _own("a local cache", "k += 1\nodd = late(k % (T + 2)) > T", "n, k = 0, 0\n@functools.lru_cache\ndef late(k):\n    nonlocal n\n    n += 1\n    return n", "import functools"),
     _own("a mask that is kept", "mask = clients.rng.random(clients.dim) < 0.5\nt = t + 0.1 * mask * t\nk = (k + 1) % T\nodd = k == 0", "k = 0"),
+    _own("which name has a value", "if k % T:\n    a = 0\nelse:\n    b = 0\ntry:\n    odd = b == 0\nexcept UnboundLocalError:\n    odd = False\ntry:\n    del a\nexcept UnboundLocalError:\n    del b\nif (k + 1) % T:\n    a = 5\nelse:\n    b = 5\nk += 1\nk %= 2 * T", "k = 1"),
+    _own("a name that is deleted", "try:\n    mark\n    odd = True\n    del mark\n    other = 7\nexcept UnboundLocalError:\n    odd = False\n    del other\n    mark = 7", "other = 7"),
     _own("a bit generator", "odd = draws.random() < 0.2", "bits = np.random.PCG64(SEED)\ndraws = np.random.Generator(bits)"),
     _own("spawned streams", "odd = draws.spawn(1)[0].random() < 0.3", "draws = np.random.default_rng(SEED)"),
     # State of the run itself, which is followed.

@@ -241,8 +241,11 @@ class _Walk:
         if frame is None:
             self.found.append("ended")
             return
-        self.found.append(frame.f_lasti)
+        self.found.append((frame.f_lasti, _local_names(frame)))
         known = {id(frame.f_globals), id(frame.f_builtins), id(frame.f_code), id(frame)}
+        if frame.f_trace is not None:
+            # A debugger, or what measures coverage.
+            known.add(id(frame.f_trace))
         # Where code names these modules, it is looked at what it takes of them.
         imported = names_of(frame.f_code).aliases.values()
         known |= {id(_imported(name, frame.f_globals)) for name in imported}
@@ -608,6 +611,16 @@ def _content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return _MISSING
+
+
+def _local_names(frame: types.FrameType) -> tuple[str, ...]:
+    """The local variables that have a value: which of them has which is not seen otherwise."""
+    values = frame.f_locals
+    names = tuple(values)
+    if type(values) is dict:
+        # Before Python 3.13 the frame keeps these references, which would be state.
+        values.clear()
+    return names
 
 
 def _slot(part: types.MemberDescriptorType, value: Any) -> Any:

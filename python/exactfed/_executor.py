@@ -9,12 +9,14 @@ the cells in a folder of its own and returns the files of their results, which t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import heapq
 import importlib
 import importlib.util
 import os
 import pickle
+import re
 import shutil
 import sys
 import tempfile
@@ -158,6 +160,8 @@ class _Job:
                     future = self._submit(waiting[0])
                     running[future] = waiting.popleft()
                 done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+                # An executor that is shut down leaves cancelled ones, which wait() never reports.
+                done |= {future for future in running if future.cancelled()}
                 for future in done:
                     task = running.pop(future)
                     if not self._receive(future, task):
@@ -169,13 +173,14 @@ class _Job:
             left = [future for future in running if not future.cancel()]
             for future in wait(left, timeout=_PATIENCE).done:
                 if not future.cancelled() and future.exception() is None:
-                    self._take(future.result(), running[future])
+                    with contextlib.suppress(ExactfedError):
+                        self._take(future.result(), running[future])
             self._store(now=True)
             raise
 
     def _split(self, cells: dict[str, int]) -> list[_Task]:
         """Tasks of about the same expected cost: the costliest cells first."""
-        most = self._tasks or _PER_WORKER * (_workers(self._executor) or os.cpu_count() or 1)
+        most = self._tasks or _PER_WORKER * (self._workers() or os.cpu_count() or 1)
         tasks = [_Task([], 0) for _ in range(min(most, len(cells)))]
         least = [(0, i) for i in range(len(tasks))]
         for cell, cost in sorted(cells.items(), key=lambda cell: (-cell[1], cell[0])):
@@ -187,10 +192,17 @@ class _Job:
 
     def _most(self) -> int:
         """How many tasks are submitted at once: few, where workers would ask for data several times."""
-        workers = _workers(self._executor)
+        workers = self._workers()
         if workers is None or not any(map(_is_large, self._contents.values())):
             return sys.maxsize
         return max(workers, 1) * (2 if self._has_replied else 1)
+
+    def _workers(self) -> int | None:
+        """The number of workers, where the executor says it; it must not be closed."""
+        try:
+            return _workers(self._executor)
+        except Exception as error:
+            raise self._stopped("the executor is closed", error) from error
 
     def _submit(self, task: _Task) -> Future[Any]:
         contents = {}
@@ -221,18 +233,27 @@ class _Job:
         try:
             reply = future.result()
         except Exception as error:
-            task.lost += 1
-            if task.lost > _MOST_LOST:
-                raise self._stopped(f"a task was lost {task.lost} times", error) from error
+            self._lose(task, error)
             return False
         if "error" in reply:
             raise ExactfedError(reply["error"])
         return self._take(reply, task)
 
+    def _lose(self, task: _Task, error: Exception) -> None:
+        """Count a task that was lost, which is not submitted for ever."""
+        task.lost += 1
+        if task.lost > _MOST_LOST:
+            raise self._stopped(f"a task was lost {task.lost} times", error) from error
+
     def _take(self, reply: dict[str, Any], task: _Task) -> bool:
-        task.carried.update(reply.get("lacks", ()))
         if "files" not in reply:
+            lacks = set(reply.get("lacks", ())) & self._contents.keys() - task.carried
+            if not lacks:
+                self._lose(task, ValueError("the reply has neither files nor what it lacks"))
+            task.carried |= lacks
             return False
+        for path in reply["files"]:
+            self._check_path(path)
         for path, content in reply["files"].items():
             cached = path.startswith(".")
             file = (self._out if cached else self._part) / path
@@ -249,6 +270,16 @@ class _Job:
         self.notes += reply["notes"]
         self._has_replied = True
         return True
+
+    def _check_path(self, path: str) -> None:
+        """Refuse a file of a reply that is neither a result of the experiment nor an optimum."""
+        folder, _, name = path.rpartition("/")
+        known = folder in (self._native.experiment, ".optima")
+        if not known or not re.fullmatch(r"\w[\w.-]*", name, re.ASCII):
+            raise ExactfedError(
+                f"error: {self._native.experiment}: a worker returned the file {path!r}: a reply has "
+                f"files of {self._native.experiment}/ and .optima/ alone"
+            )
 
     def _store(self, *, now: bool) -> None:
         """Merge what was returned into the results, unless merging took much of the time so far."""

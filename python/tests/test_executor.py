@@ -43,6 +43,7 @@ SMALL: dict[str, Any] = {
     "algorithm": {"fedavg": {"step-size": [0.01 * k for k in range(1, 13)], "local-steps": 5}},
 }
 SLOW = SMALL | {"budget": {"rounds": 30_000}, "record": {"points": 20}, "replicates": 8}
+BRIEF = SLOW | {"replicates": 2}
 RECORDS = {
     "title": "Records",
     "seed": 1,
@@ -345,6 +346,125 @@ def test_lost_tasks_are_submitted_again(tmp_path: Path) -> None:
     assert len(stored(tmp_path / "gone")) == 6
     again = ef.run(SMALL, out=tmp_path / "gone", executor=Here(lambda task: None))
     assert again.digests() == local.digests()
+
+
+def processes_or_threads(kind: str) -> Executor:
+    return processes() if kind == "processes" else ThreadPoolExecutor(2)
+
+
+@pytest.fixture(scope="session")
+def brief(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of fewer runs of these cells."""
+    return ef.run(BRIEF, out=tmp_path_factory.mktemp("brief")).digests()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", ["processes", "threads"])
+def test_an_executor_that_is_shut_down_with_its_tasks(
+    kind: str, brief: dict[str, str], tmp_path: Path
+) -> None:
+    """Python leaves the cancelled tasks in a state that nothing reports."""
+    closed = processes_or_threads(kind)
+
+    def shut_down(done: int, total: int, cells: int) -> None:
+        if cells:
+            closed.shutdown(wait=False, cancel_futures=True)
+
+    with pytest.raises(ef.ExactfedError, match="takes no more tasks.*the same call"):
+        ef.run(BRIEF, out=tmp_path, executor=closed, tasks=12, progress=shut_down)
+    assert 0 < len(stored(tmp_path)) < len(brief)
+    with processes_or_threads(kind) as open_one:
+        assert ef.run(BRIEF, out=tmp_path, executor=open_one).digests() == brief
+    closed.shutdown()
+
+
+class Cancels(Here):
+    """Cancels every second task that it is given, and goes on."""
+
+    count = 0
+
+    def submit(self, call: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        self.count += 1
+        if self.count % 2:
+            future = Future[Any]()
+            assert future.cancel()
+            return future
+        return super().submit(call, *arguments, **options)
+
+
+@pytest.mark.timeout(120)
+def test_cancelled_tasks_are_submitted_again(tmp_path: Path) -> None:
+    local = ef.run(SMALL, out=tmp_path / "local")
+    there = ef.run(SMALL, out=tmp_path / "there", executor=Cancels(lambda task: None), tasks=3)
+    assert there.digests() == local.digests()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("closes", ["client", "cluster", "both"])
+def test_dask_is_closed_in_the_middle(closes: str, brief: dict[str, str], tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    quiet = {"dashboard_address": None, "silence_logs": 50}
+    workers = distributed.LocalCluster(**options, **quiet)
+    client = distributed.Client(workers)
+    executor = client.get_executor()
+
+    def close(done: int, total: int, cells: int) -> None:
+        if cells:
+            if closes in ("client", "both"):
+                client.close()
+            if closes in ("cluster", "both"):
+                workers.close()
+
+    try:
+        with pytest.raises(ef.ExactfedError, match="the same call"):
+            ef.run(BRIEF, out=tmp_path, executor=executor, tasks=12, progress=close)
+    finally:
+        client.close()
+        workers.close()
+    assert stored(tmp_path)
+    with ThreadPoolExecutor(2) as pool:
+        assert ef.run(BRIEF, out=tmp_path, executor=pool).digests() == brief
+
+
+class Replies(Here):
+    """Gives other replies than those of the worker."""
+
+    def __init__(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        super().__init__(lambda task: None)
+        self._change = change
+
+    def submit(self, call: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        future = Future[Any]()
+        future.set_result(self._change(call(*arguments, **options)))
+        return future
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../../file", "/tmp/exactfed-file", ".optima/../../file", "experiment/../../file",
+        "exactfed.toml", "experiment/sub/file.parquet", ".data/file", ".git/hooks/post-commit",
+        "experiment/..", "experiment/", "C:\\file", "experiment/..\\file", "other/a.parquet", "",
+    ],
+)  # fmt: skip
+def test_a_reply_writes_no_other_files(path: str, tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b" / "out"
+    bad = Replies(lambda reply: {**reply, "files": {**reply["files"], path: b"x"}})
+    before = ef.run(SMALL, out=out, set={"replicates": 1}).digests()
+    kept = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    with pytest.raises(ef.ExactfedError, match="a worker returned the file"):
+        ef.run(SMALL, out=out, executor=bad, force=True, set={"replicates": 1})
+    found = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert found.keys() == kept.keys() and ef.load(out).digests() == before
+    assert not Path("/tmp/exactfed-file").exists()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("reply", [{}, {"lacks": ["0" * 64]}, {"lacks": []}])
+def test_replies_without_a_result_are_not_asked_for_ever(reply: Any, tmp_path: Path) -> None:
+    with pytest.raises(ef.ExactfedError, match="lost 4 times .*neither files nor what it lacks"):
+        ef.run(SMALL, out=tmp_path, executor=Replies(lambda _: reply), tasks=2)
 
 
 def test_damaged_results_are_not_stored(tmp_path: Path) -> None:

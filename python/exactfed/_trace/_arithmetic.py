@@ -29,7 +29,7 @@ def numbers(value: Any) -> Array:
 
 def lift(recorder: Recorder, value: Any) -> Symbol:
     """The symbol of a value: constants are symbols without atoms."""
-    value = _masks.as_symbol(recorder.known(value))
+    value = _masks.as_symbol(value)
     if is_symbol(value):
         symbol: Symbol = value.read()
         return symbol
@@ -88,7 +88,6 @@ def scaled(a: Symbol, factor: Any) -> Symbol:
 
 def multiply(recorder: Recorder, a: Any, b: Any) -> Symbol:
     """a · b, where one of the two is constant."""
-    a, b = recorder.known(a), recorder.known(b)
     if _masks.is_mask(a) or _masks.is_mask(b):
         product: Symbol = a * b if _masks.is_mask(a) else b * a
         return product
@@ -106,7 +105,6 @@ def multiply(recorder: Recorder, a: Any, b: Any) -> Symbol:
 
 def divide(recorder: Recorder, a: Any, b: Any) -> Any:
     """a / b, where b is constant."""
-    b = recorder.known(b)
     if is_symbol(b):
         b = b.read()
         if b.terms or b.sums:
@@ -120,7 +118,6 @@ def divide(recorder: Recorder, a: Any, b: Any) -> Any:
 
 def matmul(recorder: Recorder, a: Any, b: Any) -> Symbol:
     """a @ b, where one of the two is a constant array."""
-    a, b = recorder.known(a), recorder.known(b)
     if is_symbol(a) and is_symbol(b):
         raise refused("a product of two arrays that depend on θ is not linear")
     n, d = recorder.n, recorder.d

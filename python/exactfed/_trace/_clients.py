@@ -80,7 +80,7 @@ class SymbolicClients:
 
     def _each(self, value: Any, what: str) -> float | Array:
         """A number, or one of each client."""
-        if is_symbol(self._recorder.known(value)) or is_mask(value):
+        if is_symbol(value) or is_mask(value):
             raise refused(f"{what} depends on θ, which is not linear")
         array = numbers(value)
         if array.shape not in ((), (1,), (self.n,)):
@@ -94,10 +94,9 @@ class SymbolicClients:
         return int(counts) if isinstance(counts, float) else counts.astype(np.int64)
 
     def _output(self, out: Any, *others: Any) -> Any:
-        out = self._recorder.known(out)
         if out is None:
             return None
-        if any(out is self._recorder.known(other) for other in others):
+        if any(out is other for other in others):
             raise ValueError("out must be writable, and another array than the arguments")
         if np.shape(out) != (self.n, self.dim):
             raise ValueError(f"out has the shape {np.shape(out)}")

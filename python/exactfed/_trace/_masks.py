@@ -41,7 +41,7 @@ class Generator:
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Symbol:
         for what in (loc, scale):
-            if is_symbol(self._recorder.known(what)) or is_mask(what):
+            if is_symbol(what) or is_mask(what):
                 raise refused("normal draws whose mean or scale depends on θ are not traced")
         if np.any(numbers(scale) < 0):
             raise ValueError("scale < 0")
@@ -229,7 +229,6 @@ class Masked:
         return self._with(1.0 - self._offset, -self._scale, True)
 
     def __mul__(self, other: Any) -> Any:
-        other = self._recorder.known(other)
         if is_mask(other):
             return _product(self, other)
         if is_symbol(other):
@@ -240,12 +239,11 @@ class Masked:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        if is_symbol(self._recorder.known(other)) or is_mask(other):
+        if is_symbol(other) or is_mask(other):
             raise refused("a division by θ, or by a mask, is not linear")
         return self * (1.0 / numbers(other))
 
     def _plus(self, other: Any, sign: float) -> Any:
-        other = self._recorder.known(other)
         truth = other._boolean if is_mask(other) else getattr(other, "dtype", None) == bool
         if self._boolean and truth:
             raise refused("sums of True and False are not linear: use astype(float)")

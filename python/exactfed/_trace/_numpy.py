@@ -46,25 +46,24 @@ def ufunc_of_symbols(
     recorder: Recorder, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """What a function by entries gives."""
-    values = [recorder.known(value) for value in inputs]
     name = ufunc.__name__
     out = options.pop("out", None)
     if method == "reduce" and ufunc is np.add and out is None and "where" not in options:
-        one = lift(recorder, values[0])
+        one = lift(recorder, inputs[0])
         return total(one, options.get("axis", 0), options.get("keepdims", False), None, mean=False)
     if method != "__call__" or options:
         raise refused(
             f"np.{name} with {method if method != '__call__' else 'options'} is not traced"
         )
-    made = _call(recorder, ufunc, values)
+    made = _call(recorder, ufunc, inputs)
     if out is None:
         return made
-    target = recorder.known(out[0])
+    target = out[0]
     made = lift(recorder, made)
     return target.write(made) if is_symbol(target) else recorder.redirect(target, made)
 
 
-def _call(recorder: Recorder, ufunc: Any, values: list[Any]) -> Any:
+def _call(recorder: Recorder, ufunc: Any, values: tuple[Any, ...]) -> Any:
     if any(is_mask(value) for value in values):
         turned = {np.add: "__add__", np.multiply: "__mul__", np.subtract: "__sub__"}
         first = is_mask(values[0])
@@ -108,9 +107,8 @@ def function_of_symbols(
         inner = "linalg." if "linalg" in module else ""
         name = _WORDS.get(function.__name__, f"np.{inner}{function.__name__}")
         raise refused(f"{name} is not linear, or not traced")
-    values = [recorder.known(value) for value in inputs]
     try:
-        return known(recorder, *values, **options)
+        return known(recorder, *inputs, **options)
     except TypeError as error:
         if known.__name__ in str(error) or "argument" in str(error):
             raise refused(f"np.{function.__name__} is not traced with these arguments") from None
@@ -163,7 +161,6 @@ def _tensordot(recorder: Recorder, a: Any, b: Any, axes: Any = 2) -> Symbol:
 
 def _einsum(recorder: Recorder, text: Any, *values: Any) -> Symbol:
     """Sums over clients with weights, and products with a matrix."""
-    values = tuple(recorder.known(value) for value in values)
     if isinstance(text, str) and len(values) == 2 and sum(map(is_symbol, values)) == 1:
         sides = text.replace(" ", "").split("->")
         names = sides[0].split(",")

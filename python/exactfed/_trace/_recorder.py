@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import weakref
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._refusal import refused
+from ._refusal import NotTraced, note, refused
 from ._rounds import (
     CLIENTS,
     MEMBERS,
@@ -22,6 +23,7 @@ from ._rounds import (
     is_zero,
     setting_key,
 )
+from ._written import WrittenArrays
 
 if TYPE_CHECKING:
     from ._symbols import Symbol
@@ -42,8 +44,11 @@ class Recorder:
         self.equal = shares is None or bool(np.all(shares == shares[0]))
         self.shares = np.full(n, 1.0 / n) if shares is None else np.array(shares, float)
         self.live: list[weakref.ref[Symbol]] = []
-        #: Arrays that were changed in place by a symbol, the symbol, and what was in them.
-        self.changed: list[tuple[weakref.ref[Any], Symbol, Any]] = []
+        self.written = WrittenArrays()
+        #: Large arrays, copies of their numbers and digests of these.
+        self.contents: dict[int, tuple[weakref.ref[Any], Any, bytes]] = {}
+        #: What functools.lru_cache keeps, and what was in it.
+        self.cached: dict[int, tuple[Any, list[Any]]] = {}
         self.number, self.clock = 1, 0
         self._begin([SERVER])
 
@@ -57,6 +62,25 @@ class Recorder:
         self.masked: dict[int, frozenset[int]] = {}
         self.selects: dict[int, tuple[Expression, Expression]] = {}
         self._same: dict[Any, int] = {}
+
+    def content_of(self, array: Any) -> bytes:
+        """What is in an array of numbers, or a digest of it."""
+        if array.nbytes <= 64:
+            return bytes(array.tobytes())
+        whole = np.ascontiguousarray(array).view(np.uint8)
+        # Comparing a large array with a copy is faster than a digest of it in every round.
+        known = self.contents.get(id(array))
+        if known is not None and known[0]() is array and np.array_equal(known[1], whole):
+            return known[2]
+        digest = hashlib.blake2b(whole, digest_size=16).digest()
+        if array.nbytes > 4096:
+            self.contents[id(array)] = weakref.ref(array), whole.copy(), digest
+        return digest
+
+    def keep_cached(self, value: Any, content: list[Any]) -> None:
+        """Note what is in a value that functools.lru_cache keeps: it must not change."""
+        if self.cached.setdefault(id(value), (value, content))[1] != content:
+            raise note(NotTraced("what functools.lru_cache keeps is changed: not traced"))
 
     def tick(self) -> int:
         """A number that grows."""
@@ -162,19 +186,10 @@ class Recorder:
         self.masked[atom] = frozenset({mask})
         return Expression({**done, atom: 1.0}, 0.0)
 
-    def known(self, value: Any) -> Any:
-        """The symbol that an array became when it was changed in place."""
-        if isinstance(value, np.ndarray):
-            for array, symbol, _ in self.changed:
-                if array() is value:
-                    return symbol
-        return value
-
     def redirect(self, target: Any, symbol: Symbol) -> Symbol:
-        """``target op= symbol``: the array's name becomes the symbol.
-
-        Other names of the array, and views of it, find it full of what is no number.
-        """
+        """``target op= symbol``: the array's name becomes the symbol."""
+        if type(target) is not np.ndarray or not target.flags.writeable:
+            raise refused("θ is written into what is no array of numbers that may be written")
         if target.dtype != np.float64:
             raise refused(f"an array of type {target.dtype} is changed in place by θ: not traced")
         if target.shape not in ((self.d,), (self.n, self.d)):
@@ -182,18 +197,8 @@ class Recorder:
         if len(target.shape) < symbol.ndim and self.n > 1:
             raise refused(f"{symbol.shape} does not fit into an array of shape {target.shape}")
         level = SERVER if target.shape == (self.d,) else CLIENTS
-        new = symbol.at_level(level, target.shape)
-        before = target.copy()
-        target[...] = np.nan
-        self.changed.append((weakref.ref(target), new, before))
-        return new
-
-    def restore(self) -> None:
-        """Give arrays that were changed in place the numbers that they had."""
-        for array, _, before in reversed(self.changed):
-            target = array()
-            if target is not None:
-                target[...] = before
+        self.written.add(target)
+        return symbol.at_level(level, target.shape)
 
     def end_round(self, result: Expression, alive: Sequence[Symbol]) -> Round:
         """The program of the round; symbols become the state of the next one."""
@@ -228,7 +233,6 @@ class Recorder:
 
     def alive(self) -> list[Symbol]:
         """The symbols that can still be read, views apart: they follow what they are views of."""
-        self.changed = [entry for entry in self.changed if entry[0]() is not None]
         found = [symbol for ref in self.live if (symbol := ref()) is not None]
         self.live = [weakref.ref(symbol) for symbol in found]
         for symbol in found:

@@ -6,7 +6,8 @@ import linecache
 import os
 import sys
 import threading
-from types import FrameType
+from types import CodeType, FrameType
+from typing import Any
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = (os.path.join("numpy", ""), "<frozen", "<__array_function__")
@@ -30,10 +31,15 @@ class NotTraced(Exception):
 
 def refused(why: str) -> NotTraced:
     """The refusal of what the algorithm is doing, which counts even if the algorithm catches it."""
-    error = NotTraced(why, _place())
+    frame = algorithm_frame()
+    return note(NotTraced(why, "" if frame is None else place_of(frame)))
+
+
+def note(refusal: NotTraced) -> NotTraced:
+    """Keep a refusal, if it is the first one: it counts even if the algorithm catches it."""
     if getattr(_refusals, "first", None) is None:
-        _refusals.first = error
-    return error
+        _refusals.first = refusal
+    return refusal
 
 
 def forget() -> None:
@@ -52,24 +58,29 @@ def _foreign(frame: FrameType) -> bool:
     return os.path.dirname(os.path.abspath(name)) == _HERE or any(x in name for x in _LIBRARIES)
 
 
-def _place() -> str:
-    frame: FrameType | None = sys._getframe(2)
+def algorithm_frame() -> FrameType | None:
+    """The frame of the algorithm that is running, below those of numpy and of the tracer."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and _foreign(frame):
         frame = frame.f_back
-    return "" if frame is None else place_of(frame)
+    return frame
 
 
 def place_of(frame: FrameType) -> str:
     """The line where a frame is, with a mark under the expression that runs."""
-    line = frame.f_lineno
-    source = linecache.getline(frame.f_code.co_filename, line, frame.f_globals).rstrip()
-    text = f"\n  {os.path.basename(frame.f_code.co_filename)}:{line}"
+    return place_in(frame.f_code, frame.f_globals, frame.f_lineno, frame.f_lasti)
+
+
+def place_in(code: CodeType, names: dict[str, Any], line: int, instruction: int) -> str:
+    """A line of some code, with a mark under the expression of one of its instructions."""
+    source = linecache.getline(code.co_filename, line, names).rstrip()
+    text = f"\n  {os.path.basename(code.co_filename)}:{line}"
     shown = source.lstrip()
     if not shown:
         return text
     text += f"\n    {shown}"
     if sys.version_info >= (3, 11):
-        positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+        positions = list(code.co_positions())[instruction // 2]
         first, last, begin, end = positions
         if first == last == line and begin is not None and end is not None:
             before = source.encode()[:begin].decode()

@@ -264,6 +264,15 @@ class Traced:
             at = begin + (at - begin) % self.cycle
         return self.whole[at]
 
+    def work(self) -> float:
+        """About how many multiplications a round costs on real arrays, on average."""
+        calls = 1.0
+        for one in self.whole:
+            for operation in one.operations:
+                count = operation.settings.get("count", operation.settings.get("calls", 1))
+                calls += float(np.mean(count * operation.settings.get("batch", 1)))
+        return calls / len(self.whole) * self.clients * self.dimension
+
     def json(self) -> str:
         """The program without what nothing depends on."""
         import json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,10 @@ from ._rounds import CLIENTS, SERVER, Array, Expression, is_zero
 
 #: Of a sum over clients: the factor of the shares, and further weights (N, 1) or (N, d).
 Weights = tuple[Any, "Array | None"]
+
+
+def _is_finite(factor: Any) -> bool:
+    return math.isfinite(factor) if isinstance(factor, float) else bool(np.isfinite(factor).all())
 
 
 class Symbol:
@@ -63,12 +68,8 @@ class Symbol:
 
     def _set(self, terms: dict[int, Any], constant: Any, sums: dict[int, Weights]) -> None:
         self.terms = {atom: c for atom, c in terms.items() if not is_zero(c)}
-        numbers = (*self.terms.values(), constant)
-        if not all(np.isfinite(c).all() for c in numbers):
-            raise refused(
-                "a factor is not finite, or an array that θ has changed in place is read under "
-                "another name"
-            )
+        if not all(map(_is_finite, (*self.terms.values(), constant))):
+            raise refused("a factor is not finite")
         self.constant, self.sums = constant, sums
         self._touch()
 
@@ -185,7 +186,7 @@ class Symbol:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"<symbol of shape {self.shape}>"
+        raise refused("the text of an array is asked for: not traced")
 
     def copy(self, order: str = "C") -> Symbol:
         return self.at_level(self.level, self.shape)
@@ -209,7 +210,7 @@ class Symbol:
     def _number(self, *_: Any, **__: Any) -> Any:
         raise refused("a single number of an array is asked for: not traced")
 
-    __float__ = __int__ = __index__ = __complex__ = tolist = item = _number
+    __float__ = __int__ = __index__ = __complex__ = __reduce_ex__ = tolist = item = _number
 
     def __bool__(self) -> bool:
         raise refused("the path of the algorithm depends on θ")

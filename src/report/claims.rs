@@ -236,7 +236,8 @@ pub fn withdrawn(claims: &[JudgedClaim<'_>]) -> TextTable {
         let text = number_of(claim);
         let (low, high) = claim.region();
         let limits = [(low, "at least"), (high, "at most")];
-        let limits = limits.iter().filter(|(limit, _)| limit.is_finite());
+        // A ratio is at least 0 whatever the claim says.
+        let limits = limits.iter().filter(|(limit, _)| limit.is_finite() && *limit != 0.0);
         let limits: Vec<String> =
             limits.map(|(limit, words)| format!("{words} {}", text(*limit))).collect();
         let place = claim.nearest().map_or_else(|| "–".to_owned(), |part| part.name.clone());

@@ -1,6 +1,6 @@
 //! `[[claim.phase-less]]`: an algorithm that costs least in a region of a map.
 
-use super::frontiers::{AT_AN_EDGE, exact, has_algorithm, is_rival, rivals, wrong};
+use super::frontiers::{AT_AN_EDGE, NOT_REACHED, exact, has_algorithm, is_rival, rivals, wrong};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
@@ -82,14 +82,16 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
         let phase = phase.expect("every map of a manifest is computed");
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         for &seed in &phase.seeds {
-            match self.deciding(phase, seed) {
-                None => parts.untested.push("the map has no squares there".into()),
-                Some((place, Comparison::Ratio(ratio))) => {
+            // Every instance has the same squares.
+            let Some((place, comparison)) = self.deciding(phase, seed) else {
+                parts.untested.push("the map has no squares there".into());
+                break;
+            };
+            match comparison {
+                Comparison::Ratio(ratio) => {
                     parts.tested.push((place, exact(libm::log(ratio), region)));
                 }
-                Some((place, Comparison::Unknown(reason))) => {
-                    parts.untested.push(format!("{place}: {reason}"));
-                }
+                Comparison::Unknown(reason) => parts.untested.push(format!("{place}: {reason}")),
             }
         }
         Tested { parts, formula: self.formula(phase), scale: EstimateScale::Logarithm(1.0) }
@@ -108,6 +110,17 @@ enum Comparison {
     Unknown(String),
 }
 
+impl Comparison {
+    fn unknown(algorithm: FrontierAlgorithm, reason: &str) -> Self {
+        Self::Unknown(format!("{}: {reason}", algorithm.label()))
+    }
+}
+
+/// The least cost of an algorithm on a square; `None` where it does not reach the target.
+fn least_cost(square: &ComputedSquare, algorithm: FrontierAlgorithm) -> Option<f64> {
+    square.ranked.all.iter().find(|one| one.0 == algorithm).map(|one| one.2)
+}
+
 impl PhaseLessKeys {
     fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> bool {
         let within = |of, range: Option<[f64; 2]>| {
@@ -119,42 +132,37 @@ impl PhaseLessKeys {
         within(phase.phase.x.over, self.x) && within(phase.phase.y.over, self.y)
     }
 
-    /// The comparison on a square. Costs at the end of a range are upper limits of the least costs. So they can show that
-    /// the claim's algorithm costs more than a rival, if only the rival is at an end, and they support nothing.
+    /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim is
+    /// never supported by it, and it is refuted only if the cost of its own algorithm is known.
     fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> Comparison {
-        let cost = |algorithm: FrontierAlgorithm| {
-            let mut all = square.ranked.all.iter();
-            all.find(|one| one.0 == algorithm).map(|one| one.2)
+        let Some(own) = least_cost(square, self.algorithm) else {
+            return Comparison::unknown(self.algorithm, NOT_REACHED);
         };
-        let not_reached = |algorithm: FrontierAlgorithm| {
-            let label = algorithm.label();
-            Comparison::Unknown(format!("{label} does not reach ε with the settings tried"))
-        };
-        let at_edge = |algorithm: FrontierAlgorithm| {
-            Comparison::Unknown(format!("{}: {AT_AN_EDGE}", algorithm.label()))
-        };
-        let Some(own) = cost(self.algorithm) else { return not_reached(self.algorithm) };
         if square.at_edge.contains(&self.algorithm) {
-            return at_edge(self.algorithm);
+            return Comparison::unknown(self.algorithm, AT_AN_EDGE);
         }
-        let rivals = phase.algorithms.iter().copied();
-        let rivals: Vec<FrontierAlgorithm> =
-            rivals.filter(|other| is_rival(self.algorithm, self.than, *other)).collect();
-        let costs = rivals.iter().filter_map(|rival| cost(*rival));
-        let ratio = costs.min_by(f64::total_cmp).map(|least| own / least);
-        if let Some(ratio) = ratio.filter(|ratio| *ratio > self.factor * (1.0 + 1e-9)) {
+        let mut least = f64::INFINITY;
+        let mut unknown = None;
+        for &rival in phase.algorithms {
+            if !is_rival(self.algorithm, self.than, rival) {
+                continue;
+            }
+            let cost = least_cost(square, rival);
+            if cost.is_none() {
+                unknown = Some(Comparison::unknown(rival, NOT_REACHED));
+            } else if square.at_edge.contains(&rival) {
+                unknown = Some(Comparison::unknown(rival, AT_AN_EDGE));
+            }
+            least = least.min(cost.unwrap_or(f64::INFINITY));
+        }
+        if least.is_infinite() && unknown.is_none() {
+            return Comparison::unknown(self.algorithm, "the frontier has no other algorithm");
+        }
+        let ratio = own / least;
+        if ratio > self.factor * (1.0 + 1e-9) {
             return Comparison::Ratio(ratio);
         }
-        if let Some(rival) = rivals.iter().find(|rival| cost(**rival).is_none()) {
-            return not_reached(*rival);
-        }
-        if let Some(rival) = rivals.iter().find(|rival| square.at_edge.contains(rival)) {
-            return at_edge(*rival);
-        }
-        ratio.map_or_else(
-            || Comparison::Unknown("nothing to compare it with".into()),
-            Comparison::Ratio,
-        )
+        unknown.unwrap_or(Comparison::Ratio(ratio))
     }
 
     /// The worst of the share of an instance's squares for which the claim must hold, with its place. Squares that support the

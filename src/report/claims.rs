@@ -10,7 +10,7 @@ use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::name;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_core::sources;
-use exactfed_runner::manifest::claim::ClaimKeys;
+use exactfed_runner::manifest::claim::{ClaimKeys, Refutes};
 use serde::Serialize;
 
 /// A claim with its verdict.
@@ -226,6 +226,26 @@ fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     }
     let name = format!("claim-{}", claim.common.id);
     TextTable::first(&heads, parts.iter().map(row), (MOST_ROWS, &name), files)
+}
+
+/// The claims that an earlier version of the page supported and this one withdraws: the limit that each stated, and the
+/// number that is farthest beyond it.
+pub fn withdrawn(claims: &[JudgedClaim<'_>]) -> TextTable {
+    let is_withdrawn = |claim: &&JudgedClaim<'_>| claim.common.refutes == Some(Refutes::Withdrawn);
+    let row = |claim: &JudgedClaim<'_>| {
+        let text = number_of(claim);
+        let (low, high) = claim.region();
+        let limits = [(low, "at least"), (high, "at most")];
+        // A ratio is at least 0 whatever the claim says.
+        let limits = limits.iter().filter(|(limit, _)| limit.is_finite() && *limit != 0.0);
+        let limits: Vec<String> =
+            limits.map(|(limit, words)| format!("{words} {}", text(*limit))).collect();
+        let place = claim.nearest().map_or_else(|| "–".to_owned(), |part| part.name.clone());
+        let statement = claim.common.statement.clone();
+        vec![statement, limits.join(", "), estimate(claim, claim.estimate()), place]
+    };
+    let heads = ["statement", "it claimed", "found", "where"];
+    TextTable::new(&heads, claims.iter().filter(is_withdrawn).map(row))
 }
 
 /// The confidence of an interval with this level, with the digits that distinguish it from 100 %.

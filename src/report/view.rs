@@ -83,6 +83,7 @@ pub struct PageClaims {
 #[derive(Serialize)]
 pub struct Tables {
     pub amendments: TextTable,
+    pub withdrawn: TextTable,
     pub finals: TextTable,
     /// The cells without results, if there are others.
     pub missing: TextTable,
@@ -108,6 +109,7 @@ pub fn page(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<P
     let (problems, [instances, drifts]) = problems(&experiment.problems);
     let tables = Tables {
         amendments: amendments::table(&manifest.amendment),
+        withdrawn: claims::withdrawn(&experiment.claims),
         finals: finals(experiment),
         missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, files),

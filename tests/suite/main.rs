@@ -2,6 +2,7 @@
 //! program, so that it is linked once. `cargo test --test suite faults::` runs those of a file.
 
 mod adding;
+mod amendments;
 mod at_cost;
 mod benches;
 mod caches;

@@ -105,8 +105,8 @@ pub fn has_algorithm(
 }
 
 /// Why a point is not used.
-const AT_AN_EDGE: &str = "γ or H is at the end of its range, and a wider range might give less";
-const NOT_REACHED: &str = "the target is not reached under the limits of the frontier";
+pub const AT_AN_EDGE: &str = "γ or H is at the end of its range, and a wider range might give less";
+pub const NOT_REACHED: &str = "the target is not reached under the limits of the frontier";
 
 /// Powers of N and ε that make a frontier another.
 pub const TILTS: [WrongResult; 3] = [

@@ -1,6 +1,6 @@
 //! `[[claim.phase-less]]`: an algorithm that costs least in a region of a map.
 
-use super::frontiers::{exact, has_algorithm, is_rival, rivals, wrong};
+use super::frontiers::{AT_AN_EDGE, NOT_REACHED, exact, has_algorithm, is_rival, rivals, wrong};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
@@ -15,7 +15,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The cost of an algorithm is at most `factor` times that of another, or of every other, on each square of a
-/// region of a map. The costs are exact, so that the verdict needs no interval.
+/// region of a map, for every instance of the map. The costs are exact, so that the verdict needs no interval. Where the
+/// best step size or number of local steps is at the end of its range, or ε is not reached, a wider range might
+/// decide otherwise: such a square never supports the claim.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct PhaseLessKeys {
@@ -72,21 +74,24 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
-    /// Tests the worst of the share of the squares for which it must hold.
+    /// Tests each instance by the worst of the share of its squares for which the claim must hold.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let mut phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
         let phase = phases.find(|one| one.phase.id == self.phase);
         let phase = phase.expect("every map of a manifest is computed");
-        match self.worst(phase) {
-            None => parts.untested.push("the map has no squares there".into()),
-            Some((place, ratio)) if ratio.is_finite() => {
-                let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
-                parts.tested.push((place, exact(libm::log(ratio), region)));
-            }
-            Some((place, _)) => {
-                let label = self.algorithm.label();
-                parts.untested.push(format!("{place}: {label} does not reach ε"));
+        let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
+        for &seed in &phase.seeds {
+            // Every instance has the same squares.
+            let Some((place, comparison)) = self.deciding(phase, seed) else {
+                parts.untested.push("the map has no squares there".into());
+                break;
+            };
+            match comparison {
+                Comparison::Ratio(ratio) => {
+                    parts.tested.push((place, exact(libm::log(ratio), region)));
+                }
+                Comparison::Unknown(reason) => parts.untested.push(format!("{place}: {reason}")),
             }
         }
         Tested { parts, formula: self.formula(phase), scale: EstimateScale::Logarithm(1.0) }
@@ -95,6 +100,25 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
     fn wrong(&self) -> Vec<WrongResult> {
         wrong(self.algorithm, self.than)
     }
+}
+
+/// How the costs of the claim compare on a square.
+enum Comparison {
+    /// The cost of the claim's algorithm as a multiple of that of the best it is compared with.
+    Ratio(f64),
+    /// A wider range of settings might decide otherwise, for this reason.
+    Unknown(String),
+}
+
+impl Comparison {
+    fn unknown(algorithm: FrontierAlgorithm, reason: &str) -> Self {
+        Self::Unknown(format!("{}: {reason}", algorithm.label()))
+    }
+}
+
+/// The least cost of an algorithm on a square; `None` where it does not reach the target.
+fn least_cost(square: &ComputedSquare, algorithm: FrontierAlgorithm) -> Option<f64> {
+    square.ranked.all.iter().find(|one| one.0 == algorithm).map(|one| one.2)
 }
 
 impl PhaseLessKeys {
@@ -108,33 +132,66 @@ impl PhaseLessKeys {
         within(phase.phase.x.over, self.x) && within(phase.phase.y.over, self.y)
     }
 
-    /// The cost as a multiple of that of the best it is compared with, infinite where it does not reach the target;
-    /// `None` where nothing else does.
-    fn ratio(&self, square: &ComputedSquare) -> Option<f64> {
-        let all = &square.ranked.all;
-        let own = all.iter().find(|one| one.0 == self.algorithm).map_or(f64::INFINITY, |one| one.2);
-        let others =
-            all.iter().filter(|one| is_rival(self.algorithm, self.than, one.0)).map(|one| one.2);
-        Some(own / others.min_by(f64::total_cmp)?)
+    /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim is
+    /// never supported by it, and it is refuted only if the cost of its own algorithm is known.
+    fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> Comparison {
+        let Some(own) = least_cost(square, self.algorithm) else {
+            return Comparison::unknown(self.algorithm, NOT_REACHED);
+        };
+        if square.at_edge.contains(&self.algorithm) {
+            return Comparison::unknown(self.algorithm, AT_AN_EDGE);
+        }
+        let mut least = f64::INFINITY;
+        let mut unknown = None;
+        for &rival in phase.algorithms {
+            if !is_rival(self.algorithm, self.than, rival) {
+                continue;
+            }
+            let cost = least_cost(square, rival);
+            if cost.is_none() {
+                unknown = Some(Comparison::unknown(rival, NOT_REACHED));
+            } else if square.at_edge.contains(&rival) {
+                unknown = Some(Comparison::unknown(rival, AT_AN_EDGE));
+            }
+            least = least.min(cost.unwrap_or(f64::INFINITY));
+        }
+        if least.is_infinite() && unknown.is_none() {
+            return Comparison::unknown(self.algorithm, "the frontier has no other algorithm");
+        }
+        let ratio = own / least;
+        if ratio > self.factor * (1.0 + 1e-9) {
+            return Comparison::Ratio(ratio);
+        }
+        unknown.unwrap_or(Comparison::Ratio(ratio))
     }
 
-    /// The worst of the share of the squares for which it must hold, with its place.
-    fn worst(&self, phase: &ComputedPhase<'_>) -> Option<(String, f64)> {
-        let squares = phase.squares.iter().filter(|square| self.is_meant(phase, square));
-        let mut found: Vec<_> = squares.filter_map(|s| Some((self.ratio(s)?, s))).collect();
+    /// The worst of the share of an instance's squares for which the claim must hold, with its place. Squares that support the
+    /// claim come first, and those that refute it last, so that one in between decides only if the others do not.
+    fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, Comparison)> {
+        let squares = phase.squares.iter();
+        let squares = squares.filter(|square| square.seed == seed && self.is_meant(phase, square));
+        let mut found: Vec<(f64, Comparison, &ComputedSquare)> = Vec::new();
+        for square in squares {
+            let comparison = self.compare(phase, square);
+            let order = match comparison {
+                Comparison::Ratio(ratio) => ratio,
+                Comparison::Unknown(_) => self.factor * (1.0 + 1e-9),
+            };
+            found.push((order, comparison, square));
+        }
         found.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let count = libm::ceil(self.share * found.len() as f64) as usize;
-        let (ratio, square) = *found.get(count.checked_sub(1)?)?;
+        let all = found.len();
+        let count = libm::ceil(self.share * all as f64) as usize;
+        let (_, comparison, square) = found.into_iter().nth(count.checked_sub(1)?)?;
         let [x, y] = [phase.phase.x.over, phase.phase.y.over];
         let text =
             |of: PhaseNumber| format!("{} = {}", of.symbol(), readable(square.numbers.get(of), 3));
         let of_all = match self.share {
             1.0 => format!("the worst of {}", thousands(count)),
-            _ => {
-                format!("the worst of the best {} of {}", thousands(count), thousands(found.len()))
-            }
+            _ => format!("the worst of the best {} of {}", thousands(count), thousands(all)),
         };
-        Some((format!("{of_all} squares, {}, {}", text(x), text(y)), ratio))
+        let instance = if phase.seeds.len() > 1 { format!("seed {seed}, ") } else { String::new() };
+        Some((format!("{instance}{of_all} squares, {}, {}", text(x), text(y)), comparison))
     }
 
     fn formula(&self, phase: &ComputedPhase<'_>) -> String {

@@ -17,9 +17,10 @@ pub fn figure(
     rules: &str,
 ) -> Figure {
     let columns = phase.phase.x.values.points as usize;
-    let squares = phase.squares.iter().enumerate().filter_map(|(place, square)| {
-        let value = SquareValue::Ranking(ranking(phase, square, color)?);
-        Some(Square { x: place % columns, y: place / columns, value })
+    let reached = phase.places().enumerate().filter(|(_, instances)| is_reached(instances));
+    let squares = reached.map(|(place, instances)| {
+        let value = SquareValue::Ranking(ranking(phase, instances, color));
+        Square { x: place % columns, y: place / columns, value }
     });
     let names = |axis: PhaseAxis| {
         axis.values.values().into_iter().map(|x| readable(x, 2)).collect::<Vec<_>>()
@@ -31,14 +32,17 @@ pub fn figure(
         squares: squares.collect(),
         dense: Some(DenseMap {
             values: [phase.phase.x.values.values(), phase.phase.y.values.values()],
-            remarks: phase.squares.iter().filter_map(remark).collect(),
+            remarks: phase.places().filter(is_reached).map(remark).collect(),
             csv: csv(phase),
             lines: phase.phase.boundaries.iter().filter_map(|b| line(phase, b)).collect(),
         }),
     };
     let wins = |a: &&FrontierAlgorithm| map.squares.iter().any(|s| s.color() == color(**a));
     let patch = |a: &FrontierAlgorithm| LegendEntry::patch(a.label(), color(*a));
-    let legend = phase.algorithms.iter().filter(wins).map(patch).collect();
+    let mut legend: Vec<LegendEntry> = phase.algorithms.iter().filter(wins).map(patch).collect();
+    if map.squares.iter().any(|square| square.color() == Color::Neutral) {
+        legend.push(LegendEntry::patch("the instances differ", Color::Neutral));
+    }
     let axes = format!("{} and {}", phase.phase.x.over.symbol(), phase.phase.y.over.symbol());
     let title = format!("Which algorithm costs least, over {axes}");
     let title = phase.phase.title.clone().unwrap_or(title);
@@ -51,25 +55,47 @@ pub fn figure(
     Figure::plain(phase.phase.id.clone(), title, caption(phase, rules), 1, body)
 }
 
-/// Which algorithm is best on a square: of those that are as good as each other the first that the manifest names.
+/// Whether an algorithm reaches ε at a place of the map, on some instance.
+fn is_reached(instances: &&[ComputedSquare]) -> bool {
+    instances.iter().any(|square| !square.ranked.all.is_empty())
+}
+
+/// Which algorithms are best at a place of the map on every instance: within [`TIE`] of the least cost of each. The colour is
+/// that of the first of them that the manifest names.
 fn ranking(
     phase: &ComputedPhase<'_>,
-    square: &ComputedSquare,
+    instances: &[ComputedSquare],
     color: &dyn Fn(FrontierAlgorithm) -> Color,
-) -> Option<Ranking> {
-    let ranked = &square.ranked;
-    let ties = ranked.all.get(..ranked.tied)?;
-    let place = |a: &FrontierAlgorithm| phase.algorithms.iter().position(|one| one == a);
-    let mut leaders: Vec<FrontierAlgorithm> = ties.iter().map(|one| one.0).collect();
-    leaders.sort_by_key(place);
-    let lead = match ranked.lead() {
-        _ if ranked.tied > 1 => Lead::Tie,
+) -> Ranking {
+    let is_best = |algorithm: &&FrontierAlgorithm| {
+        let ties = |square: &ComputedSquare| square.ranked.ties(**algorithm);
+        instances.iter().all(ties)
+    };
+    let leaders: Vec<FrontierAlgorithm> =
+        phase.algorithms.iter().filter(is_best).copied().collect();
+    let ahead = |square: &ComputedSquare| match square.ranked.lead() {
+        _ if square.ranked.tied > 1 => Lead::Tie,
         None => Lead::Alone,
         Some(times) => Lead::Ratio(Ratio::exact(times)),
     };
-    let color = color(*leaders.first()?);
+    let Some(first) = leaders.first() else {
+        let (color, lead) = (Color::Neutral, Lead::InstancesDiffer);
+        return Ranking { leaders: Vec::new(), color, lead };
+    };
+    let color = color(*first);
+    let lead = instances.iter().map(ahead).reduce(less_ahead).unwrap_or(Lead::Alone);
     let leaders = leaders.iter().map(|a| a.label().to_owned()).collect();
-    Some(Ranking { leaders, color, lead })
+    Ranking { leaders, color, lead }
+}
+
+/// Which of two instances has the smaller lead.
+fn less_ahead(one: Lead, other: Lead) -> Lead {
+    match (one, other) {
+        (Lead::Tie, _) | (_, Lead::Tie) => Lead::Tie,
+        (Lead::Ratio(a), Lead::Ratio(b)) if b.estimate < a.estimate => Lead::Ratio(b),
+        (Lead::Ratio(a), _) => Lead::Ratio(a),
+        (_, other) => other,
+    }
 }
 
 /// What is compared on which problems.
@@ -78,22 +104,32 @@ fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     let fixed = PhaseNumber::ALL.into_iter().filter(|(of, ..)| !on_axis(of));
     let numbers = phase.squares[0].numbers;
     let fixed = fixed.map(|(of, _, symbol)| format!("{symbol} = {}", number(numbers.get(of), 3)));
+    let seeds = phase.seeds.len();
+    let seed_names: Vec<String> = phase.seeds.iter().map(u64::to_string).collect();
+    let on_all = match seeds {
+        1 => String::new(),
+        _ => format!(
+            " Each square is solved on {seeds} instances, which differ in the directions of heterogeneity (seeds {}). It has a colour where one algorithm is within {} % of the least cost on each of the {seeds}, and is grey where none is.",
+            seed_names.join(", "),
+            number(100.0 * (TIE - 1.0), 2),
+        ),
+    };
     let mut caption = format!(
-        "The algorithm with the least price × communications + gradients of a client, each at its best step size and number of local steps, exact and without sampling, for {} problems: quadratics in d = {} of two types of clients, with {}. Pale: several are within {} % of the least, which is no practical difference, and the colour is that of the first of them in the legend. {rules}",
+        "The algorithm with the least price × communications + gradients of a client, each at its best step size and number of local steps, exact and without sampling, for {} problems: quadratics in d = {} of two types of clients, with {}.{on_all} Pale: several are within {} % of the least, which is no practical difference, and the colour is that of the first of them in the legend. {rules}",
         thousands(phase.problems),
         phase.dimension,
         fixed.collect::<Vec<_>>().join(", "),
         number(100.0 * (TIE - 1.0), 2),
     );
-    let edges = phase.squares.iter().filter(|square| square.is_at_edge).count();
+    let edges = phase.squares.iter().filter(|square| square.is_best_at_edge()).count();
     if edges > 0 {
         caption += &format!(
-            " On {} of {} squares the best step size or number of local steps is at the end of its range.",
+            " On {} of {} problems and prices the best step size or number of local steps is at the end of its range.",
             thousands(edges),
             thousands(phase.squares.len())
         );
     }
-    let none = phase.squares.iter().filter(|square| square.ranked.all.is_empty()).count();
+    let none = phase.places().filter(|instances| !is_reached(instances)).count();
     if none > 0 {
         caption += &format!(" Blank ({none}): nothing that was tried reaches ε.");
     }
@@ -103,8 +139,34 @@ fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     caption
 }
 
+/// What else is said of a place: on one instance the settings of the best and what the next costs; on several how often
+/// each algorithm has the least cost.
+fn remark(instances: &[ComputedSquare]) -> String {
+    match instances {
+        [square] => settings_of_best(square).unwrap_or_default(),
+        _ => first_places(instances),
+    }
+}
+
+/// How many instances each algorithm is first on, those within [`TIE`] of the least cost included, and on how many nothing reaches ε.
+fn first_places(instances: &[ComputedSquare]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for square in instances {
+        for (algorithm, ..) in &square.ranked.all[..square.ranked.tied] {
+            match counts.iter_mut().find(|known| known.0 == algorithm.label()) {
+                Some(known) => known.1 += 1,
+                None => counts.push((algorithm.label(), 1)),
+            }
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let of = instances.len();
+    let texts = counts.iter().map(|(label, count)| format!("{label} on {count} of {of}"));
+    format!("best: {}", texts.collect::<Vec<_>>().join(", "))
+}
+
 /// The settings of the best on a square, and what the next costs.
-fn remark(square: &ComputedSquare) -> Option<String> {
+fn settings_of_best(square: &ComputedSquare) -> Option<String> {
     let (algorithm, cost, least) = square.ranked.all.first()?;
     let mut out = format!("γ = {}", readable(cost.run.step_size, 2));
     if *algorithm != FrontierAlgorithm::Sgd {
@@ -132,8 +194,8 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
         ("communications", |cost| digits(cost.communications)),
         ("gradients", |cost| digits(cost.gradients)),
     ];
-    let heads =
-        PhaseNumber::ALL.iter().map(|(_, name, _)| *name).chain(["algorithm", "ties", "cost"]);
+    let numbers = PhaseNumber::ALL.iter().map(|(_, name, _)| *name);
+    let heads = ["seed"].into_iter().chain(numbers).chain(["algorithm", "ties", "cost"]);
     let heads = heads.chain(settings.iter().map(|(name, _)| *name)).map(str::to_owned);
     let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name()));
     let mut out = heads.chain(times).collect::<Vec<_>>().join(",").replace('-', "_") + "\n";
@@ -151,7 +213,8 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
             let own = all.iter().find(|one| one.0 == *algorithm);
             digits(own.map_or(f64::NAN, |one| one.2 / least))
         });
-        let line = numbers.chain([first.to_owned(), ties, digits(least)]);
+        let seed = std::iter::once(square.seed.to_string());
+        let line = seed.chain(numbers).chain([first.to_owned(), ties, digits(least)]);
         out += &(line.chain(of_first).chain(times).collect::<Vec<_>>().join(",") + "\n");
     }
     out

@@ -28,19 +28,24 @@ pub struct ComputedPhase<'a> {
     pub dimension: usize,
     /// How many different problems there are.
     pub problems: usize,
-    /// The squares, row by row from below.
+    /// The seeds of the instances on which each place of the map is solved.
+    pub seeds: Vec<u64>,
+    /// The squares, row by row from below; each place has a square for each seed, in their order.
     pub squares: Vec<ComputedSquare>,
 }
 
 /// A square of a map with its numbers.
 #[derive(Clone, Debug)]
 pub struct ComputedSquare {
+    /// The seed of its instance.
+    pub seed: u64,
     /// All its numbers.
     pub numbers: PhaseNumbers,
     /// The algorithms that reach the target, each at its least cost; those that tie are within [`TIE`].
     pub ranked: RankedCosts,
-    /// Whether the best is at the end of the range of step sizes or of local steps.
-    pub is_at_edge: bool,
+    /// The algorithms whose best step size or number of local steps is at the end of its range, so that a wider
+    /// range might cost less.
+    pub at_edge: Vec<FrontierAlgorithm>,
 }
 
 impl<'a> ComputedPhase<'a> {
@@ -59,8 +64,14 @@ impl<'a> ComputedPhase<'a> {
             algorithms: &prepared.frontier.algorithms,
             dimension: prepared.dimension,
             problems: prepared.problems.len(),
+            seeds: prepared.seeds.clone(),
             squares: prepared.squares.iter().map(square).collect(),
         }
+    }
+
+    /// The places of the map, row by row from below: of each the square of every instance.
+    pub fn places(&self) -> impl Iterator<Item = &[ComputedSquare]> {
+        self.squares.chunks(self.seeds.len())
     }
 }
 
@@ -73,14 +84,25 @@ impl ComputedSquare {
     fn new(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> Self {
         let search = &prepared.problems[square.problem].search;
         let ranked = ranked(prepared, square, found);
-        let (range, largest) = (search.step_sizes, search.local_steps.last().copied());
-        let is_at_edge = ranked.all.first().is_some_and(|(algorithm, cost, _)| {
-            let has_steps = *algorithm != FrontierAlgorithm::Sgd;
-            let is_far = cost.run.step_size <= range.from || cost.run.step_size >= range.to;
-            is_far || (has_steps && Some(cost.run.local_steps) == largest)
-        });
-        Self { numbers: square.numbers, ranked, is_at_edge }
+        let costs = ranked.all.iter();
+        let at_edge = costs.filter(|(_, cost, _)| is_at_edge(search, &cost.run));
+        let at_edge = at_edge.map(|(algorithm, ..)| *algorithm).collect();
+        Self { seed: square.seed, numbers: square.numbers, ranked, at_edge }
     }
+
+    /// Whether the best step size or number of local steps of the cheapest algorithm is at the end of its range.
+    pub fn is_best_at_edge(&self) -> bool {
+        self.ranked.all.first().is_some_and(|(best, ..)| self.at_edge.contains(best))
+    }
+}
+
+/// Whether settings are at the end of the range of step sizes, or have the largest number of local steps. The end of a
+/// search around the best of the grid, which [`nearer`] makes, is no end of this range.
+fn is_at_edge(search: &Search, run: &MethodRun) -> bool {
+    let StepSizes { from, to, .. } = search.step_sizes;
+    let has_steps = run.method != FrontierAlgorithm::Sgd && search.local_steps != [1];
+    let has_most_steps = has_steps && search.local_steps.last() == Some(&run.local_steps);
+    run.step_size <= from || run.step_size >= to || has_most_steps
 }
 
 /// The algorithms on a square, each at its least cost.

@@ -34,6 +34,11 @@ impl RankedCosts {
         Self { all, tied }
     }
 
+    /// Whether an algorithm has the smallest value, or one that counts as equal.
+    pub fn ties(&self, algorithm: FrontierAlgorithm) -> bool {
+        self.all.iter().take(self.tied).any(|one| one.0 == algorithm)
+    }
+
     /// Whether the first is ahead of all others by more than one of its rounds.
     pub fn is_ahead(&self) -> bool {
         let Some((_, cost, least)) = self.all.first() else { return false };

@@ -102,6 +102,8 @@ pub enum Lead {
     Tie,
     /// The first is exactly ahead, by a round at most.
     Round,
+    /// No algorithm ranks first on every instance.
+    InstancesDiffer,
 }
 
 /// Algorithms that a square has room for.
@@ -128,6 +130,7 @@ impl Ranking {
             Lead::Alone => vec!["alone".into()],
             Lead::Tie => Vec::new(),
             Lead::Round => vec!["by a round".into()],
+            Lead::InstancesDiffer => vec!["instances".into(), "differ".into()],
         }
     }
 

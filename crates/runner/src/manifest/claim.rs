@@ -92,6 +92,8 @@ pub enum Refutes {
     Approximation,
     /// A finding of a source in a setting that is not the source's.
     OtherSetting,
+    /// A statement that an earlier version of the manifest supported, and that is withdrawn.
+    Withdrawn,
 }
 
 impl Refutes {
@@ -103,6 +105,7 @@ impl Refutes {
             Self::Extension => "beyond its conditions",
             Self::Approximation => "our approximation",
             Self::OtherSetting => "other setting",
+            Self::Withdrawn => "withdrawn",
         }
     }
 }

@@ -28,6 +28,12 @@ pub struct PhaseMap {
     pub x: PhaseAxis,
     /// From below upwards.
     pub y: PhaseAxis,
+    /// Seeds of the instances on which each square is solved, each instance by itself; by default
+    /// the manifest's seed alone. The seed changes the directions of heterogeneity. A claim on the
+    /// map must hold on every instance, and a square is coloured by what is best on all of them.
+    #[serde(default)]
+    #[schemars(example = serde_json::json!([1, 2, 3]))]
+    pub seeds: Vec<u64>,
     /// Numbers that are on no axis and differ from those of the frontier, by their names.
     #[serde(default)]
     #[schemars(example = serde_json::json!({ "gradient-heterogeneity": 0.1 }))]
@@ -89,6 +95,11 @@ pub enum PhaseNumber {
 }
 
 impl PhaseMap {
+    /// The seeds of its instances, in a manifest with this seed.
+    pub fn instance_seeds(&self, seed: u64) -> Vec<u64> {
+        if self.seeds.is_empty() { vec![seed] } else { self.seeds.clone() }
+    }
+
     /// The numbers that are on no axis.
     pub fn numbers(&self, problem: &Settings, frontier: &Frontier) -> PhaseNumbers {
         let clients = frontier.clients.iter().min().copied().unwrap_or(problem.clients as u64);

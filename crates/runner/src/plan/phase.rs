@@ -47,7 +47,9 @@ impl Checker<'_> {
         self.equal_ratios("y.values", &phase.y.values);
         let message = "both axes are over the same number";
         self.require(phase.x.over != phase.y.over, "y.over", message);
+        self.distinct("seeds", phase.seeds.iter());
         let squares = phase.x.values.points.saturating_mul(phase.y.values.points);
+        let squares = squares.saturating_mul(phase.seeds.len().max(1) as u64);
         let message = format!("a map has at most {MOST_SQUARES} squares, not {squares}");
         self.require(squares <= MOST_SQUARES, "x.values", message);
         for (name, value) in &phase.at {

@@ -21,7 +21,9 @@ pub struct PreparedPhase<'a> {
     pub dimension: usize,
     /// The different problems.
     pub problems: Vec<PhaseProblem>,
-    /// The squares, row by row from below.
+    /// The seeds of the instances on which each square is solved.
+    pub seeds: Vec<u64>,
+    /// The squares, row by row from below; each place has a square for each seed, in their order.
     pub squares: Vec<PhaseSquare>,
     /// A hash of what determines the numbers.
     pub key: String,
@@ -30,6 +32,7 @@ pub struct PreparedPhase<'a> {
 /// A problem, with what is asked of it.
 #[derive(Clone, Debug)]
 pub struct PhaseProblem {
+    seed: u64,
     settings: quadratic::Settings,
     /// What is searched for.
     pub search: Search,
@@ -38,6 +41,8 @@ pub struct PhaseProblem {
 /// A square of a map.
 #[derive(Clone, Debug)]
 pub struct PhaseSquare {
+    /// The seed of its instance.
+    pub seed: u64,
     /// All its numbers.
     pub numbers: PhaseNumbers,
     /// Which of the problems it has.
@@ -64,42 +69,46 @@ impl<'a> PreparedPhase<'a> {
         let (frontier, radius) = (of.frontier, of.radius());
         let numbers = phase.numbers(like, frontier);
         let (mut problems, mut squares): (Vec<PhaseProblem>, Vec<PhaseSquare>) = Default::default();
+        let seeds = phase.instance_seeds(plan.manifest.seed);
         let columns = phase.x.values.values();
         for (y, at_y) in phase.y.values.values().into_iter().enumerate() {
             for (x, at_x) in columns.iter().enumerate() {
                 let numbers = numbers.with(phase.x.over, *at_x).with(phase.y.over, at_y);
                 // The price asks nothing of the problem.
-                let problem = match (phase.x.over, phase.y.over) {
+                let place = match (phase.x.over, phase.y.over) {
                     (PhaseNumber::Price, _) => y,
                     (_, PhaseNumber::Price) => x,
                     _ => y * columns.len() + x,
                 };
-                if problem == problems.len() {
-                    let search = Search {
-                        clients: vec![numbers.clients()],
-                        targets: vec![numbers.target(radius)],
-                        refinements: REFINED_PHASES,
-                        prices: Vec::new(),
-                        ..of.search.clone()
-                    };
-                    problems.push(PhaseProblem { settings: numbers.problem(like, radius), search });
+                for (i, &seed) in seeds.iter().enumerate() {
+                    let problem = place * seeds.len() + i;
+                    if problem == problems.len() {
+                        let search = Search {
+                            clients: vec![numbers.clients()],
+                            targets: vec![numbers.target(radius)],
+                            refinements: REFINED_PHASES,
+                            prices: Vec::new(),
+                            ..of.search.clone()
+                        };
+                        let settings = numbers.problem(like, radius);
+                        problems.push(PhaseProblem { seed, settings, search });
+                    }
+                    problems[problem].search.prices.push(numbers.get(PhaseNumber::Price));
+                    squares.push(PhaseSquare { seed, numbers, problem });
                 }
-                problems[problem].search.prices.push(numbers.get(PhaseNumber::Price));
-                squares.push(PhaseSquare { numbers, problem });
             }
         }
         let price = |square: &PhaseSquare| (square.problem, square.numbers.get(PhaseNumber::Price));
         let prices: Vec<_> = squares.iter().map(price).collect();
-        let key =
-            format!("{} {:?} {problems:?} {prices:?}", plan.manifest.seed, plan.manifest.oracle);
+        let key = format!("{:?} {problems:?} {prices:?}", plan.manifest.oracle);
         let (key, dimension) = (sha256(key.as_bytes()), like.dimension);
-        Self { plan, phase, frontier, dimension, problems, squares, key }
+        Self { plan, phase, frontier, dimension, problems, seeds, squares, key }
     }
 
     /// Builds a problem; `None` if it is none.
     pub fn build(&self, problem: &PhaseProblem) -> Option<Box<dyn Instance>> {
         let spec = Spec::Quadratic(problem.settings.clone());
         let form = self.plan.manifest.oracle.form();
-        spec.build(self.plan.manifest.seed, &self.plan.folder(), form, Boxed).ok()
+        spec.build(problem.seed, &self.plan.folder(), form, Boxed).ok()
     }
 }

@@ -137,7 +137,8 @@ class Exact:
     mean_radius : float or None
         Spectral radius of a round's map of the mean.
     square_radius : float or None
-        Spectral radius of a round's map of second moments: they diverge from 1 on.
+        Spectral radius of a round's map of second moments: they diverge from 1 on, and it is
+        infinite if they are infinite after one round.
     reach : float or None
         γ(H − 1)Nλ, λ the largest diagonal entry of A: the first order holds where it is
         small.

@@ -2,10 +2,14 @@
 //!
 //! A map of second moments preserves positive semidefinite matrices. So its powers, applied to the
 //! identity, grow like powers of its spectral radius (Krein and Rutman), and no eigenvalue is needed.
-//! A map of means is squared repeatedly (Gelfand).
+//! A map of means is squared repeatedly (Gelfand). Numbers that are found so say nothing about which
+//! side of 1 a radius close to 1 is on: that is proven, by [`contracts`] for means and by
+//! [`super::SymmetricBlocks`] for second moments.
 
 use super::{Matrix, solve};
 use crate::kernel::{axpy, difference, dot};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
 
 /// The largest order of a system that is solved directly.
 pub const DIRECT: usize = 600;
@@ -21,6 +25,14 @@ const SETTLED: f64 = 1e-7;
 const AT_MOST: f64 = 1e-5;
 /// The number of squarings of the map of means: its power 2³⁰.
 const SQUARINGS: i32 = 30;
+/// The most squarings by which [`contracts`] proves that powers vanish. After more of them rounding
+/// errors, which double with each squaring, could decide about a radius of 1.
+const PROOF_SQUARINGS: u32 = 40;
+/// The norm at which the powers of a map count as growing.
+const GROWN: f64 = 1e100;
+/// The residuals of GMRES, relative to the constant, at which it ends, and which are accepted after
+/// the last restart.
+const SOLVED: [f64; 2] = [1e-14, 1e-9];
 
 /// x with x = B x + c, where `map` multiplies by B and `whole` is B, if it is small; `None` if there
 /// is none, or none is found.
@@ -32,12 +44,31 @@ pub fn fixed_point(
     match constant.len() {
         0 => Some(Vec::new()),
         n if n <= DIRECT => solve(&Matrix::identity(n).plus(-1.0, &whole()), constant).ok(),
-        _ => gmres(constant, map),
+        _ => gmres(constant, map, SOLVED),
     }
 }
 
-/// x with x = B x + c, by GMRES from 0; `None` if the residual does not shrink to rounding error.
-fn gmres(constant: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
+/// An approximation of the x with x = B x + c, as [`fixed_point`] finds it, whose residual is at most
+/// this part of c if B is large.
+pub(super) fn rough_fixed_point(
+    constant: &[f64],
+    map: impl Fn(&[f64]) -> Vec<f64>,
+    whole: impl FnOnce() -> Matrix,
+    residual: f64,
+) -> Option<Vec<f64>> {
+    if constant.len() <= DIRECT {
+        return fixed_point(constant, map, whole);
+    }
+    gmres(constant, map, [residual; 2])
+}
+
+/// x with x = B x + c, by GMRES from 0, which ends at the first of these residuals, relative to c;
+/// `None` if the residual does not become smaller than the second.
+fn gmres(
+    constant: &[f64],
+    map: impl Fn(&[f64]) -> Vec<f64>,
+    [wanted, accepted]: [f64; 2],
+) -> Option<Vec<f64>> {
     let norm = |x: &[f64]| libm::sqrt(dot(x, x));
     let scale = norm(constant).max(f64::MIN_POSITIVE);
     let apply = |x: &[f64]| difference(x, &map(x));
@@ -48,7 +79,7 @@ fn gmres(constant: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>>
         if !size.is_finite() {
             return None;
         }
-        if size <= 1e-14 * scale {
+        if size <= wanted * scale {
             return Some(x);
         }
         // Directions with their images under I − B, which are orthonormal.
@@ -76,7 +107,7 @@ fn gmres(constant: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>>
             direction = next;
         }
     }
-    (norm(&difference(constant, &apply(&x))) <= 1e-9 * scale).then_some(x)
+    (norm(&difference(constant, &apply(&x))) <= accepted * scale).then_some(x)
 }
 
 /// The rate at which a linear map of second moments grows from `state`, its size being a trace;
@@ -126,8 +157,16 @@ fn slope(values: &[f64]) -> f64 {
     products / squares
 }
 
-/// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰.
+/// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰; infinity if an entry is not finite.
 pub fn radius(mut a: Matrix) -> f64 {
+    if a.entries().iter().any(|x| !x.is_finite()) {
+        return f64::INFINITY;
+    }
+    // Squares of entries this large would not be finite.
+    let largest = a.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    if largest > GROWN {
+        return largest * radius(a.scaled(1.0 / largest));
+    }
     let mut log = 0.0;
     for k in 0..=SQUARINGS {
         let norm = libm::sqrt(a.entries().iter().map(|x| x * x).sum());
@@ -139,6 +178,26 @@ pub fn radius(mut a: Matrix) -> f64 {
         a = a.times(&a);
     }
     libm::exp(log)
+}
+
+/// Whether the spectral radius of a matrix is below 1 beyond doubt: ρ(A)ᵏ ≤ ‖Aᵏ‖ ≤ ½ for some
+/// k ≤ 2⁴⁰. So a radius that is closer to 1 than about 10⁻¹² is never taken for one below 1.
+pub fn contracts(a: &Matrix) -> bool {
+    let n = a.rows();
+    let mut power = Mat::from_fn(n, n, |i, j| a[(i, j)]);
+    for _ in 0..=PROOF_SQUARINGS {
+        let norm = power.norm_l2();
+        if norm <= 0.5 {
+            return true;
+        }
+        if norm.is_nan() || norm > GROWN {
+            return false;
+        }
+        let mut square = Mat::zeros(n, n);
+        matmul(square.as_mut(), Accum::Replace, &power, &power, 1.0, Par::Seq);
+        power = square;
+    }
+    false
 }
 
 #[cfg(test)]
@@ -155,10 +214,10 @@ mod tests {
             Matrix::from_entries(rows, cols, all)
         };
         let (map, constant) = (random(60, 60).scaled(0.06), random(1, 60));
-        let found = gmres(constant.row(0), |x| map.apply(x)).unwrap();
+        let found = gmres(constant.row(0), |x| map.apply(x), SOLVED).unwrap();
         let direct = solve(&Matrix::identity(60).plus(-1.0, &map), constant.row(0)).unwrap();
         assert!(squared_distance(&found, &direct) < 1e-24 * dot(&direct, &direct));
-        assert_eq!(gmres(constant.row(0), |x| x.to_vec()), None);
+        assert_eq!(gmres(constant.row(0), |x| x.to_vec(), SOLVED), None);
     }
 
     /// A rotation, a Jordan block, a diagonal matrix, a nilpotent matrix.
@@ -170,5 +229,29 @@ mod tests {
         assert!((radius_of([1.1, 5.0, 0.0, 1.1]) - 1.1).abs() < 1e-6);
         assert!((radius_of([0.5, 0.0, 0.0, -2.0]) - 2.0).abs() < 1e-8);
         assert_eq!(radius_of([0.0, 3.0, 0.0, 0.0]), 0.0);
+    }
+
+    /// Entries that are no number, or whose squares are none, make no radius of 0.
+    #[test]
+    fn radii_of_large_matrices_are_large() {
+        let radius_of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
+        assert!((radius_of([3e200, 1.0, 0.0, 2.0]) / 3e200 - 1.0).abs() < 1e-6);
+        assert_eq!(radius_of([f64::INFINITY, 0.0, 0.0, 0.5]), f64::INFINITY);
+        assert_eq!(radius_of([0.5, f64::NAN, 0.0, 0.5]), f64::INFINITY);
+    }
+
+    /// Rotations and Jordan blocks on both sides of 1, and eigenvalues of exactly 1 and −1.
+    #[test]
+    fn only_what_contracts_is_said_to_contract() {
+        let (c, s) = (libm::cos(0.7), libm::sin(0.7));
+        let rotation = |r: f64| Matrix::from_entries(2, 2, vec![r * c, -r * s, r * s, r * c]);
+        let jordan = |r: f64| Matrix::from_entries(2, 2, vec![r, 5.0, 0.0, r]);
+        for apart in [1e-1, 1e-3, 1e-6, 1e-9] {
+            assert!(contracts(&rotation(1.0 - apart)) && contracts(&jordan(1.0 - apart)));
+            assert!(!contracts(&rotation(1.0 + apart)) && !contracts(&jordan(1.0 + apart)));
+        }
+        assert!(!contracts(&rotation(1.0)) && !contracts(&jordan(-1.0)));
+        assert!(!contracts(&Matrix::identity(3)) && contracts(&Matrix::zeros(0, 0)));
+        assert!(!contracts(&Matrix::from_entries(1, 1, vec![f64::NAN])));
     }
 }

@@ -8,10 +8,12 @@
 mod iteration;
 pub mod lanczos;
 mod lyapunov;
+mod positive;
 mod solve;
 
-pub use iteration::{DIRECT, KRYLOV, RESTARTS, fixed_point, growth, radius};
+pub use iteration::{DIRECT, KRYLOV, RESTARTS, contracts, fixed_point, growth, radius};
 pub use lyapunov::solve_lyapunov;
+pub use positive::SymmetricBlocks;
 pub use solve::{Cholesky, Dd, Singular, cholesky, refine, solve, solve_rows};
 
 use crate::kernel::outer::{add_outer_products, add_rows, add_to_lower_triangle};

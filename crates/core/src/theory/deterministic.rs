@@ -4,7 +4,7 @@
 use super::effort::{self, Effort};
 use super::linear::{LocalUpdate, RoundMap};
 use crate::kernel::{axpy, descend, dot, squared_distance};
-use crate::linalg::{Matrix, solve};
+use crate::linalg::{Matrix, contracts, solve};
 use crate::problem::Facts;
 
 /// Σ π_c θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
@@ -56,6 +56,25 @@ pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> 
         (theta, moved) = (next, after);
     }
     None
+}
+
+/// Whether [`round`] leads to its fixed point `theta` from all points close to it: whether its derivative
+/// there, by differences, contracts.
+pub fn attracts(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate, theta: &[f64]) -> bool {
+    /// The cube root of the rounding error, at which central differences are most exact.
+    const STEP: f64 = 6e-6;
+    let column = |i: usize| {
+        let step = STEP * theta[i].abs().max(1.0);
+        let mut moved = theta.to_vec();
+        moved[i] = theta[i] + step;
+        let mut after = round(facts, &moved, &update);
+        moved[i] = theta[i] - step;
+        axpy(-1.0, &round(facts, &moved, &update), &mut after);
+        after.iter().map(|x| x / (2.0 * step)).collect()
+    };
+    let derivative = Matrix::from_columns((0..theta.len()).map(column));
+    // Differences are exact to about ten digits.
+    contracts(&derivative.scaled(1.0 + 1e-9))
 }
 
 /// The effort of [`drift`]: powers of each distribution's matrix, or the local steps.

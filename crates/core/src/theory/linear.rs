@@ -147,8 +147,9 @@ pub fn limit_effort(facts: &dyn Facts, most_steps: u64) -> Effort {
     Effort::new(n * d * d + effort::distributions(facts) * each, 8.0 * d * d)
 }
 
-/// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` if means do not
-/// close or have no limit.
+/// The mean that FedLSA's rounds leave as it is (θ* plus its exact bias), d numbers: lim E θ_t if means
+/// converge ([`super::moments::means_converge`]). `None` if means do not close, or if there is none or
+/// more than one.
 pub fn limit(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let mut limit = RoundMap::with_updates(facts, update)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);

@@ -130,6 +130,10 @@ fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
         );
     } else {
         caption.push_str(" ρ: the spectral radius of one round's exact linear map of the second moments; below it the radius of the map of the mean. The heavy line separates ρ < 1 from ρ ≥ 1.");
+        let is_infinite = |s: &StabilityValue| s.radii.is_some_and(|r| r.square == f64::INFINITY);
+        if maps.iter().flat_map(|m| &m.squares).filter_map(Square::stability).any(is_infinite) {
+            caption.push_str(" ρ = ∞: second moments are infinite after one round, since its random number of local steps has no bound.");
+        }
         if known < cells.len() {
             let without = cells.len() - known;
             caption.push_str(&format!(" It is not known for {without} of {} cells.", cells.len()));

@@ -85,13 +85,21 @@ fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
     Ok(mean)
 }
 
-/// A quantity from moments of an instance.
-pub fn of_moments(
+/// A quantity from moments of an instance, if it is finite.
+pub fn of_moments(moments: &Moments, quantity: Quantity, on: (&Cell, &Scenario)) -> Option<f64> {
+    of_any_moments(moments, quantity, on).filter(|value| value.is_finite())
+}
+
+/// The same, also if it is infinite.
+pub fn of_any_moments(
     moments: &Moments,
     quantity: Quantity,
     (cell, scenario): (&Cell, &Scenario),
 ) -> Option<f64> {
-    let (expected, optimum) = (quantity.info().expected?, scenario.instance.optimum());
-    let value = expected(moments, optimum, predict::limit(cell, scenario))?;
-    value.is_finite().then_some(value)
+    let expected = quantity.info().expected?;
+    let optimum = scenario.instance.optimum();
+    // Whether there is a limit takes time to find out.
+    let needs_limit = quantity == Quantity::SqErrorLimit;
+    let limit = needs_limit.then(|| predict::limit(cell, scenario)).flatten();
+    expected(moments, optimum, limit).filter(|value| !value.is_nan())
 }

@@ -10,6 +10,8 @@ pub mod problems;
 mod published;
 pub mod radii;
 mod refused;
+#[cfg(test)]
+mod stability_tests;
 mod theory;
 
 use expected::of_moments;

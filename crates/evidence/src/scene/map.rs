@@ -217,6 +217,7 @@ fn factor_text(factor: f64) -> String {
 /// A spectral radius with three digits; close to 1 with as many as show on which side it is.
 fn radius_text(radius: f64) -> String {
     match radius {
+        f64::INFINITY => "∞".into(),
         r if r >= 1000.0 => readable(r, 1),
         r if (r - 1.0).abs() < 5e-4 && (r - 1.0).abs() >= 5e-7 => format!("{r:.6}"),
         r if r >= 10.0 => format!("{r:.0}"),
@@ -336,8 +337,9 @@ mod tests {
     fn factors_and_radii_have_the_digits_that_say_something() {
         let factors = [0.004, 0.9, 0.999, 1.126, 11.04, 1234.5].map(factor_text);
         assert_eq!(factors, ["4.00·10⁻³", "0.90", "1.00", "1.13", "11.0", "1 230"]);
-        let radii = [0.7, 1.0, 1.000_000_1, 1.000_1, 1.2, 172.3, 6012.0].map(radius_text);
-        assert_eq!(radii, ["0.700", "1.000", "1.000", "1.000100", "1.200", "172", "6 000"]);
+        let radii =
+            [0.7, 1.0, 1.000_000_1, 1.000_1, 1.2, 172.3, 6012.0, f64::INFINITY].map(radius_text);
+        assert_eq!(radii, ["0.700", "1.000", "1.000", "1.000100", "1.200", "172", "6 000", "∞"]);
     }
 
     /// A ratio of 1 says nothing about a tie, and where nothing ranks first, one text says so.

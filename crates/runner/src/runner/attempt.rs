@@ -173,7 +173,7 @@ impl<'p> Attempt<'p> {
         trace.round.push(self.round);
         trace.cost.push(own.cost());
         trace.sq_error.push(squared_distance(theta, self.scenario.instance.optimum()));
-        let limit = self.scenario.limit.as_ref();
+        let limit = self.scenario.fixed_point.as_ref();
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
         self.meter.read(own, coupled, &mut trace.further);
         if self.prepared.cell.identity.record.iterates {

@@ -65,7 +65,7 @@ impl<'a> Meter<'a> {
     fn average(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
         let facts: &dyn Facts = &*self.scenario.instance;
         let (optimum, d) = (facts.optimum(), facts.dim());
-        let centre = self.scenario.limit.as_deref().unwrap_or(optimum);
+        let centre = self.scenario.fixed_point.as_deref().unwrap_or(optimum);
         let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
         let theta = run.estimate();
         let clients = if of_variates(&self.averages) { run.clients() } else { None };

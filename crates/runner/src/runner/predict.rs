@@ -1,17 +1,20 @@
 //! What theory predicts of a cell: its terms are translated, since theory does not know the
 //! engine.
 
-use super::prepare::{OwnLimits, Prepared, Scenario, run_model, stream_names};
+use super::prepare::{
+    OwnLimits, Prepared, Scenario, client_work, run_model, runs_along_trajectories, stream_names,
+};
 use crate::plan::{Cell, Identity};
 use exactfed_core::algorithm::Average;
 use exactfed_core::federated::{Clock, Conditions, Schedule, expected_steps};
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::Facts;
 use exactfed_core::program::{Program, Traced};
+use exactfed_core::theory::deterministic;
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{
-    self, AlgorithmModel, CovarianceBlocks, ExactMoments, Moments, StepFactor,
+    self, AlgorithmModel, Correction, CovarianceBlocks, ExactMoments, Moments, StepFactor,
 };
 use exactfed_core::theory::program::{Cycle, ProgramMoments, ProgramSizes, closes};
 use std::fmt::{self, Display, Formatter};
@@ -127,11 +130,42 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
     Some(Cycle::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown))
 }
 
-/// lim E θ_t of a cell on an instance, d numbers, where theory knows it: where rounds have a
-/// period, the mean over its phases, which is the limit of time averages.
+/// lim E θ_t of a cell on an instance, d numbers, where theory knows it and means converge: where
+/// rounds have a period, the mean over its phases, which is the limit of time averages.
 pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
-    let known = scenario.limit.as_deref();
-    known.or_else(|| own_limits(cell, scenario).map(|limits| &limits.mean[..]))
+    match scenario.fixed_point.as_deref() {
+        None => own_limits(cell, scenario).map(|limits| &limits.mean[..]),
+        Some(point) => means_converge(cell, scenario).then_some(point),
+    }
+}
+
+/// Whether the means of a built-in algorithm converge to their fixed point.
+fn means_converge(cell: &Cell, scenario: &Scenario) -> bool {
+    let find = || {
+        let facts: &dyn Facts = &*scenario.instance;
+        let identity = &cell.identity;
+        if facts.linear() && !facts.independent() {
+            let runs = runs_along_trajectories(identity, facts).unwrap_or_default();
+            return !runs.is_empty()
+                && runs.iter().all(|(_, run)| markov::means_converge(facts, run));
+        }
+        let Some(scheme) = scheme(identity, facts.clients()) else { return false };
+        if scheme.decay.is_some() {
+            // Step sizes fall below every limit of stability.
+            return true;
+        }
+        let is_plain = scheme.runs.iter().all(|run| run.correction == Correction::None);
+        if !facts.linear() && is_plain {
+            // Rounds are linear close to their fixed point, not to θ*.
+            return identity.algorithm.components().iter().all(|component| {
+                let update = |client| client_work(&component.terms, client);
+                let point = deterministic::fixed_point(facts, update);
+                point.is_some_and(|point| deterministic::attracts(facts, update, &point))
+            });
+        }
+        moments::means_converge(facts, &scheme, fixed_steps(identity).is_some())
+    };
+    *scenario.means_converge.get_or_init(find)
 }
 
 /// The limit after each round of the cycle of a cell's rounds; where there is one phase, that of

@@ -25,8 +25,10 @@ pub struct Scenario {
     pub key: Arc<str>,
     /// θ_0.
     pub start: Vec<f64>,
-    /// lim E θ_t, where theory knows it.
-    pub limit: Option<Vec<f64>>,
+    /// The mean that rounds leave as it is, where theory knows it: lim E θ_t if means converge. Runs
+    /// measure `sq-error-limit` from it, and start at it on request, also where they do not. What theory
+    /// says is [`predict::limit`](super::predict::limit).
+    pub fixed_point: Option<Vec<f64>>,
     /// The linearised twin and lim E θ_t of its runs, where biases are measured
     /// on a field that is not linear.
     pub twin: Option<(Arc<dyn Instance>, Vec<f64>)>,
@@ -35,6 +37,8 @@ pub struct Scenario {
     pub(super) program: OnceLock<Option<Arc<Traced>>>,
     /// lim E θ_t of such an algorithm, once it is asked for.
     pub(super) own_limits: OnceLock<Option<OwnLimits>>,
+    /// Whether the means of a built-in algorithm converge, once it is asked for.
+    pub(super) means_converge: OnceLock<bool>,
 }
 
 /// lim E θ_t after each round of a cycle, and the mean of these.
@@ -290,21 +294,29 @@ fn scenario(
         return Err(Fault::new(format!("{}.{}", cell.entry, fault.key), fault.message));
     }
     check_matrices(cell, instance.dim())?;
-    let limit = limit(cell, &*instance);
-    let start = start_on(&cell.identity.start, &*instance)?.or_else(|| limit.clone());
+    let fixed_point = fixed_point(cell, &*instance);
+    let start = start_on(&cell.identity.start, &*instance)?.or_else(|| fixed_point.clone());
     let start = start.ok_or_else(|| {
         let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
         Fault::new("start.limit", message)
     })?;
     let with_limit = |twin: Arc<dyn Instance>| -> Result<_, Fault> {
         let message = "`bias` needs independent draws on a field that is not linear";
-        let limit = self::limit(cell, &*twin);
+        let limit = self::fixed_point(cell, &*twin);
         let limit = limit.ok_or_else(|| Fault::new("record.averages", message))?;
         Ok((twin, limit))
     };
     let twin = twin.map(with_limit).transpose()?;
-    let (program, own_limits) = (OnceLock::new(), OnceLock::new());
-    Ok(Scenario { start, limit, twin, instance, key, program, own_limits })
+    Ok(Scenario {
+        start,
+        fixed_point,
+        twin,
+        instance,
+        key,
+        program: OnceLock::new(),
+        own_limits: OnceLock::new(),
+        means_converge: OnceLock::new(),
+    })
 }
 
 /// θ_0 on an instance; `None` of a start that depends on the algorithm.
@@ -368,11 +380,14 @@ pub fn run_model(component: Component) -> Option<RunModel<'static>> {
     })
 }
 
-/// lim E θ_t of a cell along trajectories, the weighted sum of its runs' limits; `None` if it is
-/// not known or too costly.
-fn limit_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Vec<f64>> {
-    let mut sum = vec![0.0; facts.dim()];
-    for component in identity.algorithm.components() {
+/// The runs that an algorithm is made of, each alone, with their weights, where draws follow
+/// trajectories; `None` if their means are not known or too costly.
+pub(super) fn runs_along_trajectories(
+    identity: &Identity,
+    facts: &dyn Facts,
+) -> Option<Vec<(f64, AlgorithmModel<'static>)>> {
+    let components = identity.algorithm.components().into_iter();
+    let run = |component: Component| {
         let Terms { schedule, decay, cohort, .. } = component.terms;
         if schedule != Schedule::Every || decay.is_some() {
             return None;
@@ -381,23 +396,32 @@ fn limit_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Ve
         let runs = vec![RunModel { weight: 1.0, ..run_model(component)? }];
         let (cohort, common) = (cohort.unwrap_or(facts.clients()), true);
         let model = AlgorithmModel { runs, cohort, common, coin: None, burn_in: None, decay: None };
-        if !markov::are_closed(facts, &model) || !markov::limit_effort(facts, &model).fits() {
-            return None;
-        }
+        let is_known =
+            markov::are_closed(facts, &model) && markov::limit_effort(facts, &model).fits();
+        is_known.then_some((weight, model))
+    };
+    components.map(run).collect()
+}
+
+/// The weighted sum of the means that the runs of a cell leave as they are along trajectories; `None` if
+/// it is not known or too costly.
+fn fixed_point_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Vec<f64>> {
+    let mut sum = vec![0.0; facts.dim()];
+    for (weight, model) in runs_along_trajectories(identity, facts)? {
         axpy(weight, &markov::limit(facts, &model)?, &mut sum);
     }
     Some(sum)
 }
 
-/// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is made of. On a linear
-/// field with independent noise it is exact, and computed if it is not too large; without noise on
-/// any other it is the fixed point, if the manifest lists `sq-error-limit`.
-fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
+/// The weighted sum of the means that the runs leave as they are of which the algorithm is made. On a
+/// linear field with independent noise it is exact, and computed if it is not too large; without noise
+/// on any other it is the fixed point, if the manifest lists `sq-error-limit`.
+fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
     let identity = &cell.identity;
     let closed = facts.linear() && facts.independent();
     if facts.linear() && !facts.independent() {
-        return limit_along_trajectories(identity, facts);
+        return fixed_point_along_trajectories(identity, facts);
     }
     let listed = identity.record.metrics.contains(&Metric::SqErrorLimit);
     let deterministic = identity.oracle == Oracle::Exact;

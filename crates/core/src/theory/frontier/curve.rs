@@ -24,6 +24,8 @@ pub(super) const MOST_LEVELS: usize = 40;
 pub(super) const MOST_RETURNS: usize = 50;
 /// Rounding errors of E‖θ_t − θ*‖² relative to the start.
 const ROUNDING: f64 = 1e-12;
+/// The size at which the powers of a map count as growing.
+const GROWN: f64 = 1e40;
 
 /// Moments of all parts; several states are columns.
 pub(super) type PartStates = Vec<Mat<f64>>;
@@ -52,8 +54,8 @@ pub struct Crossing {
 impl ErrorCurve {
     /// The errors of these rounds.
     pub fn new(squares: &Squares<'_>) -> Self {
-        let (diagonal, size) = squares.squares();
-        let (map, errors) = squares.after(&Matrix::identity(size));
+        let all_places: Vec<_> = squares.blocks().places().collect();
+        let (map, errors) = squares.after(&Matrix::identity(all_places.len()));
         let (numbers, first) = squares.start();
         let (mut parts, mut maps, mut start) = (Vec::new(), Vec::new(), Vec::new());
         for (places, own) in parts_of(&map, &errors) {
@@ -65,7 +67,7 @@ impl ErrorCurve {
             maps.push(Mat::from_fn(n, n, |i, j| map[(places[i], places[j])]));
             parts.push(CurvePart {
                 errors: errors.collect(),
-                squares: (0..n).filter(|i| diagonal.contains(&places[*i])).collect(),
+                places: places.iter().map(|place| all_places[*place]).collect(),
             });
             start.push(Mat::from_fn(n, 1, |i, _| numbers[places[i]]));
         }
@@ -149,27 +151,73 @@ impl ErrorCurve {
         Some(Crossing { rounds: rounds as u64, square: errors[rounds] })
     }
 
-    /// The stationary states; `None` if there are none.
-    pub(super) fn stationary(&self) -> Option<PartStates> {
+    /// The stationary states; `None` if second moments do not come to rest.
+    pub(super) fn stationary(&mut self) -> Option<PartStates> {
         let mut states = Vec::new();
-        for map in &self.levels[0] {
+        for part in 0..self.parts.len() {
+            let map = &self.levels[0][part];
             // Without the coordinate of E 1·1, which is 1.
             let n = map.nrows();
             let system = Mat::from_fn(n - 1, n - 1, |i, j| {
                 f64::from(u8::from(i == j)) - map[(i + 1, j + 1)]
             });
-            let constant = Mat::from_fn(n - 1, 1, |i, _| map[(i + 1, 0)]);
-            let found = system.partial_piv_lu().solve(constant);
-            states.push(Mat::from_fn(n, 1, |i, _| if i == 0 { 1.0 } else { found[(i - 1, 0)] }));
-        }
-        // The solution of an unstable system is no moment.
-        for (part, state) in self.parts.iter().zip(&states) {
-            let scale = part.squares.iter().fold(0.0_f64, |most, &i| most.max(state[(i, 0)]));
-            if !part.squares.iter().all(|&i| state[(i, 0)] >= -1e-12 * scale) {
+            let identity = self.parts[part].identity();
+            // The constants of the map, and the identity, by which it is proven to contract.
+            let constants =
+                Mat::from_fn(
+                    n - 1,
+                    2,
+                    |i, j| if j == 0 { map[(i + 1, 0)] } else { identity[i + 1] },
+                );
+            let found = system.partial_piv_lu().solve(constants);
+            let column = |j: usize, first: f64| {
+                Mat::from_fn(n, 1, |i, _| if i == 0 { first } else { found[(i - 1, j)] })
+            };
+            let state = column(0, 1.0);
+            let proof = column(1, 0.0);
+            if !self.is_proof(part, &proof) && !self.vanishes(part) {
                 return None;
             }
+            states.push(state);
         }
         Some(states)
+    }
+
+    /// Whether a solution of X = T(X) + I proves that the map of second moments of a part contracts, as
+    /// in [`crate::linalg::SymmetricBlocks`]. Numbers that are no part of it count as 0, which may make
+    /// matrices indefinite that others would not: then nothing is proven.
+    fn is_proof(&self, part: usize, x: &Mat<f64>) -> bool {
+        let numbers = |all: &Mat<f64>| (0..all.nrows()).map(|i| all[(i, 0)]).collect::<Vec<f64>>();
+        let after = product(self.levels[0][part].as_ref(), x.as_ref());
+        let x = numbers(x);
+        let after = numbers(&after);
+        let part = &self.parts[part];
+        let left: Vec<f64> = x
+            .iter()
+            .zip(&after)
+            .zip(part.identity())
+            .map(|((x, after), one)| x - after - 0.5 * one)
+            .collect();
+        part.is_definite(&x) && part.is_definite(&left)
+    }
+
+    /// Whether the powers of the map of a part, applied to the identity, vanish: then it contracts.
+    fn vanishes(&mut self, part: usize) -> bool {
+        let identity = self.parts[part].identity();
+        let begin = Mat::from_fn(identity.len(), 1, |i, _| identity[i]);
+        for level in 0..MOST_LEVELS {
+            self.reach(level);
+            let after = product(self.levels[level][part].as_ref(), begin.as_ref());
+            // Each number stands for two entries at most.
+            let size: f64 = 2.0 * (0..after.nrows()).map(|i| after[(i, 0)].abs()).sum::<f64>();
+            if size <= 0.5 {
+                return true;
+            }
+            if size.is_nan() || size > GROWN {
+                return false;
+            }
+        }
+        false
     }
 
     /// The first round from which the error stays at or below the square of each target; `None` where there

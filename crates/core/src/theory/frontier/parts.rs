@@ -1,13 +1,43 @@
 //! The second moments of a curve in parts that depend on each other alone.
 
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, cholesky};
+use std::collections::BTreeMap;
 
 /// Numbers that depend on each other alone, of which E 1·1 is the first, and what they add to the error.
 pub struct CurvePart {
     /// What each adds to the error after each round of the cycle.
     pub errors: Vec<Vec<f64>>,
-    /// Those that no moments have below 0.
-    pub squares: Vec<usize>,
+    /// Of each the matrix of second moments, the row and the column in which it is.
+    pub places: Vec<(usize, usize, usize)>,
+}
+
+impl CurvePart {
+    /// The identity in place of the covariances: 1 where a square is that is neither E 1·1 nor, with
+    /// it, a mean.
+    pub fn identity(&self) -> Vec<f64> {
+        let is_square = |(block, i, j): &(usize, usize, usize)| i == j && (*block, *i) != (0, 0);
+        self.places.iter().map(|place| f64::from(u8::from(is_square(place)))).collect()
+    }
+
+    /// Whether numbers, with 0 for those that are no part of this, are those of positive definite
+    /// covariances.
+    pub fn is_definite(&self, numbers: &[f64]) -> bool {
+        let mut matrices: BTreeMap<usize, BTreeMap<usize, BTreeMap<usize, f64>>> = BTreeMap::new();
+        let of_covariances = |place: &(usize, usize, usize)| place.0 > 0 || place.1 > 0;
+        let each = self.places.iter().zip(numbers).filter(|(place, _)| of_covariances(place));
+        for ((block, i, j), x) in each {
+            let rows = matrices.entry(*block).or_default();
+            rows.entry(*i).or_default().insert(*j, *x);
+            rows.entry(*j).or_default().insert(*i, *x);
+        }
+        matrices.values().all(|rows| {
+            let index: Vec<usize> = rows.keys().copied().collect();
+            let entry = |i: usize, j: usize| {
+                rows.get(&index[i]).and_then(|row| row.get(&index[j])).copied().unwrap_or(0.0)
+            };
+            cholesky(Matrix::from_fn(index.len(), index.len(), entry)).is_ok()
+        })
+    }
 }
 
 /// The numbers that errors depend on, in parts that depend on no number of another part but those

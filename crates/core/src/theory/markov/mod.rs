@@ -13,7 +13,7 @@ mod size;
 
 use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel};
 use crate::kernel::axpy;
-use crate::linalg::{Matrix, added, fixed_point};
+use crate::linalg::{Matrix, SymmetricBlocks, added, contracts, fixed_point};
 use crate::problem::Facts;
 use client::ClientRound;
 use layout::Layout;
@@ -218,29 +218,67 @@ impl<'a> TrajectoryMoments<'a> {
 
     /// Blocks of so many rows that a round leaves as they are; their first numbers are E 1{x}.
     fn at_rest(&self, rows: usize, after: &dyn Fn(&[Matrix]) -> ByPosition) -> Option<ByPosition> {
-        let (law, size) = (self.law(1), self.layout.state_length());
-        // E 1{x} is known, so that the map of the other numbers is affine.
-        let others = rows * size - 1;
-        let blocks = |share: f64, numbers: &[f64]| -> ByPosition {
-            let block = |x: usize| {
-                let mut all = vec![share * law[x]];
-                all.extend_from_slice(&numbers[x * others..][..others]);
-                Matrix::from_entries(rows, size, all)
-            };
-            (0..law.len()).map(block).collect()
+        let law = self.law(1);
+        let count = law.len() * self.unknown(rows);
+        let constant = self.numbers(&after(&self.blocks(rows, 1.0, &vec![0.0; count])));
+        let map = |x: &[f64]| self.numbers(&after(&self.blocks(rows, 0.0, x)));
+        let found = fixed_point(&constant, map, || Matrix::of_map(count, map))?;
+        Some(self.blocks(rows, 1.0, &found))
+    }
+
+    /// How many numbers of a block of so many rows are unknown: all but E 1{x}, so that the map of these
+    /// numbers is affine.
+    fn unknown(&self, rows: usize) -> usize {
+        rows * self.layout.state_length() - 1
+    }
+
+    /// The blocks with these unknown numbers, where E 1{x} is this share of P(x) in stationarity.
+    fn blocks(&self, rows: usize, share: f64, numbers: &[f64]) -> ByPosition {
+        let law = self.law(1);
+        let unknown = self.unknown(rows);
+        let block = |x: usize| {
+            let mut all = vec![share * law[x]];
+            all.extend_from_slice(&numbers[x * unknown..][..unknown]);
+            Matrix::from_entries(rows, self.layout.state_length(), all)
         };
-        let numbers = |blocks: &[Matrix]| -> Vec<f64> {
-            blocks.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
+        (0..law.len()).map(block).collect()
+    }
+
+    fn numbers(&self, blocks: &[Matrix]) -> Vec<f64> {
+        blocks.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
+    }
+
+    /// Whether second moments converge: the map of E 1{x} z zᵀ over all x, without the number 1 in z,
+    /// preserves tuples of positive semidefinite matrices.
+    fn squares_contract(&self) -> bool {
+        let size = self.layout.state_length();
+        let positions = self.law(1).len();
+        let blocks = SymmetricBlocks::new(vec![size - 1; positions]);
+        let map = |numbers: &[f64]| {
+            let mut state = vec![Matrix::zeros(size, size); positions];
+            for ((x, i, j), entry) in blocks.places().zip(numbers) {
+                state[x][(i + 1, j + 1)] = *entry;
+                state[x][(j + 1, i + 1)] = *entry;
+            }
+            let after = self.after(&state);
+            blocks.places().map(|(x, i, j)| after[x][(i + 1, j + 1)]).collect()
         };
-        let count = law.len() * others;
-        let constant = numbers(&after(&blocks(1.0, &vec![0.0; count])));
-        let map = |x: &[f64]| numbers(&after(&blocks(0.0, x)));
-        Some(blocks(1.0, &fixed_point(&constant, map, || Matrix::of_map(count, map))?))
+        blocks.contracts(map, || Matrix::of_map(blocks.length(), map))
+    }
+
+    /// Whether the means of the state converge.
+    fn means_contract(&self) -> bool {
+        let count = self.law(1).len() * self.unknown(1);
+        let map = |x: &[f64]| self.numbers(&self.rows_after(&self.blocks(1, 0.0, x)));
+        contracts(&Matrix::of_map(count, map))
     }
 
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
     /// those of the first run's θ; those of control variates are not given.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
+        if !self.squares_contract() {
+            return None;
+        }
         let size = self.layout.state_length();
         let whole = sum_of(&self.at_rest(size, &|state| self.after(state))?);
         if (0..size).any(|i| whole[(i, i)] < 0.0 || !whole[(i, i)].is_finite()) {
@@ -255,14 +293,20 @@ impl<'a> TrajectoryMoments<'a> {
     }
 }
 
-/// lim E θ_t along trajectories, d numbers: FedLSA's, or SCAFFLSA's, which is not θ* here, since
-/// a draw is correlated with the iterate. `None` unless [`are_closed`].
+/// The mean of θ that rounds along trajectories leave as it is, d numbers: FedLSA's, or SCAFFLSA's,
+/// which is not θ* here, since a draw is correlated with the iterate. It is lim E θ_t if
+/// [`means_converge`]. `None` unless [`are_closed`].
 pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> {
     let exact = TrajectoryMoments::prepare(facts, model, false)?;
     let found = exact.at_rest(1, &|rows| exact.rows_after(rows))?;
     let mut limit = exact.estimate().apply(sum_of(&found).entries());
     axpy(1.0, facts.optimum(), &mut limit);
     limit.iter().all(|x| x.is_finite()).then_some(limit)
+}
+
+/// Whether E θ_t converges along trajectories; false as well unless [`are_closed`].
+pub fn means_converge(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
+    TrajectoryMoments::prepare(facts, model, false).is_some_and(|exact| exact.means_contract())
 }
 
 fn sum_of(blocks: &[Matrix]) -> Matrix {

@@ -118,3 +118,26 @@ fn what_is_not_covered_is_refused() {
     assert!(!stationary_effort(&many, &plain(12)).fits());
     assert!(!limit_effort(&many, &plain(12)).fits());
 }
+
+/// Beyond the edge of stability there is a formal fixed point, and nothing comes to rest there.
+#[test]
+fn what_diverges_along_trajectories_has_no_stationary_moments() {
+    let facts = chains(2, 2.0);
+    let mut seen = [0, 0];
+    for correction in [Correction::None, Correction::Kept] {
+        for step in [0.2, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0] {
+            let model = model(2, &[(1.0, step)], 3, correction);
+            let exact = TrajectoryMoments::new(&facts, &model).unwrap();
+            let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
+            let late = exact.at_rounds(&start, &[60, 120]);
+            let grows = !(late[1].sq_error < 2.0 * late[0].sq_error);
+            let rest = exact.stationary();
+            assert_eq!(rest.is_none(), grows, "{correction:?}, {step}: {late:?}");
+            seen[usize::from(grows)] += 1;
+            let apart = |m: &Moments| dot(&m.mean, &m.mean);
+            let leaves = !(apart(&late[1]) < 2.0 * apart(&late[0]));
+            assert_eq!(means_converge(&facts, &model), !leaves, "{correction:?}, {step}: {late:?}");
+        }
+    }
+    assert!(seen[0] > 1 && seen[1] > 1, "{seen:?}");
+}

@@ -82,7 +82,7 @@ pub type StepFactor<'a> = Box<dyn Fn(u64) -> f64 + Sync + 'a>;
 
 /// The version of these computations. It changes whenever a bit of their results changes,
 /// so that cached moments of another version are recomputed.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The exact moments of an algorithm on a problem.
 pub struct ExactMoments<'a> {
@@ -175,8 +175,8 @@ impl<'a> ExactMoments<'a> {
         ProgramMoments::new(&program, self.facts, None).ok()?.coupled(start, rounds).ok()
     }
 
-    /// The moments at stationarity, and the covariance blocks of the first run; `None` if
-    /// there is no stationary distribution with second moments, or none is found.
+    /// The moments at stationarity, and the covariance blocks of the first run; `None` unless second
+    /// moments are proven to converge.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         let program = self.program(2);
         let cycle = Cycle::new(&program, self.facts, self.variates(|_| 1.0)).ok()?;
@@ -184,11 +184,34 @@ impl<'a> ExactMoments<'a> {
         Some((phases.pop()?, blocks))
     }
 
-    /// The spectral radii of a round; `None` if the second moments' rate of growth does
-    /// not settle.
+    /// The spectral radii of a round, infinite if moments are infinite after one; `None` if the second
+    /// moments' rate of growth does not settle.
     pub fn stability(&self) -> Option<SpectralRadii> {
         Cycle::new(&self.program(2), self.facts, None).ok()?.radii()
     }
+}
+
+/// Whether the means of all runs of an algorithm converge, from every start, where draws are
+/// independent; close to θ\* if the field is curved. `per_step` says that under a coin rounds end after
+/// a fixed number of local steps. False as well if this is not known: for a part of clients of unequal
+/// shares, or a state of too many coordinates.
+pub fn means_converge(facts: &dyn Facts, model: &AlgorithmModel<'_>, per_step: bool) -> bool {
+    // Means of runs do not depend on each other.
+    model.runs.iter().all(|run| {
+        let alone = AlgorithmModel {
+            runs: vec![RunModel { update: Box::new(|client| (run.update)(client)), ..*run }],
+            cohort: model.cohort,
+            common: model.common,
+            coin: model.coin,
+            burn_in: None,
+            decay: None,
+        };
+        let program = match model.coin.filter(|_| per_step) {
+            Some(probability) => rounds::single_steps(facts, run, probability),
+            None => constant((facts.clients(), facts.dim()), &alone),
+        };
+        Cycle::of_means(&program, facts).is_ok_and(|cycle| cycle.check_means().is_ok())
+    })
 }
 
 /// The moments of one run under a coin at the end of rounds of `per_round` local
@@ -207,7 +230,7 @@ pub fn at_rounds_of_steps(
     if pulled || model.runs.len() > 1 {
         return None;
     }
-    let program = rounds::single_steps(facts, model, probability);
+    let program = rounds::single_steps(facts, &model.runs[0], probability);
     let variates = exact.variates(|_| 1.0);
     let variates = variates.map(|variates| WatchedVariates { of_clients: true, ..variates });
     let steps = ProgramMoments::new(&program, facts, variates).ok()?;

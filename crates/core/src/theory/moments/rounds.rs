@@ -203,8 +203,7 @@ impl<'a> Writing<'a> {
 
 /// Under a coin: a round is a local step of all clients, after which they communicate with
 /// probability p. The state is where each client is, and its variate.
-pub fn single_steps(facts: &dyn Facts, model: &AlgorithmModel<'_>, probability: f64) -> Program {
-    let run = &model.runs[0];
+pub fn single_steps(facts: &dyn Facts, run: &RunModel<'_>, probability: f64) -> Program {
     let corrected = run.keeps();
     let update = |k: usize| (run.update)(k);
     let n = facts.clients();

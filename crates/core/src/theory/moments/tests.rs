@@ -284,7 +284,7 @@ fn the_version_names_these_bits() {
             }
         }
     }
-    assert_eq!((VERSION, bits), (5, 1_272_304_093_339_157_620), "other bits need another VERSION");
+    assert_eq!((VERSION, bits), (6, 1_272_304_093_339_157_620), "other bits need another VERSION");
 }
 
 /// One client, H = 1: E‖θ_t − θ'_t‖² shrinks by (1 − γa)² + γ²τ²a² a step, whatever the additive
@@ -327,4 +327,187 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     assert!((apart[1] / apart[2] - 4.0).abs() < 0.5 && apart[0] > 3.0 * apart[1], "{apart:?}");
     let remaining = sample::distance(&extrapolated, &[0.0; 2]).powi(2);
     assert!(remaining > 0.0 && remaining < 0.1 * sample::distance(&fine, &[0.0; 2]).powi(2));
+}
+
+/// E θ² of two clients under a coin after each of some rounds, by the sum over the number of steps:
+/// z = (e_1, e_2, w_1, w_2) in one dimension, from e = 1, w = 0.
+fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize) -> Vec<f64> {
+    let mut state = Matrix::zeros(4, 4);
+    (0..4).for_each(|k| state[(k / 2, k % 2)] = 1.0);
+    let step = Matrix::from_fn(4, 4, |i, j| match (i, j) {
+        (0, 0) | (1, 1) => 1.0 - gamma * a,
+        (0, 2) | (1, 3) => -gamma,
+        _ => f64::from(u8::from(i == j)),
+    });
+    let meet = Matrix::from_fn(4, 4, |i, j| match (i, j) {
+        (0 | 1, 0 | 1) => 0.5,
+        (2 | 3, 0 | 1) => p / gamma * (f64::from(u8::from(i == j + 2)) - 0.5),
+        _ => f64::from(u8::from(i == j)),
+    });
+    let mut errors = Vec::new();
+    for _ in 0..rounds {
+        let mut sum = Matrix::zeros(4, 4);
+        let mut weight = p;
+        while weight * (1.0 + state.trace()) > 1e-18 * sum.trace() {
+            let mut next = step.times(&state).times_transposed(&step);
+            for i in 0..2 {
+                next[(i, i)] += gamma * gamma * (tau * tau * a * a * state[(i, i)] + noise * noise);
+            }
+            sum.add(weight, &next);
+            weight *= 1.0 - p;
+            state = next;
+        }
+        state = meet.times(&sum).times_transposed(&meet);
+        errors.push(state[(0, 0)]);
+    }
+    errors
+}
+
+/// Under a coin local steps may expand. With one client the radius is p a/(1 − (1 − p) a), a the factor of
+/// a local step, and infinite from (1 − p) a = 1 on, as the error is after one round.
+#[test]
+fn a_geometric_number_of_expanding_steps_has_the_right_moments_or_none() {
+    let (curvature, tau) = (1.0_f64, 0.3_f64);
+    let factor = |gamma: f64| {
+        let mean = 1.0 - gamma * curvature;
+        (mean, mean * mean + (gamma * tau * curvature).powi(2))
+    };
+    for p in [0.05_f64, 0.2, 0.4, 0.9] {
+        let rest = 1.0 - p;
+        // (1 − p) a is this.
+        for share in [0.3, 0.9, 0.99, 0.9999, 1.0001, 1.5, 40.0] {
+            let a = share / rest;
+            let quadratic = curvature * curvature * (1.0 + tau * tau);
+            let root = 1.0 - quadratic * (1.0 - a) / (curvature * curvature);
+            if root < 0.0 {
+                continue;
+            }
+            let gamma = curvature * (1.0 + root.sqrt()) / quadratic;
+            let (mean, found) = factor(gamma);
+            assert!((found / a - 1.0).abs() < 1e-12);
+            let facts = scalar(1, curvature, 0.5, tau);
+            let model = model(1, Correction::Kept, (gamma, 1), Some(p));
+            let exact = ExactMoments::new(&facts, &model).unwrap();
+            let radii = exact.stability().unwrap();
+            let start = [facts.optimum()[0] + 1.0];
+            let moments = exact.at_rounds(&start, &[0, 1, 2]);
+            let what = format!("p = {p}, (1 − p) a = {share}: {radii:?}");
+            let of_mean = if (rest * mean).abs() < 1.0 {
+                p * mean.abs() / (1.0 - rest * mean)
+            } else {
+                f64::INFINITY
+            };
+            let near = |x: f64, y: f64| x == y || (x / y - 1.0).abs() < 1e-7;
+            assert!(near(radii.mean, of_mean), "{what}, not {of_mean}");
+            assert_eq!(moments[1].mean[0].is_finite(), of_mean.is_finite(), "{what}");
+            if share < 1.0 {
+                let wanted = p * a / (1.0 - rest * a);
+                assert!(near(radii.square, wanted), "{what}, not {wanted}");
+                assert_eq!(exact.stationary().is_some(), wanted < 1.0, "{what}");
+                let rest = 0.25 * gamma * gamma / (1.0 - rest * a);
+                let wanted = wanted + rest;
+                assert!(near(moments[1].sq_error, wanted), "{what}: {moments:?} {wanted}");
+            } else {
+                assert_eq!(radii.square, f64::INFINITY, "{what}");
+                let infinite = moments[1..].iter().all(|m| m.sq_error == f64::INFINITY);
+                assert!(infinite && moments[0].sq_error == 1.0, "{what}: {moments:?}");
+                assert!(exact.stationary().is_none(), "{what}");
+            }
+        }
+    }
+}
+
+/// The same of two clients whose variates meet, step by step.
+#[test]
+fn expanding_steps_of_two_clients_are_summed() {
+    let (a, noise, tau) = (1.0, 0.5, 0.2);
+    for (gamma, p) in [(0.5, 0.3), (1.9, 0.3), (2.05, 0.3), (2.1, 0.4), (2.3, 0.6), (2.05, 0.25)] {
+        let facts = scalar(2, a, noise, tau);
+        let model = model(2, Correction::Kept, (gamma, 1), Some(p));
+        let exact = ExactMoments::new(&facts, &model).unwrap();
+        let start = [facts.optimum()[0] + 1.0];
+        let found = exact.at_rounds(&start, &[1, 2, 3, 4]);
+        let wanted = under_a_coin(a, noise, tau, gamma, p, 4);
+        for (found, wanted) in found.iter().zip(wanted) {
+            let ratio = found.sq_error / wanted;
+            assert!((ratio - 1.0).abs() < 1e-10, "{gamma} {p}: {} {wanted}", found.sq_error);
+        }
+    }
+}
+
+/// At γ = 2/L a step has the factor −1, and two steps 1: the error is kept for ever and noise is added
+/// to it. So it is at half this step size for the second run of Richardson-Romberg.
+#[test]
+fn an_eigenvalue_of_1_by_the_choice_of_a_step_size_is_no_constant() {
+    let runs: [&[(f64, f64)]; 2] = [&[(1.0, 2.0)], &[(2.0, 1.0), (-1.0, 2.0)]];
+    for noise in [0.5, 0.0] {
+        let one = scalar(3, 1.0, noise, 0.0);
+        let settings = quadratic::Settings {
+            dimension: 3,
+            spectrum: crate::problem::spectrum::Spectrum { from: 0.2, to: 1.0 },
+            gradient_heterogeneity: 1.0,
+            noise,
+            ..sample::quadratic(3)
+        };
+        let three: Quadratic = sample::build(&settings, 1);
+        for (facts, runs) in [&one, &three].into_iter().flat_map(|facts| runs.map(|r| (facts, r))) {
+            for (steps, correction) in [
+                (1, Correction::None),
+                (2, Correction::None),
+                (2, Correction::Fresh),
+                (4, Correction::None),
+            ] {
+                let model = AlgorithmModel::plain(3, runs, steps, correction);
+                let exact = ExactMoments::new(facts, &model).unwrap();
+                let radii = exact.stability().unwrap();
+                let what = format!("{steps}, {runs:?}, {correction:?}, noise {noise}: {radii:?}");
+                assert!((radii.mean - 1.0).abs() < 1e-9 && radii.mean >= 1.0, "{what}");
+                assert!((radii.square - 1.0).abs() < 1e-6 && radii.square >= 1.0, "{what}");
+                assert!(exact.stationary().is_none(), "{what}");
+                assert!(!means_converge(facts, &model, false), "{what}");
+                // A step size that is a little smaller is stable.
+                let runs: Vec<_> = runs.iter().map(|(w, step)| (*w, 0.999 * step)).collect();
+                let model = AlgorithmModel::plain(3, &runs, steps, correction);
+                let exact = ExactMoments::new(facts, &model).unwrap();
+                assert!(exact.stability().unwrap().square < 1.0, "{what}");
+                assert!(exact.stationary().is_some(), "{what}");
+                assert!(means_converge(facts, &model, false), "{what}");
+            }
+        }
+    }
+}
+
+/// The formal fixed point of second moments beyond the edge is no stationary value, also where its
+/// diagonal is positive.
+#[test]
+fn what_diverges_has_no_stationary_moments() {
+    let settings = quadratic::Settings {
+        dimension: 3,
+        spectrum: crate::problem::spectrum::Spectrum { from: 0.2, to: 1.0 },
+        gradient_heterogeneity: 1.0,
+        noise: 0.5,
+        ..sample::quadratic(4)
+    };
+    let facts: Quadratic = sample::build(&settings, 1);
+    let runs: [&[(f64, f64)]; 2] = [&[(1.0, 1.0)], &[(2.0, 1.0), (-1.0, 2.0)]];
+    for (base, correction) in runs.into_iter().flat_map(|runs| {
+        [Correction::None, Correction::Kept, Correction::Fresh].map(|correction| (runs, correction))
+    }) {
+        let fastest = base.iter().fold(0.0_f64, |most, run| most.max(run.1));
+        for step in [0.5, 1.5, 1.9, 2.1, 2.4, 2.6, 3.0, 4.0, 30.0] {
+            let runs: Vec<_> = base.iter().map(|(w, of)| (*w, of * step / fastest)).collect();
+            let model = AlgorithmModel::plain(4, &runs, 2, correction);
+            let exact = ExactMoments::new(&facts, &model).unwrap();
+            let (radii, rest) = (exact.stability().unwrap(), exact.stationary());
+            let what = format!("{runs:?}, {correction:?}: {radii:?}");
+            assert_eq!(rest.is_some(), radii.square < 1.0, "{what}");
+            assert_eq!(means_converge(&facts, &model, false), radii.mean < 1.0, "{what}");
+            let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
+            let late = exact.at_rounds(&start, &[2000]).remove(0).sq_error;
+            match rest {
+                Some((rest, _)) => assert!((rest.sq_error / late - 1.0).abs() < 1e-9, "{what}"),
+                None => assert!(!(late < 1e9), "{what}: {late}"),
+            }
+        }
+    }
 }

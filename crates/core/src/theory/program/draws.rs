@@ -93,6 +93,7 @@ impl Preparation<'_, '_> {
         if let Some(coin) = coin {
             let one = self.setup.one_step(g, [drive; 2], true);
             let steps = self.setup.known.until_coin(one, *coin)?;
+            self.infinite = self.infinite.max(steps.infinite);
             let law = Law::Coin(CoinPair::new(&steps, &steps));
             let with = |(id, source, other): &(usize, NoiseSource, Arc<GeometricSteps>)| {
                 (*id, source.clone(), Law::Coin(CoinPair::new(&steps, other)))

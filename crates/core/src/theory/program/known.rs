@@ -16,6 +16,8 @@ const MOST_KEPT: usize = 4096;
 #[derive(Clone, Default)]
 pub struct KnownSteps {
     shared: bool,
+    /// Whether means alone are followed, which need no noise.
+    of_means: bool,
     made: Kept<(StepKey, [u64; 2]), Steps>,
     coins: Kept<(StepKey, u64), GeometricSteps>,
     /// Those of 1, 2, 4, … steps.
@@ -70,16 +72,25 @@ fn kept<K: Eq + Hash, V>(
 }
 
 impl KnownSteps {
+    /// Local steps without noise, of which means alone are followed.
+    pub fn of_means() -> Self {
+        Self { of_means: true, ..Self::default() }
+    }
+
     /// Those that are shared: none are known yet but the noise of oracles.
     pub fn afresh(&self) -> Self {
-        Self { shared: true, oracles: self.oracles.clone(), ..Self::default() }
+        let oracles = self.oracles.clone();
+        Self { shared: true, of_means: self.of_means, oracles, ..Self::default() }
     }
 
     fn one(&self, OneStep { facts, client, drives, same }: OneStep<'_>) -> Result<Steps, String> {
+        if self.of_means {
+            return Ok(Steps::new((facts, client), None, drives, same));
+        }
         let open = || "second moments of the problem's field do not close".to_owned();
         let oracle = || oracle_noise(facts, client).ok_or_else(open);
         let oracle = kept(&self.oracles, facts.distribution(client), oracle)?;
-        Ok(Steps::new((facts, client), &oracle, drives, same))
+        Ok(Steps::new((facts, client), Some(&oracle), drives, same))
     }
 
     /// The local steps of both runs, of which one may take more than the other.

@@ -19,9 +19,11 @@ pub struct Steps {
     d: usize,
     /// Whether the two runs are the same: then the map is symmetric and half is computed.
     same: bool,
+    /// What the steps multiply the rest of y by: 1, unless they are [discounted](Self::discounted).
+    rest: f64,
     /// Π of each run, d × n.
     pub ends: [Matrix; 2],
-    /// The map, d² × n².
+    /// The map, d² × n²; without rows where means alone are followed.
     pub noise: Matrix,
 }
 
@@ -76,10 +78,10 @@ pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
 
 impl Steps {
     /// One local step of client `client` in two runs on the same draws (or in one run, given twice),
-    /// where the oracle's noise has this [map](oracle_noise).
+    /// where the oracle's noise has this [map](oracle_noise), or for means alone.
     pub fn new(
         (facts, client): (&dyn Facts, usize),
-        oracle: &Matrix,
+        oracle: Option<&Matrix>,
         drives: [Drive; 2],
         same: bool,
     ) -> Self {
@@ -87,6 +89,9 @@ impl Steps {
         let [a, b] = drives;
         let ends = [one(facts, client, a), one(facts, client, b)];
         let (rows, cols) = (ends[0].cols(), ends[1].cols());
+        let Some(oracle) = oracle else {
+            return Self { d, same, rest: 1.0, ends, noise: Matrix::zeros(0, rows * cols) };
+        };
         let scale = a.update.step * b.update.step / a.update.batch.max(b.update.batch) as f64;
         let mut noise = Matrix::zeros(d * d, rows * cols);
         for i in 0..d * d {
@@ -94,7 +99,36 @@ impl Steps {
                 noise[(i, j * cols + k)] = scale * oracle[(i, j * (d + 1) + k)];
             }
         }
-        Self { d, same, ends, noise }
+        Self { d, same, rest: 1.0, ends, noise }
+    }
+
+    /// These steps, after which all of y is multiplied by a number below 1, so that the powers of steps
+    /// that expand stay finite.
+    fn discounted(&self, discount: f64) -> Self {
+        Self {
+            rest: self.rest * discount,
+            ends: self.ends.clone().map(|end| end.scaled(discount)),
+            noise: self.noise.scaled(discount * discount),
+            ..*self
+        }
+    }
+
+    /// Whether they have no noise, because means alone are followed.
+    fn is_of_means(&self) -> bool {
+        self.noise.rows() == 0
+    }
+
+    /// The largest entry of E e eᵀ, apart from constants, where E e eᵀ has entries of at most 1 before
+    /// the steps: it vanishes with their number if and only if second moments contract.
+    fn size(&self) -> f64 {
+        let cols = self.ends[1].cols();
+        let mut most = largest(&self.factor(0)) * largest(&self.factor(1));
+        for i in 0..self.noise.rows() {
+            for k in 0..self.d * self.d {
+                most = maximum(most, self.noise[(i, k / self.d * cols + k % self.d)].abs());
+            }
+        }
+        most
     }
 
     /// M^h of a run, d × d.
@@ -105,6 +139,11 @@ impl Steps {
     /// These steps, then `next`.
     pub fn then(&self, next: &Self) -> Self {
         let d = self.d;
+        let ends = [0, 1].map(|r| next.ends[r].times(&extended(&self.ends[r], self.rest)));
+        let rest = self.rest * next.rest;
+        if self.is_of_means() {
+            return Self { rest, ends, ..self.clone() };
+        }
         let own = self.pulled_back(&next.noise);
         // The earlier noise is mapped to M E M'ᵀ, and causes noise in the later steps.
         let (a, b) = (next.factor(0), next.factor(1));
@@ -114,8 +153,7 @@ impl Steps {
         });
         let mut noise = self.mirrored(|rows| rows_of(&propagate, rows).times(&self.noise));
         noise.add(1.0, &own);
-        let ends = [0, 1].map(|r| next.ends[r].times(&extended(&self.ends[r])));
-        Self { d, same: self.same, ends, noise }
+        Self { d, same: self.same, rest, ends, noise }
     }
 
     /// A map whose rows are computed by `rows_of_map`; if it is symmetric, the rows i ≤ j are
@@ -140,7 +178,7 @@ impl Steps {
     /// A map of E y y'ᵀ after these steps as a map of E y y'ᵀ before them, without the
     /// contribution of their noise.
     fn pulled_back(&self, map: &Matrix) -> Matrix {
-        // y after is X y with X = (Π; 0 I), so a row R of weights of y y'ᵀ becomes Xᵀ R X'.
+        // y after is X y with X = (Π; 0 rest·I), so a row R of weights of y y'ᵀ becomes Xᵀ R X'.
         let ([a, b], d) = (&self.ends, self.d);
         let (m, n) = (a.cols(), b.cols());
         self.mirrored(|rows| {
@@ -155,12 +193,12 @@ impl Steps {
                             .chunks_exact_mut(n)
                             .zip(a.row(k))
                             .for_each(|(left, x)| axpy(*x, from, left)),
-                        false => axpy(1.0, from, &mut left[k * n..][..n]),
+                        false => axpy(self.rest, from, &mut left[k * n..][..n]),
                     }
                 }
                 for (left, to) in left.chunks_exact(n).zip(out.row_mut(r).chunks_exact_mut(n)) {
                     (0..d).for_each(|k| axpy(left[k], b.row(k), to));
-                    to[d..].iter_mut().zip(&left[d..]).for_each(|(to, x)| *to += x);
+                    axpy(self.rest, &left[d..], &mut to[d..]);
                 }
             }
             out
@@ -184,7 +222,10 @@ impl Steps {
     pub fn alone(&self, run: usize, extra: &Self) -> Self {
         let d = self.d;
         let mut ends = self.ends.clone();
-        ends[run] = extra.ends[run].times(&extended(&self.ends[run]));
+        ends[run] = extra.ends[run].times(&extended(&self.ends[run], self.rest));
+        if self.is_of_means() {
+            return Self { ends, ..self.clone() };
+        }
         let factor = extra.factor(run);
         let mut noise = Matrix::zeros(d * d, self.noise.cols());
         for i in 0..d * d {
@@ -199,28 +240,69 @@ impl Steps {
                 }
             }
         }
-        Self { d, same: false, ends, noise }
+        Self { d, same: false, rest: self.rest, ends, noise }
     }
 }
 
-/// y after from y before: e = Π y, the rest unchanged.
-pub fn extended(end: &Matrix) -> Matrix {
+/// y after from y before: e = Π y, and the rest is multiplied by a number.
+fn extended(end: &Matrix, rest: f64) -> Matrix {
     let (d, n) = (end.rows(), end.cols());
-    Matrix::from_fn(n, n, |i, j| if i < d { end[(i, j)] } else { f64::from(u8::from(i == j)) })
+    Matrix::from_fn(
+        n,
+        n,
+        |i, j| {
+            if i < d { end[(i, j)] } else { rest * f64::from(u8::from(i == j)) }
+        },
+    )
+}
+
+/// The largest entry in size; NaN if one is NaN.
+fn largest(matrix: &Matrix) -> f64 {
+    matrix.entries().iter().fold(0.0, |most, x| maximum(most, x.abs()))
+}
+
+/// The larger number; NaN if one is NaN, which `f64::max` would pass over.
+fn maximum(a: f64, b: f64) -> f64 {
+    if a >= b || a.is_nan() { a } else { b }
 }
 
 fn rows_of(matrix: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), matrix.cols(), |i, j| matrix[(rows[i], j)])
 }
 
-/// The probability of so many local steps is neglected.
+/// The weight of so many local steps is neglected.
 const NEGLIGIBLE: f64 = 1e-20;
+/// What steps of a neglected probability may add where their sizes are not discounted.
+const SMALL: f64 = 1e-17;
+/// The size at which the powers of a local step count as growing.
+const GROWN: f64 = 1e40;
+/// The most doublings of a discounted local step. One that has not vanished by then is taken for one
+/// that never does: rounding errors could decide about it.
+const MOST_DOUBLINGS: u32 = 40;
+
+/// What does not exist after a geometric number of local steps, because a sum is infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InfiniteMoments {
+    /// Second moments: (1 − p) times the spectral radius of their map in a local step is not below 1.
+    Second,
+    /// Means as well, since this is so of the map of means.
+    All,
+}
 
 /// Local steps until the next communication under a coin of probability p: moments at a geometric
 /// number of steps, which all clients share.
+///
+/// With T the map of second moments in a local step they are Σ_k p(1 − p)^{k−1} Tᵏ, summed by doubling.
+/// The sum is finite if and only if (1 − p) ρ(T) < 1. Where local steps expand, its terms are small only
+/// as products of a small weight and a large power; there each step is discounted by √(1 − p), so that
+/// powers and weights are one.
 pub struct GeometricSteps {
     /// p.
     probability: f64,
+    /// What is infinite.
+    pub infinite: Option<InfiniteMoments>,
+    /// What each step multiplies y by in `powers`.
+    discount: f64,
     /// E Π, d × n.
     pub end: Matrix,
     /// E e eᵀ as a map of E y yᵀ, d² × n².
@@ -230,7 +312,7 @@ pub struct GeometricSteps {
 }
 
 impl GeometricSteps {
-    /// The powers of a local step that are needed beyond the first.
+    /// The powers of a local step that are needed beyond the first, if it does not expand.
     pub fn doublings(probability: f64) -> u32 {
         let (mut weight, mut doublings) = (1.0 - probability, 0);
         while weight > NEGLIGIBLE {
@@ -240,12 +322,41 @@ impl GeometricSteps {
         doublings
     }
 
-    /// From 1, 2, 4, … local steps.
+    /// From 1, 2, 4, … local steps, up to [the number](Self::doublings) of a probability.
     pub fn new(powers: &[Arc<Steps>], probability: f64) -> Self {
+        let step = &powers[0];
+        let last = &powers[powers.len() - 1];
+        let rest = 1.0 - probability;
+        let weight = libm::pow(rest, libm::ldexp(1.0, powers.len() as i32 - 1));
+        if step.is_of_means() {
+            return Self::of_means(step, probability, None);
+        }
+        // A coin that always falls leaves one step, whatever its size.
+        if rest == 0.0 || weight * last.size() <= SMALL {
+            return Self::summed(powers, probability, 1.0);
+        }
+        let discount = libm::sqrt(rest);
+        let mut powers = vec![Arc::new(step.discounted(discount))];
+        for _ in 0..MOST_DOUBLINGS {
+            let last = powers[powers.len() - 1].clone();
+            let size = last.size();
+            if size <= NEGLIGIBLE && last.rest * last.rest <= NEGLIGIBLE {
+                return Self::summed(&powers, probability, discount);
+            }
+            if size.is_nan() || size > GROWN {
+                break;
+            }
+            powers.push(Arc::new(last.then(&last)));
+        }
+        Self::of_means(step, probability, Some(InfiniteMoments::Second))
+    }
+
+    /// The sums over powers of a step with this discount.
+    fn summed(powers: &[Arc<Steps>], probability: f64, discount: f64) -> Self {
         let step = &powers[0];
         let (d, n) = (step.d, step.ends[0].cols());
         let rest = 1.0 - probability;
-        let mut end = step.ends[0].scaled(probability);
+        let mut end = step.ends[0].scaled(probability / discount);
         let products = |steps: &Steps| {
             let end = &steps.ends[0];
             let mut out =
@@ -253,19 +364,48 @@ impl GeometricSteps {
             out.add(1.0, &steps.noise);
             out
         };
-        let mut second = products(step).scaled(probability);
-        let mut weight = rest;
+        let square = discount * discount;
+        let mut second = products(step).scaled(probability / square);
+        // What powers do not contain of the probability of their number of steps.
+        let mut weight = rest / discount;
+        let mut of_squares = rest / square;
         for steps in &powers[..powers.len() - 1] {
             // The sum over the first n steps is known; add the next n.
-            end.add(weight, &end.times(&extended(&steps.ends[0])));
+            end.add(weight, &end.times(&extended(&steps.ends[0], steps.rest)));
             let ee = Matrix::from_fn(d * d, d * d, |i, k| second[(i, k / d * n + k % d)]);
             let mut later = steps.pulled_back(&second);
             later.add(1.0, &steps.mirrored(|rows| rows_of(&ee, rows).times(&steps.noise)));
-            second.add(weight, &later);
+            second.add(of_squares, &later);
             weight *= weight;
+            of_squares *= of_squares;
         }
-        let powers = powers.iter().map(|steps| extended(&steps.ends[0])).collect();
-        Self { probability, end, second, powers }
+        let powers = powers.iter().map(|steps| extended(&steps.ends[0], steps.rest)).collect();
+        Self { probability, infinite: None, discount, end, second, powers }
+    }
+
+    /// Means alone, Σ_k p(1 − p)^{k−1} Πᵏ, where second moments are not followed or infinite.
+    fn of_means(step: &Steps, probability: f64, infinite: Option<InfiniteMoments>) -> Self {
+        let (d, n) = (step.d, step.ends[0].cols());
+        let rest = 1.0 - probability;
+        let none = |infinite, end| {
+            let second = Matrix::zeros(0, n * n);
+            Self { probability, infinite, discount: 1.0, end, second, powers: Vec::new() }
+        };
+        let mut end = step.ends[0].scaled(probability);
+        let mut power = extended(&step.ends[0].scaled(rest), rest);
+        for _ in 0..MOST_DOUBLINGS {
+            let size = largest(&power);
+            if size <= NEGLIGIBLE {
+                return none(infinite, end);
+            }
+            if size.is_nan() || size > GROWN {
+                break;
+            }
+            end.add(1.0, &end.times(&power));
+            power = power.times(&power);
+        }
+        let unknown = Matrix::from_fn(d, n, |_, _| f64::NAN);
+        none(Some(InfiniteMoments::All), unknown)
     }
 
     /// E e eᵀ of one client where E y yᵀ = `y`, d × d.
@@ -297,29 +437,40 @@ impl CoinPair {
             return layers::mapped(self.map.get_or_init(|| self.map()), y, d, layers);
         }
         let sum = self.summed(y.clone(), |y, a, b| a.times(y).times(&b.transpose()));
-        Matrix::from_fn(d, d, |i, j| self.mine.probability * sum[(i, j)])
+        let first = self.mine.probability / self.discount();
+        Matrix::from_fn(d, d, |i, j| first * sum[(i, j)])
     }
 
-    /// Σ (1 − p)^(k−1) of what k steps make of something, where `step` is what one of their powers does.
+    /// What each pair of steps multiplies y y'ᵀ by in the powers.
+    fn discount(&self) -> f64 {
+        self.mine.discount * self.theirs.discount
+    }
+
+    /// Σ (1 − p)^(k−1) of what k steps make of something, where `step` is what one of their powers does;
+    /// times the discount of the first step.
     fn summed(&self, begin: Matrix, step: impl Fn(&Matrix, &Matrix, &Matrix) -> Matrix) -> Matrix {
-        let (mine, theirs) = (&self.mine.powers, &self.theirs.powers);
-        let mut sum = step(&begin, &mine[0], &theirs[0]);
-        let mut weight = 1.0 - self.mine.probability;
-        for (mine, theirs) in mine.iter().zip(theirs) {
-            if weight <= NEGLIGIBLE {
+        let mut mine = Powers::new(&self.mine);
+        let mut theirs = Powers::new(&self.theirs);
+        let mut sum = step(&begin, &mine.power, &theirs.power);
+        let mut weight = (1.0 - self.mine.probability) / self.discount();
+        for _ in 0..MOST_DOUBLINGS {
+            if weight * largest(&mine.power) * largest(&theirs.power) <= NEGLIGIBLE {
                 break;
             }
-            let later = step(&sum, mine, theirs);
+            let later = step(&sum, &mine.power, &theirs.power);
             sum.add(weight, &later);
             weight *= weight;
+            mine.square();
+            theirs.square();
         }
         sum
     }
 
     fn map(&self) -> Matrix {
         let (d, n) = (self.mine.end.rows(), self.mine.end.cols());
+        let first = self.mine.probability / self.discount();
         let ends = Matrix::from_fn(d * d, n * n, |i, k| {
-            if (i / d, i % d) == (k / n, k % n) { self.mine.probability } else { 0.0 }
+            if (i / d, i % d) == (k / n, k % n) { first } else { 0.0 }
         });
         // Each row is a matrix R of weights of y y'ᵀ, of which the steps make AᵀRB.
         self.summed(ends, |rows, a, b| {
@@ -328,5 +479,28 @@ impl CoinPair {
             let each = (0..d * d).flat_map(|i| turned.times(&row(i)).times(b).into_entries());
             Matrix::from_entries(d * d, n * n, each.collect())
         })
+    }
+}
+
+/// The powers 1, 2, 4, … of y after a local step from y before, one after another. A client whose own
+/// sums need few of them may meet one whose sums need more.
+struct Powers<'a> {
+    known: &'a [Matrix],
+    power: Matrix,
+}
+
+impl<'a> Powers<'a> {
+    fn new(steps: &'a GeometricSteps) -> Self {
+        Self { known: &steps.powers[1..], power: steps.powers[0].clone() }
+    }
+
+    fn square(&mut self) {
+        self.power = match self.known {
+            [next, rest @ ..] => {
+                self.known = rest;
+                next.clone()
+            }
+            [] => self.power.times(&self.power),
+        };
     }
 }

@@ -17,6 +17,7 @@ mod round;
 mod setup;
 mod sizes;
 mod squares;
+mod stability;
 mod stages;
 mod stationary;
 mod types;

@@ -1,5 +1,6 @@
 //! The exact moments of a program's rounds.
 
+use super::form::Form;
 use super::known::KnownSteps;
 use super::layers;
 use super::noise::{KnownMoments, NoiseCovariance};
@@ -60,16 +61,34 @@ impl<'a> ProgramMoments<'a> {
         variates: Option<WatchedVariates<'a>>,
         average: bool,
     ) -> Result<Self, String> {
+        closes(facts)?;
+        Self::with_steps(program, facts, variates, average, KnownSteps::default())
+    }
+
+    /// Prepares the means alone, linearised at θ\* if the field is curved.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub(super) fn of_means(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
+        Self::with_steps(program, facts, None, false, KnownSteps::of_means())
+    }
+
+    fn with_steps(
+        program: &'a Program,
+        facts: &'a dyn Facts,
+        variates: Option<WatchedVariates<'a>>,
+        average: bool,
+        steps: KnownSteps,
+    ) -> Result<Self, String> {
         if (program.clients, program.dimension) != (facts.clients(), facts.dim()) {
             return Err("the program is that of another number of clients or dimensions".into());
         }
-        closes(facts)?;
         let cohort = program.rounds.iter().any(|round| round.cohort.is_some());
         if cohort && facts.unequal_shares().is_some() {
             return Err("a cohort of clients of unequal shares has no fixed mean".into());
         }
         let types = types(program, facts);
-        let setup = Setup::new(facts, types, average, KnownSteps::default());
+        let setup = Setup::new(facts, types, average, steps);
         Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
 
@@ -120,6 +139,9 @@ impl<'a> ProgramMoments<'a> {
         round: &PreparedRound,
         state: &ProgramState,
     ) -> (ProgramState, Moments) {
+        if round.infinite.is_some() {
+            return without_second_moments(round, state);
+        }
         let layers = state.layers;
         let mut known = KnownMoments::new(state, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
@@ -310,7 +332,11 @@ impl<'a> ProgramMoments<'a> {
                 let n = averaged as f64;
                 let mean = state.mean[1..=d].iter().map(|x| x / n).collect();
                 let part = |i, j| state.covariance[(1 + i, 1 + j)] / (n * n);
-                Moments::at_rest(mean, Matrix::from_fn(d, d, part))
+                let found = Moments::at_rest(mean, Matrix::from_fn(d, d, part));
+                if last.sq_error.is_infinite() {
+                    return Moments { sq_error: f64::INFINITY, ..found };
+                }
+                found
             });
             let estimate = average.as_ref().filter(|_| burn_in.is_some()).unwrap_or(&last);
             let (at_server, ends) = (last.sq_error, last.sq_error_clients);
@@ -339,6 +365,25 @@ impl<'a> ProgramMoments<'a> {
         let found = self.followed((start, 0.0), rounds, None)?;
         Ok(found.iter().map(|moments| moments.sq_error).collect())
     }
+}
+
+/// A round after which second moments are infinite. The mean may exist; of the covariance nothing is
+/// known but that its trace is infinite.
+fn without_second_moments(round: &PreparedRound, state: &ProgramState) -> (ProgramState, Moments) {
+    let unknown = |n: usize| Matrix::from_fn(n, n * state.layers, |_, _| f64::NAN);
+    let length = |forms: &[Form]| forms.iter().map(|form| form.length).sum::<usize>();
+    let known = round.known_mean(&state.mean);
+    let mean = round.result.value(&known);
+    let next = ProgramState {
+        mean: round.next_mean(&known),
+        covariance: unknown(length(&round.next)),
+        own: round.own_next.iter().map(|forms| unknown(length(forms))).collect(),
+        origins: round.origins.clone(),
+        layers: state.layers,
+    };
+    let rest = Moments::at_rest(mean, unknown(round.result.length));
+    let sq_error_clients = round.ends.as_ref().map(|_| f64::INFINITY);
+    (next, Moments { sq_error: f64::INFINITY, sq_error_clients, ..rest })
 }
 
 impl ProgramState {

@@ -4,6 +4,12 @@
 //! of a cycle has the eigenvalue 1 along it. It is found as a left eigenvector, and one coordinate is
 //! computed from the others. Other combinations enter nothing: of Scaffold's variates only their
 //! distances from their mean do.
+//!
+//! A map may have the eigenvalue 1 for another reason: at γ = 2/λ two local steps along an eigenvector
+//! of curvature λ multiply the error by (1 − γλ)² = 1. The combination that is *kept* by the mean map
+//! then holds the error of the start, and noise is added to it in each round. So what is kept is a
+//! constant of the rounds only if its value does not depend on the start and no noise reaches it
+//! ([`super::stationary::Cycle`] checks both).
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
@@ -16,6 +22,9 @@ pub(super) struct Lift {
     pub free: Vec<usize>,
     pub map: Matrix,
     pub constant: Vec<f64>,
+    /// The combinations that never change, as rows over all coordinates, and the coordinate that is
+    /// computed from each, of which its row has 1.
+    pub kept: Echelon,
 }
 
 impl Lift {
@@ -39,13 +48,63 @@ impl Lift {
             kept.add(line, sizes);
         }
         let free: Vec<usize> = (0..n).filter(|i| !kept.pivots.contains(i)).collect();
-        let (mut lift, mut constant) = (Matrix::zeros(n, free.len()), vec![0.0; n]);
+        let mut lift = Matrix::zeros(n, free.len());
+        let mut constant = vec![0.0; n];
         free.iter().enumerate().for_each(|(j, i)| lift[(*i, j)] = 1.0);
         for (row, at) in kept.each() {
             constant[at] = dot(row, start);
             free.iter().enumerate().for_each(|(j, i)| lift[(at, j)] = -row[*i]);
         }
-        Self { free, map: lift, constant }
+        Self { free, map: lift, constant, kept }
+    }
+
+    /// All coordinates are free.
+    pub fn identity(size: usize) -> Self {
+        Self {
+            free: (0..size).collect(),
+            map: Matrix::identity(size),
+            constant: vec![0.0; size],
+            kept: Echelon::default(),
+        }
+    }
+
+    /// All coordinates are 0.
+    pub fn zero(size: usize) -> Self {
+        Self {
+            free: Vec::new(),
+            map: Matrix::zeros(size, 0),
+            constant: vec![0.0; size],
+            kept: Echelon::default(),
+        }
+    }
+
+    /// Whether a covariance, whose first row and column of these coordinates is number `begin`, has
+    /// variance along what is kept: more than is rounding of its entries, and of numbers of which the
+    /// standard deviation is `size`.
+    pub fn has_variance_along_kept(&self, covariance: &Matrix, begin: usize, size: f64) -> bool {
+        self.kept.rows.iter().any(|row| {
+            let parts = row.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            let mut sum = 0.0;
+            let mut of_entries = 0.0_f64;
+            for (i, x) in parts.clone() {
+                for (j, y) in parts.clone() {
+                    let part = x * y * covariance[(begin + i, begin + j)];
+                    sum += part;
+                    of_entries += part.abs();
+                }
+            }
+            let rounding = UNCHANGED * size * parts.map(|(_, x)| x.abs()).sum::<f64>();
+            sum.abs() > UNCHANGED * of_entries && sum.abs() > rounding * rounding
+        })
+    }
+
+    /// All from the free ones, where what is kept is 0, and the number 1 as well.
+    pub fn homogeneous(&self, free: &[f64]) -> Vec<f64> {
+        let mut all = vec![0.0; self.constant.len() + 1];
+        if !free.is_empty() {
+            all[1..].copy_from_slice(&self.map.apply(free));
+        }
+        all
     }
 
     /// The number 1, which is `unit`, and all from the free ones.
@@ -92,7 +151,7 @@ impl Echelon {
         new
     }
 
-    fn each(&self) -> impl Iterator<Item = (&Vec<f64>, usize)> {
+    pub fn each(&self) -> impl Iterator<Item = (&Vec<f64>, usize)> {
         self.rows.iter().zip(self.pivots.iter().copied())
     }
 

@@ -1,9 +1,10 @@
 //! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises.
 
 use super::form::Form;
-use super::local::Drive;
+use super::local::{Drive, InfiniteMoments};
 use super::setup::{Origin, Setup, tidy};
 use super::stages::{Drawn, NoiseSource, PreparedRound, Stage};
+use super::types::Type;
 use crate::linalg::Matrix;
 use crate::program::{Expression, Level, Operation, Round, Weights};
 
@@ -43,6 +44,7 @@ pub(super) struct Preparation<'s, 'a> {
     pub masked: Vec<Vec<(usize, NoiseSource)>>,
     pub shared: Vec<SharedSteps>,
     pub drawn: Vec<Drawn>,
+    pub infinite: Option<InfiniteMoments>,
 }
 
 /// Prepares a round whose state has these origins, and after which the state has these levels; the
@@ -67,6 +69,7 @@ pub(super) fn prepare(
         masked: vec![Vec::new(); round.masks.len()],
         shared: Vec::new(),
         drawn: Vec::new(),
+        infinite: None,
     };
     p.state(origins);
     for operation in &round.operations {
@@ -270,6 +273,20 @@ impl Preparation<'_, '_> {
         atom
     }
 
+    /// The largest sum of sizes of an expression's coefficients.
+    fn gain(&self, expression: &Expression) -> f64 {
+        let d = self.setup.d;
+        let of_type = |t: &Type| {
+            let mut sums = vec![0.0; d];
+            for (_, coefficient) in &expression.terms {
+                let sizes = coefficient.of(t.first, d);
+                sums.iter_mut().zip(sizes).for_each(|(sum, x)| *sum += x.abs());
+            }
+            sums.into_iter().fold(0.0, f64::max)
+        };
+        self.setup.types.iter().map(of_type).fold(0.0, f64::max)
+    }
+
     fn finish(self, after: &[Level], target: Option<&[Origin]>) -> PreparedRound {
         let result = self.value(&self.round.result, Level::Server);
         let result = self.moved(result, |_| (1.0, 0.0)).mean.remove(0);
@@ -293,7 +310,9 @@ impl Preparation<'_, '_> {
             own_next.iter_mut().zip(atom.own).for_each(|(all, own)| all.push(own));
             origins.push(atom.origin);
         }
-        let Self { width, stages, .. } = self;
-        PreparedRound { width, stages, next, own_next, result, ends, origins }
+        let gains = self.round.next.iter().map(|expression| self.gain(expression));
+        let gain = gains.fold(0.0, f64::max);
+        let Self { width, stages, infinite, .. } = self;
+        PreparedRound { width, gain, infinite, stages, next, own_next, result, ends, origins }
     }
 }

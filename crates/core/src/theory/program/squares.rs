@@ -10,10 +10,10 @@ use super::layers::{self, trace};
 use super::moments::ProgramMoments;
 use super::reduction::Echelon;
 use super::setup::{ProgramState, Setup};
-use super::stationary::{Cycle, numbers_at, put_lifted};
+use super::stationary::{Cycle, WRITTEN, numbers_at, put_lifted};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
-use crate::linalg::{Matrix, solve};
+use crate::linalg::{Matrix, SymmetricBlocks, solve};
 use crate::problem::Facts;
 use crate::program::Program;
 use std::cell::RefCell;
@@ -92,7 +92,12 @@ impl<'a> Squares<'a> {
                 ProgramMoments { program, setup, prepared: RefCell::default(), variates: None }
             }
         };
-        let cycle = Cycle::of(exact)?;
+        let cycle = Cycle::of(exact, WRITTEN)?;
+        // Refuses infinite moments.
+        cycle.square_map()?;
+        if cycle.noise_is_kept() {
+            return Err("noise adds up in what it keeps".into());
+        }
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
         let mut spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),
@@ -174,7 +179,7 @@ impl<'a> Squares<'a> {
 
     /// How many numbers there are.
     pub fn size(&self) -> usize {
-        self.squares().1
+        self.blocks().length()
     }
 
     /// The numbers after the cycle from those before it, and E‖θ_t − θ*‖² after each of its rounds, for
@@ -193,20 +198,10 @@ impl<'a> Squares<'a> {
         (self.numbers(&state), errors)
     }
 
-    /// The places of the numbers that are squares, which no moments have below 0, and how many numbers
-    /// there are.
-    pub fn squares(&self) -> (Vec<usize>, usize) {
-        let sizes = std::iter::once(self.read.rows());
-        let sizes = sizes.chain(self.cycle.own_lifts.iter().map(|lift| lift.free.len()));
-        let mut at = 0;
-        let mut out = Vec::new();
-        for n in sizes {
-            for i in 0..n {
-                out.push(at);
-                at += n - i;
-            }
-        }
-        (out, at)
+    /// The matrices of which the numbers are the entries: E u uᵀ, and the covariances of deviations.
+    pub fn blocks(&self) -> SymmetricBlocks {
+        let deviations = self.cycle.own_lifts.iter().map(|lift| lift.free.len());
+        SymmetricBlocks::new(std::iter::once(self.read.rows()).chain(deviations))
     }
 
     /// A lower bound of the stationary E‖θ_t − θ*‖² after the last round of the cycle: bias and the

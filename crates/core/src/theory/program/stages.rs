@@ -1,7 +1,7 @@
 //! A round, ready to be applied: what its noises are linear in, and the forms of the next state.
 
 use super::form::Form;
-use super::local::{CoinPair, Steps};
+use super::local::{CoinPair, InfiniteMoments, Steps};
 use super::setup::Origin;
 use crate::linalg::Matrix;
 use crate::program::Each;
@@ -60,6 +60,11 @@ pub(super) struct Drawn {
 pub(super) struct PreparedRound {
     /// The number of its coordinates.
     pub width: usize,
+    /// The largest sum of sizes of the coefficients by which a number of the next state is made of atoms:
+    /// where these cancel, rounding errors are that much larger.
+    pub gain: f64,
+    /// What does not exist after it, whatever the state before it.
+    pub infinite: Option<InfiniteMoments>,
     pub stages: Vec<Stage>,
     /// The number 1 and each vector of the next state, and by types each of a client's deviation.
     pub next: Vec<Form>,

@@ -1,21 +1,25 @@
 //! The distribution to which a program's rounds lead: the fixed point of the linear map of a cycle.
+//!
+//! The map nearly always has a fixed point. Moments lead there only if the map contracts, which
+//! [`super::stability`] proves before anything is said to be stationary.
 
 use super::layers::{self, entry, entry_mut};
+use super::local::InfiniteMoments;
 use super::moments::ProgramMoments;
 use super::reduction::Lift;
 use super::setup::{Origin, ProgramState};
 use super::stages::PreparedRound;
-use super::values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
+use super::values::{CovarianceBlocks, Moments, WatchedVariates};
 use crate::kernel::dot;
-use crate::linalg::{Matrix, fixed_point, growth, radius};
+use crate::linalg::{Matrix, cholesky, fixed_point};
 use crate::problem::Facts;
 use crate::program::Program;
 use std::rc::Rc;
 
-/// The largest order of a map of second moments whose matrix is squared.
-const SQUARED: usize = 160;
 /// The largest order of the matrix of the mean's map.
-const WRITTEN: usize = 600;
+pub(super) const WRITTEN: usize = 600;
+/// The same where nothing but the mean is followed.
+const WRITTEN_OF_MEANS: usize = 1500;
 
 /// The rounds of a cycle, from a state at its start.
 pub struct Cycle<'a> {
@@ -24,6 +28,8 @@ pub struct Cycle<'a> {
     pub(super) lead: Vec<Rc<PreparedRound>>,
     pub(super) rounds: Vec<Rc<PreparedRound>>,
     pub(super) begin: ProgramState,
+    /// What does not exist after any round, whatever the start.
+    pub(super) infinite: Option<InfiniteMoments>,
     /// All coordinates of the mean but the first from those that are free; and constants.
     pub(super) lift: Lift,
     /// The same for the deviations of each type.
@@ -41,11 +47,21 @@ impl<'a> Cycle<'a> {
         facts: &'a dyn Facts,
         variates: Option<WatchedVariates<'a>>,
     ) -> Result<Self, String> {
-        Self::of(ProgramMoments::prepare(program, facts, variates, false)?)
+        Self::of(ProgramMoments::prepare(program, facts, variates, false)?, WRITTEN)
     }
 
-    /// The cycle of prepared moments, which do not follow the mean of all estimates.
-    pub(super) fn of(exact: ProgramMoments<'a>) -> Result<Self, String> {
+    /// The cycle of the means of a program alone, linearised at θ\* if the field is curved. It has no
+    /// second moments.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn of_means(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
+        Self::of(ProgramMoments::of_means(program, facts)?, WRITTEN_OF_MEANS)
+    }
+
+    /// The cycle of prepared moments, which do not follow the mean of all estimates, of a state with at
+    /// most so many coordinates.
+    pub(super) fn of(exact: ProgramMoments<'a>, most: usize) -> Result<Self, String> {
         let ProgramMoments { program, setup, .. } = &exact;
         if program.cycle == 0 {
             return Err("its rounds do not repeat, as frontiers and stationary errors need".into());
@@ -80,16 +96,21 @@ impl<'a> Cycle<'a> {
             }
         }
         let size = state.mean.len() - 1;
-        if size > WRITTEN {
+        if size > most {
             return Err(format!(
-                "its state has {size} coordinates, and at most {WRITTEN} are solved for"
+                "its state has {size} coordinates, and at most {most} are solved for"
             ));
         }
         state.covariance = Matrix::zeros(size + 1, size + 1);
         let own = rounds[rounds.len() - 1].own_next.iter().map(|forms| forms.len() * setup.d);
         state.own = own.map(|size| Matrix::zeros(size, size)).collect();
-        let lift = Lift::new(&mean_map(&rounds, size), &state.mean[1..]);
-        let mut new = Self { exact, lead, rounds, begin: state, lift, own_lifts: Vec::new() };
+        let infinite = rounds.iter().filter_map(|round| round.infinite).max();
+        let lift = match infinite {
+            Some(InfiniteMoments::All) => Lift::identity(size),
+            _ => Lift::new(&mean_map(&rounds, size), &state.mean[1..]),
+        };
+        let own_lifts = Vec::new();
+        let mut new = Self { exact, lead, rounds, begin: state, infinite, lift, own_lifts };
         new.lift_own();
         Ok(new)
     }
@@ -100,8 +121,10 @@ impl<'a> Cycle<'a> {
             let size = own.rows();
             if self.exact.setup.types[g].count == 1.0 {
                 // One client is the mean of its type.
-                let (map, constant) = (Matrix::zeros(size, 0), vec![0.0; size]);
-                return Lift { free: vec![], map, constant };
+                return Lift::zero(size);
+            }
+            if self.infinite == Some(InfiniteMoments::All) {
+                return Lift::identity(size);
             }
             let after = |x: &[f64]| {
                 let mut x = x.to_vec();
@@ -116,7 +139,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// The state after the rounds of the cycle.
-    fn after(&self, state: &ProgramState) -> ProgramState {
+    pub(super) fn after(&self, state: &ProgramState) -> ProgramState {
         self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
     }
 
@@ -146,8 +169,9 @@ impl<'a> Cycle<'a> {
         Ok(self.rounds.iter().map(bias).collect())
     }
 
-    /// The mean at the start of the cycle.
+    /// The mean at the start of the cycle, if means lead there.
     fn mean(&self) -> Result<Vec<f64>, String> {
+        self.check_means()?;
         let size = self.lift.free.len();
         let at = |free: &[f64], unit: f64| {
             let after = means_after(&self.rounds, self.lift.all_from(free, unit));
@@ -165,7 +189,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// A state from the free covariances, of which the columns are layers, and the reverse.
-    fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
+    pub(super) fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
         let mut state = self.empty(numbers.cols());
         state.mean = mean.to_vec();
         let next = put_lifted(&self.lift.map, (numbers, 0), (&mut state.covariance, 1));
@@ -180,7 +204,7 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    fn numbers(&self, state: &ProgramState) -> Matrix {
+    pub(super) fn numbers(&self, state: &ProgramState) -> Matrix {
         let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
         self.own_numbers(state, numbers_at(&free, &state.covariance, state.layers))
     }
@@ -199,75 +223,55 @@ impl<'a> Cycle<'a> {
     /// Why there are none.
     pub fn stationary(&self) -> Result<(Vec<Moments>, CovarianceBlocks), String> {
         let mean = self.mean()?;
-        let zeros = vec![0.0; self.begin.mean.len()];
-        let length = self.numbers(&self.begin).rows();
-        let none = Matrix::zeros(length, 1);
+        let map = self.square_map()?;
+        self.check_squares(&map)?;
+        let none = Matrix::zeros(map.blocks.length(), 1);
         let constant = self.numbers(&self.after(&self.state(&none, &mean))).into_entries();
-        let map = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
-        let of = |x: &[f64]| map(&column(x)).into_entries();
-        let whole = || map(&Matrix::identity(length));
-        let found = fixed_point(&constant, of, whole).ok_or(DIVERGES)?;
+        let of = |x: &[f64]| map.apply(x);
+        let found = fixed_point(&constant, of, || map.whole()).ok_or(DIVERGES)?;
         let state = self.state(&column(&found), &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
         let last = self.exact.program.order.len() as u64;
-        let (mut after, mut phases) = (state.clone(), Vec::with_capacity(self.rounds.len()));
+        let mut after = state.clone();
+        let mut phases = Vec::with_capacity(self.rounds.len());
         for (round, number) in self.rounds.iter().zip(last - self.rounds.len() as u64 + 1..) {
             let (next, found) = self.exact.after(round, &after);
             after = next;
             let lyapunov = self.exact.lyapunov(&after, number, found.sq_error);
             phases.push(Moments { lyapunov, ..found });
         }
-        // What is not free must come to rest as well.
-        let least = |m: &Matrix| (0..m.rows()).fold(0.0_f64, |least, i| least.min(m[(i, i)]));
-        let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
+        // The solution is a fixed point, also in what is not free, and a covariance.
         let apart = state.covariance.plus(-1.0, &after.covariance);
         let rest = apart.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        let sound = below >= -1e-12 * size && rest <= 1e-7 * size;
-        if !sound {
+        let estimates = phases.iter().map(|phase| &phase.covariance);
+        let are_covariances = estimates
+            .chain([&state.covariance])
+            .chain(&state.own)
+            .all(|matrix| is_covariance(matrix, size));
+        if rest > 1e-7 * size || !are_covariances {
             return Err(DIVERGES.into());
         }
         Ok((phases, self.exact.blocks(&after, last + 1)))
     }
+}
 
-    /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
-    /// second moments does not settle.
-    pub fn radii(&self) -> Option<SpectralRadii> {
-        let length = self.rounds.len() as f64;
-        let mut begin = Vec::new();
-        for lift in std::iter::once(&self.lift).chain(&self.own_lifts) {
-            for i in 0..lift.free.len() {
-                begin.extend((i..lift.free.len()).map(|j| f64::from(u8::from(i == j))));
-            }
-        }
-        let zeros = vec![0.0; self.begin.mean.len()];
-        let trace = |x: &[f64]| {
-            let state = self.state(&column(x), &zeros);
-            state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
-        };
-        let after = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
-        let square = match begin.len() {
-            // Rates that are close to each other take many rounds to part.
-            size if size <= SQUARED => radius(after(&Matrix::identity(size))),
-            _ => growth(begin, |x| after(&column(x)).into_entries(), trace)?,
-        };
-        let whole = mean_map(&self.rounds, self.begin.mean.len() - 1);
-        let n = self.lift.free.len();
-        let free = Matrix::from_fn(n, n, |i, j| {
-            (0..whole.cols())
-                .fold(0.0, |sum, k| sum + whole[(self.lift.free[i], k)] * self.lift.map[(k, j)])
-        });
-        let mean = libm::pow(radius(free), 1.0 / length);
-        Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
-    }
+/// Whether a symmetric matrix is positive semidefinite within rounding, where all second moments of
+/// the state add up to `size`.
+fn is_covariance(matrix: &Matrix, size: f64) -> bool {
+    let rounding = 1e-10 * matrix.trace() + 1e-20 * size;
+    let is_zero = || matrix.entries().iter().all(|x| *x == 0.0);
+    let definite = || cholesky(matrix.plus(rounding, &Matrix::identity(matrix.rows())));
+    // A constant has no variance, not even by rounding.
+    is_zero() || definite().is_ok()
 }
 
 /// The linear map of the mean over these rounds, without the number 1.
-fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
+pub(super) fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
     let with = |x: &[f64]| [&[0.0], x].concat();
     Matrix::of_map(size, |x| means_after(rounds, with(x)).split_off(1))
 }
 
-fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
+pub(super) fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
     rounds.iter().fold(mean, |mean, round| round.mean_after(&mean))
 }
 
@@ -299,7 +303,7 @@ pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Ve
     out
 }
 
-fn column(numbers: &[f64]) -> Matrix {
+pub(super) fn column(numbers: &[f64]) -> Matrix {
     Matrix::from_entries(numbers.len(), 1, numbers.to_vec())
 }
 

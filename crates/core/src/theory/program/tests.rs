@@ -4,7 +4,7 @@
 use super::*;
 use crate::kernel::squared_distance;
 use crate::problem::Facts;
-use crate::program::{Each, Level, Mask, Operation, Program, mean, sum};
+use crate::program::{Coefficient, Each, Expression, Level, Mask, Operation, Program, mean, sum};
 use crate::rng::{Purpose, Stream};
 use crate::sample::{self, STEP, alternating, program};
 
@@ -125,4 +125,44 @@ fn a_walk_does_not_come_to_rest() {
     let normal = Operation::Normal { level: Level::Server };
     let walk = program(vec![], vec![normal], sum([(0, 1.0), (3, 1.0)]));
     assert_eq!(ratio_and_rest(&walk).1, None);
+}
+
+/// The moments of rounds that forget or never move: after 1 and 5 rounds from a distance of 1, the radii
+/// and what is stationary.
+fn of_trivial(program: &Program) -> (Vec<f64>, SpectralRadii, Result<f64, String>) {
+    program.check().unwrap();
+    let facts = quadratic(program);
+    let exact = ProgramMoments::new(program, &facts, None).unwrap();
+    let start = [facts.optimum()[0] + 1.0];
+    let found = exact.at_rounds(&start, &[1, 5], None).unwrap();
+    let cycle = Cycle::new(program, &facts, None).unwrap();
+    let rest = cycle.stationary().map(|(phases, _)| phases[0].sq_error);
+    assert_eq!(rest.is_ok(), cycle.biases().is_ok());
+    (found.iter().map(|m| m.sq_error).collect(), cycle.radii().unwrap(), rest)
+}
+
+/// Rounds that keep θ_0, that give a constant, and that give noise alone have moments as all others.
+#[test]
+fn trivial_rounds_have_their_moments() {
+    let radii = |x: f64| SpectralRadii { mean: x, square: x };
+    let stay = of_trivial(&program(vec![], vec![], sum([(0, 1.0)])));
+    assert_eq!((stay.0, stay.1), (vec![1.0, 1.0], radii(1.0)));
+    assert!(stay.2.is_err(), "where it stays depends on the start");
+    let mut constant = sum([]);
+    constant.constant = Coefficient::Number(0.25);
+    let star = quadratic(&program(vec![], vec![], sum([]))).optimum()[0];
+    let apart = (0.25 - star) * (0.25 - star);
+    let near = |x: f64, y: f64| assert!((x / y - 1.0).abs() < 1e-13, "{x} {y}");
+    let shrunk = Expression { terms: sum([(2, 0.0)]).terms, ..constant.clone() };
+    for next in [constant, shrunk] {
+        let found = of_trivial(&program(vec![], vec![], next));
+        found.0.iter().for_each(|x| near(*x, apart));
+        near(found.2.unwrap(), apart);
+        assert_eq!(found.1, radii(0.0));
+    }
+    let normal = Operation::Normal { level: Level::Server };
+    let memoryless = of_trivial(&program(vec![], vec![normal], sum([(3, 0.5)])));
+    memoryless.0.iter().for_each(|x| near(*x, 0.25 + star * star));
+    near(memoryless.2.unwrap(), 0.25 + star * star);
+    assert_eq!(memoryless.1, radii(0.0));
 }

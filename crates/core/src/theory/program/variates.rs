@@ -48,6 +48,9 @@ impl ProgramMoments<'_> {
     /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².
     pub(super) fn lyapunov(&self, state: &ProgramState, round: u64, square: f64) -> Option<f64> {
         let (mean, own) = self.corrections(state, round + 1)?;
+        if square.is_infinite() {
+            return Some(square);
+        }
         let known = KnownMoments::new(state, state.mean.len());
         let variates = self.variates.as_ref()?;
         let mut psi = square;

@@ -84,7 +84,7 @@ const SMALL: &str = "of instances with at most 10⁷ entries of all clients";
 const SEARCHED: &str = "where a search found θ*; otherwise θ* is the solution of a linear system";
 const MEASURED: &str = "where the eigenvalues of all Jacobians can be computed";
 const EVEN: &str = "where all clients take the same number of local steps between communications, and it is not too large";
-const LIMIT: &str = "on linear fields with independent draws (or of few clients and states), and without noise where `sq-error-limit` is among the metrics; not for a part of clients of unequal weight";
+const LIMIT: &str = "on linear fields with independent draws (or of few clients and states), and without noise where `sq-error-limit` is among the metrics; not for a part of clients of unequal weight, and not where means diverge";
 const CLOSED: &str =
     "where the equations of second moments close: on linear fields whose noise has known moments";
 const STABLE: &str = "where the equations of second moments close and are stable: on linear fields whose noise has known moments, at a constant step size";
@@ -199,8 +199,10 @@ pub static KINDS: &[ValueKind] = &[
         .meaning("lim E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments"),
     value("mean_radius", STABLE, Found(&[], |k| k.radius(|r| r.mean)))
         .meaning("spectral radius of a round's map of the mean"),
-    value("square_radius", STABLE, Found(&[], |k| k.radius(|r| r.square)))
-        .meaning("spectral radius of a round's map of second moments: they diverge from 1 on"),
+    value("square_radius", STABLE, Found(&[], |k| k.radius(|r| r.square))).meaning(
+        "spectral radius of a round's map of second moments: they diverge from 1 on, and it is \
+             infinite if they are infinite after one round",
+    ),
     value("reach", EXPANDED, Found(&[], |k| Some(vec![k.theory.reach(k.id())?]))).meaning(
         "γ(H − 1)Nλ, λ the largest diagonal entry of A: the first order holds where it \
              is small",

@@ -8,8 +8,9 @@ mod kinds;
 mod known;
 
 use crate::cells::setting_text::name;
+use crate::predictions::expected::of_any_moments;
 use crate::predictions::instances::build_knowing;
-use crate::predictions::{of_moments, quantity_of};
+use crate::predictions::quantity_of;
 use exactfed_core::theory::bounds::Bound;
 use exactfed_core::theory::moments::Moments;
 use exactfed_core::words::count;
@@ -31,7 +32,8 @@ pub struct TheoryValue {
     pub kind: &'static ValueKind,
     /// The lengths of its axes.
     pub shape: Vec<usize>,
-    /// Its numbers, the last axis fastest. Some may be infinite or NaN, never all of them.
+    /// Its numbers, the last axis fastest. Some may be infinite or NaN, never all of them, except that a
+    /// spectral radius may be infinite.
     pub value: Result<Vec<f64>, String>,
 }
 
@@ -134,7 +136,7 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
         ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
             let on = (known.prepared.cell, known.scenario);
-            let of = |m: &Moments| vec![of_moments(m, quantity, on).unwrap_or(f64::NAN)];
+            let of = |m: &Moments| vec![of_any_moments(m, quantity, on).unwrap_or(f64::NAN)];
             (known.of_moments(of), None)
         }
         ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),
@@ -146,7 +148,9 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
             (known.theory.vector(known.id(), what, by, AveragedOver::Cycle), Some(by))
         }
     };
-    let value = value.filter(|all: &Vec<f64>| all.iter().any(|x| x.is_finite()));
+    // A radius may be infinite.
+    let is_value = |x: &f64| x.is_finite() || kind.is_radius() && !x.is_nan();
+    let value = value.filter(|all: &Vec<f64>| all.iter().any(is_value));
     TheoryValue {
         kind,
         shape: kind.axes.iter().map(length).collect(),

@@ -1,15 +1,18 @@
 //! What selecting the best of several candidates does to its mean and to intervals, and how often
-//! intervals over instances hold. Prints three tables: how much too small the mean of the selected
+//! intervals over instances hold. Prints four tables: how much too small the mean of the selected
 //! candidate is among the runs by which it was selected, and how much worse it is than the best;
 //! how often 95 % intervals of its mean, and of the ratio of two tuned algorithms, contain the
-//! truth, from the same runs and from fresh ones; and how often an interval of a ratio over
-//! instances does, by Student's t over instances and over all runs pooled.
+//! truth, from the same runs and from fresh ones; how often an interval of a ratio over
+//! instances does, by Student's t over instances and over all runs pooled; and how often two algorithms
+//! of one law, each tuned with its own draws, are found to differ, with and without the error of the
+//! selection.
 //!
 //! `cargo run --release --locked --example tuning_size [runs]`, the tables of docs/SIMULATIONS.md.
 //! The truth of a candidate is its mean over so many runs, by default 400.
 
 use exactfed::rng::Stream;
 use exactfed::stats::log_means::LogMeans;
+use exactfed::stats::selection::selection_error;
 use exactfed::stats::{Ratio, Summary, mean};
 use exactfed_runner::manifest::Source;
 use exactfed_runner::runner::{Silent, prepare, run};
@@ -152,6 +155,113 @@ fn over_instances(rng: &mut Stream, instances: usize, between: f64, trials: usiz
     covered.map(|count| 100.0 * count / trials as f64)
 }
 
+/// How two equal algorithms are tuned and compared.
+struct Comparison {
+    /// Instances by which a candidate is selected, and as many fresh ones of the comparison.
+    instances: usize,
+    /// Runs on each instance.
+    runs: usize,
+    /// The ratio of neighbouring step sizes.
+    ratio: f64,
+    /// The standard deviations of the logarithms of an instance's hardness, of its noise, and of a run.
+    spread: [f64; 3],
+    /// The share of a run's noise that all candidates of an algorithm have in common; the draws of
+    /// exactfed's candidates are common.
+    common: f64,
+}
+
+/// An instance of a simulated problem: the error with step size γ is e^(−100 h γ) + s γ.
+struct Simulated {
+    hardness: f64,
+    noise: f64,
+}
+
+impl Comparison {
+    fn draw_instances(&self, rng: &mut Stream) -> Vec<Simulated> {
+        let mut draw = || Simulated {
+            hardness: libm::exp(self.spread[0] * rng.gaussian()),
+            noise: libm::exp(self.spread[1] * rng.gaussian()),
+        };
+        (0..self.instances).map(|_| draw()).collect()
+    }
+
+    /// The mean errors of each candidate on each instance.
+    fn run(&self, rng: &mut Stream, instances: &[Simulated]) -> Vec<Vec<f64>> {
+        const CANDIDATES: i32 = 11;
+        let mut errors = vec![Vec::new(); CANDIDATES as usize];
+        for instance in instances {
+            let shared: Vec<f64> = (0..self.runs).map(|_| rng.gaussian()).collect();
+            for (place, errors) in errors.iter_mut().enumerate() {
+                // The best step size is near the middle.
+                let step = 0.04 * libm::pow(self.ratio, f64::from(place as i32 - CANDIDATES / 2));
+                let bias = libm::exp(-100.0 * instance.hardness * step);
+                let expected = bias + instance.noise * step;
+                let run = |shared: &f64| {
+                    let own = libm::sqrt(1.0 - self.common * self.common) * rng.gaussian();
+                    expected * libm::exp(self.spread[2] * (self.common * shared + own))
+                };
+                errors.push(mean(&shared.iter().map(run).collect::<Vec<f64>>()));
+            }
+        }
+        errors
+    }
+
+    /// In per cent of the trials: how often the algorithms are found to differ, without and with the
+    /// error of the selection; and by how much that widens the interval on average.
+    fn found_to_differ(&self, rng: &mut Stream, trials: usize) -> [f64; 3] {
+        let mut found = [0.0; 3];
+        for _ in 0..trials {
+            let tuning = self.draw_instances(rng);
+            let fresh = self.draw_instances(rng);
+            let mut samples = Vec::new();
+            let mut squares = 0.0;
+            for _ in 0..2 {
+                let errors = self.run(rng, &tuning);
+                let means = errors.iter().map(|errors| mean(errors)).enumerate();
+                let selected = means.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(i, _)| i);
+                let candidates: Vec<&[f64]> = errors.iter().map(Vec::as_slice).collect();
+                let error = selection_error(&candidates, selected, true, false);
+                squares += error * error;
+                samples.push(self.run(rng, &fresh).swap_remove(selected));
+            }
+            let points = [(1.0, &samples[0][..]), (-1.0, &samples[1][..])];
+            let Some(known) = LogMeans::over_instances(&points) else { continue };
+            let widths = [0.0, libm::sqrt(squares)].map(|error| {
+                let (low, high) = known.clone().with_selection_error(error).interval();
+                (!(low..=high).contains(&0.0), high - low)
+            });
+            found[0] += f64::from(widths[0].0);
+            found[1] += f64::from(widths[1].0);
+            found[2] += widths[1].1 / widths[0].1 - 1.0;
+        }
+        found.map(|count| 100.0 * count / trials as f64)
+    }
+}
+
+/// The table of equal algorithms that are tuned on few instances.
+fn print_equal_algorithms(trials: usize) {
+    println!(
+        "\n| instances | runs | ratio of step sizes | sd of hardness, noise, run | common noise | found to differ: fresh runs alone | with the selection | wider by |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let mut rng = Stream::shared_instance(37);
+    let spreads = [[0.3, 0.5, 0.6], [0.8, 1.5, 1.0], [0.0, 0.2, 0.3]];
+    for (place, spread) in spreads.into_iter().enumerate() {
+        for instances in [2, 3, 5, 10] {
+            for common in [1.0, 0.7, 0.0] {
+                let runs = if place == 1 { 10 } else { 2 };
+                let ratio = [1.5, 1.25, 2.0][place];
+                let comparison = Comparison { instances, runs, ratio, spread, common };
+                let [alone, with, wider] = comparison.found_to_differ(&mut rng, trials);
+                let [hardness, noise, run] = spread;
+                println!(
+                    "| {instances} | {runs} | {ratio} | {hardness}, {noise}, {run} | {common} | {alone:.1} % | {with:.1} % | {wider:.0} % |"
+                );
+            }
+        }
+    }
+}
+
 fn main() {
     let runs = std::env::args().nth(1).and_then(|t| t.parse().ok()).unwrap_or(400);
     let instances: Vec<[Errors; 2]> = (1..=INSTANCES).map(|seed| instance(seed, runs)).collect();
@@ -188,4 +298,5 @@ fn main() {
             println!("| {between} | {instances} | {own:.1} | {pooled:.1} |");
         }
     }
+    print_equal_algorithms(10 * runs);
 }

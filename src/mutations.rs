@@ -48,7 +48,15 @@ impl<'a> Subject<'a> {
                 replaced.get(cell.id.as_str()).or_else(|| self.traces.get(cell.id.as_str()))?;
             let runs = Runs::new(traces.clone(), Grouping::new(cell), &needs.traces(cell), &prices);
             let (digest, provenance) = (TraceDigest::default(), Arc::default());
-            Some(CellResult { cell, runs, digest, provenance, seconds: 0.0, exact_bias: None })
+            Some(CellResult {
+                cell,
+                runs,
+                digest,
+                provenance,
+                seconds: 0.0,
+                selected_by: None,
+                exact_bias: None,
+            })
         });
         known.collect()
     }

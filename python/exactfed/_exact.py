@@ -79,7 +79,7 @@ class Exact:
     optimum : array of shape (d,) or None
         θ*, the zero of the mean of the clients' mean fields.
     optimum_error : float or None
-        A bound on the distance of ``optimum`` from θ*.
+        A bound on the distance of ``optimum`` from θ*, with all rounding errors.
     shares : array of shape (N,) or None
         π_c, the weight of each client in every mean; their sum is 1.
     client_optima : array of shape (N, d) or None
@@ -309,7 +309,7 @@ def exact(
     >>> bool(np.allclose(e.limit - e.optimum, e.bias))
     True
     >>> e.optimum_error is None, e.why("optimum_error")
-    (True, 'it is known where a search found θ*; otherwise θ* is the solution of a linear system')
+    (True, 'it is known for mean losses of records; otherwise θ* solves a linear system with rounded coefficients')
     """
     wanted = {key.replace("_", "-"): _scalar(_plain(v, key)) for key, v in (settings or {}).items()}
     if label is not None:

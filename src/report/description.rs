@@ -29,6 +29,8 @@ struct CellFacts {
     /// The recorded quantities at the last round; empty where runs diverged.
     finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,
+    /// What [`CellResult::selection_error`] is of, and its value.
+    selected_by: Option<(Quantity, f64)>,
     /// Replicates that diverged, and all.
     diverged: (usize, usize),
     /// The quantities that the cell cannot have, and why; known of planned cells.
@@ -41,6 +43,7 @@ impl CellFacts {
     /// A cell that was not run yet.
     fn planned(cell: &Cell, lacks: &[Arc<BTreeMap<Quantity, String>>; 2], biases: bool) -> Self {
         let (finals, exact_bias, diverged) = Default::default();
+        let selected_by = None;
         let limit = may_have_limit(cell);
         let lacks_bias = match (biases, limit) {
             (false, _) => Some("no figure asks for the exact bias"),
@@ -48,7 +51,8 @@ impl CellFacts {
             _ => None,
         };
         let lacks = lacks[usize::from(limit)].clone();
-        Self { cell: cell.clone(), finals, exact_bias, diverged, lacks, lacks_bias }
+        let cell = cell.clone();
+        Self { cell, finals, exact_bias, selected_by, diverged, lacks, lacks_bias }
     }
 
     /// A cell with its results.
@@ -60,6 +64,7 @@ impl CellFacts {
                 .filter_map(|&quantity| Some((quantity, cell.runs.finals(quantity)?)))
                 .collect(),
             exact_bias: cell.exact_bias,
+            selected_by: cell.selected_by,
             diverged: (cell.runs.diverged, cell.runs.count),
             lacks: Arc::default(),
             lacks_bias: None,
@@ -318,11 +323,16 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
         let known = all.clone();
         let ratio = move |a: String, b: String, options: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&options, usual)?;
+            let selection_error = libm::hypot(
+                selection_error(by_id(&known.cells, &a)?, quantity),
+                selection_error(by_id(&known.cells, &b)?, quantity),
+            );
             match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
                     let has_instances = |facts: &CellFacts| facts.cell.identity.instances > 1;
                     let several = known.cells.iter().any(has_instances);
-                    let Ratio { estimate, low, high, .. } = Ratio::paired(a, b, several);
+                    let Ratio { estimate, low, high, .. } =
+                        Ratio::of_selected(a, b, several, selection_error);
                     Ok(shown(readable, Estimate { value: estimate, interval: (low, high) }))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),
@@ -472,6 +482,12 @@ fn finals<'a>(
         None if facts.finals.is_empty() => Err("diverged"),
         None => Err(UNKNOWN),
     })
+}
+
+/// [`CellResult::selection_error`].
+fn selection_error(facts: &CellFacts, quantity: Quantity) -> f64 {
+    let of_quantity = facts.selected_by.filter(|(by, _)| *by == quantity);
+    of_quantity.map_or(0.0, |(_, error)| error)
 }
 
 fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {

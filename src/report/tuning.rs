@@ -93,7 +93,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
     };
     let best = if found.metric.is_fraction() { "largest" } else { "smallest" };
     let mut all = vec![format!(
-        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: on average the mean by which a candidate was selected is too small, since it is the smallest of several.",
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: on average the mean by which a candidate was selected is too small, since it is the smallest of several. Ratios of algorithms and claims count in their intervals that other runs would have selected other candidates.",
         found.metric.formula(),
         count(runs as usize, "run"),
         experiment.tuned_in_words(),

@@ -433,7 +433,7 @@ fn problems(found: &problems::Instances) -> (Value, [TextTable; 2]) {
     let mut drifts = TextTable::new(&drift_heads, drifts);
     instances.note = note_on_further(instances.rows.len(), found.further, "instances");
     drifts.note = note_on_further(drifts.rows.len(), found.further_drifts, "drifts");
-    // Below, the errors of rounding a gradient are larger than the gradient.
+    // A bound of the size of rounding θ* itself to doubles is not worth a sentence.
     let errors = found.rows.iter().filter_map(|row| row.optimum_error);
     let optimum_error = errors.reduce(f64::max).filter(|error| *error >= 1e-15).map(short);
     let facts = json!({
@@ -442,7 +442,7 @@ fn problems(found: &problems::Instances) -> (Value, [TextTable; 2]) {
         "has_virtual": has_virtual,
         // Whether clients have unequal weights.
         "is_weighted": found.rows.iter().any(|row| row.weighted),
-        // How exactly θ* is known, if it was found by a search.
+        // A bound on the error of θ*, where one is known.
         "optimum_error": optimum_error,
         // The largest errors of ζ₂, μ and L that an iteration found, if there are any.
         "iteration_errors": iteration_errors(found),

@@ -3,7 +3,8 @@
 //! *Invariant*: two cells of an experiment differ in the kind of their problem or algorithm,
 //! in their seed or in one of these columns. So a group-by over all of them mixes no cells.
 
-use exactfed_runner::plan::{self, Setting, short};
+use exactfed_core::problem::arrays::HASH_PREFIX;
+use exactfed_runner::plan::{self, Cell, Setting, short};
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use toml::Value;
@@ -66,6 +67,17 @@ pub fn leaves<'a>(
     // These have columns of their own.
     all.retain(|path, _| !["seed", "problem", "algorithm"].contains(&&**path));
     all
+}
+
+/// Replaces the hashes of files that the grid varies by the names that a planned cell has for them.
+pub fn name_files(leaves: &mut Leaves, cell: &Cell) {
+    for (path, setting) in cell.settings.iter() {
+        if let Some(leaf @ Value::String(_)) = leaves.get_mut(&without_kind(path))
+            && leaf.as_str().is_some_and(|text| text.starts_with(HASH_PREFIX))
+        {
+            *leaf = from_setting(setting);
+        }
+    }
 }
 
 fn without_kind(path: &str) -> String {

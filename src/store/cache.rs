@@ -45,7 +45,8 @@ pub fn read(root: &Path, what: &Cached) -> Option<Columns> {
 pub fn read_optimum(root: &Path, key: &str) -> Option<Minimiser> {
     let mut theta = read(root, &Cached::Optimum(key.to_owned()))?.remove(OPTIMUM)?;
     let error = theta.pop()?;
-    Some(Minimiser { theta, error })
+    let residual = theta.pop()?;
+    Some(Minimiser { theta, residual, error })
 }
 
 /// A cached file that was compared with what is computed now.
@@ -102,8 +103,8 @@ impl Store {
     /// Compares the cached optimum of an instance with that of the instance, which was built without
     /// it; if one is cached and may be read.
     pub fn check_optimum(&self, scenario: &Scenario) -> Option<CheckedCache> {
-        let error = scenario.instance.optimum_error()?;
-        let compute = || Some(optimum_columns(scenario.instance.optimum(), error));
+        let found = scenario.instance.searched_optimum()?;
+        let compute = || Some(optimum_columns(found));
         let what = Cached::Optimum(scenario.key.to_string());
         self.check_cached(&Cacheable { what, compute: Box::new(compute) })
     }
@@ -113,22 +114,22 @@ impl Store {
         let mut seen = HashSet::new();
         let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
         for scenario in scenarios.filter(|scenario| seen.insert(&*scenario.key)) {
-            let theta = scenario.instance.optimum();
-            let Some(error) = scenario.instance.optimum_error() else { continue };
-            let may_be_cached = theta.len() > MOST_REFINED && 8 * theta.len() as u64 <= MOST_KEPT;
+            let Some(found) = scenario.instance.searched_optimum() else { continue };
+            let d = found.theta.len();
+            let may_be_cached = d > MOST_REFINED && 8 * d as u64 <= MOST_KEPT;
             let what = Cached::Optimum(scenario.key.to_string());
             if may_be_cached && read(&self.root, &what).is_none() {
-                self.cache_columns(&what, &optimum_columns(theta, error));
+                self.cache_columns(&what, &optimum_columns(found));
             }
         }
     }
 }
 
-/// The only column: θ*, and the bound on its error.
+/// The only column: θ*, its residual and the bound on its error.
 const OPTIMUM: &str = "optimum";
 
-fn optimum_columns(theta: &[f64], error: f64) -> Columns {
-    let column = theta.iter().copied().chain([error]).collect();
+fn optimum_columns(found: &Minimiser) -> Columns {
+    let column = found.theta.iter().copied().chain([found.residual, found.error]).collect();
     Columns::from([(OPTIMUM.to_owned(), column)])
 }
 

@@ -8,7 +8,7 @@
 //! time. So most packs are read once or twice, and a reader that looks for a setting skips the groups
 //! of rows that do not have it.
 
-use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
+use super::axes::{Leaves, SettingColumn, SettingValues, leaves, name_files};
 use super::pack::{Pack, PackLine};
 use super::parquet;
 pub use super::parquet::column;
@@ -240,7 +240,12 @@ impl SoundCells<'_> {
 
     /// The settings of one of its cells.
     fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
-        leaves(settings, self.planned(id).into_iter().flat_map(|cell| defaults(cell, settings)))
+        let cell = self.planned(id);
+        let mut all = leaves(settings, cell.into_iter().flat_map(|cell| defaults(cell, settings)));
+        if let Some(cell) = cell {
+            name_files(&mut all, cell);
+        }
+        all
     }
 
     /// The cells in portions.
@@ -380,6 +385,7 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     let settings = |cell: &Cell| {
         let own = cell.identity.canonical();
         let mut all = leaves(&own, defaults(cell, &own));
+        name_files(&mut all, cell);
         // A column of its own has it.
         all.remove("rounds");
         all

@@ -56,6 +56,38 @@ fn doubly() -> Vec<f64> {
     [0.2, 0.3, 0.5, 0.3, 0.5, 0.2, 0.5, 0.2, 0.3].repeat(2)
 }
 
+/// Readers tell files apart by their names, not by the hashes of their contents.
+#[test]
+fn files_that_vary_are_named() {
+    let records = |shift: f64| -> String {
+        let record = |i: u32| format!("{},{}\n", shift + f64::from(i % 7), i % 2);
+        std::iter::once("a,label\n".to_owned()).chain((0..20).map(record)).collect()
+    };
+    for (paths, names) in [
+        (["data/first.csv", "data/second.csv"], ["first.csv", "second.csv"]),
+        (["low/records.csv", "high/records.csv"], ["low/records.csv", "high/records.csv"]),
+    ] {
+        let problem = format!(
+            "[problem.logistic-dataset]\nl2 = 0.1\n[problem.logistic-dataset.dataset]\nclients = 2\nfile = {paths:?}"
+        );
+        let bench = Bench::new();
+        bench.write("mine.toml", manifest(&problem));
+        for (place, path) in paths.iter().enumerate() {
+            bench.write(path, records(place as f64));
+        }
+        bench.compute(&["mine.toml"]);
+        bench.report();
+        let page = bench.read("reports/mine/report.md");
+        let frame = bench.run(&["export", "mine.toml", "--out", "frame.csv"]).expect(0);
+        drop(frame);
+        let frame = bench.read("frame.csv");
+        for name in names {
+            assert!(page.contains(name) && frame.contains(name), "{name}\n{page}\n{frame}");
+        }
+        assert!(!page.contains("sha256:") && !frame.contains("sha256:"), "{page}\n{frame}");
+    }
+}
+
 #[test]
 fn chains_from_a_file_run() {
     let bytes = doubles(&chains(doubly(), vec![1.0 / 3.0; 6], 0.9));

@@ -167,6 +167,20 @@ pub fn weighted_ridge() -> least_squares::LeastSquares {
     least_squares::Settings { dataset, l2: 0.2, batch: 2 }.build(1, &files).unwrap()
 }
 
+/// Least squares without a penalty on rows of three features, for one client. Targets are the products
+/// of the rows with `theta`.
+pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSquares {
+    let column = |j: usize| rows.chunks_exact(3).map(|row| row[j]).collect();
+    let target = |row: &[f64]| row.iter().zip(theta).map(|(x, theta)| x * theta).sum();
+    let targets: Vec<f64> = rows.chunks_exact(3).map(target).collect();
+    let columns = [("a", column(0)), ("b", column(1)), ("c", column(2)), ("label", targets)];
+    let columns = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
+    let dataset =
+        Dataset { clients: Some(1), intercept: false, standardise: false, ..Dataset::example() };
+    let files = Fixed(Contents::Table(columns.into_iter().collect()));
+    least_squares::Settings { dataset, l2: 0.0, batch: 1 }.build(1, &files).unwrap()
+}
+
 /// Logistic regression in three dimensions for clients that weigh by their records.
 pub fn weighted_logistic() -> logistic::Logistic {
     let (dataset, files) = unequal_records();

@@ -173,7 +173,10 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let ratio = Ratio::paired(other, sample, cells[*best].cell.identity.instances != 1);
+        let error = |cell: usize| cells[cell].selection_error(quantity);
+        let selection_error = libm::hypot(error(*cell), error(*best));
+        let over_instances = cells[*best].cell.identity.instances != 1;
+        let ratio = Ratio::of_selected(other, sample, over_instances, selection_error);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         Rival { cell: *cell as u32, ratio, separation: untested_separation(other, sample, exact) }
     };

@@ -117,7 +117,8 @@ pub enum Cached {
     Frontier(String),
     /// How heterogeneous an instance is, by its content and oracle.
     Measures(String),
-    /// The optimum of an instance and the bound on its error, by the content of the instance.
+    /// The optimum of an instance, its residual and the bound on its error, by the content of the
+    /// instance.
     Optimum(String),
 }
 
@@ -127,7 +128,8 @@ impl Cached {
         match self {
             Self::Moments(_) => moments::VERSION,
             Self::Frontier(_) => 3,
-            Self::Measures(_) | Self::Optimum(_) => 1,
+            Self::Measures(_) => 1,
+            Self::Optimum(_) => 2,
         }
     }
 }

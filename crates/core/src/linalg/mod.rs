@@ -5,16 +5,18 @@
 //! *Invariant*: products and sums run in a fixed order. So the results of this module, except
 //! eigenvalues of dense matrices, have the same bits on every processor.
 
+mod double_double;
 mod iteration;
 pub mod lanczos;
 mod lyapunov;
 mod positive;
 mod solve;
 
+pub use double_double::{DD_EPSILON, DD_EXP_ERROR, Dd};
 pub use iteration::{DIRECT, KRYLOV, RESTARTS, contracts, fixed_point, growth, radius};
 pub use lyapunov::solve_lyapunov;
 pub use positive::SymmetricBlocks;
-pub use solve::{Cholesky, Dd, Singular, cholesky, refine, solve, solve_rows};
+pub use solve::{Cholesky, Singular, cholesky, least_eigenvalue_bound, refine, solve, solve_rows};
 
 use crate::kernel::outer::{add_outer_products, add_rows, add_to_lower_triangle};
 use crate::kernel::{Rows, axpy, products};

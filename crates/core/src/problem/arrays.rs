@@ -97,10 +97,13 @@ impl<'de> Deserialize<'de> for DataFile {
     }
 }
 
+/// What the hash of a file follows where it stands for the file.
+pub const HASH_PREFIX: &str = "sha256:";
+
 impl Serialize for DataFile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.sha256 {
-            Some(hash) => serializer.serialize_str(&format!("sha256:{hash}")),
+            Some(hash) => serializer.serialize_str(&format!("{HASH_PREFIX}{hash}")),
             None => serializer.serialize_str(&self.path),
         }
     }

@@ -9,7 +9,7 @@ use super::records::{RecordLoss, RecordProblem};
 use super::{Fault, Faults, OnRecords, ProblemCost};
 use crate::kernel::axpy;
 use crate::kernel::records::{Link, RecordTables};
-use crate::linalg::Matrix;
+use crate::linalg::{DD_EPSILON, Dd, Matrix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +103,7 @@ pub struct RidgeLoss {
 /// The number of a record is the residual xᵀθ − y.
 impl RecordLoss<RecordTables> for RidgeLoss {
     const LARGEST_WEIGHT: f64 = 1.0;
+    const SELF_CONCORDANCE: f64 = 0.0;
 
     fn l2(&self) -> f64 {
         self.l2
@@ -118,6 +119,20 @@ impl RecordLoss<RecordTables> for RidgeLoss {
     }
     fn residuals(&self, _: &RecordTables, _set: usize, at: &[f64]) -> Vec<f64> {
         at.to_vec()
+    }
+    fn extended_numbers(
+        &self,
+        records: &RecordTables,
+        set: usize,
+        record: usize,
+        u: &mut [Dd],
+        error: f64,
+    ) -> f64 {
+        // The error at 0 is −y, exactly.
+        let target = -records.error(set, record, 0.0);
+        let rounding = DD_EPSILON * (u[0].hi.abs() + target.abs());
+        u[0] = u[0].plus(-target);
+        error + 2.0 * rounding
     }
     fn weight(&self, _at: &[f64], _i: usize, _k: usize, _l: usize) -> f64 {
         1.0

@@ -78,9 +78,15 @@ pub trait Facts: Send + Sync {
     }
     /// θ*, d numbers.
     fn optimum(&self) -> &[f64];
-    /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum, if it is found by
-    /// a search; `None` if it is the solution of a linear system, right to the last digits.
+    /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum that counts all
+    /// rounding errors, where one is known: of a mean loss of records. Other optima are solutions of
+    /// linear systems, which are solved to the last digit; but the coefficients of these systems are
+    /// rounded, and nothing bounds what that changes.
     fn optimum_error(&self) -> Option<f64> {
+        None
+    }
+    /// What a search found, if θ* was found by one.
+    fn searched_optimum(&self) -> Option<&Minimiser> {
         None
     }
     /// θ_c*, d numbers.
@@ -220,6 +226,7 @@ macro_rules! forward_facts {
             fn unequal_shares(&self) -> Option<&[f64]>;
             fn optimum(&self) -> &[f64];
             fn optimum_error(&self) -> Option<f64>;
+            fn searched_optimum(&self) -> Option<&$crate::problem::Minimiser>;
             fn jacobian(&self, client: usize) -> Matrix;
             fn symmetric(&self) -> bool;
             fn jacobian_product(&self, of: &[(usize, f64)], t: bool, x: &[f64], out: &mut [f64]);

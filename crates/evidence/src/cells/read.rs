@@ -5,9 +5,10 @@ use crate::cells::{CellResult, Missing};
 use crate::results::{Provenance, Results, StoredCell};
 use exactfed_core::words::thousands;
 use exactfed_runner::files::{Error, error};
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub fn read_cells<'a>(
     let order = results.reading_order(&plan.experiment, &ids);
     drop(ids);
     let prices = plan.manifest.prices.unwrap_or_default();
+    let selected = selected_cells(plan);
     let read = |place: &usize| {
         let cell = cells[*place];
         let stored = results.read(&plan.experiment, &cell.id);
@@ -38,6 +40,7 @@ pub fn read_cells<'a>(
                 digest: record.digest,
                 provenance: record.provenance,
                 seconds: record.seconds,
+                selected_by: selected.get(&cell.id).copied(),
                 exact_bias: None,
             })
         });
@@ -76,6 +79,19 @@ pub fn read_cells<'a>(
     // In place, since it is by far the largest value here.
     found.retain(Option::is_some);
     Ok((found.into_iter().map(|cell| cell.expect("it was found")).collect(), missing))
+}
+
+/// The cells whose settings were selected, with the quantity by which they were and the standard error
+/// that this adds.
+fn selected_cells(plan: &Plan) -> HashMap<CellId, (Quantity, f64)> {
+    let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
+        return HashMap::new();
+    };
+    let evaluated = tuning.groups.iter().filter_map(|group| {
+        let cell = group.evaluation.as_ref()?;
+        Some((cell.id, (tune.metric, group.selection_error)))
+    });
+    evaluated.collect()
 }
 
 /// Cells that are read before they are put in order.

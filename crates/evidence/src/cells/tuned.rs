@@ -4,9 +4,11 @@ use crate::cells::cost_sample::NoSample;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::results::Results;
 use crate::stats::mean;
+use crate::stats::selection::selection_error;
 use exactfed_runner::files::Error;
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::tune::loss;
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::{Candidate, Cell, CellId, Plan, TuningGroup};
 use exactfed_runner::runner::prepare;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -28,19 +30,42 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
         let count = || Some(prepare(&folder, &[cell]).ok()?.first()?.clients());
         Ok(*counted.entry(problem).or_insert_with(count))
     };
+    let samples: RefCell<HashMap<CellId, Vec<f64>>> = RefCell::default();
     let loss = |cell: &Cell| {
         let Some(stored) = results.read(&experiment, &cell.id)? else { return Ok(None) };
         let mut needs = TraceNeeds::default();
         needs.add_at(tune.at, [tune.metric]);
         let runs = Runs::new(stored.traces, Grouping::new(cell), &needs, &prices);
         Ok(Some(match runs.sample(tune.metric, tune.at) {
-            Ok(sample) => loss(tune.metric, mean(&sample)),
+            Ok(sample) => {
+                let loss = loss(tune.metric, mean(&sample));
+                samples.borrow_mut().insert(cell.id, sample);
+                loss
+            }
             // Under a coin a run may end before the cost: it is not compared.
             Err(NoSample::Ended) => f64::NAN,
             Err(_) => f64::INFINITY,
         }))
     };
-    plan.following(loss, clients)
+    let mut plan = plan.following(loss, clients)?;
+    let samples = samples.into_inner();
+    for group in plan.tuning.iter_mut().flat_map(|tuning| &mut tuning.groups) {
+        group.selection_error = error_of_selection(group, &samples, tune.metric);
+    }
+    Ok(plan)
+}
+
+/// What the selection of a group's candidate adds to the error of its mean.
+fn error_of_selection(
+    group: &TuningGroup,
+    samples: &HashMap<CellId, Vec<f64>>,
+    metric: Quantity,
+) -> f64 {
+    let runs = |candidate: &Candidate| samples.get(&candidate.cell.id).map_or(&[][..], |x| x);
+    let candidates: Vec<&[f64]> = group.candidates.iter().map(runs).collect();
+    let Some(selected) = group.selected else { return 0.0 };
+    let over_instances = group.candidates[selected].cell.identity.instances > 1;
+    selection_error(&candidates, selected, over_instances, metric.is_fraction())
 }
 
 /// The same plan with the cells of all stages as far as results decide: candidates, and the fresh

@@ -24,6 +24,8 @@ pub struct MetricSample {
     pub of_instances: bool,
     /// Means below this are rounding and count as 0.
     pub floor: f64,
+    /// The standard error that the selection of the cell's settings adds to the logarithm of the mean.
+    pub selection_error: f64,
     /// The vectors, one per replicate, of whose mean this is the norm, where their sampling error
     /// leaves it open whether the mean is 0: `values` then are along a direction that is noise.
     pub unresolved: Option<Vec<Vec<f64>>>,
@@ -41,13 +43,20 @@ impl MetricSample {
             .flatten();
         let vectors = bias.map(|all| all.into_iter().map(<[f64]>::to_vec).collect());
         let unresolved = vectors.filter(|all: &Vec<_>| !is_resolved(all));
-        Self { values, fixed, of_instances, floor, unresolved }
+        let selection_error = cell.selection_error(metric);
+        Self { values, fixed, of_instances, floor, selection_error, unresolved }
     }
 
     /// A number that is not random.
     pub fn number(value: f64) -> Self {
-        let (values, floor) = (vec![value], ROUNDING_FLOOR);
-        Self { values, fixed: true, of_instances: false, floor, unresolved: None }
+        Self {
+            values: vec![value],
+            fixed: true,
+            of_instances: false,
+            floor: ROUNDING_FLOOR,
+            selection_error: 0.0,
+            unresolved: None,
+        }
     }
 
     /// The mean over replicates, 0 where it is rounding.
@@ -234,7 +243,9 @@ pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Opti
         true => LogMeans::over_instances(&points),
         false => LogMeans::new(&points),
     };
-    match known {
+    let squares = samples.iter().map(|(w, sample)| w * sample.selection_error);
+    let selection_error = libm::sqrt(squares.map(|error| error * error).sum());
+    match known.map(|known| known.with_selection_error(selection_error)) {
         Some(known) => Some(Evidence::from_log_means(&known.shifted(offset), region)),
         None => {
             let estimate = offset + random.iter().map(|(_, log)| log).sum::<f64>();

@@ -42,6 +42,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
             digest: TraceDigest::default(),
             provenance: Arc::default(),
             seconds: 0.0,
+            selected_by: None,
             exact_bias: None,
         })
         .collect();

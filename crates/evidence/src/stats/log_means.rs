@@ -62,6 +62,9 @@ pub struct LogMeans {
     error: f64,
     skewness: f64,
     lognormal: Option<Lognormal>,
+    /// The standard error of what selecting by other runs adds to the parameter; 0 where nothing was
+    /// selected.
+    selection_error: f64,
     quantiles: Rc<Quantiles>,
 }
 
@@ -85,7 +88,19 @@ impl LogMeans {
     fn student(n: usize, estimate: f64, error: f64, skewness: f64) -> Self {
         let (unlimited, heavy, few, lognormal) = (false, (false, false), false, None);
         let quantiles = Quantiles::cached(n);
-        Self { n, estimate, unlimited, heavy, few, error, skewness, lognormal, quantiles }
+        let selection_error = 0.0;
+        Self {
+            n,
+            estimate,
+            unlimited,
+            heavy,
+            few,
+            error,
+            skewness,
+            lognormal,
+            selection_error,
+            quantiles,
+        }
     }
 
     /// From pairs of a weight and a sample, samples paired by index; values are at least 0, or
@@ -203,9 +218,18 @@ impl LogMeans {
         Self { estimate: self.estimate + offset, lognormal, ..self }
     }
 
+    /// The same where means are of candidates that other runs selected
+    /// ([`super::selection::selection_error`]). That error is independent of those of these runs, so the
+    /// reach of a limit is the root of the sum of both squares, as Zou, Huo and Taleb (2009) combine
+    /// the limits of two parts. It is the same for all of these runs: n does not diminish it, and they
+    /// say nothing about it, so that its limits are those of a normal distribution.
+    pub fn with_selection_error(self, selection_error: f64) -> Self {
+        Self { selection_error, ..self }
+    }
+
     /// Whether runs differ by rounding at most.
     pub fn constant(&self) -> bool {
-        self.error == 0.0
+        self.error == 0.0 && self.selection_error == 0.0
     }
 
     /// The p-value of the hypothesis that the parameter is at most x.
@@ -229,6 +253,12 @@ impl LogMeans {
         }
         if distance <= 0.0 || self.unlimited {
             return 1.0;
+        }
+        if self.selection_error > 0.0 {
+            return self.quantiles.level(distance, |q| {
+                let (low, high) = self.limits(q.level);
+                if above { self.estimate - low } else { high - self.estimate }
+            });
         }
         let farther = if above { self.heavy.0 } else { self.heavy.1 };
         let distance = if farther { distance / HEAVY } else { distance };
@@ -263,7 +293,14 @@ impl LogMeans {
             true => self.estimate + HEAVY * (limit - self.estimate),
             false => limit,
         };
-        (farther(self.heavy.0, low), farther(self.heavy.1, high))
+        let (low, high) = (farther(self.heavy.0, low), farther(self.heavy.1, high));
+        if self.selection_error == 0.0 {
+            return (low, high);
+        }
+        let of_selection = q.normal * self.selection_error;
+        let low_reach = libm::hypot(self.estimate - low, of_selection);
+        let high_reach = libm::hypot(high - self.estimate, of_selection);
+        (self.estimate - low_reach, self.estimate + high_reach)
     }
 
     /// The 95 % interval.
@@ -316,6 +353,8 @@ struct Quantile {
     t: f64,
     /// How many standard errors the upper limit of a Gaussian variance is above it.
     variance: f64,
+    /// The normal distribution's.
+    normal: f64,
 }
 
 /// Quantiles over levels, from 0.5 down, for one number of replicates.
@@ -356,7 +395,8 @@ impl Quantiles {
             };
             let variance = (freedom / square - 1.0) * (freedom / 2.0).sqrt();
             // Near the median the variance's limit is below its estimate.
-            Quantile { level, t, variance: variance.max(t) }
+            let normal = Normal::standard().inverse_cdf(1.0 - level);
+            Quantile { level, t, variance: variance.max(t), normal }
         };
         Self(levels.take_while(|level| *level > LEAST).map(one).collect())
     }
@@ -368,7 +408,12 @@ impl Quantiles {
         let (low, share) = (place as usize, place - libm::floor(place));
         let (a, b) = (self.0[low], self.0[(low + 1).min(self.0.len() - 1)]);
         let between = |a: f64, b: f64| a + share * (b - a);
-        Quantile { level, t: between(a.t, b.t), variance: between(a.variance, b.variance) }
+        Quantile {
+            level,
+            t: between(a.t, b.t),
+            variance: between(a.variance, b.variance),
+            normal: between(a.normal, b.normal),
+        }
     }
 
     /// The level at which a reach, which grows as the level falls, is this distance.

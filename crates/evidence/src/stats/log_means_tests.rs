@@ -93,15 +93,21 @@ fn p_values_are_the_levels_of_limits() {
     for n in [2, 3, 7, 40] {
         let x: Vec<f64> = (0..n).map(|_| libm::exp(0.7 * rng.gaussian())).collect();
         let y: Vec<f64> = x.iter().map(|x| x * libm::exp(0.3 * rng.gaussian())).collect();
-        let known = LogMeans::new(&[(1.0, &x), (-1.0, &y)]).unwrap();
-        for level in [0.1, 0.025, 1e-3, 1e-5] {
-            let (low, high) = known.limits(level);
-            for (p, limit) in [(known.above(low), low), (known.below(high), high)] {
-                assert!((p / level - 1.0).abs() < 0.1, "n = {n}, level {level}: {p} at {limit}");
+        for selection_error in [0.0, 0.01, 0.3] {
+            let known = LogMeans::new(&[(1.0, &x), (-1.0, &y)]).unwrap();
+            let known = known.with_selection_error(selection_error);
+            for level in [0.1, 0.025, 1e-3, 1e-5] {
+                let (low, high) = known.limits(level);
+                for (p, limit) in [(known.above(low), low), (known.below(high), high)] {
+                    assert!(
+                        (p / level - 1.0).abs() < 0.1,
+                        "n = {n}, {selection_error}, level {level}: {p} at {limit}"
+                    );
+                }
             }
+            let (wide, narrow) = (known.limits(1e-4), known.limits(0.1));
+            assert!(wide.0 < narrow.0 && narrow.1 < wide.1);
         }
-        let (wide, narrow) = (known.limits(1e-4), known.limits(0.1));
-        assert!(wide.0 < narrow.0 && narrow.1 < wide.1);
     }
 }
 
@@ -138,6 +144,24 @@ fn clear_evidence_against_the_skewness_is_seen() {
 }
 
 /// Without skewness and with little spread all three limits are Student's.
+#[test]
+fn a_selection_adds_its_reach_to_that_of_the_runs() {
+    let x = [1.0, 1.2, 0.9, 1.1];
+    let y = [1.0; 4];
+    let known = LogMeans::over_instances(&[(1.0, &x), (-1.0, &y)]).unwrap();
+    let (low, high) = known.clone().interval();
+    let (lower, higher) = known.clone().with_selection_error(0.1).interval();
+    let centre = known.estimate;
+    for (near, far) in [(centre - low, centre - lower), (high - centre, higher - centre)] {
+        assert!((far - libm::hypot(near, 0.195_996_398)).abs() < 1e-6, "{near} {far}");
+    }
+    // Runs that are all equal still come from a selection.
+    let constant = LogMeans::over_instances(&[(1.0, &y), (-1.0, &y)]).unwrap();
+    assert!(constant.constant());
+    let selected = constant.with_selection_error(0.1);
+    assert!(!selected.constant() && selected.above(0.0) == 1.0);
+}
+
 #[test]
 fn quiet_samples_have_students_interval() {
     let x = [0.99, 1.01, 1.02, 0.98, 1.0];

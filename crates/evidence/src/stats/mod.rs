@@ -6,6 +6,7 @@ pub mod log_means;
 pub mod looks;
 pub mod paired;
 pub mod resolution;
+pub mod selection;
 mod summary;
 pub mod verdict;
 

@@ -58,13 +58,20 @@ impl Ratio {
     /// `log_means`; NaN limits and a p-value of 1 where these are not known: for a single pair, or a mean
     /// that is not above 0.
     pub fn paired(a: &[f64], b: &[f64], over_instances: bool) -> Self {
+        Self::of_selected(a, b, over_instances, 0.0)
+    }
+
+    /// The same of candidates that other runs selected, with the standard error that their selection
+    /// adds to the logarithm of the ratio.
+    pub fn of_selected(a: &[f64], b: &[f64], over_instances: bool, selection_error: f64) -> Self {
         let (points, plain) = ([(1.0, a), (-1.0, b)], mean(a) / mean(b));
         if !over_instances {
-            return Self::new(plain, LogMeans::new(&points));
+            let known = LogMeans::new(&points);
+            return Self::new(plain, known.map(|k| k.with_selection_error(selection_error)));
         }
         let known = LogMeans::over_instances(&points);
         let estimate = known.as_ref().map_or(plain, |known| libm::exp(known.estimate));
-        Self::new(estimate, known)
+        Self::new(estimate, known.map(|k| k.with_selection_error(selection_error)))
     }
 
     fn new(estimate: f64, known: Option<LogMeans>) -> Self {

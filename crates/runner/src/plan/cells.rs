@@ -14,6 +14,7 @@ use super::{
     rounds,
 };
 use crate::manifest::axis::{Choice, GridAxis};
+use crate::manifest::document::Value;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Oracle, Record};
 use exactfed_core::algorithm::Participation::Fraction;
@@ -47,6 +48,10 @@ struct CellMaker<'a> {
     root: &'a Node,
     manifest: &'a Manifest,
     hashes: &'a mut Hashes,
+    /// All texts of the manifest, among which are the paths of its files, once they are asked for.
+    manifest_texts: Option<Vec<String>>,
+    /// The names of files that vary, by the hashes of their contents.
+    file_names: HashMap<String, String>,
     record: Arc<Record>,
     /// What determines the runs, for each oracle of the grid.
     keys: Vec<Arc<RunKeys>>,
@@ -89,6 +94,8 @@ pub fn cells(
         root,
         manifest,
         hashes,
+        manifest_texts: None,
+        file_names: HashMap::new(),
         record: Arc::new(manifest.record.canonical()),
         keys: Vec::new(),
         shapes: Shapes::default(),
@@ -117,6 +124,36 @@ pub fn cells(
     let CellMaker { mut cells, found: (found, _), .. } = maker;
     cells.shrink_to_fit();
     if found.is_empty() { Ok(cells) } else { Err(found) }
+}
+
+/// All strings in a tree.
+fn texts_of(root: &Node) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        match &node.value {
+            Value::String(text) => texts.push(text.clone()),
+            Value::Array(nodes) => open.extend(nodes),
+            Value::Table(entries) => open.extend(entries.iter().map(|entry| &entry.node)),
+            _ => {}
+        }
+    }
+    texts
+}
+
+/// The name of a file, with as many folders as it takes to tell it from all other paths in `texts`.
+fn shortest_name<'p>(path: &'p str, texts: &[String]) -> &'p str {
+    let begins = path.rmatch_indices('/').map(|(slash, _)| slash + 1);
+    let is_of_no_other = |begin: &usize| {
+        let name = &path[*begin..];
+        let ends_so = |text: &String| {
+            let before = text.strip_suffix(name);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        !texts.iter().any(|text| text != path && ends_so(text))
+    };
+    let begin = begins.chain([0]).find(is_of_no_other);
+    &path[begin.unwrap_or(0)..]
 }
 
 impl CellMaker<'_> {
@@ -231,10 +268,40 @@ impl CellMaker<'_> {
         let mut spec = problem::Spec::clone(grid.problem.value(point.problem));
         let mut faults = self.hashes.resolve(&mut spec);
         faults.extend(spec.check());
+        let axes = grid.problem.axes(point.problem);
         let (text, mut settings) = text_and_settings("problem", &spec);
-        self.add_defaults(&mut settings, grid.problem.axes(point.problem), &grid.choice);
+        if let Some(named) = self.with_file_names(&spec, axes) {
+            settings = text_and_settings("problem", &named).1;
+        }
+        self.add_defaults(&mut settings, axes, &grid.choice);
         let text = appended(&mut self.texts[0], &text);
         SpecParts { spec: Arc::new(spec), faults, text, settings: self.shapes.part(settings) }
+    }
+
+    /// The same problem with the names of the files that the grid varies, since readers tell files
+    /// apart by their names and not by the hashes of their contents; `None` if no file varies. Files of
+    /// equal contents have one name, as they make one cell.
+    fn with_file_names(
+        &mut self,
+        spec: &problem::Spec,
+        axes: &[GridAxis],
+    ) -> Option<problem::Spec> {
+        let kind = spec.kind();
+        let mut named = spec.clone();
+        let mut varies = false;
+        for (key, file) in named.files() {
+            let path = format!("problem.{kind}.{key}");
+            let is_of_file = |axis: &GridAxis| {
+                let rest = path.strip_prefix(&*axis.path);
+                axis.len > 1 && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let Some(hash) = file.sha256.take_if(|_| axes.iter().any(is_of_file)) else { continue };
+            varies = true;
+            let texts = self.manifest_texts.get_or_insert_with(|| texts_of(self.root));
+            let name = shortest_name(&file.path, texts);
+            file.path = self.file_names.entry(hash).or_insert_with(|| name.to_owned()).clone();
+        }
+        varies.then_some(named)
     }
 
     /// An algorithm in which a fraction of so many clients is a number of them.
@@ -325,4 +392,23 @@ fn hash(texts: [&str; 3]) -> [u8; 8] {
         sha.update(text);
     }
     *sha.finalize().first_chunk().expect("a hash has 32 bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_as_few_folders_as_tell_them_apart() {
+        let of = |paths: &[&str]| -> Vec<String> {
+            let texts: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+            paths.iter().map(|path| shortest_name(path, &texts).to_owned()).collect()
+        };
+        assert_eq!(of(&["data/one.csv", "data/two.csv", "t"]), ["one.csv", "two.csv", "t"]);
+        assert_eq!(of(&["a/x.csv", "b/x.csv", "y.csv"]), ["a/x.csv", "b/x.csv", "y.csv"]);
+        assert_eq!(of(&["x.csv", "b/x.csv", "c/b/x.csv"]), ["x.csv", "b/x.csv", "c/b/x.csv"]);
+        // Letters are no folder.
+        assert_eq!(of(&["d/mine.csv", "d/e.csv"]), ["mine.csv", "e.csv"]);
+        assert_eq!(of(&["same.csv", "same.csv"]), ["same.csv", "same.csv"]);
+    }
 }

@@ -15,7 +15,7 @@ use super::{Fault, Faults, InstanceSize, MemoryPart, OnRecords, ProblemCost};
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::records::{Link, RecordTables};
-use crate::linalg::Matrix;
+use crate::linalg::{DD_EPSILON, DD_EXP_ERROR, Dd, Matrix};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,6 +179,8 @@ pub fn dense(d: usize, loss: &Loss, sets: &[Vec<f64>]) -> RecordTables {
 impl<S: RecordSets> RecordLoss<S> for Loss {
     /// σ' is at most 1/4.
     const LARGEST_WEIGHT: f64 = 0.25;
+    /// σ'' = σ'(1 − 2σ).
+    const SELF_CONCORDANCE: f64 = 1.0;
     /// |σ''| is at most 1/(6√3).
     const INVERSE_THIRD: Option<f64> = Some(6.0 * 1.732_050_807_568_877_2);
     const SHARES_FIRST: bool = true;
@@ -196,6 +198,20 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     }
     fn residuals(&self, _records: &S, _set: usize, at: &[f64]) -> Vec<f64> {
         at.iter().map(|s| -s).collect()
+    }
+    /// The error of σ is at most a quarter of that of m − u, and that of its operations.
+    fn extended_numbers(&self, _: &S, _set: usize, _: usize, u: &mut [Dd], error: f64) -> f64 {
+        let z = u[0].negated().plus(self.margin);
+        let rounding = DD_EPSILON * (self.margin.abs() + u[0].hi.abs());
+        u[0] = extended_sigmoid(z);
+        0.25 * (error + 2.0 * rounding) + 4.0 * DD_EXP_ERROR
+    }
+    fn extended_residuals(&self, _: &S, _set: usize, _record: usize, numbers: &mut [Dd]) {
+        numbers[0] = numbers[0].negated();
+    }
+    fn extended_change(&self, numbers: &[Dd], v: &mut [Dd]) {
+        let s = numbers[0];
+        v[0] = s.times(s.negated().plus(1.0)).times(v[0]);
     }
     fn weight(&self, at: &[f64], i: usize, _k: usize, _l: usize) -> f64 {
         at[i] * (1.0 - at[i])
@@ -254,6 +270,14 @@ fn divergence(u: f64, v: f64) -> f64 {
             * (w / 2.0 + step * (third / 6.0 + step * (fourth / 24.0 + step * tail)));
     }
     softplus(u) - softplus(v) - s * step
+}
+
+/// σ(z) in double-double, from e^−|z|, which is taken to be 0 below e^−700.
+fn extended_sigmoid(z: Dd) -> Dd {
+    let falling = if z.hi < 0.0 { z } else { z.negated() };
+    let power = if falling.hi < -700.0 { Dd::default() } else { falling.exp() };
+    let above = if z.hi < 0.0 { power } else { Dd::from(1.0) };
+    above.over(power.plus(1.0))
 }
 
 /// log(1 + eᵘ).

@@ -48,6 +48,9 @@ impl RecordSets for SparseRecords {
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
         self.sets[set].iter().map(|row| row.dot(v)).collect()
     }
+    fn visit_record(&self, set: usize, record: usize, mut visit: impl FnMut(usize, f64)) {
+        self.sets[set].row(record).iter().for_each(|(feature, value)| visit(feature, value));
+    }
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
         self.sets[set].iter().zip(factors).for_each(|(row, factor)| row.add_to(*factor, out));
     }

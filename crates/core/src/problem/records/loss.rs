@@ -2,7 +2,7 @@
 
 use crate::kernel::records::RecordTables;
 use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, dot};
-use crate::linalg::Matrix;
+use crate::linalg::{Dd, Matrix};
 use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
 use crate::rng::Stream;
@@ -42,6 +42,11 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
 
     /// The products of each record of a set with v, K numbers per record.
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64>;
+    /// Calls `visit` with the feature and the value of each stored number of a record.
+    fn visit_record(&self, set: usize, record: usize, mut visit: impl FnMut(usize, f64)) {
+        let row = self.dense_rows(set).map_or(&[][..], |rows| rows.row(record));
+        row.iter().enumerate().for_each(|(feature, value)| visit(feature, *value));
+    }
     /// out ← out + Σ f ⊗ x over a set, with K factors f per record.
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]);
     /// ‖x‖² of each record of a set.
@@ -156,6 +161,9 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
 pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     /// A bound on the eigenvalues of W.
     const LARGEST_WEIGHT: f64;
+    /// R with |D³ℓ\[h, h, v\]| ≤ R ‖v‖ hᵀWh for all changes h and v of the products: along a segment
+    /// of length r all Hessians are within factors of e^(Rr‖x‖) of each other (Bach 2010).
+    const SELF_CONCORDANCE: f64;
     /// The inverse of a bound on the third derivatives, if one is known.
     const INVERSE_THIRD: Option<f64> = None;
     /// Whether a share of a mean multiplies a sum before it is divided, where records are dense:
@@ -176,6 +184,21 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     fn record_numbers(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64>;
     /// δ of a set's records, K numbers per record.
     fn residuals(&self, records: &S, set: usize, at: &[f64]) -> Vec<f64>;
+    /// Replaces the products u of a record in double-double by its numbers, from which δ and W
+    /// follow, and returns a bound on the error of the numbers, if that of u is at most `error`; both
+    /// are Euclidean lengths.
+    fn extended_numbers(
+        &self,
+        records: &S,
+        set: usize,
+        record: usize,
+        u: &mut [Dd],
+        error: f64,
+    ) -> f64;
+    /// Replaces the numbers of a record in double-double by δ, to within the error of an operation.
+    fn extended_residuals(&self, _: &S, _set: usize, _record: usize, _numbers: &mut [Dd]) {}
+    /// Replaces a change v of the products of a record with these numbers by W v in double-double.
+    fn extended_change(&self, _numbers: &[Dd], _v: &mut [Dd]) {}
     /// W_kl of record i.
     fn weight(&self, at: &[f64], i: usize, k: usize, l: usize) -> f64;
     /// Replaces changes v of the products of a set's records by scale W v.

@@ -10,13 +10,14 @@
 
 mod dense;
 mod loss;
+mod optimum_bound;
 
 use super::affine::{Affine, half_square};
-use super::minimise::{Minimiser, Objective, minimise};
+use super::minimise::{Minimiser, Objective, factored_step, minimise};
 use super::{DrawSmoothness, Draws, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
 use crate::kernel::records::Tangent;
 use crate::kernel::{Cohort, InstructionSet, SparseRecords, squared_distance};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, solve};
 pub use loss::{RecordLoss, RecordSets, SetTerm};
 use std::sync::OnceLock;
 
@@ -68,7 +69,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         let (clients, test, optimum) = (clients.unwrap_or(sets), None, Minimiser::unknown(d));
         let mut instance = Self { loss, records, clients, client_shares, held, test, optimum };
         instance.optimum = match instance.loss.affine() {
-            Some((_, mean)) => Minimiser { theta: mean.optimum.clone(), error: 0.0 },
+            Some((_, mean)) => solved_optimum(&instance, mean),
             None => find_optimum(&instance, instance.shares(), known)?,
         };
         Ok(instance)
@@ -163,7 +164,10 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         &self.optimum.theta
     }
     fn optimum_error(&self) -> Option<f64> {
-        (!self.linear()).then_some(self.optimum.error)
+        Some(self.optimum.error).filter(|error| error.is_finite())
+    }
+    fn searched_optimum(&self) -> Option<&Minimiser> {
+        (!self.linear()).then_some(&self.optimum)
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
         if let Some(own) = self.affine(client) {
@@ -340,8 +344,19 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     }
 }
 
+/// θ*, the root of an affine mean field.
+fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    mean: &Affine,
+) -> Minimiser {
+    let convexity = optimum_bound::affine_convexity(problem, mean);
+    let step = |gradient: &[f64]| solve(&mean.matrix, gradient).ok();
+    let error = optimum_bound::optimum_error(problem, &mean.optimum, convexity, step);
+    Minimiser { theta: mean.optimum.clone(), residual: 0.0, error }
+}
+
 /// θ*, the minimiser of the mean of f over sets, given with their weights. The result of an
-/// earlier search is taken if its error is found again to the last bit: then it is of this very
+/// earlier search is taken if its residual is found again to the last bit: then it is of this very
 /// function.
 ///
 /// # Errors
@@ -356,7 +371,11 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
     if let Some(known) = known.filter(|known| known.is_at(&mut mean)) {
         return Ok(known.clone());
     }
-    let found = minimise(&mut mean);
+    let mut found = minimise(&mut mean);
+    // The point of Hessians.
+    mean.gradient(&found.theta);
+    let step = |gradient: &[f64]| factored_step(&mean, gradient);
+    found.error = optimum_bound::optimum_error(problem, &found.theta, mean.convexity(), step);
     let message = "the optimum cannot be found in double precision; it may be too small, or features too large";
     if found.is_known() { Ok(found) } else { Err(Fault::new("l2", message)) }
 }
@@ -419,14 +438,14 @@ mod tests {
         let problem = sample::weighted_logistic();
         let shares = || (0..problem.clients()).map(|client| (client, problem.share(client)));
         let found = find_optimum(&problem, shares(), None).unwrap();
-        // Any point that comes with its error is taken without a search.
+        // Any point that comes with its residual is taken without a search.
         let theta = vec![0.5; problem.dim()];
         let gradient = MeanLoss::new(&problem, shares()).gradient(&theta);
-        let error = libm::sqrt(dot(&gradient, &gradient)) / problem.loss.l2;
-        let point = Minimiser { theta, error };
+        let residual = libm::sqrt(dot(&gradient, &gradient)) / problem.loss.l2;
+        let point = Minimiser { theta, residual, error: 1.0 };
         assert_eq!(find_optimum(&problem, shares(), Some(&point)).unwrap(), point);
         for stale in [
-            Minimiser { error: error + 1e-12, ..point.clone() },
+            Minimiser { residual: residual + 1e-12, ..point.clone() },
             Minimiser { theta: vec![0.25; problem.dim()], ..point.clone() },
             Minimiser { theta: vec![0.5; problem.dim() + 1], ..point.clone() },
         ] {

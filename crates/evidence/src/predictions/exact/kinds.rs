@@ -37,7 +37,7 @@ impl ValueKind {
 
     /// Whether it is of the instance alone, whatever is run on it.
     pub(super) fn is_of_instance(&self) -> bool {
-        [ALWAYS, SMALL, SEARCHED, MEASURED].contains(&self.known)
+        [ALWAYS, SMALL, BOUNDED, MEASURED].contains(&self.known)
     }
 
     /// Whether it follows from the program of an algorithm's rounds.
@@ -81,7 +81,8 @@ const D: ArrayAxis = ArrayAxis::Entries;
 /// Where values of one kind are known.
 const ALWAYS: &str = "of every instance";
 const SMALL: &str = "of instances with at most 10⁷ entries of all clients";
-const SEARCHED: &str = "where a search found θ*; otherwise θ* is the solution of a linear system";
+const BOUNDED: &str =
+    "for mean losses of records; otherwise θ* solves a linear system with rounded coefficients";
 const MEASURED: &str = "where the eigenvalues of all Jacobians can be computed";
 const EVEN: &str = "where all clients take the same number of local steps between communications, and it is not too large";
 const LIMIT: &str = "on linear fields with independent draws (or of few clients and states), and without noise where `sq-error-limit` is among the metrics; not for a part of clients of unequal weight, and not where means diverge";
@@ -117,8 +118,8 @@ const fn value(name: &'static str, known: &'static str, how: ValueSource) -> Val
 pub static KINDS: &[ValueKind] = &[
     value("optimum", ALWAYS, Found(&[D], |k| Some(k.facts.optimum().to_vec())))
         .meaning("θ*, the zero of the mean of the clients' mean fields"),
-    value("optimum_error", SEARCHED, Found(&[], |k| Some(vec![k.facts.optimum_error()?])))
-        .meaning("a bound on the distance of `optimum` from θ*"),
+    value("optimum_error", BOUNDED, Found(&[], |k| Some(vec![k.facts.optimum_error()?])))
+        .meaning("a bound on the distance of `optimum` from θ*, with all rounding errors"),
     value("shares", ALWAYS, Found(&[N], |k| k.of_clients(|c| vec![k.facts.share(c)])))
         .meaning("π_c, the weight of each client in every mean; their sum is 1"),
     value(

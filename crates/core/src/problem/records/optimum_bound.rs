@@ -1,0 +1,396 @@
+//! A rigorous bound on the distance of a computed θ from θ*, the minimiser of the mean loss of
+//! records, all of which are taken as the doubles that are stored.
+//!
+//! The gradient g at θ is evaluated in double-double with a bound e on its own error, so that
+//! ‖θ − θ*‖ ≤ r₀ = (‖g‖ + e)/μ with μ a lower bound on the eigenvalues of all Hessians. This is at most
+//! as many times too large as the problem's condition number. A step x that nearly solves H x = g, with
+//! H = ∇²f(θ), sharpens it. With H' the mean of the Hessians between θ and θ*, θ − θ* is H'⁻¹g, and
+//!
+//! ‖H'⁻¹g‖ ≤ ‖x‖ + ‖H⁻¹(g − H x)‖ + ‖(H'⁻¹ − H⁻¹) g‖ ≤ ‖x‖ + ‖g − H x‖/μ + (e^(R‖x_i‖r) − 1) r₀
+//!
+//! for any r ≥ ‖θ − θ*‖, since H' is within factors of e^±(R‖x_i‖r) of H
+//! ([`RecordLoss::SELF_CONCORDANCE`]; ‖x_i‖ is the length of the longest record).
+//!
+//! *Invariant*: nothing here changes θ. Bounds are lengths in doubles, whose own rounding errors
+//! [`SLACK`] covers.
+
+use super::{RecordLoss, RecordProblem, RecordSets};
+use crate::kernel::dot;
+use crate::linalg::{DD_EPSILON, Dd, least_eigenvalue_bound};
+use crate::problem::affine::Affine;
+
+/// More than the relative rounding error of lengths of up to 10⁸ numbers and of sums of lengths.
+const SLACK: f64 = 1.0 + 1e-6;
+/// The products of smaller numbers lose their rounding errors; a term of each sum of bounds.
+const UNDERFLOW: f64 = 1e-280;
+/// The times that a bound is sharpened by itself.
+const SHARPENINGS: usize = 10;
+
+/// A vector in double-double, and a bound on the length of its error.
+struct BoundedVector {
+    value: Vec<Dd>,
+    error: f64,
+}
+
+impl BoundedVector {
+    /// A bound on its length.
+    fn length(&self) -> f64 {
+        SLACK * length(&self.rounded()) + self.error
+    }
+
+    fn rounded(&self) -> Vec<f64> {
+        self.value.iter().map(|value| value.hi).collect()
+    }
+}
+
+/// The records of a set at θ.
+struct SetAt {
+    set: usize,
+    /// The weight of each record in the mean.
+    weight: Dd,
+    /// [`RecordLoss::extended_numbers`], K per record.
+    numbers: Vec<Dd>,
+    /// A bound on the error of the numbers of each record.
+    number_errors: Vec<f64>,
+    /// ‖x‖ of each record.
+    lengths: Vec<f64>,
+}
+
+/// A bound on ‖θ − θ*‖; infinite if none is found. `convexity` is μ, and `newton_step` gives some x
+/// for a gradient g, which should be close to H⁻¹g; nothing else is asked of it.
+pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    theta: &[f64],
+    convexity: f64,
+    newton_step: impl FnOnce(&[f64]) -> Option<Vec<f64>>,
+) -> f64 {
+    let sets = records_at(problem, theta);
+    let gradient = gradient(problem, &sets, theta);
+    let radius = SLACK * gradient.length() / convexity;
+    if !radius.is_finite() {
+        return f64::INFINITY;
+    }
+    let step = newton_step(&gradient.rounded()).filter(|x| x.iter().all(|x| x.is_finite()));
+    let Some(step) = step else { return radius };
+    let product = hessian_product(problem, &sets, &step);
+    let pairs = gradient.value.iter().zip(&product.value);
+    let left: Vec<f64> = pairs.map(|(g, hx)| g.plus_dd(hx.negated()).hi).collect();
+    let solved = SLACK * length(&step)
+        + SLACK * (SLACK * length(&left) + gradient.error + product.error) / convexity;
+    let longest = sets.iter().flat_map(|set| &set.lengths).fold(0.0_f64, |most, x| most.max(*x));
+    let mut bound = radius;
+    for _ in 0..SHARPENINGS {
+        let change = libm::expm1(SLACK * L::SELF_CONCORDANCE * longest * bound);
+        let sharper = SLACK * (solved + change * radius);
+        // Also where a number is NaN or infinite.
+        if sharper.is_nan() || sharper >= bound {
+            break;
+        }
+        bound = sharper;
+    }
+    bound
+}
+
+/// A lower bound on the eigenvalues of the Hessian of an affine mean field, λ if there is no larger.
+/// `mean` was summed in doubles over the records of each client, and over the clients.
+pub(super) fn affine_convexity<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    mean: &Affine,
+) -> f64 {
+    let most_records = (0..problem.records.sets()).map(|set| problem.records.records(set)).max();
+    let terms = most_records.unwrap_or(0) + problem.records.sets() + 10;
+    // The sum of |x_i x_j| over records is a matrix whose norm is at most the mean of ‖x‖².
+    let error = terms as f64 * f64::EPSILON * SLACK * mean.matrix.trace();
+    let l2 = problem.loss.l2();
+    least_eigenvalue_bound(&mean.matrix, error).map_or(l2, |bound| bound.max(l2))
+}
+
+/// ‖x‖ without underflow: numbers are divided by the largest.
+fn length(x: &[f64]) -> f64 {
+    let most = x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    if most == 0.0 || !most.is_finite() {
+        // NaN is not the largest of any numbers.
+        return x.iter().fold(most, |sum, x| sum + x.abs());
+    }
+    let parts: Vec<f64> = x.iter().map(|x| x / most).collect();
+    most * libm::sqrt(dot(&parts, &parts))
+}
+
+/// The weight of each record of a set in the mean of f over clients. A share that is the quotient of a
+/// set's records and all records is that quotient exactly, others are the doubles that they are.
+fn record_weight<L: RecordLoss<S>, S: RecordSets>(problem: &RecordProblem<L, S>, set: usize) -> Dd {
+    let sets = problem.records.sets();
+    let records = |set| problem.records.records(set) as f64;
+    let Some(shares) = &problem.client_shares else {
+        let holders = (problem.clients - set).div_ceil(sets) as f64;
+        return Dd::from(holders).over(Dd::product(problem.clients as f64, records(set)));
+    };
+    let all: f64 = (0..sets).map(records).sum();
+    if (0..sets).all(|set| shares[set] == records(set) / all) {
+        return Dd::from(1.0).over(Dd::from(all));
+    }
+    Dd::from(shares[set]).over(Dd::from(records(set)))
+}
+
+/// The products of a record with K rows of θ or of a step.
+fn products<S: RecordSets>(records: &S, set: usize, record: usize, v: &[f64], out: &mut [Dd]) {
+    out.fill(Dd::default());
+    let features = records.features();
+    records.visit_record(set, record, |feature, x| {
+        for (class, out) in out.iter_mut().enumerate() {
+            *out = out.plus_dd(Dd::product(x, v[class * features + feature]));
+        }
+    });
+}
+
+/// out ← out + f ⊗ x for a record.
+fn add_record<S: RecordSets>(records: &S, set: usize, record: usize, f: &[Dd], out: &mut [Dd]) {
+    let features = records.features();
+    records.visit_record(set, record, |feature, x| {
+        for (class, factor) in f.iter().enumerate() {
+            let entry = &mut out[class * features + feature];
+            *entry = entry.plus_dd(factor.times_double(x));
+        }
+    });
+}
+
+/// The numbers of all records at θ.
+fn records_at<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    theta: &[f64],
+) -> Vec<SetAt> {
+    let RecordProblem { loss, records, .. } = problem;
+    let classes = records.classes();
+    let size = length(theta);
+    let mut sets = Vec::with_capacity(records.sets());
+    for set in 0..records.sets() {
+        let count = records.records(set);
+        let squares = records.squares(set).into_iter();
+        let lengths: Vec<f64> = squares.map(|square| SLACK * libm::sqrt(square)).collect();
+        let mut numbers = vec![Dd::default(); count * classes];
+        let mut number_errors = Vec::with_capacity(count);
+        for (record, u) in numbers.chunks_exact_mut(classes).enumerate() {
+            products(records, set, record, theta, u);
+            // Each of the d sums errs by its size, which is at most ‖x‖ ‖θ‖.
+            let error = DD_EPSILON * records.features() as f64 * lengths[record] * size + UNDERFLOW;
+            number_errors.push(loss.extended_numbers(records, set, record, u, error));
+        }
+        let weight = record_weight(problem, set);
+        sets.push(SetAt { set, weight, numbers, number_errors, lengths });
+    }
+    sets
+}
+
+/// ∇f(θ).
+fn gradient<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    sets: &[SetAt],
+    theta: &[f64],
+) -> BoundedVector {
+    let RecordProblem { loss, records, .. } = problem;
+    let classes = records.classes();
+    let mut sum = Sum::of_penalty(loss.l2(), theta);
+    let mut residuals = vec![Dd::default(); classes];
+    for at in sets {
+        let mut of_set = vec![Dd::default(); theta.len()];
+        // Σ ‖x‖ ‖δ‖, and Σ ‖x‖ times the error of δ.
+        let mut size = 0.0;
+        let mut error = 0.0;
+        for (record, numbers) in at.numbers.chunks_exact(classes).enumerate() {
+            residuals.copy_from_slice(numbers);
+            loss.extended_residuals(records, at.set, record, &mut residuals);
+            add_record(records, at.set, record, &residuals, &mut of_set);
+            let residual = length_of(&residuals);
+            size += at.lengths[record] * residual;
+            error += at.lengths[record] * (at.number_errors[record] + DD_EPSILON * residual);
+        }
+        sum.add(at, &of_set, size, error);
+    }
+    sum.bounded(sets.len())
+}
+
+/// ∇²f(θ) x.
+fn hessian_product<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    sets: &[SetAt],
+    step: &[f64],
+) -> BoundedVector {
+    let RecordProblem { loss, records, .. } = problem;
+    let classes = records.classes();
+    let step_length = length(step);
+    let mut sum = Sum::of_penalty(loss.l2(), step);
+    let mut change = vec![Dd::default(); classes];
+    // Of the products with the step, of W v, and a few for the numbers of W.
+    let operations = (records.features() + 8 * classes + 8) as f64;
+    for at in sets {
+        let mut of_set = vec![Dd::default(); step.len()];
+        let mut size = 0.0;
+        let mut error = 0.0;
+        for (record, numbers) in at.numbers.chunks_exact(classes).enumerate() {
+            products(records, at.set, record, step, &mut change);
+            loss.extended_change(numbers, &mut change);
+            add_record(records, at.set, record, &change, &mut of_set);
+            // ‖v‖ ≤ ‖x‖ ‖step‖ and W, which is at most 1, errs by three times as much as its numbers.
+            let most = at.lengths[record] * at.lengths[record] * step_length;
+            size += most;
+            error += most * (3.0 * at.number_errors[record] + operations * DD_EPSILON);
+        }
+        sum.add(at, &of_set, size, error);
+    }
+    sum.bounded(sets.len())
+}
+
+/// ‖x‖ of numbers in double-double.
+fn length_of(x: &[Dd]) -> f64 {
+    libm::sqrt(x.iter().fold(0.0, |sum, x| sum + x.hi * x.hi))
+}
+
+/// λv plus a weighted sum over sets, with the bounds on its terms.
+struct Sum {
+    value: Vec<Dd>,
+    /// A bound on the sum of the lengths of all terms.
+    size: f64,
+    error: f64,
+}
+
+impl Sum {
+    fn of_penalty(l2: f64, v: &[f64]) -> Self {
+        let value = v.iter().map(|v| Dd::product(l2, *v)).collect();
+        Self { value, size: l2 * length(v), error: UNDERFLOW }
+    }
+
+    /// Adds the sum over a set's records, whose terms add up to at most `size` in length and have
+    /// errors of at most `error`.
+    fn add(&mut self, at: &SetAt, of_set: &[Dd], size: f64, error: f64) {
+        for (value, of_set) in self.value.iter_mut().zip(of_set) {
+            *value = value.plus_dd(of_set.times(at.weight));
+        }
+        let weight = at.weight.hi;
+        // One error for each sum, for each product, and for the weight.
+        let operations = (at.lengths.len() + 4) as f64;
+        self.size += weight * size;
+        self.error += SLACK * weight * (error + operations * DD_EPSILON * size + UNDERFLOW);
+    }
+
+    fn bounded(self, sets: usize) -> BoundedVector {
+        let operations = (sets + 4) as f64;
+        let error = SLACK * (self.error + SLACK * operations * DD_EPSILON * self.size);
+        BoundedVector { value: self.value, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::softmax::ClassTables;
+    use crate::problem::logistic::{Logistic, Loss, dense};
+    use crate::problem::softmax::{Softmax, SoftmaxLoss};
+    use crate::problem::{Facts, InstanceInputs};
+    use crate::sample;
+
+    /// The records of the references below.
+    const RECORDS: usize = 30;
+
+    fn feature(a: usize, i: usize, j: usize, scale: f64) -> f64 {
+        let residue = (a * i + 2 * j * j + i * j) % 23;
+        (residue as f64 - 11.0) * scale * 0.125
+    }
+
+    fn rows(a: usize, scales: &[f64]) -> Vec<f64> {
+        let row = |i: usize| scales.iter().enumerate().map(move |(j, s)| feature(a, i, j, *s));
+        (0..RECORDS).flat_map(row).collect()
+    }
+
+    fn logistic(a: usize, scales: &[f64], l2: f64) -> Logistic {
+        let sign = |i: usize| if (i * i + a * i) % 5 < 2 { 1.0 } else { -1.0 };
+        let mut records = rows(a, scales);
+        for (i, row) in records.chunks_exact_mut(scales.len()).enumerate() {
+            row.iter_mut().for_each(|x| *x *= sign(i));
+        }
+        let loss = Loss { l2, margin: 0.0, batch: 1 };
+        let tables = dense(scales.len(), &loss, &[records]);
+        Logistic::new(loss, tables, InstanceInputs::default()).unwrap()
+    }
+
+    fn softmax(a: usize, scales: &[f64], l2: f64) -> Softmax {
+        let labels = (0..RECORDS).map(|i| (i % 3) as u8).collect();
+        let tables = ClassTables::new(scales.len(), 3, l2, &[(rows(a, scales), labels)]);
+        Softmax::new(SoftmaxLoss { classes: 3, l2, batch: 1 }, tables, InstanceInputs::default())
+            .unwrap()
+    }
+
+    /// θ* of 32 digits, as doubles and what they lack, found in arithmetic of 50 digits.
+    #[track_caller]
+    fn within_its_bound(facts: &dyn Facts, reference: &[[f64; 2]]) {
+        let far = |(found, [hi, lo]): (&f64, &[f64; 2])| Dd::from(*found).plus(-hi).plus(-lo).hi;
+        let apart: Vec<f64> = facts.optimum().iter().zip(reference).map(far).collect();
+        let (error, bound) = (length(&apart), facts.optimum_error().unwrap());
+        assert!(error <= bound && bound <= 3.0 * error, "{error} {bound}");
+    }
+
+    /// The search ends where the gradient is 0 as computed, or a few ulps from θ*.
+    #[test]
+    fn the_bound_counts_the_rounding_of_gradients_and_of_the_optimum() {
+        let one = logistic(3, &[1.0], 0.25);
+        within_its_bound(&one, &[[0.159_569_585_871_099_26, 1.144_087_247_412_964_8e-17]]);
+        let other = logistic(5, &[1.0], 0.25);
+        within_its_bound(&other, &[[-0.402_273_508_632_984_7, 1.622_582_010_215_213e-17]]);
+    }
+
+    #[test]
+    fn the_bound_is_close_to_the_error_where_features_differ_in_scale() {
+        let three = logistic(5, &[1.0, 8.0, 64.0], 0.000_976_562_5);
+        let reference = [
+            [-1.094_678_989_478_323_8, 6.320_664_803_803_749e-17],
+            [-0.004_827_950_852_433_972, -1.437_569_998_658_946_6e-19],
+            [-0.002_873_784_242_662_397_4, -2.809_014_447_183_443e-20],
+        ];
+        within_its_bound(&three, &reference);
+    }
+
+    #[test]
+    fn the_bound_holds_for_classes() {
+        let reference = [
+            [0.192_101_268_411_979_75, -7.599_926_658_294_59e-18],
+            [-0.037_948_010_706_325_78, 8.625_910_471_383_546e-19],
+            [0.002_755_720_583_676_035, 1.139_263_303_281_962_8e-19],
+            [-0.000_156_613_611_304_393_77, -6.967_079_900_634_496e-21],
+            [-0.194_856_988_995_655_8, 1.355_753_249_388_521_8e-17],
+            [0.038_104_624_317_630_176, -2.969_818_203_584_453_7e-18],
+        ];
+        within_its_bound(&softmax(5, &[1.0, 8.0], 0.25), &reference);
+    }
+
+    /// Targets of a known θ*, exact in doubles: means over 30 records are not.
+    #[test]
+    fn solutions_of_rounded_systems_are_bounded_without_a_penalty() {
+        let known = [0.25, 3.0, -0.625];
+        let problem = sample::least_squares(&rows(5, &[1.0, 8.0, 64.0]), &known);
+        let apart = crate::kernel::difference(problem.optimum(), &known);
+        let (error, bound) = (length(&apart), problem.optimum_error().unwrap());
+        assert!(error > 0.0 && error <= bound && bound <= 3.0 * error, "{error} {bound}");
+        assert!(problem.searched_optimum().is_none());
+    }
+
+    #[test]
+    fn records_weigh_what_their_number_says() {
+        // Each of 40 records of clients that weigh by their records.
+        let weighted = sample::weighted_logistic();
+        let bound = weighted.optimum_error().unwrap();
+        assert!(bound > 0.0 && bound < 1e-15, "{bound}");
+        for set in 0..4 {
+            assert_eq!(record_weight(&weighted, set).times_double(40.0).plus(-1.0).hi, 0.0);
+        }
+    }
+
+    #[test]
+    fn no_bound_is_given_where_numbers_overflow() {
+        assert!((length(&[3e200, 4e200]) / 5e200 - 1.0).abs() < 1e-15);
+        assert!(length(&[f64::NAN, 1.0]).is_nan() && length(&[f64::NAN]).is_nan());
+        assert_eq!(length(&[f64::INFINITY]), f64::INFINITY);
+        let one = logistic(3, &[1.0], 0.25);
+        assert_eq!(optimum_error(&one, &[f64::NAN], 0.25, |_| None), f64::INFINITY);
+        let far = optimum_error(&one, &[1e3], 0.25, |_| None);
+        assert!((999.0..1e4).contains(&far), "{far}");
+    }
+}

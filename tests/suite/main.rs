@@ -14,6 +14,7 @@ mod describe;
 mod determinism;
 mod diff;
 mod documents;
+mod drawn_text;
 mod empty;
 mod escaping;
 mod exact;

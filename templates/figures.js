@@ -353,7 +353,21 @@ function apart(ticks, reach, gap) {
   return ticks.filter(tick => kept.some(k => k[2] === tick));
 }
 
-function drawAxes(at, size, title) {
+// Height of a line of the title of the x axis.
+const TITLE_LINE = 12;
+
+// The title of the x axis below the middle of the plotting area, moved where it would leave the panel.
+function xTitle(at, size) {
+  const { lines, size: letters } = size.titleX;
+  return lines.map((words, i) => {
+    const reach = widthOf(words, `${letters}px ${size.face}`) / 2 + 1;
+    const x = Math.max(reach, Math.min(size.width - reach, at.left + at.wide / 2));
+    const y = size.height - 4 - TITLE_LINE * (lines.length - 1 - i);
+    return `<text x="${fixed(x)}" y="${fixed(y)}" text-anchor="middle" font-size="${fixed(letters)}" fill="#59616b">${esc(words)}</text>`;
+  }).join("");
+}
+
+function drawAxes(at, size) {
   const out = [], right = at.left + at.wide;
   const text = (x, y, anchor, words) => `<text x="${fixed(x)}" y="${fixed(y)}" text-anchor="${anchor}" font-size="11" fill="#59616b">${esc(words)}</text>`;
   const line = (name, a, b, c, d, stroke) => `<line class="${name}" x1="${fixed(a)}" y1="${fixed(b)}" x2="${fixed(c)}" y2="${fixed(d)}" stroke="${stroke}" stroke-width="${name === "axis" ? 0.8 : 0.6}"/>`;
@@ -368,14 +382,20 @@ function drawAxes(at, size, title) {
     if (y === y) out.push(line("grid", at.left, y, right, y, "#e6e9ec"), size.ticksY ? text(at.left - 6, y + 4, "end", words) : "");
   }
   out.push(line("axis", at.left, at.top, at.left, at.bottom, "#6c757f"), line("axis", at.left, at.bottom, right, at.bottom, "#6c757f"));
-  if (size.named) out.push(text(at.left + at.wide / 2, size.height - 4, "middle", title));
+  if (size.named) out.push(xTitle(at, size));
   if (size.above && size.ticksY) out.push(text(1, 10, "start", cut(size.above, `11px ${size.face}`, size.width - 2)));
   return `<g class="axes">${out.join("")}</g>`;
 }
 
+// The room below the plotting area: texts of ticks and the lines of the title.
+function belowAxis({ big, named, titleX }) {
+  if (!big && !named) return 21;
+  return (big ? 40 : 36) + (named ? TITLE_LINE * (titleX.lines.length - 1) : 0);
+}
+
 // A panel of a size: its SVG, and where things are in it.
 function drawPanel(figure, view, panel, frame, size, visible) {
-  const at = { frame, scaleX: view.scaleX, scaleY: view.scaleY, top: size.above ? 22 : 8, bottom: size.height - (size.big ? 40 : size.named ? 36 : 21) };
+  const at = { frame, scaleX: view.scaleX, scaleY: view.scaleY, top: size.above ? 22 : 8, bottom: size.height - belowAxis(size) };
   const about = Math.max(2, Math.min(7, Math.round((at.bottom - at.top) / 44)));
   at.ticksY = ticks(view.scaleY, frame.y, about);
   at.left = size.ticksY ? 10 + Math.max(12, ...at.ticksY.map(([, words]) => Math.ceil(widthOf(words, `11px ${size.face}`)))) : 8;
@@ -392,22 +412,35 @@ function drawPanel(figure, view, panel, frame, size, visible) {
   at.ticksX = ticks(view.scaleX, frame.x, Math.max(2, Math.min(6, Math.floor(at.wide / 64))));
   at.x = along(view.scaleX, frame.x, at.left, at.left + at.wide);
   for (const line of lines) line.px = Float64Array.from(line.x, at.x);
-  const title = figure.xs.find(([key]) => key === view.x)[1];
   const drawn = lines.filter(l => l.shown).map(line => drawLine(line, at, view.band, size.big)).join("");
   const area = [at.left, at.top, at.wide, at.bottom - at.top].map(fixed).join(" ");
-  const svg = `<g class="panel" data-area="${area}">${drawAxes(at, size, title)}${drawn}${drawLabels(labels, at, size)}</g>`;
+  const svg = `<g class="panel" data-area="${area}">${drawAxes(at, size)}${drawn}${drawLabels(labels, at, size)}</g>`;
   return { svg, at, isCut: labels.isCut, isLevel: labels.isLevel, lines: lines.filter(l => l.shown), inside: lines.filter(l => l.last !== null) };
 }
 
-// The title of a panel as one line or two, and their size.
-function titleLines(title, room, face) {
-  const long = widthOf(title, `640 13px ${face}`) / 13, size = Math.max(9.5, Math.min(13, room / long));
-  const parts = title.split(/(?<=, )/);
-  if (long * size <= room || parts.length < 2) return { lines: [title], size };
-  // As equal as they can be.
-  const longest = n => Math.max(...[parts.slice(0, n), parts.slice(n)].map(list => widthOf(list.join(""), `640 10px ${face}`)));
-  const cuts = parts.slice(1).map((_, i) => i + 1), best = cuts.reduce((a, b) => longest(b) < longest(a) ? b : a);
-  return { lines: [parts.slice(0, best).join(""), parts.slice(best).join("")], size };
+// How a text is made to fit: by smaller letters, then by a second line, which begins after a separator
+// (chart::FittedText has the same rules).
+const PANEL_TITLE = { weight: 640, smallest: 9.5, largest: 13, separator: /(?<=, )/ };
+const X_TITLE = { weight: 400, smallest: 9, largest: 11, separator: /(?<= )/ };
+
+// A text in lines that have this room, as equal as they can be, and the size of their letters.
+function fitted(text, room, face, { weight, smallest, largest, separator }) {
+  const font = `${weight} ${largest}px ${face}`;
+  const long = widthOf(text, font) / largest;
+  const size = Math.max(smallest, Math.min(largest, room / long));
+  if (long * size <= room) return { lines: [text], size };
+  return { lines: halves(text, separator, font), size };
+}
+
+// A text in two lines that are as equal as they can be, the second of which begins after a separator;
+// in one where it has none.
+function halves(text, separator, font) {
+  const parts = text.split(separator);
+  if (parts.length < 2) return [text];
+  const both = n => [parts.slice(0, n), parts.slice(n)].map(list => list.join("").trim());
+  const longest = n => Math.max(...both(n).map(line => widthOf(line, font)));
+  const cuts = parts.slice(1).map((_, i) => i + 1);
+  return both(cuts.reduce((a, b) => longest(b) < longest(a) ? b : a));
 }
 
 // --- labels at the ends of curves ---
@@ -522,16 +555,16 @@ function endLabels(lines, at, size, figure, view) {
   for (const [line, text, all] of others.slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push({ ...item([line]), names: [{ line, text, all }] });
   const both = new Set(curves.map(l => l.algorithm)).size === 2;
   chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves));
+  const isCut = chosen.some(one => one.isLong || one.hasNoRoom), areMany = 13.5 * chosen.length > high;
+  chosen = chosen.filter(one => !one.hasNoRoom && !(areMany && one.isLong));
   for (const one of chosen) one.high = one.value ? 31 : 13.5;
   if (chosen.reduce((sum, one) => sum + one.high, 0) > high) for (const one of chosen) [one.value, one.high] = ["", 13.5];
   spread(chosen, at.top + 5, at.bottom + 10);
   const wide = one => Math.max(widthOf(textOf(one), fonts.name), one.value ? widthOf(one.value, fonts.value) : 0);
-  const cuts = chosen.map(textOf).filter(text => text.endsWith("…"));
-  // In a narrow panel no label rather than half of one, and nowhere two that read the same.
   // Whether all curves end at one place, where labels say nothing.
   const ends = curves.map(l => l.py[l.last]), isLevel = curves.length > 1 && Math.max(...ends) - Math.min(...ends) <= 4;
-  if (size.quiet || unique(cuts).length < cuts.length) return { items: [], fonts, room: 0, isCut: false, isLevel };
-  return { isLevel, isCut: cuts.length > 0, items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
+  if (size.quiet) return { items: [], fonts, room: 0, isCut: false, isLevel };
+  return { isLevel, isCut, items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
 }
 
 // The predictions, if they are few, that end far from every measured curve, with short names.
@@ -576,11 +609,17 @@ function shorten(one, font, room, both, curves) {
     if (widthOf(text, font) <= room) return [{ ...one, names: [{ line: lines[0], text, all: true }], tail: "" }];
   }
   if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === curves.length ? "all " : ""}${lines.length} curves`, all: true }] }];
-  const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
-  const joins = (name, i) => widthOf(name.text + ends[i], font) <= room ? ends[i] : "";
-  const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room) }],
-    tail: i + 1 < ends.length ? joins(name, i) : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });
-  return one.names.map(part);
+  return one.names.flatMap((name, i) => {
+    const isLast = i + 1 === one.names.length, value = isLast ? one.value : "", after = isLast ? one.tail ?? "" : " and";
+    const whole = name.text + after;
+    if (widthOf(whole, font) <= room) return [{ ...one, names: [name], tail: after, value }];
+    if (!isLast && widthOf(name.text, font) <= room) return [{ ...one, names: [name], tail: "", value }];
+    // Half a name says nothing: it takes two lines, or the list of curves alone has it.
+    const lines = halves(isLast ? whole : name.text, /(?<= )/, font);
+    if (lines.length < 2 || lines.some(line => widthOf(line, font) > room)) return [{ ...one, hasNoRoom: true }];
+    return [{ ...one, names: [{ ...name, text: lines[0] }], tail: "", value: "", isLong: true },
+      { ...one, names: [{ ...name, text: lines[1], all: true }], tail: "", value, isLong: true, continues: true }];
+  });
 }
 
 // Of more curves than can be labelled: each algorithm once, and the lowest and the highest curve.
@@ -601,14 +640,14 @@ const labelFonts = size => ({ name: `640 ${size.big ? 13 : 11.5}px ${size.face}`
 
 function drawLabels({ items, room }, at, size) {
   const x = at.left + at.wide + 10, out = [];
-  for (const { names, tail, value, place: y, from } of items) {
-    const [fx, fy] = [at.x(from[0]), from[1]];
+  for (const { names, tail, value, place: y, from, continues } of items) {
+    const [fx, fy] = continues ? [x, y] : [at.x(from[0]), from[1]];
     // From a curve that ends early a leader is dotted, so that it does not look like a curve.
     if (x - fx > 24) out.push(`<path class="lead far" d="M${fixed(fx + 5)} ${fixed(fy)}L${fixed(x - 13)} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="1" stroke-dasharray="1 4" opacity="0.8"/>`);
     else if (Math.abs(y - fy) > 3) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 13))} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
     // The names have the colours of their curves, darker where text needs that.
     const { color } = names[0].line;
-    out.push(`<g data-color="${colorName(color)}"><path d="M${fixed(x - 10)} ${fixed(y)}h7" fill="none" stroke="${rgb(color)}" stroke-width="3"/></g>`);
+    if (!continues) out.push(`<g data-color="${colorName(color)}"><path d="M${fixed(x - 10)} ${fixed(y)}h7" fill="none" stroke="${rgb(color)}" stroke-width="3"/></g>`);
     const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? text : line.label)}"${line.family < 0 || line.color < 0 || text === "both" ? "" : ` data-color="${colorName(line.color)}" fill="${ink(line.color)}"`}>${esc(text)}</tspan>`;
     out.push(`<text class="name" x="${fixed(x)}" y="${fixed(y + 4)}" font-size="${size.big ? 13 : 11.5}" font-weight="640" fill="#59616b">${names.map(part).join(" and ")}${esc(tail ?? "")}</text>`);
     if (value) out.push(`<text class="value" x="${fixed(x)}" y="${fixed(y + 19)}" font-size="11.5" fill="#59616b">${esc(value)}</text>`);

@@ -41,15 +41,26 @@ class MapFigure {
     grid.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     grid.append(...figure.maps.map(map => {
       const holder = el("div", { class: "map", tabindex: 0, role: "region", "aria-label": map.title ? `Map: ${figure.title}, ${map.title}` : `Map: ${figure.title}` });
-      holder.innerHTML = (map.title ? `<p class="title">${esc(map.title)}</p>` : "") + this.table(map, choice, width < SMALL_SQUARE);
+      holder.innerHTML = (map.title ? `<p class="title">${esc(map.title)}</p>` : "") + this.table(map, choice, width);
       return holder;
     }));
     this.chart.replaceChildren(grid, this.tip);
     grid.scrollLeft = scroll;
   }
 
-  table(map, choice, small) {
-    const { figure } = this, heavy = new Set(map.edges.map(String)), at = new Map(map.squares.map(s => [`${s.x},${s.y}`, s]));
+  // Letters of a small square at which its longest word has room, within what can be read.
+  letters(map, choice, width, face) {
+    const words = map.squares.flatMap(square => (square.shows[choice] || "").split(/[ -]/));
+    const longest = Math.max(1, ...words.map(word => widthOf(word, `600 10px ${face}`))) / 10;
+    return clamp((width - 8) / longest, 8, 12.8);
+  }
+
+  table(map, choice, width) {
+    const { figure } = this, small = width < SMALL_SQUARE, face = getComputedStyle(this.chart).fontFamily, names = `12.2px ${face}`;
+    // As wide as the names of the rows; names of columns that are wider than these stand upright.
+    const first = Math.ceil(Math.max(...map.y.map(name => widthOf(name, names)))) + 12;
+    const upright = map.x.some(name => widthOf(name, names) + 4 > width);
+    const heavy = new Set(map.edges.map(String)), at = new Map(map.squares.map(s => [`${s.x},${s.y}`, s]));
     // The sides of a square on which a spectral radius passes 1.
     const sides = (x, y) => [["left", [x, y, x, y + 1]], ["bottom", [x, y, x + 1, y]]]
       .filter(([, side]) => heavy.has(String(side))).map(([name]) => `edge-${name}`);
@@ -66,8 +77,12 @@ class MapFigure {
         + `${factor ? `<span class="more" aria-hidden="true">${esc(factor)}</span>` : ""}${others.length ? `<span class="${small ? "unseen" : "more"}">${esc(others.join("; "))}</span>` : ""}</td>`;
     };
     const rows = map.y.map((name, y) => `<tr><th scope="row">${esc(name)}</th>${map.x.map((_, x) => cell(x, y)).join("")}</tr>`).reverse();
-    return `<table class="squares"><caption class="unseen">${esc(`${figure.y} (rows) over ${figure.x} (columns)${map.title ? `, ${map.title}` : ""}`)}</caption>`
-      + `<tbody>${rows.join("")}</tbody><tfoot><tr><td class="corner">${esc(figure.y)} ↑ ${esc(figure.x)} →</td>${map.x.map(name => `<th scope="col">${esc(name)}</th>`).join("")}</tr></tfoot></table>`;
+    const along = `<thead><tr><td class="along" colspan="${map.x.length + 1}">${esc(figure.y)} ↑</td></tr></thead>`;
+    const columns = map.x.map(name => `<th scope="col"><span>${esc(name)}</span></th>`).join("");
+    const across = `<tr><td class="corner"></td><td class="across" colspan="${map.x.length}">${esc(figure.x)} →</td></tr>`;
+    const letters = small ? ` style="--letters: ${fixed(this.letters(map, choice, width, face))}px"` : "";
+    return `<table class="squares${upright ? " upright" : ""}"${letters}><caption class="unseen">${esc(`${figure.y} (rows) over ${figure.x} (columns)${map.title ? `, ${map.title}` : ""}`)}</caption><colgroup><col style="width: ${first}px"><col span="${map.x.length}"></colgroup>${along}`
+      + `<tbody>${rows.join("")}</tbody><tfoot><tr><td class="corner"></td>${columns}</tr>${across}</tfoot></table>`;
   }
 
   tell(square) {

@@ -118,8 +118,10 @@ class Plot {
     const sizes = panels.map((_, i) => {
       const [width, height, big] = layout.sizes[i], matrix = !big && !layout.hero && view.range === "common" && !view.zoom && typeof layout.columns === "number";
       const high = Math.round(height - (panels.length > 1 ? TITLE : 0)), bottom = this.isBottom(layout, i), named = big || bottom && high >= 100;
+      const titleX = fitted(figure.xs.find(([key]) => key === view.x)[1], width - 2, face, X_TITLE);
+      const more = named && !big ? NAME + TITLE_LINE * (titleX.lines.length - 1) : 0;
       // Beside a large panel the lowest has no more room than the others.
-      return { width, height: high + (named && !big && layout.hero !== "beside" ? NAME : 0), big: big && width > SMALL, values: big, named, face, ticksY: !matrix || i % layout.columns === 0, above: big || !layout.hero && high >= 150 ? figure.y : "" };
+      return { width, height: high + (layout.hero === "beside" ? 0 : more), titleX, big: big && width > SMALL, values: big, named, face, ticksY: !matrix || i % layout.columns === 0, above: big || !layout.hero && high >= 150 ? figure.y : "" };
     });
     const draw = (i, more) => drawPanel(figure, view, panels[i], framed[i], { ...sizes[i], ...more }, visible), isNarrow = i => !sizes[i].values && sizes[i].width < NARROW_PANEL;
     const once = panels.map((_, i) => draw(i)), quiet = once.some((one, i) => isNarrow(i) && one.isCut);
@@ -129,7 +131,7 @@ class Plot {
       const one = isQuiet(i) ? draw(i, { quiet: true }) : once[i], { title, slider } = this.cells[i], size = sizes[i], { width } = size;
       slider.style.height = `${size.height}px`;
       slider.firstChild.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${fixed(width)} ${size.height}" aria-hidden="true">${one.svg}<g class="cursor"></g></svg>`;
-      const { lines, size: letters } = titleLines(panel.title, width - 18, size.face);
+      const { lines, size: letters } = fitted(panel.title, width - 18, size.face, PANEL_TITLE);
       title.textContent = panel.title;
       title.style.cssText = `font-size: ${letters}px${lines.length > 1 ? "; white-space: pre-line; line-height: 11px" : ""}`;
       if (lines.length > 1) title.replaceChildren(lines[0], el("br"), lines[1]);
@@ -478,7 +480,7 @@ class Plot {
     this.drawn.forEach(({ svg, size }, i) => {
       const box = svg.getBoundingClientRect(), copy = svg.cloneNode(true), [x, y] = [box.left - origin.left, box.top - origin.top + top];
       copy.querySelector(".cursor").remove();
-      const { lines, size: letters } = titleLines(this.panels[i].title, size.width, "sans-serif");
+      const { lines, size: letters } = fitted(this.panels[i].title, size.width, "sans-serif", PANEL_TITLE);
       const words = lines.length < 2 ? esc(lines[0]) : lines.map((words, k) => `<tspan x="${fixed(x)}" y="${fixed(y - 14 + 10 * k)}">${esc(words)}</tspan>`).join("");
       const title = this.panels.length > 1 ? `<text x="${fixed(x)}" y="${fixed(y - 7)}" font-size="${fixed(letters)}" font-weight="640" fill="#15181c">${words}</text>` : "";
       parts.push([y + size.height, `${title}<g transform="translate(${fixed(x)},${fixed(y)})">${copy.innerHTML}</g>`]);

@@ -2,7 +2,7 @@
 
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
-use super::{Drawing, FINE, centred, font, font_size, inner};
+use super::{Drawing, FINE, FittedText, centred, font, font_size, inner};
 use crate::evidence::{self, Map, Square};
 use plotters::prelude::*;
 use serde_json::{Value, json};
@@ -11,13 +11,36 @@ use serde_json::{Value, json};
 pub const EDGE: u32 = 6;
 pub const RIGHT: u32 = 14;
 pub const BELOW: u32 = 36;
-/// The width of the names at the left, which are longer on a dense map.
+/// Sizes of the names at the axes and of the titles of the axes.
+const NAME: u32 = 11;
+const AXIS_TITLE: u32 = 12;
+/// Space between names and the axis, with the tick, and between names and the title of the y axis.
+const AROUND_NAMES: f64 = 16.0;
+
+/// The width of what stands at the left of the squares: the title of the y axis and the names of
+/// the rows, which are longer on a dense map.
 pub fn left(map: &Map) -> u32 {
-    if map.dense.is_some() { 66 } else { 46 }
+    let least = if map.dense.is_some() { 66 } else { 46 };
+    let names = map.y.iter().map(|name| font::width(name, f64::from(NAME), false));
+    let widest = names.fold(0.0, f64::max) + f64::from(AXIS_TITLE) + AROUND_NAMES;
+    least.max(widest.ceil() as u32)
+}
+
+/// The size of the letters with which both titles of the axes have room: the one below the squares
+/// may be as wide as they are with the margin at the right twice, since it stands in their middle.
+fn title_size(map: &Map, titles: [&str; 2], (wide, high): (u32, u32)) -> u32 {
+    let below = wide.saturating_sub(left(map));
+    let beside = high.saturating_sub(BELOW + 2 * EDGE);
+    let letters = titles.into_iter().zip([below, beside]);
+    let letters = letters.map(|(title, room)| f64::from(room) / font::width(title, 1.0, false));
+    letters.fold(f64::from(AXIS_TITLE), f64::min).max(6.0) as u32
 }
 
 /// The colour of lines and texts over squares.
 const INK: RGBColor = RGBColor(20, 20, 20);
+/// The texts of a square are parted between words where it is narrow.
+const SQUARE_TEXT: FittedText =
+    FittedText { smallest: 6, largest: 11, separator: " ", bold: false };
 /// The most names on an axis.
 const MOST_TICKS: usize = 16;
 /// The height of a line of text.
@@ -48,12 +71,17 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
             .configure_mesh()
             .disable_mesh()
             .axis_style(RGBColor(120, 120, 120).stroke_width(FINE / 2))
-            .label_style(("sans-serif", font_size(11)).into_font().color(&RGBColor(60, 60, 60)))
-            .axis_desc_style(("sans-serif", font_size(12)).into_font().color(&RGBColor(34, 34, 34)))
+            .label_style(("sans-serif", font_size(NAME)).into_font().color(&RGBColor(60, 60, 60)))
+            .axis_desc_style(
+                ("sans-serif", font_size(title_size(map, [x, y], (wide, high))))
+                    .into_font()
+                    .color(&RGBColor(34, 34, 34)),
+            )
             .x_desc(x)
             .y_desc(y)
             .draw()?;
-        let each = f64::from((wide - 70) / nx.max(1) as u32) - 4.0;
+        let squares = wide.saturating_sub(left(map) + RIGHT + EDGE);
+        let each = f64::from(squares / nx.max(1) as u32) - 4.0;
         let tall = f64::from(high.saturating_sub(48)) / map.y.len().max(1) as f64;
         if map.dense.is_some() {
             draw_runs(&mut chart, map)?;
@@ -141,10 +169,23 @@ fn draw_square(
         lines.iter_mut().for_each(|line| line.push_str(&rest));
         top = 0.5;
     }
-    for (i, line) in lines.into_iter().enumerate() {
-        let at = (x + 0.5, y + top - 0.22 * i as f64);
-        let letters = (wide / font::width(&line, 1.0, false)).clamp(6.0, 11.0) as u32;
-        chart.draw_series([Text::new(line, at, centred(letters, INK))])?;
+    let fitted: Vec<(Vec<String>, f64)> =
+        lines.iter().map(|line| SQUARE_TEXT.lines(line, wide)).collect();
+    let count = fitted.iter().map(|(parts, _)| parts.len()).sum::<usize>();
+    // Where a text needs a second line, all of them share the height of the square.
+    let step = if count > lines.len() { f64::min(LINE / tall, 0.9 / count as f64) } else { 0.22 };
+    if count > lines.len() {
+        top = 0.5 + step * (count - 1) as f64 / 2.0;
+    }
+    let texts =
+        fitted.into_iter().flat_map(|(parts, size)| parts.into_iter().map(move |p| (p, size)));
+    for (i, (text, size)) in texts.enumerate() {
+        let at = (x + 0.5, y + top - step * i as f64);
+        chart.draw_series([Text::new(
+            text.trim_end().to_owned(),
+            at,
+            centred(size as u32, INK),
+        )])?;
     }
     Ok(())
 }

@@ -170,7 +170,7 @@ fn map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
 
 /// The title of a panel and, behind it, that of its y axis if there is room; below them the inside.
 fn titled(title: &str, y_title: &str, place: &PanelArea, inside: &str) -> String {
-    let (lines, size) = title_lines(title, f64::from(place.wide));
+    let (lines, size) = PANEL_TITLE.lines(title, f64::from(place.wide));
     let behind = font::width(title, size, true) + if title.is_empty() { 0.0 } else { 10.0 };
     let fits = behind + font::width(y_title, 11.0, false) < f64::from(place.wide);
     let (x, y) = (place.x, place.y + 14);
@@ -200,16 +200,32 @@ fn titled(title: &str, y_title: &str, place: &PanelArea, inside: &str) -> String
     out
 }
 
-/// The title of a panel as one line or two, between settings, in letters of a size that fits.
-fn title_lines(title: &str, room: f64) -> (Vec<String>, f64) {
-    let size = (room / font::width(title, 1.0, true)).clamp(9.0, 12.0).floor();
-    let parts: Vec<&str> = title.split_inclusive(", ").collect();
-    let wide = |parts: &[&str]| font::width(&parts.concat(), size, true);
-    let longest = |at: usize| wide(&parts[..at]).max(wide(&parts[at..]));
-    let cut = (1..parts.len()).min_by(|a, b| longest(*a).total_cmp(&longest(*b)));
-    match cut.filter(|_| wide(&parts) > room) {
-        Some(at) => (vec![parts[..at].concat(), parts[at..].concat()], size),
-        None => (vec![title.to_owned()], size),
+/// How a text may be made to fit: by smaller letters, then by a second line.
+struct FittedText {
+    smallest: u32,
+    largest: u32,
+    /// A second line begins after one of these.
+    separator: &'static str,
+    bold: bool,
+}
+
+/// The title of a panel is parted between settings.
+const PANEL_TITLE: FittedText =
+    FittedText { smallest: 9, largest: 12, separator: ", ", bold: true };
+
+impl FittedText {
+    /// The text in lines that have this room, if it has room in two, and the size of its letters.
+    fn lines(&self, text: &str, room: f64) -> (Vec<String>, f64) {
+        let size = room / font::width(text, 1.0, self.bold);
+        let size = size.clamp(f64::from(self.smallest), f64::from(self.largest)).floor();
+        let parts: Vec<&str> = text.split_inclusive(self.separator).collect();
+        let wide = |parts: &[&str]| font::width(parts.concat().trim_end(), size, self.bold);
+        let longest = |at: usize| wide(&parts[..at]).max(wide(&parts[at..]));
+        let cut = (1..parts.len()).min_by(|a, b| longest(*a).total_cmp(&longest(*b)));
+        match cut.filter(|_| wide(&parts) > room) {
+            Some(at) => (vec![parts[..at].concat(), parts[at..].concat()], size),
+            None => (vec![text.to_owned()], size),
+        }
     }
 }
 

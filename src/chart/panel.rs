@@ -1,10 +1,10 @@
 //! A panel of curves.
 
-use super::axis::{Axis, Chart, place};
+use super::axis::{Axis, Chart, Ruler, place};
 use super::labels::{CurveLabels, coincide};
 use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
-use super::{Drawing, FINE, escape, font, font_size, inner};
+use super::{Drawing, FINE, FittedText, escape, font, font_size, inner};
 use crate::evidence::{LabelledPoint, Line, Panel, Plot, Point, Scale, Series};
 use exactfed_runner::manifest::Prediction;
 use plotters::prelude::*;
@@ -18,12 +18,36 @@ pub struct Frame<'a> {
     pub y: Axis,
     pub place: PanelArea,
     pub labels: CurveLabels,
+    /// The title of the x axis in lines that have room in the panel, and their size.
+    x_title: (Vec<String>, f64),
+    margins: Margins,
 }
 
-/// Margins of the plotting area: left, top, bottom, and right where there are no labels. The
-/// outermost pixels stay empty.
-const MARGINS: (u32, u32, u32, u32) = (46, 6, 38, 14);
+/// The outermost pixels of a panel stay empty.
 const EDGE: u32 = 4;
+
+/// Size of the texts at the axes.
+const AXIS_TEXT: u32 = 11;
+/// The title of the x axis is smaller, or parted between words, where a panel is narrow.
+const X_TITLE: FittedText =
+    FittedText { smallest: 9, largest: AXIS_TEXT, separator: " ", bold: false };
+/// Height of a line of the title of the x axis.
+const TITLE_LINE: u32 = 12;
+
+/// Space between the y axis and the texts of its ticks.
+const BEFORE_TICKS: f64 = 4.0;
+
+/// Space around the plotting area.
+#[derive(Clone, Copy)]
+struct Margins {
+    left: u32,
+    top: u32,
+    bottom: u32,
+    right: u32,
+}
+
+/// The margins of a panel whose texts are short and whose curves have no labels.
+const LEAST: Margins = Margins { left: 46, top: 6, bottom: 38, right: 14 };
 
 /// Radius of a marker, in plotters' pixels; outer and inner radius of an open one.
 const MARK: u32 = 3 * FINE;
@@ -40,6 +64,11 @@ const BEYOND: f64 = 100.0;
 /// A prediction that is this many times below all measured values does not extend the axis, so
 /// that curves stay legible.
 const BELOW: f64 = 30.0;
+
+/// The width of the text of a tick.
+fn tick_width(text: &str) -> f64 {
+    font::width(text, f64::from(AXIS_TEXT), false)
+}
 
 /// The y axis that all panels have in common.
 pub fn y_axis<'a>(plot: &'a Plot) -> Axis {
@@ -83,21 +112,78 @@ fn without_transient(plot: &Plot, values: &mut Vec<f64>) {
 impl<'a> Frame<'a> {
     /// A panel of a figure with this y axis.
     pub fn new(plot: &'a Plot, panel: &'a Panel, y: Axis, place: PanelArea) -> Self {
-        let (x, high) = (x_axis(plot, panel), place.high - MARGINS.1 - MARGINS.2);
+        let x = x_axis(plot, panel);
+        let room = f64::from(place.wide - 2 * EDGE);
+        let x_title = X_TITLE.lines(&plot.x, room);
+        let bottom = LEAST.bottom + (x_title.0.len() as u32 - 1) * TITLE_LINE;
+        let high = place.high - LEAST.top - bottom;
         let labels = CurveLabels::new(plot, panel, &place, high, (x, y));
-        Self { plot, panel, x, y, place, labels }
+        let right = labels.width.max(LEAST.right);
+        let margins = Margins { bottom, right, ..LEAST };
+        let mut frame = Self { plot, panel, x, y, place, labels, x_title, margins };
+        frame.widen_for_ticks();
+        frame
+    }
+
+    /// Widens the margins until the texts of all ticks are inside the panel: those of the y axis
+    /// stand at its left, and the outermost ones of the x axis reach beyond its ends.
+    fn widen_for_ticks(&mut self) {
+        let texts_of_y = self.y_ruler().ticks.into_iter().map(|(_, text)| tick_width(&text));
+        let widest = texts_of_y.fold(0.0, f64::max) + BEFORE_TICKS;
+        self.margins.left = self.margins.left.max(widest.ceil() as u32 + EDGE);
+        let wide = self.area()[2];
+        let x = self.x_ruler();
+        for (at, text) in &x.ticks {
+            let from_left = (at - x.low) / (x.high - x.low) * f64::from(wide);
+            let half = tick_width(text) / 2.0;
+            let beyond_left = (half - from_left).ceil().max(0.0) as u32;
+            let beyond_right = (half + from_left - f64::from(wide)).ceil().max(0.0) as u32;
+            self.margins.left = self.margins.left.max(beyond_left + 1);
+            self.margins.right = self.margins.right.max(beyond_right + 1);
+        }
     }
 
     /// The plotting area within the drawing: left, top, width, height.
     pub fn area(&self) -> [u32; 4] {
-        let (left, top, bottom, _) = MARGINS;
+        let Margins { left, top, bottom, right } = self.margins;
         let PanelArea { x, y, wide, high, .. } = self.place;
-        [x + left, y + TITLE + top, wide - left - self.right(), high - top - bottom]
+        [x + left, y + TITLE + top, wide - left - right, high - top - bottom]
     }
 
-    /// The right margin, in which labels stand.
-    fn right(&self) -> u32 {
-        self.labels.width.max(MARGINS.3)
+    /// The x axis with its ticks, as plotters reads it.
+    fn x_ruler(&self) -> Ruler {
+        let about = if self.place.wide < 340 { 3 } else { 6 };
+        self.x.ruler(about, self.area()[2], |text| tick_width(text) + 6.0)
+    }
+
+    /// The y axis with its ticks, as plotters reads it.
+    fn y_ruler(&self) -> Ruler {
+        let about = (self.place.high / 45).max(3) as usize;
+        self.y.ruler(about, self.area()[3], |_| 13.0)
+    }
+
+    /// The title of the x axis below the middle of the plotting area, moved where it would leave the
+    /// panel, in plotters' pixels.
+    fn draw_x_title(&self) -> String {
+        let [left, _, wide, _] = self.area();
+        let (lines, size) = &self.x_title;
+        let middle = f64::from(left - self.place.x) + f64::from(wide) / 2.0;
+        let fine = f64::from(FINE);
+        let mut out = String::new();
+        for (i, line) in lines.iter().rev().enumerate() {
+            let reach = font::width(line, *size, false) / 2.0 + f64::from(EDGE);
+            let x = middle.min(f64::from(self.place.wide) - reach).max(reach);
+            let y = f64::from(self.place.high - EDGE - i as u32 * TITLE_LINE);
+            let _ = writeln!(
+                out,
+                "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"{}\" fill=\"#222222\">{}</text>",
+                (x * fine).round(),
+                (y * fine).round(),
+                size * fine,
+                escape(line)
+            );
+        }
+        out
     }
 
     /// Whether a point of this prediction is in the panel.
@@ -116,15 +202,13 @@ impl<'a> Frame<'a> {
                 .bold_line_style(RGBColor(225, 225, 225).stroke_width(FINE / 2))
                 .light_line_style(TRANSPARENT)
                 .axis_style(RGBColor(120, 120, 120).stroke_width(FINE / 2))
-                .label_style(("sans-serif", font_size(11)).into_font().color(&RGBColor(60, 60, 60)))
-                .axis_desc_style(
-                    ("sans-serif", font_size(11)).into_font().color(&RGBColor(34, 34, 34)),
+                .label_style(
+                    ("sans-serif", font_size(AXIS_TEXT)).into_font().color(&RGBColor(60, 60, 60)),
                 )
-                .x_desc(&self.plot.x)
                 .draw()?;
             Ok(())
         })?;
-        let mut out = format!("<g class=\"axes\">\n{axes}\n</g>");
+        let mut out = format!("<g class=\"axes\">\n{axes}\n{}</g>", self.draw_x_title());
         // Of curves that coincide the lower one is wider, so that both are seen.
         let is_hidden = |i: usize, series: &Series| {
             let above = self.panel.series[i + 1..].iter().filter(|s| s.line.is_measured());
@@ -177,19 +261,15 @@ impl<'a> Frame<'a> {
         {
             let size = (wide * FINE, high * FINE);
             let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-            let across = if wide < 340 { 3 } else { 6 };
-            let (down, area) = ((high / 45) as usize, self.area());
+            let Margins { left, top, bottom, right } = self.margins;
             let mut chart = ChartBuilder::on(&root)
-                .margin_top(MARGINS.1 * FINE)
-                .margin_right(self.right() * FINE)
+                .margin_top(top * FINE)
+                .margin_right(right * FINE)
                 .margin_bottom(EDGE * FINE)
                 .margin_left(EDGE * FINE)
-                .x_label_area_size((MARGINS.2 - EDGE) * FINE)
-                .y_label_area_size((MARGINS.0 - EDGE) * FINE)
-                .build_cartesian_2d(
-                    self.x.ruler(across, area[2], |text| font::width(text, 11.0, false) + 6.0),
-                    self.y.ruler(down.max(3), area[3], |_| 13.0),
-                )?;
+                .x_label_area_size((bottom - EDGE) * FINE)
+                .y_label_area_size((left - EDGE) * FINE)
+                .build_cartesian_2d(self.x_ruler(), self.y_ruler())?;
             draw(&mut chart)?;
             root.present()?;
         }

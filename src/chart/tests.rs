@@ -378,10 +378,10 @@ fn predictions_are_named_where_they_are_drawn() {
 fn no_title_is_wider_than_its_panel() {
     let title = "two-kernels, N = 100, H = 10000";
     for room in [400.0, 230.0, 150.0] {
-        let (lines, size) = title_lines(title, room);
+        let (lines, size) = PANEL_TITLE.lines(title, room);
         assert_eq!(lines.concat(), title);
         assert!(lines.iter().all(|line| font::width(line, size, true) <= room), "{lines:?} {size}");
     }
-    assert_eq!(title_lines(title, 400.0), (vec![title.to_owned()], 12.0));
-    assert_eq!(title_lines(title, 150.0).0.len(), 2);
+    assert_eq!(PANEL_TITLE.lines(title, 400.0), (vec![title.to_owned()], 12.0));
+    assert_eq!(PANEL_TITLE.lines(title, 150.0).0.len(), 2);
 }

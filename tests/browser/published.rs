@@ -1,10 +1,11 @@
 //! Every page that `make reproduce` has written, in a browser: the first figure, or the first claim
-//! that is drawn, is on the first screen, names and looks agree, and axe-core finds nothing.
+//! that is drawn, is on the first screen, texts of drawings are whole and apart, names and looks
+//! agree, and axe-core finds nothing.
 
 use crate::access::{axe, violations};
 use crate::driver::Browser;
 use crate::support::{Bench, files_below, root};
-use crate::{Page, drawings, names, number};
+use crate::{Page, drawings, list, names, number};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -16,17 +17,28 @@ fn reports() -> PathBuf {
     std::env::var_os("EXACTFED_REPORTS").map_or_else(|| root().join("reports"), PathBuf::from)
 }
 
-/// The first figure, or the first claim that is drawn, begins on the first screen of a desktop and of a
-/// phone.
-fn check_first_screen(page: &Page, file: &Path, name: &str) {
+/// What is wrong with the texts of all drawings of a page, and how many texts there are.
+const TEXTS: &str = include_str!("texts.js");
+
+/// On a desktop and on a phone the first figure, or the first claim that is drawn, begins on the first
+/// screen, and every text of every drawing is whole and apart from the others. The number of texts.
+fn check_screens(page: &Page, file: &Path, name: &str) -> f64 {
+    let mut texts = 0.0;
     for (wide, high) in [(1400, 900), (390, 844)] {
         page.browser.size(wide, high);
         page.browser.open(file, "");
         drawings::settle(page);
-        let first = "document.querySelector('.chart, svg.interval').getBoundingClientRect().top";
-        let top = page.ask(first, json!([]));
-        assert!(number(&top) + SHOWN < f64::from(high), "{name}, {wide} x {high}: {top}");
+        let found = page.browser.run(TEXTS, json!([]));
+        assert!(list(&found["faults"]).is_empty(), "{name}, {wide} x {high}: {found:#}");
+        texts += number(&found["drawn"]);
+        if !name.starts_with("smoke/") {
+            let first =
+                "document.querySelector('.chart, svg.interval').getBoundingClientRect().top";
+            let top = page.ask(first, json!([]));
+            assert!(number(&top) + SHOWN < f64::from(high), "{name}, {wide} x {high}: {top}");
+        }
     }
+    texts
 }
 
 /// Every page is one of `PARTS`, which are looked at side by side.
@@ -38,12 +50,10 @@ fn pages_pass(part: usize) {
     files.retain(|file| file.ends_with("report.html"));
     assert!(files.len() > 40, "{}: {} pages; `make reproduce`", reports.display(), files.len());
     let page = Page { browser: Browser::start(), bench: Bench::new() };
-    let (mut compared, mut labelled) = (0, 0);
+    let (mut compared, mut labelled, mut texts) = (0, 0, 0.0);
     for file in files.iter().skip(part).step_by(PARTS) {
         let name = file.parent().unwrap().strip_prefix(&reports).unwrap().display().to_string();
-        if !name.starts_with("smoke/") {
-            check_first_screen(&page, file, &name);
-        }
+        texts += check_screens(&page, file, &name);
         let (entries, labels) = names::check(&page, file);
         compared += entries;
         labelled += labels;
@@ -56,6 +66,7 @@ fn pages_pass(part: usize) {
         }
     }
     assert!(compared > 100 && labelled > 100, "{compared} entries, {labelled} labels");
+    assert!(texts > 1000.0, "{texts} texts of drawings");
 }
 
 #[test]

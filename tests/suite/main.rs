@@ -15,6 +15,7 @@ mod describe;
 mod determinism;
 mod diff;
 mod documents;
+mod drawn_text;
 mod empty;
 mod escaping;
 mod exact;

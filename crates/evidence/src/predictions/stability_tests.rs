@@ -8,7 +8,7 @@ use exactfed_core::kernel::squared_distance;
 use exactfed_core::linalg::Matrix;
 use exactfed_core::problem;
 use exactfed_core::rng::Stream;
-use exactfed_core::theory::moments::Moments;
+use exactfed_core::theory::moments::{Moments, SpectralRadii};
 use exactfed_runner::manifest::{Prediction, Quantity, Source, TimeAverage};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::predict::{self, AveragedOver};
@@ -72,163 +72,182 @@ impl Seen {
     }
 }
 
+/// What is known of a cell, to be compared.
+struct KnownRest<'a> {
+    alone: &'a Prepared<'a>,
+    moments: Vec<Moments>,
+    at_rest: Option<f64>,
+    radii: Option<SpectralRadii>,
+    /// Whether all rounds are the same, so that something is stationary.
+    has_constant_rounds: bool,
+    what: &'a str,
+}
+
 /// Checks what theory says of a cell at rest.
 fn check(prepared: &[Prepared<'_>; 1], what: &str) -> Seen {
     let [alone] = prepared;
     let (cell, scenario) = (alone.cell, alone.scenario(0));
-    let mut seen = Seen::default();
     let known =
         predict::check_exact_moments(alone).and_then(|()| predict::exact_moments(cell, scenario));
     let theory = Theory::new(prepared, &HashSet::new(), MomentsCache::Off);
     let at_rest = theory.at_rest(&cell.id, Quantity::SqError);
-    let covariance = theory.vector(
-        &cell.id,
-        TimeAverage::Covariance,
-        Prediction::Stationary,
-        AveragedOver::Cycle,
-    );
-    let Ok(moments) = known else {
-        assert!(at_rest.is_none() && covariance.is_none(), "{what}: {at_rest:?}");
-        return seen;
-    };
+    let stationary = (TimeAverage::Covariance, Prediction::Stationary);
+    let covariance = theory.vector(&cell.id, stationary.0, stationary.1, AveragedOver::Cycle);
     assert_eq!(at_rest.is_some(), covariance.is_some(), "{what}");
-    let radii = super::radii::radii(alone).ok();
-    let last = &moments[moments.len() - 1];
-    let middle = &moments[moments.len() / 2];
-    let has_constant_rounds =
-        predict::stationary_scheme(&cell.identity, scenario.instance.clients()).is_some();
     if let Some(covariance) = covariance {
         let d = scenario.instance.dim();
         let covariance = Matrix::from_entries(d, d, covariance).symmetric_part();
         let least = covariance.symmetric_extremes().unwrap().1;
         assert!(least >= -1e-9 * covariance.trace(), "{what}: an eigenvalue is {least}");
     }
-    match at_rest {
-        Some(at_rest) => {
-            seen.stationary += 1;
+    let Ok(moments) = known else {
+        assert!(at_rest.is_none(), "{what}: {at_rest:?}");
+        return Seen::default();
+    };
+    let clients = scenario.instance.clients();
+    let has_constant_rounds = predict::stationary_scheme(&cell.identity, clients).is_some();
+    let radii = super::radii::radii(alone).ok();
+    let known = KnownRest { alone, moments, at_rest, radii, has_constant_rounds, what };
+    Seen {
+        stationary: usize::from(at_rest.is_some()),
+        infinite: usize::from(radii.is_some_and(|radii| radii.square == f64::INFINITY)),
+        growing: known.check_squares(),
+        rates: known.check_growth(),
+        limits: known.check_limit(),
+        runs: known.check_runs(),
+    }
+}
+
+impl KnownRest<'_> {
+    fn last(&self) -> &Moments {
+        &self.moments[self.moments.len() - 1]
+    }
+
+    fn middle(&self) -> &Moments {
+        &self.moments[self.moments.len() / 2]
+    }
+
+    /// Something is stationary if and only if errors settle; 1 if they were seen to grow.
+    fn check_squares(&self) -> usize {
+        let Self { moments, at_rest, radii, what, .. } = self;
+        let last = self.last();
+        if let Some(radii) = radii.filter(|radii| radii.square == f64::INFINITY) {
+            assert_eq!(moments[1].sq_error, f64::INFINITY, "{what}: {radii:?}");
+        }
+        if let Some(at_rest) = at_rest {
             if let Some(radii) = radii {
                 assert!(radii.square < 1.0 && radii.mean < 1.0, "{what}: {at_rest} at {radii:?}");
             }
-            check_rest(at_rest, &moments, what, radii.map(|radii| radii.square));
+            self.check_rest(*at_rest);
+            return 0;
         }
-        None if !has_constant_rounds => {}
-        None => {
-            // Nothing that settles is refused, but close to the edge.
-            let rate = rate(middle, last);
-            assert!(rate.is_none_or(|rate| rate > 0.999), "{what}: it settles at {rate:?}");
-            if let Some(radii) = radii {
-                assert!(radii.square > 1.0 - 1e-9, "{what}: {radii:?} has no stationary values");
-            }
-            seen.growing += usize::from(!(last.sq_error < 10.0 * moments[0].sq_error));
-            seen.infinite += usize::from(last.sq_error == f64::INFINITY);
+        if !self.has_constant_rounds {
+            return 0;
+        }
+        // Nothing that settles is refused, but close to the edge.
+        let rate = rate(self.middle(), last);
+        assert!(rate.is_none_or(|rate| rate > 0.999), "{what}: it settles at {rate:?}");
+        let ratio = last.sq_error / self.middle().sq_error;
+        let is_average = moments[0].sq_error_average.is_nan();
+        assert!(
+            is_average || (ratio - 1.0).abs() > 1e-9 || ratio.is_nan(),
+            "{what}: it has settled"
+        );
+        if let Some(radii) = radii {
+            assert!(radii.square > 1.0 - 1e-9, "{what}: {radii:?} has no stationary values");
+        }
+        usize::from(last.sq_error.is_nan() || last.sq_error > 10.0 * moments[0].sq_error)
+    }
+
+    /// The error goes to what is stationary.
+    fn check_rest(&self, at_rest: f64) {
+        let what = self.what;
+        let apart = |m: &Moments| (m.sq_error - at_rest).abs();
+        let last = self.last();
+        // Averages over rounds come to rest slowly; what is stationary is that of single rounds.
+        if last.sq_error_average.is_nan() {
+            return;
+        }
+        let square = self.radii.map_or(1.0, |radii| radii.square);
+        if libm::pow(square, ROUNDS as f64 / 2.0) < 1e-8 {
+            let most = 1e-6 * at_rest.abs() + 1e-12 * self.moments[0].sq_error;
+            assert!(apart(last) <= most, "{what}: {} at the end, {at_rest} at rest", last.sq_error);
+        } else {
+            assert!(last.sq_error.is_finite(), "{what}: {} and {at_rest}", last.sq_error);
+            let largest = self.moments.iter().map(apart).fold(0.0, f64::max);
+            assert!(apart(last) <= largest, "{what}: {} and {at_rest}", last.sq_error);
         }
     }
-    if let Some(radii) = radii.filter(|radii| radii.square > 1.0 && radii.square.is_finite())
-        && has_constant_rounds
-        && cell.identity.algorithm.average() == exactfed_core::algorithm::Average::None
-    {
-        seen.rates += check_growth(&moments, radii.square, what);
+
+    /// Errors that grow do so at the rate of the spectral radius; 1 if they were seen to grow.
+    fn check_growth(&self) -> usize {
+        let Self { moments, what, .. } = self;
+        let Some(square) = self.radii.map(|radii| radii.square) else { return 0 };
+        let is_average = moments[0].sq_error_average.is_nan();
+        if !self.has_constant_rounds || is_average || square <= 1.0 || square.is_infinite() {
+            return 0;
+        }
+        let is_grown = |m: &&Moments| {
+            m.sq_error.is_finite() && m.sq_error > 1e6 * moments[0].sq_error && m.sq_error < 1e250
+        };
+        let grown: Vec<&Moments> = moments.iter().filter(is_grown).collect();
+        let [first, .., last] = grown[..] else { return 0 };
+        let rate = rate(first, last).unwrap();
+        let most = 0.02 * (square - 1.0).min(1.0) + 1e-3;
+        assert!((rate / square - 1.0).abs() < most, "{what}: {rate} and {square}");
+        1
     }
-    if let (Some(radii), true) = (radii, has_constant_rounds) {
-        let is_infinite = moments[1].sq_error == f64::INFINITY && moments[1].round == EVERY;
-        let first_is_infinite = is_infinite && !moments[1].covariance[(0, 0)].is_finite();
-        assert!(radii.square != f64::INFINITY || first_is_infinite, "{what}: {radii:?}");
+
+    /// Means go to the limit where there is one, and away from it where there is none; 1 if one of
+    /// these was seen.
+    fn check_limit(&self) -> usize {
+        let Self { alone, moments, what, .. } = self;
+        let (cell, scenario) = (alone.cell, alone.scenario(0));
+        let Some(point) = &scenario.fixed_point else { return 0 };
+        let optimum = scenario.instance.optimum();
+        let apart = |m: &Moments| {
+            let mean: Vec<f64> = m.mean.iter().zip(optimum).map(|(x, y)| x + y).collect();
+            squared_distance(&mean, point).sqrt()
+        };
+        let [begin, middle, end] = [&moments[0], self.middle(), self.last()].map(apart);
+        if moments[0].sq_error_average.is_nan() || begin == 0.0 || !middle.is_finite() {
+            return 0;
+        }
+        let has_limit = predict::limit(cell, scenario).is_some();
+        if end > 1e3 * begin || end.is_nan() {
+            assert!(!has_limit, "{what}: the mean goes away from its limit");
+            return 1;
+        }
+        if end < 1e-9 * begin && middle < 1e-4 * begin {
+            assert!(has_limit, "{what}: the mean goes to a limit that is not given");
+            return 1;
+        }
+        0
     }
-    seen.limits += check_limit(alone, &moments, what);
-    seen.runs += check_runs(alone, &moments, what);
-    seen
+
+    /// Runs go away where means do; 1 if they were seen to.
+    fn check_runs(&self) -> usize {
+        let Self { alone, moments, what, .. } = self;
+        let first = &moments[1];
+        let square: f64 = first.mean.iter().map(|x| x * x).sum();
+        // Means of this size, beside which deviations are small, do not come of rare runs.
+        let is_driven =
+            square > 1e12 * moments[0].sq_error && first.sq_error < 1e4 * square && square < 1e250;
+        if !is_driven {
+            return 0;
+        }
+        let trace = alone.simulate(0);
+        let error = trace.sq_error.last().copied().unwrap_or(f64::INFINITY);
+        assert!(error.is_nan() || error > 1e3 * moments[0].sq_error, "{what}: {error}");
+        1
+    }
 }
 
 /// The rate at which the error changes from one round to a later one, where it is known.
 fn rate(from: &Moments, to: &Moments) -> Option<f64> {
     let ratio = to.sq_error / from.sq_error;
     let rounds = (to.round - from.round) as f64;
-    (ratio.is_finite() && ratio > 0.0).then(|| ratio.powf(1.0 / rounds))
-}
-
-/// The error goes to what is stationary.
-fn check_rest(at_rest: f64, moments: &[Moments], what: &str, square: Option<f64>) {
-    let apart = |m: &Moments| (m.sq_error - at_rest).abs();
-    let (first, last) = (&moments[0], &moments[moments.len() - 1]);
-    // Averages over rounds come to rest slowly; what is stationary is that of single rounds.
-    if last.sq_error_average.is_nan() {
-        return;
-    }
-    let left = square.map_or(1e-3, |square| square.powf(ROUNDS as f64 / 2.0));
-    if left < 1e-8 {
-        let most = 1e-6 * at_rest.abs() + 1e-12 * first.sq_error;
-        assert!(
-            apart(last) <= most,
-            "{what}: {} after {ROUNDS} rounds, {at_rest} at rest",
-            last.sq_error
-        );
-    } else {
-        assert!(last.sq_error.is_finite(), "{what}: {} and {at_rest}", last.sq_error);
-        let largest = moments.iter().map(apart).fold(0.0, f64::max);
-        assert!(apart(last) <= largest, "{what}");
-    }
-}
-
-/// Errors that grow do so at the rate of the spectral radius; 1 if they were seen to grow.
-fn check_growth(moments: &[Moments], square: f64, what: &str) -> usize {
-    let is_grown = |m: &&Moments| {
-        m.sq_error.is_finite() && m.sq_error > 1e6 * moments[0].sq_error && m.sq_error < 1e250
-    };
-    let grown: Vec<&Moments> = moments.iter().filter(is_grown).collect();
-    let [first, .., last] = grown[..] else { return 0 };
-    let rate = rate(first, last).unwrap();
-    assert!(
-        (rate / square - 1.0).abs() < 0.02 * (square - 1.0).min(1.0) + 1e-3,
-        "{what}: {rate} and {square}"
-    );
-    1
-}
-
-/// Means go to the limit where there is one, and from it where there is none.
-fn check_limit(prepared: &Prepared<'_>, moments: &[Moments], what: &str) -> usize {
-    let (cell, scenario) = (prepared.cell, prepared.scenario(0));
-    let Some(point) = &scenario.fixed_point else { return 0 };
-    let optimum = scenario.instance.optimum();
-    let apart = |m: &Moments| {
-        let mean: Vec<f64> = m.mean.iter().zip(optimum).map(|(x, y)| x + y).collect();
-        squared_distance(&mean, point).sqrt()
-    };
-    let average = moments[0].sq_error_average.is_nan();
-    let (begin, middle, end) = (
-        apart(&moments[0]),
-        apart(&moments[moments.len() / 2]),
-        apart(&moments[moments.len() - 1]),
-    );
-    let has_limit = predict::limit(cell, scenario).is_some();
-    if average || begin == 0.0 || !middle.is_finite() {
-        return 0;
-    }
-    if end > 1e3 * begin || end.is_nan() {
-        assert!(!has_limit, "{what}: the mean goes away from its limit");
-        return 1;
-    }
-    if end < 1e-9 * begin && middle < 1e-4 * begin {
-        assert!(has_limit, "{what}: the mean goes to a limit that is not given");
-        return 1;
-    }
-    0
-}
-
-/// Runs go away where means do; and stay where errors are small at rest.
-fn check_runs(prepared: &Prepared<'_>, moments: &[Moments], what: &str) -> usize {
-    let d = prepared.scenario(0).instance.dim();
-    let size = |m: &Moments| (0..d).map(|i| m.mean[i] * m.mean[i]).sum::<f64>();
-    let mean = moments.iter().map(size).fold(0.0, f64::max);
-    // Means of this size do not come of rare runs.
-    let first = &moments[1];
-    let is_driven = size(first) > 1e12 * moments[0].sq_error && first.sq_error < 1e4 * size(first);
-    if !is_driven || mean.is_nan() {
-        return 0;
-    }
-    let trace = prepared.simulate(0);
-    let error = trace.sq_error.last().copied().unwrap_or(f64::INFINITY);
-    assert!(!(error <= 1e3 * moments[0].sq_error), "{what}: a run ends at {error}");
-    1
+    (ratio.is_finite() && ratio > 0.0).then(|| libm::pow(ratio, 1.0 / rounds))
 }
 
 #[test]
@@ -244,7 +263,7 @@ fn what_is_stationary_is_where_moments_come_to_rest() {
         let number: u64 = kind.bytes().fold(draw as u64, |sum, x| 31 * sum + u64::from(x));
         let mut rng = Stream::shared_instance(number);
         // From well within to far beyond the edge of most algorithms.
-        let factor = if draw == 0 { 12.0 } else { (0.5 * 120.0_f64.powf(rng.uniform())).max(0.5) };
+        let factor = if draw == 0 { 12.0 } else { 0.5 * libm::pow(120.0, rng.uniform()) };
         let coin = 0.1 + 0.8 * rng.uniform();
         let plan = plan_at(kind, factor, coin);
         let cells: Vec<_> = plan.cells.iter().collect();

@@ -156,6 +156,12 @@ impl<'a> Cycle<'a> {
         })
     }
 
+    /// The largest gain of a round.
+    fn gain(&self) -> f64 {
+        let rounds = self.lead.iter().chain(&self.rounds);
+        rounds.map(|round| round.gain).fold(1.0, f64::max)
+    }
+
     /// Whether anything that enters estimates or noise depends on θ_0 for ever, by way of what is kept.
     fn depends_on_start(&self) -> bool {
         let kept = &self.lift.kept;
@@ -163,6 +169,7 @@ impl<'a> Cycle<'a> {
             return false;
         }
         let begin = self.exact.initial(self.exact.setup.facts.optimum(), 0.0).mean;
+        let gain = self.gain();
         (1..begin.len()).any(|i| {
             let mut mean = begin.clone();
             mean.fill(0.0);
@@ -174,7 +181,10 @@ impl<'a> Cycle<'a> {
                 let parts = || row.iter().zip(&mean[1..]).map(|(x, y)| x * y);
                 let size: f64 = parts().map(f64::abs).sum();
                 let sum: f64 = parts().sum();
-                all[at + 1] = if sum.abs() > ROUNDING * size { sum } else { 0.0 };
+                // Of numbers of the size of θ_0, multiplied by coefficients that may cancel.
+                let rounding = ROUNDING * gain * row.iter().map(|x| x.abs()).sum::<f64>();
+                let is_rounding = sum.abs() <= ROUNDING * size || sum.abs() <= rounding;
+                all[at + 1] = if is_rounding { 0.0 } else { sum };
             }
             all.iter().any(|x| *x != 0.0) && self.reads_at_rest(&all)
         })
@@ -213,7 +223,7 @@ impl<'a> Cycle<'a> {
             std::iter::once(&self.lift).chain(&self.own_lifts).map(|lift| lift.free.len()),
         );
         let zeros = vec![0.0; self.begin.mean.len()];
-        let gain = self.rounds.iter().map(|round| round.gain).fold(1.0, f64::max);
+        let gain = self.gain();
         let of = |numbers: &[f64], mean: &[f64]| {
             let known = if numbers.is_empty() {
                 let begin = self.empty(1);

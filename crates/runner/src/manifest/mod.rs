@@ -170,11 +170,9 @@ impl Manifest {
         self.compare.at.or(tuned)
     }
 
-    /// The quantity by which the page ranks the algorithms: that by which they are tuned, if the
-    /// smallest is best.
+    /// The quantity by which the page ranks the algorithms: that by which they are tuned.
     pub fn ranked_by(&self) -> Quantity {
-        let tuned = self.tune.as_ref().map(|tune| tune.metric);
-        tuned.filter(|metric| !metric.is_fraction()).unwrap_or_default()
+        self.tune.as_ref().map(|tune| tune.metric).unwrap_or_default()
     }
 }
 

@@ -151,7 +151,8 @@ class Results:
             The number of candidates, and of those of which a run diverged.
         gain, gain_low, gain_high
             How many times larger the mean is with the values that are best for all algorithms
-            together, and the 95 % interval of this ratio.
+            together, and the 95 % interval of this ratio; of an accuracy, how many times larger
+            the mean error rate is, 1 minus the accuracy.
 
         Raises
         ------
@@ -193,7 +194,9 @@ class Results:
         """Which algorithm ranks first, one row for each point of the grid.
 
         With ``all=True`` there is one row for each algorithm at each point, from the best to the
-        last. Means are those of the errors that the manifest ranks by. If the manifest has several
+        last. Means are those of the quantity that the manifest ranks by: ``metric`` of ``[tune]``,
+        or else ‖θ − θ*‖². The best has the smallest mean, or the largest if the quantity is an
+        accuracy; ratios then are of the error rate, 1 minus the accuracy. If the manifest has several
         instances, the ranking is by the geometric mean over them, and ``value`` is the arithmetic
         mean: the best algorithm may then have a larger ``value`` than another one.
 
@@ -202,7 +205,7 @@ class Results:
         <setting>
             A column for each setting that distinguishes points of the grid.
         best, leaders
-            The algorithm with the smallest mean, and all that are not separated from it.
+            The algorithm with the best mean, and all that are not separated from it.
         value
             The mean of the best.
         runs, instances
@@ -211,8 +214,8 @@ class Results:
         next
             The algorithm with the next mean.
         ratio, low, high
-            How many times larger that mean is, and the 95 % interval of this ratio; with several
-            instances it is the geometric mean of their ratios.
+            How many times larger that mean is, or of an accuracy that mean error rate, and the
+            95 % interval of this ratio; with several instances it is the geometric mean of their ratios.
         separation
             ``larger`` where the ratio is significantly above 1 after Holm's correction, ``equal``
             where the means are equal but for rounding, otherwise ``unclear``.
@@ -234,8 +237,8 @@ class Results:
         runs, instances
             As above, of this algorithm.
         ratio, ratio_low, ratio_high
-            How many times larger the mean is than that of the best, with the 95 % interval of this
-            ratio; null for the best. A pair of algorithms is compared on the same draws, so that
+            How many times larger the mean, or of an accuracy the mean error rate, is than that of
+            the best, with the 95 % interval of this ratio; null for the best. A pair of algorithms is compared on the same draws, so that
             the ratio may be clear where the intervals of the means overlap.
         separation
             ``best``; ``larger``, ``unclear`` or ``equal`` as above; or why it is not ranked:

@@ -186,6 +186,45 @@ def test_runs_and_instances_are_named(results: ef.Results, tmp_path: Path) -> No
     assert every["ratio"].to_list() == [None, ranking["ratio"][0]]
 
 
+def test_a_ranking_by_accuracy_agrees_with_what_was_tuned(tmp_path: Path) -> None:
+    """Both have the accuracy as their value, of which the largest is best, and not ‖θ − θ*‖²."""
+    records = [(i % 5, i * 7 % 11, (i % 5 + i * 7 % 11 + i % 3) > 7) for i in range(60)]
+    lines = "".join(f"{x},{y},{'b' if is_b else 'a'}\n" for x, y, is_b in records)
+    (tmp_path / "records.csv").write_text("x,y,kind\n" + lines)
+    (tmp_path / "m.toml").write_text("""
+title = "Tuned by accuracy"
+seed = 1
+replicates = 1
+instances = 4
+[problem.softmax-dataset]
+l2 = 0.1
+dataset = { file = "records.csv", label = "kind", clients = 3, split = "iid", test = 0.3 }
+[start]
+zero = true
+[budget]
+rounds = 6
+[record]
+metrics = ["test-accuracy"]
+[tune]
+over = "step-size"
+values = [1e-6, 0.3]
+metric = "test-accuracy"
+[[algorithm.fedavg]]
+local-steps = 2
+[[algorithm.fedavg]]
+label = "slow"
+local-steps = 1
+""")
+    results = ef.run(tmp_path / "m.toml", out=tmp_path / "results")
+    tuned, ranking = results.tuned(), results.ranking(all=True)
+    by_label = dict(zip(tuned["label"], tuned["value"], strict=True))
+    assert ranking["value"].to_list() == [by_label[label] for label in ranking["label"]]
+    assert all(0.0 <= value <= 1.0 for value in by_label.values())
+    first = results.ranking()
+    assert first["value"].to_list() == ranking["value"].to_list()[:1]
+    assert first["ratio"][0] is None or first["ratio"][0] >= 1.0
+
+
 def test_the_ranking_of_all_algorithms(results: ef.Results) -> None:
     best, every = results.ranking(), results.ranking(all=True)
     axes = ["step_size", "local_steps"]

@@ -138,6 +138,9 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     if claim.judgement.verdict == Verdict::Inconclusive {
         remarks.push(match claim.needed {
             _ if claim.n == 0 => "it needs the points that are not tested".into(),
+            _ if claim.doubt == Doubt::Equal && claim.is_exact() => {
+                "nothing in the runs is random: no number of runs decides it".into()
+            }
             Some(n) => format!("about {} runs would decide it", two_digits(n)),
             None => "more runs may decide it; their number cannot be estimated".into(),
         });
@@ -148,6 +151,12 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
         }
         Doubt::Skewed => {
             "the vectors are few, or skewed for their number: the radius of the interval is three times as large"
+        }
+        Doubt::Equal if claim.judgement.verdict == Verdict::Supported => {
+            "the two sides are equal in every run of some part, up to rounding: neither is less than the other, and what is supported includes equality"
+        }
+        Doubt::Equal => {
+            "the two sides are equal in every run of some part, up to rounding: neither is less than the other"
         }
         Doubt::Few if claim.is_decided() => {
             "the runs are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution"

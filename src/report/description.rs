@@ -9,7 +9,7 @@
 
 use super::frontier::FrontierFacts;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
-use crate::evidence::{CellResult, Experiment, draws_exact_bias};
+use crate::evidence::{CellResult, Experiment, SelectedBy, draws_exact_bias};
 use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
 use exactfed_core::words::{number, readable};
@@ -30,7 +30,7 @@ struct CellFacts {
     finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,
     /// What [`CellResult::selection_error`] is of, and its value.
-    selected_by: Option<(Quantity, f64)>,
+    selected_by: Option<SelectedBy>,
     /// Replicates that diverged, and all.
     diverged: (usize, usize),
     /// The quantities that the cell cannot have, and why; known of planned cells.
@@ -388,7 +388,12 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     });
     let known = all.clone();
     env.add_function("overtaken", move |few: String, many: String| -> Result<String, Error> {
-        overtaken(&known.cells, &few, &many)
+        let found = overtaken(&known.cells, &few, &many)?;
+        // The text says that it is between the two.
+        if found.is_none() {
+            known.fails.store(true, Relaxed);
+        }
+        Ok(found.map_or_else(|| UNKNOWN.to_owned(), |clients| readable(clients, 2)))
     });
     let known = all.clone();
     env.add_function("diverged", move |id: String| -> Result<String, Error> {
@@ -426,17 +431,43 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
     });
 }
 
-/// The number of clients at which the squared bias of the cell `many` is as large as the variance of
-/// the cell `few` divided among the clients.
-fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error> {
-    let of =
-        |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
-    let clients = by_id(facts, few)?.cell.settings.get("clients").and_then(Setting::number);
-    let known = [clients, of(few, Quantity::Variance)?, of(many, Quantity::Bias)?];
-    let [Some(clients), Some(variance), Some(bias)] = known else {
-        return Ok(UNKNOWN.into());
-    };
-    Ok(readable(clients * variance / (bias * bias), 2))
+/// The number of clients between those of two cells at which the squared bias is as large as the
+/// variance; `None` if it is not known, or not between them.
+fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<Option<f64>, Error> {
+    let few = BiasShare::new(facts, few)?;
+    let many = BiasShare::new(facts, many)?;
+    Ok(few.zip(many).and_then(|(few, many)| few.equality_before(many)))
+}
+
+/// How large the squared bias of a cell is beside its variance.
+#[derive(Clone, Copy)]
+struct BiasShare {
+    clients: f64,
+    /// The squared bias over the variance.
+    ratio: f64,
+}
+
+impl BiasShare {
+    /// That of the cell of this id; `None` if its clients, bias or variance are not known.
+    fn new(facts: &[CellFacts], id: &str) -> Result<Option<Self>, Error> {
+        let mean = |quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
+        let clients = by_id(facts, id)?.cell.settings.get("clients").and_then(Setting::number);
+        let (Some(clients), Some(variance), Some(bias)) =
+            (clients, mean(Quantity::Variance)?, mean(Quantity::Bias)?)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Self { clients, ratio: bias * bias / variance }))
+    }
+
+    /// The number of clients at which the ratio is 1, by a line through the logarithms of the two:
+    /// no law of the variance is assumed. `None` unless it is between them.
+    fn equality_before(self, other: Self) -> Option<f64> {
+        let is_between = self.clients < other.clients && self.ratio <= 1.0 && other.ratio >= 1.0;
+        let share = -libm::log(self.ratio) / libm::log(other.ratio / self.ratio);
+        let clients = self.clients * libm::pow(other.clients / self.clients, share);
+        (is_between && clients.is_finite()).then_some(clients)
+    }
 }
 
 /// The claim of this id.
@@ -486,8 +517,8 @@ fn finals<'a>(
 
 /// [`CellResult::selection_error`].
 fn selection_error(facts: &CellFacts, quantity: Quantity) -> f64 {
-    let of_quantity = facts.selected_by.filter(|(by, _)| *by == quantity);
-    of_quantity.map_or(0.0, |(_, error)| error)
+    let selected_by = facts.selected_by.filter(|by| by.metric == quantity);
+    selected_by.map_or(0.0, |by| by.selection_error)
 }
 
 fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
@@ -541,6 +572,19 @@ mod tests {
         for name in FUNCTIONS.split(", ") {
             assert!(page.contains(&format!("`{name}(")), "{name}");
         }
+    }
+
+    /// Between two cells, and nowhere else: the variance may fall by any law.
+    #[test]
+    fn the_bias_is_as_large_as_the_variance_between_two_cells() {
+        let share = |clients, ratio| BiasShare { clients, ratio };
+        let found = share(100.0, 0.1).equality_before(share(1000.0, 10.0)).unwrap();
+        assert!((found - 1e5_f64.sqrt()).abs() < 1e-9 * found, "{found}");
+        assert_eq!(share(100.0, 1.0).equality_before(share(1000.0, 2.0)), Some(100.0));
+        for (few, many) in [(0.1, 0.9), (1.1, 10.0), (0.0, 2.0), (f64::NAN, 2.0), (0.5, f64::NAN)] {
+            assert_eq!(share(100.0, few).equality_before(share(1000.0, many)), None);
+        }
+        assert_eq!(share(1000.0, 0.1).equality_before(share(100.0, 10.0)), None);
     }
 
     #[test]

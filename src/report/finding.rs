@@ -9,7 +9,10 @@ use super::tuning::at_the_edge;
 use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, enumerated, readable};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::quantity::Shortfall;
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What the texts of a manifest say of the results: a headline with the line below it, and the
@@ -69,7 +72,6 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         let runs = count(cells.len(), "cell");
         return ("All runs diverged".into(), format!("{runs}; smaller step sizes may converge."));
     }
-    let tuned = if experiment.tuning.is_some() { "Tuned, " } else { "" };
     let (headline, line) = match standings.rows.as_slice() {
         [row] if !row.leaders.is_empty() => of_one_setting(row, standings),
         [] | [_] => return (experiment.plan.manifest.title.clone(), String::new()),
@@ -79,20 +81,44 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     let settings = if settings.is_empty() { settings } else { format!("Tuned: {settings}. ") };
     let edge = experiment.tuning.as_ref().and_then(at_the_edge);
     let edge = edge.map_or(String::new(), |edge| format!(" {edge}."));
-    (format!("{tuned}{headline}"), settings + &line + &edge)
+    let headline = match experiment.tuning.is_some() {
+        true => format!("Tuned, {headline}"),
+        false => with_capital(&headline, standings),
+    };
+    (headline, settings + &line + &meaning_of_loss(standings.by) + &edge)
+}
+
+/// What the ratios of a quantity of which more is better are of; empty for others.
+fn meaning_of_loss(by: Quantity) -> String {
+    by.info().shortfall.map_or(String::new(), |Shortfall { name, largest, .. }| {
+        format!(" The {name} is {largest} − {}.", by.formula())
+    })
+}
+
+/// How the best is called: of a quantity of which more is better its loss is the lowest.
+fn lowest(by: Quantity) -> String {
+    match by.more_is_better() {
+        true => format!("lowest in {}", by.loss_name()),
+        false => "lowest".to_owned(),
+    }
+}
+
+/// Whether the runs decide that an algorithm differs from the lowest by less than the margin.
+fn is_close(rival: &Rival, margin: f64) -> bool {
+    rival.ratio.high < 1.0 + margin || rival.separation == Separation::Equal
 }
 
 /// The only setting: those that lead, and how far the next is.
 fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
     let rivals = row.rivals();
-    let most = 1.0 + standings.margin;
-    let is_close = |rival: &Rival| rival.ratio.high < most || rival.separation == Separation::Equal;
-    let is_near = |rival: &Rival| rival.separation != Separation::Larger || is_close(rival);
+    let margin = standings.margin;
+    let is_near = |rival: &Rival| rival.separation != Separation::Larger || is_close(rival, margin);
     let (near, far): (Vec<_>, Vec<_>) = rivals.iter().partition(|(_, rival)| is_near(rival));
-    let alike = near.iter().all(|(_, rival)| is_close(rival));
+    let alike = near.iter().all(|(_, rival)| is_close(rival, margin));
     let first: Vec<&str> =
         std::iter::once(&*row.leaders[0]).chain(near.iter().map(|(name, _)| *name)).collect();
-    let (all, error) = (1 + rivals.len(), error_word(standings));
+    let (all, error) = (1 + rivals.len(), standings.by.loss_name());
+    let lowest = lowest(standings.by);
     let at = standings.at.map_or(String::new(), |at| format!(" {}", when_text(Some(at))));
     let next = far.first().map(|(name, rival)| {
         let digits = if rival.ratio.estimate < 1.1 { 3 } else { 2 };
@@ -102,7 +128,7 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
         ([one], None) => format!("{one} has the smallest {error}{at}: {}", row.no_others()),
         ([one], Some((next, error))) if all == 2 => format!("{next}’s {error} {one}’s{at}"),
         ([one], Some((next, error))) => {
-            format!("{one} is lowest of {all} algorithms{at}: {next}’s {error} as large")
+            format!("{one} is {lowest} of {all} algorithms{at}: {next}’s {error} as large")
         }
         (several, next) => {
             let next =
@@ -111,15 +137,14 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
             match (alike, next.is_empty()) {
                 (true, _) => format!("{names} show no practical difference{at}{next}"),
                 (false, true) => format!("{names} are not separated{at}"),
-                (false, false) => format!("{names} are lowest{at} and not separated{next}"),
+                (false, false) => format!("{names} are {lowest}{at} and not separated{next}"),
             }
         }
     };
     let margin = match alike && first.len() > 1 {
-        true => format!(
-            "Differences below {} % are of no practical importance. ",
-            readable(100.0 * standings.margin, 2)
-        ),
+        true => {
+            format!("Differences below {} are of no practical importance. ", margin_text(standings))
+        }
         false => String::new(),
     };
     let ratio = |(name, rival): &(&str, &Rival)| format!("{name} {}", ratio_text(&rival.ratio));
@@ -148,35 +173,18 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
     });
     let compared = format!("Compared {}.", when_text(standings.at));
     let Some((row, (next, rival))) = largest.and_then(|row| Some((row, row.next()?))) else {
-        let everywhere = |leader: &&Arc<str>| rows.iter().all(|row| row.leaders.contains(leader));
-        let best: Vec<&str> =
-            rows[0].leaders.iter().filter(everywhere).map(|name| &**name).collect();
-        let most = rows.iter().map(|row| 1 + row.rivals().len()).max().unwrap_or_default();
-        let headline = match best.as_slice() {
-            [one] if rows.iter().all(|row| row.rivals().is_empty()) => {
-                format!("{one} is lowest in all {all} settings: {}", rows[0].no_others())
-            }
-            [] | [_] => format!(
-                "In none of {all} settings is one algorithm lowest by {} % or more",
-                readable(100.0 * standings.margin, 2)
-            ),
-            several if several.len() == most => {
-                format!("{} are not separated in any of {all} settings", listed(several, most))
-            }
-            several => {
-                format!("{} are lowest in all {all} settings, not separated", listed(several, most))
-            }
-        };
-        return (headline, format!("{compared} {}.", count(standings.compared, "comparison")));
+        let comparisons = count(standings.compared, "comparison");
+        return (without_lead(rows, standings), format!("{compared} {comparisons}."));
     };
     let leader = &row.leaders[0];
-    let (alone, error) = (settings_of(leader), error_word(standings));
+    let (alone, error) = (settings_of(leader), standings.by.loss_name());
     let most = if alone > 1 { "up to " } else { "" };
     let others = leads.iter().map(|row| row.leaders[0].clone()).filter(|other| other != leader);
     let others: Vec<String> =
         unique(others).iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
     let headline = format!(
-        "{leader} alone is lowest in {alone} of {all} settings, where {next}’s {error} is {most}{} times as large",
+        "{leader} alone is {} in {alone} of {all} settings, where {next}’s {error} is {most}{} times as large",
+        lowest(standings.by),
         readable(rival.ratio.estimate, 2)
     );
     let rest = match others.as_slice() {
@@ -192,6 +200,166 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
     (headline, line)
 }
 
+/// How the comparison of a setting ended in which no algorithm leads by the margin: what the runs do
+/// not decide is not a difference without importance, and neither is a setting without a ranking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SettingOutcome {
+    /// One algorithm is lowest, but the runs do not decide whether by the margin.
+    LeadsByLittle,
+    /// Only one algorithm has a mean, and why the others have none.
+    OneLeft(&'static str),
+    /// Several algorithms are not separated.
+    Undecided,
+    /// All algorithms differ from the lowest by less than the margin.
+    Alike,
+    /// Some algorithm differs from the lowest by less than the margin.
+    NoneAhead,
+    /// No algorithm has a rank, and why.
+    NotRanked(&'static str),
+}
+
+impl SettingOutcome {
+    fn new(row: &Standing, margin: f64) -> Self {
+        let rivals = row.rivals();
+        let is_close = |(_, rival): &(&str, &Rival)| is_close(rival, margin);
+        match row.leaders.as_slice() {
+            [] => Self::NotRanked(row.nothing_ranked()),
+            _ if rivals.is_empty() => Self::OneLeft(row.no_others()),
+            _ if rivals.iter().all(is_close) => Self::Alike,
+            _ if rivals.iter().any(is_close) => Self::NoneAhead,
+            [_] => Self::LeadsByLittle,
+            _ => Self::Undecided,
+        }
+    }
+
+    /// The algorithms of a setting that it is about: all that differ by less than the margin, or those
+    /// that are not separated.
+    fn algorithms(self, row: &Standing) -> Vec<&str> {
+        let best = row.leaders.first().map(|leader| &**leader);
+        match self {
+            Self::Alike => {
+                best.into_iter().chain(row.rivals().into_iter().map(|(name, _)| name)).collect()
+            }
+            _ => row.leaders.iter().map(|leader| &**leader).collect(),
+        }
+    }
+
+    /// What it says of the algorithms of these settings: a clause without its place, and what
+    /// follows the place.
+    fn clause(self, rows: &[&Standing], standings: &Standings) -> (String, String) {
+        let sets = rows.iter().map(|row| self.algorithms(row).into_iter().collect());
+        let sets: BTreeSet<BTreeSet<&str>> = sets.collect();
+        let own = self.algorithms(rows[0]);
+        let all = 1 + rows[0].rivals().len();
+        let names = (sets.len() == 1).then(|| listed(&own, all));
+        let lowest = lowest(standings.by);
+        let margin = margin_text(standings);
+        let one = names.clone().unwrap_or_else(|| "one algorithm".to_owned());
+        let clause = match self {
+            Self::LeadsByLittle => {
+                let open = format!(", and it is open whether by {margin} or more");
+                return (format!("{one} is {lowest}"), open);
+            }
+            Self::OneLeft(why) => return (format!("{one} is {lowest}"), format!(": {why}")),
+            Self::Undecided => match names {
+                Some(names) if own.len() == all => format!("{names} are not separated"),
+                Some(names) => format!("{names} are {lowest} and not separated"),
+                None => "no algorithm is separated from all others".to_owned(),
+            },
+            Self::Alike => {
+                let names = names.unwrap_or_else(|| "the algorithms".to_owned());
+                format!("{names} show no practical difference")
+            }
+            Self::NoneAhead => format!("no algorithm is {lowest} by {margin} or more"),
+            Self::NotRanked(why) => why.to_owned(),
+        };
+        (clause, String::new())
+    }
+}
+
+/// The margin of practical importance in percent.
+fn margin_text(standings: &Standings) -> String {
+    format!("{} %", readable(100.0 * standings.margin, 2))
+}
+
+/// Several settings in none of which one algorithm leads by the margin, counted by how they ended.
+fn without_lead(rows: &[Standing], standings: &Standings) -> String {
+    let mut kinds: BTreeMap<SettingOutcome, Vec<&Standing>> = BTreeMap::new();
+    for row in rows {
+        kinds.entry(SettingOutcome::new(row, standings.margin)).or_default().push(row);
+    }
+    let all = rows.len();
+    let kinds: Vec<(SettingOutcome, Vec<&Standing>)> = kinds.into_iter().collect();
+    if let [(kind, rows)] = kinds.as_slice() {
+        return in_all_settings(*kind, rows, standings);
+    }
+    let decided = [SettingOutcome::Alike, SettingOutcome::NoneAhead];
+    if kinds.iter().all(|(kind, _)| decided.contains(kind)) {
+        return in_all_settings(
+            SettingOutcome::NoneAhead,
+            &rows.iter().collect::<Vec<_>>(),
+            standings,
+        );
+    }
+    let clauses = kinds.iter().enumerate().map(|(i, (kind, rows))| {
+        let (clause, more) = kind.clause(rows, standings);
+        match (i, rows.len()) {
+            (0, count) => format!("{clause} in {count} of {all} settings{more}"),
+            (1, 1) if kinds.len() == 2 => format!("in the other {clause}{more}"),
+            (1, count) if kinds.len() == 2 => format!("in the other {count} {clause}{more}"),
+            (_, count) => format!("in {count} {clause}{more}"),
+        }
+    });
+    clauses.collect::<Vec<_>>().join("; ")
+}
+
+/// All settings ended in the same way.
+fn in_all_settings(kind: SettingOutcome, rows: &[&Standing], standings: &Standings) -> String {
+    let all = rows.len();
+    let lowest = lowest(standings.by);
+    let everywhere = |leader: &&Arc<str>| rows.iter().all(|row| row.leaders.contains(leader));
+    let best: Vec<&str> = rows[0].leaders.iter().filter(everywhere).map(|name| &**name).collect();
+    let most = rows.iter().map(|row| 1 + row.rivals().len()).max().unwrap_or_default();
+    match (kind, best.as_slice()) {
+        (SettingOutcome::NotRanked(why), _) => {
+            format!("no algorithm is ranked in any of {all} settings: {why}")
+        }
+        (SettingOutcome::NoneAhead, _) => format!(
+            "in none of {all} settings is one algorithm {lowest} by {} or more",
+            margin_text(standings)
+        ),
+        (SettingOutcome::Undecided, [] | [_]) => {
+            format!("in none of {all} settings is one algorithm separated from all others")
+        }
+        (SettingOutcome::Undecided, several) if several.len() == most => {
+            format!("{} are not separated in any of {all} settings", listed(several, most))
+        }
+        (SettingOutcome::Undecided, several) => {
+            format!("{} are {lowest} in all {all} settings, not separated", listed(several, most))
+        }
+        (SettingOutcome::Alike, _) => {
+            let (clause, _) = kind.clause(rows, standings);
+            format!("{clause} in any of {all} settings")
+        }
+        (kind, _) => {
+            let (clause, more) = kind.clause(rows, standings);
+            format!("{clause} in all {all} settings{more}")
+        }
+    }
+}
+
+/// A headline with a capital at its beginning, unless it begins with the name of an algorithm.
+fn with_capital(headline: &str, standings: &Standings) -> String {
+    let mut algorithms = standings.rows.iter().flat_map(|row| &row.algorithms);
+    let mut letters = headline.chars();
+    match letters.next() {
+        Some(first) if !algorithms.any(|one| headline.starts_with(&*one.name)) => {
+            first.to_uppercase().chain(letters).collect()
+        }
+        _ => headline.to_owned(),
+    }
+}
+
 /// Names in a sentence; how many of all where there are many.
 fn listed(names: &[&str], all: usize) -> String {
     match names {
@@ -199,12 +367,6 @@ fn listed(names: &[&str], all: usize) -> String {
         _ if names.len() == all => format!("all {all} algorithms"),
         _ => format!("{} of {all} algorithms", names.len()),
     }
-}
-
-/// What is compared, in a word or two.
-fn error_word(standings: &Standings) -> String {
-    let name = standings.by.name();
-    if name.contains("error") { "error".into() } else { name.replace('-', " ") }
 }
 
 /// How many times larger the next mean is than the smallest, where they are separated.
@@ -261,6 +423,118 @@ fn parts(text: &str, names: &[(String, usize)]) -> Vec<ColoredText> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::RankedAlgorithm;
+    use crate::stats::Ratio;
+    use exactfed_runner::plan::CellId;
+
+    /// A setting in which B is so many times as large as A, in an interval.
+    fn setting([low, estimate, high]: [f64; 3], separation: Separation) -> Standing {
+        let is_alone = separation == Separation::Larger;
+        let leaders = if is_alone { vec!["A".into()] } else { vec!["A".into(), "B".into()] };
+        let ratio = Ratio { estimate, low, high, p: 0.5 };
+        let algorithm = |name: &str, rival| RankedAlgorithm {
+            name: name.into(),
+            cell: CellId::default(),
+            rank: Some(1),
+            rival,
+        };
+        let rival = Rival { cell: 1, ratio, separation };
+        Standing {
+            values: Vec::new(),
+            settings: Vec::new().into(),
+            leaders,
+            family: Some(0),
+            algorithms: vec![algorithm("A", None), algorithm("B", Some(rival))],
+            error: 0.5,
+            n: 3,
+            unit: "run",
+            is_geometric: false,
+            diverged: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// A setting in which no algorithm is ranked: all end above the start, or diverge.
+    fn unranked(error: f64) -> Standing {
+        let mut row = setting([0.5, 2.0, 4.0], Separation::Unclear);
+        row.leaders.clear();
+        row.algorithms.iter_mut().for_each(|one| (one.rank, one.rival) = (None, None));
+        Standing { error, ..row }
+    }
+
+    fn headline(rows: Vec<Standing>) -> String {
+        let standings = Standings {
+            axes: Vec::new(),
+            rows,
+            by: Quantity::SqError,
+            at: None,
+            margin: 0.05,
+            costs: String::new(),
+            compared: 1,
+        };
+        with_capital(&of_several_settings(&standings.rows, &standings).0, &standings)
+    }
+
+    /// What is not decided, what makes no practical difference and what is not ranked.
+    #[test]
+    fn settings_without_a_lead_are_counted_by_how_they_ended() {
+        let open = || setting([0.08, 4.19, 7.93], Separation::Unclear);
+        let alike = || setting([0.98, 1.01, 1.04], Separation::Unclear);
+        let little = || setting([1.01, 1.03, 1.2], Separation::Larger);
+        let tiny = || setting([1.01, 1.02, 1.03], Separation::Larger);
+        let above = || unranked(3.0);
+        let diverged = || unranked(f64::NAN);
+        for (rows, expected) in [
+            (
+                vec![open(), above()],
+                "A and B are not separated in 1 of 2 settings; in the other all end above the start",
+            ),
+            (vec![open(), open()], "A and B are not separated in any of 2 settings"),
+            (vec![alike(), alike()], "A and B show no practical difference in any of 2 settings"),
+            (vec![alike(), tiny()], "A and B show no practical difference in any of 2 settings"),
+            (
+                vec![alike(), open(), diverged()],
+                "A and B are not separated in 1 of 3 settings; in 1 A and B show no practical difference; in 1 all diverged",
+            ),
+            (
+                vec![little(), alike(), alike()],
+                "A is lowest in 1 of 3 settings, and it is open whether by 5.0 % or more; in the other 2 A and B show no practical difference",
+            ),
+            (
+                vec![diverged(), diverged()],
+                "No algorithm is ranked in any of 2 settings: all diverged",
+            ),
+            (
+                vec![diverged(), above()],
+                "All diverged in 1 of 2 settings; in the other all end above the start",
+            ),
+        ] {
+            assert_eq!(headline(rows), expected);
+        }
+    }
+
+    /// That no algorithm leads is said only where it is decided in each setting.
+    #[test]
+    fn no_lead_is_a_decision() {
+        let third = |row: Standing, high: f64| {
+            let ratio = Ratio { estimate: 2.0, low: 1.5, high, p: 0.01 };
+            let rival = Some(Rival { cell: 2, ratio, separation: Separation::Larger });
+            let name = "C".into();
+            let third = RankedAlgorithm { name, cell: CellId::default(), rank: Some(3), rival };
+            let mut algorithms = row.algorithms;
+            algorithms.push(third);
+            Standing { algorithms, ..row }
+        };
+        let alike = || setting([0.98, 1.01, 1.04], Separation::Unclear);
+        let open = || setting([0.5, 2.0, 7.0], Separation::Unclear);
+        let none = "In none of 2 settings is one algorithm lowest by 5.0 % or more";
+        assert_eq!(headline(vec![third(alike(), 3.0), alike()]), none);
+        assert_eq!(headline(vec![third(alike(), 3.0), third(alike(), 3.0)]), none);
+        for rows in [vec![third(alike(), 3.0), open()], vec![third(open(), 3.0), open()]] {
+            let said = headline(rows);
+            assert!(!said.contains("In none of") && said.contains("not separated"), "{said}");
+        }
+    }
 
     #[test]
     fn names_of_algorithms_stand_alone() {

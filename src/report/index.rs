@@ -213,7 +213,7 @@ const QUESTIONS: [&str; 12] = [
     "What do participation, local work and data change?",
     "Which algorithms remove the heterogeneity bias?",
     "Does the error fall with the number of clients?",
-    "When do more clients stop helping?",
+    "From how many clients on is half of the error bias?",
     "Do local steps save communication?",
     "What do local steps cost, and what do they buy?",
     "When does Richardson-Romberg help?",

@@ -6,6 +6,7 @@
 use super::number_text::{ratio_text, short};
 use crate::evidence::{Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, joined, readable, thousands};
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ const MOST_NAMED: usize = 12;
 pub struct RankingMatrix {
     /// What distinguishes the columns; a single empty text if no setting is a number.
     pub columns: Vec<String>,
+    /// What is said of the algorithms in the cells, the head of a column without settings.
+    pub ends: &'static str,
     pub rows: Vec<MatrixRow>,
     /// Rows beyond those, the ones with a separated algorithm before all others.
     pub further: Vec<MatrixRow>,
@@ -45,11 +48,11 @@ pub struct MatrixRow {
 /// The ranking at a grid point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MatrixCell {
-    /// The algorithm that ends lowest, those that are not separated, or why there is none.
+    /// The algorithm that ends best, those that are not separated, or why there is none.
     pub text: String,
-    /// The family of the algorithm that ends lowest, where it is separated from the others.
+    /// The family of the algorithm that ends best, where it is separated from the others.
     pub family: Option<usize>,
-    /// How many times larger the next one's mean is, there.
+    /// How many times larger the next one's mean loss is, there.
     pub times: String,
     /// The length of its bar in percent.
     pub bar: u32,
@@ -63,10 +66,11 @@ impl RankingMatrix {
         let all = &standings.rows;
         let is_open =
             |row: &Standing| row.leaders.len() > 1 && row.leaders.len() == 1 + row.rivals().len();
+        let by = standings.by;
         let sentence = match all.as_slice() {
             [one] => match standings.at {
-                Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one).words),
-                None => cell(one).words,
+                Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one, by).words),
+                None => cell(one, by).words,
             },
             [first, ..] if all.iter().all(is_open) => {
                 let names = match first.leaders.as_slice() {
@@ -108,7 +112,7 @@ impl RankingMatrix {
             if place == rows.len() {
                 rows.push(MatrixRow { settings, cells: vec![None; columns.len()] });
             }
-            rows[place].cells[at[text.as_str()]] = Some(cell(standing));
+            rows[place].cells[at[text.as_str()]] = Some(cell(standing, by));
         }
         let is_open = |row: &mut MatrixRow| row.cells.iter().flatten().all(|c| c.text == OPEN);
         let open: Vec<String> = rows.extract_if(.., is_open).map(|row| row.settings).collect();
@@ -119,7 +123,7 @@ impl RankingMatrix {
         rows.truncate(most_rows);
         let further = rows.split_off(rows.len().min(MOST_SHOWN));
         let columns = columns.into_iter().cloned().collect();
-        Self { columns, rows, further, open: open_text(&open), sentence }
+        Self { columns, ends: ends(by), rows, further, open: open_text(&open), sentence }
     }
 }
 
@@ -177,16 +181,20 @@ fn part(row: &Standing, is_meant: impl Fn(usize) -> bool) -> String {
     joined(&settings.map(|(_, text)| text.as_str()).collect::<Vec<_>>())
 }
 
-fn cell(standing: &Standing) -> MatrixCell {
-    let words = words(standing);
+/// How the best algorithm ends.
+fn ends(by: Quantity) -> &'static str {
+    if by.more_is_better() { "ends highest" } else { "ends lowest" }
+}
+
+fn cell(standing: &Standing, by: Quantity) -> MatrixCell {
+    let words = words(standing, by);
     let plain = |text: &str| MatrixCell {
         text: text.to_owned(),
         words: words.clone(),
         ..MatrixCell::default()
     };
     match (standing.leaders.as_slice(), standing.next()) {
-        ([], _) if standing.error.is_nan() => plain(standing.nothing_ranked()),
-        ([], _) => plain("all end above the start"),
+        ([], _) => plain(standing.nothing_ranked()),
         ([one], next) => {
             let (times, bar) = next.map_or(("alone".to_owned(), 100), |(_, rival)| {
                 let ratio = rival.ratio.estimate;
@@ -204,7 +212,9 @@ fn cell(standing: &Standing) -> MatrixCell {
 }
 
 /// The result at a grid point as a sentence.
-fn words(standing: &Standing) -> String {
+fn words(standing: &Standing, by: Quantity) -> String {
+    // Ratios are of what an accuracy lacks to 1.
+    let of_loss = by.info().shortfall.map_or(String::new(), |s| format!(" {}", s.name));
     let mut words = match (standing.leaders.as_slice(), standing.next()) {
         ([], _) if standing.error.is_nan() && standing.ended.is_empty() => {
             "Runs of every algorithm diverged".to_owned()
@@ -217,7 +227,8 @@ fn words(standing: &Standing) -> String {
             format!("{one} ends at {}; {}", short(standing.error), standing.no_others())
         }
         ([one], Some((next, rival))) => format!(
-            "{one} ends lowest, at {}; {next}’s {} is {} times as large",
+            "{one} {}, at {}; {next}’s {}{of_loss} is {} times as large",
+            ends(by),
             short(standing.error),
             standing.mean(),
             ratio_text(&rival.ratio)
@@ -225,11 +236,17 @@ fn words(standing: &Standing) -> String {
         (several, next) => {
             let ratio = next.as_ref().filter(|(_, rival)| rival.separation != Separation::Equal);
             let ratio = ratio.map(|(name, rival)| {
-                format!("; {name}’s is {} times that", ratio_text(&rival.ratio))
+                let times = ratio_text(&rival.ratio);
+                match by.more_is_better() {
+                    true => {
+                        format!("; {name}’s {}{of_loss} is {times} times as large", standing.mean())
+                    }
+                    false => format!("; {name}’s is {times} times that"),
+                }
             });
             let best = match standing.unit {
                 "instance" => format!("{}’s mean", several[0]),
-                _ => "the smallest mean".to_owned(),
+                _ => format!("the {} mean", by.best_mean()),
             };
             format!(
                 "{} are not separated: {best} is {}{}",
@@ -283,6 +300,7 @@ mod tests {
             error: 0.5,
             n: 3,
             unit: "run",
+            is_geometric: false,
             diverged: Vec::new(),
             ended: Vec::new(),
         }
@@ -293,7 +311,7 @@ mod tests {
         Standings {
             axes,
             rows,
-            by: exactfed_runner::manifest::Quantity::SqError,
+            by: Quantity::SqError,
             at: None,
             margin: 0.05,
             costs: String::new(),

@@ -5,6 +5,7 @@ use super::series::line;
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::evidence::{Experiment, TunedRow, TuningResult};
 use exactfed_core::words::count;
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
 use serde_json::{Value, json};
 
@@ -22,8 +23,9 @@ pub fn section(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Optio
     heads.extend(found.settings.iter().map(|setting| setting.key.clone()));
     heads.push(format!("{metric} of fresh runs"));
     let shares = found.rows.iter().any(|row| row.shared.is_some());
-    let of_shared = ["with one value for all", "times larger"];
-    heads.extend(of_shared.into_iter().filter(|_| shares).map(str::to_owned));
+    if shares {
+        heads.extend(["with one value for all".to_owned(), times_larger(found.metric)]);
+    }
     heads.push("mean when selected".into());
     heads.push("candidates".into());
     let bordered = found.rows.iter().any(|row| !row.edges.is_empty());
@@ -80,6 +82,14 @@ pub fn at_the_edge(found: &TuningResult) -> Option<String> {
     })
 }
 
+/// The head of a column of ratios: of what, unless they are of the metric itself.
+pub fn times_larger(metric: Quantity) -> String {
+    match metric.info().shortfall {
+        Some(shortfall) => format!("{}, times larger", shortfall.name),
+        None => "times larger".to_owned(),
+    }
+}
+
 fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
     let manifest = &experiment.plan.manifest;
     let Some(tune) = &manifest.tune else { return Vec::new() };
@@ -91,17 +101,25 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
         }
         _ => (String::new(), "with fresh noise"),
     };
-    let best = if found.metric.is_fraction() { "largest" } else { "smallest" };
+    let best = found.metric.best_mean();
+    let too = if found.metric.more_is_better() { "large" } else { "small" };
     let mut all = vec![format!(
-        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: on average the mean by which a candidate was selected is too small, since it is the smallest of several. Ratios of algorithms and claims count in their intervals that other runs would have selected other candidates.",
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: on average the mean by which a candidate was selected is too {too}, since it is the {best} of several. Ratios of algorithms and claims count in their intervals that other runs would have selected other candidates.",
         found.metric.formula(),
         count(runs as usize, "run"),
         experiment.tuned_in_words(),
     )];
     if found.rows.iter().any(|row| row.shared.is_some()) {
+        let (means, mean) = match found.metric.info().shortfall {
+            Some(shortfall) => {
+                (format!("mean {}s", shortfall.name), format!("mean {}", found.metric.compared()))
+            }
+            None => ("means".to_owned(), "mean".to_owned()),
+        };
         all.push(format!(
-            "\"With one value for all\" is the {} that is best for all algorithms together, by the product of their means, and \"times larger\" how many times larger the fresh mean is with it: what tuning each algorithm by itself gains.",
-            experiment.tuned_in_words()
+            "\"With one value for all\" is the {} that is best for all algorithms together, by the product of their {means}, and \"{}\" how many times larger the fresh {mean} is with it: what tuning each algorithm by itself gains.",
+            experiment.tuned_in_words(),
+            times_larger(found.metric)
         ));
     }
     all.extend(at_the_edge(found).map(|edge| {

@@ -239,7 +239,7 @@ fn without_true(value: &str) -> String {
     value.strip_suffix(" true").unwrap_or(value).to_owned()
 }
 
-/// The error by which algorithms are ranked.
+/// The quantity by which algorithms are ranked.
 fn mean_error(standings: &Standings) -> &'static str {
     match standings.by {
         Quantity::SqError if standings.at.is_none() => "‖θ_T − θ*‖²",
@@ -250,6 +250,14 @@ fn mean_error(standings: &Standings) -> &'static str {
 /// What instances of a data file are.
 const SAME_RECORDS: &str = ". Instances are random divisions of the same records, and the interval does not cover new records";
 
+/// What is said where a ratio has no logarithm.
+const BY_MEANS: &str = " Where an algorithm’s value to be compared is 0 on an instance, ratios are of the means over the instances.";
+
+/// Whether algorithms were compared over instances by their means, since one has a loss of 0.
+fn is_by_means(row: &Standing) -> bool {
+    row.unit == "instance" && !row.leaders.is_empty() && !row.is_geometric
+}
+
 /// The ranking: when the algorithms are compared, by which error and at what cost; its table and
 /// its matrix.
 fn ranking(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Value {
@@ -259,6 +267,11 @@ fn ranking(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Value {
         "table": ranking_table(standings, files),
         "matrix": RankingMatrix::new(standings, MOST_ROWS),
         "error": mean_error(standings),
+        "best": standings.by.best_mean(),
+        "next_mean": match standings.by.info().shortfall {
+            Some(_) => format!("mean {}", standings.by.compared()),
+            None => "mean".to_owned(),
+        },
         "when": when_text(standings.at),
         "round": match standings.at {
             Some(_) => ": each run at its last recorded round that costs at most this",
@@ -266,8 +279,9 @@ fn ranking(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Value {
         },
         "ratios": match experiment.plan.manifest.instances {
             Some(several) if several > 1 => format!(
-                "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it includes the variance between instances{}.",
-                if experiment.plan.source.files.is_empty() { "" } else { SAME_RECORDS }
+                "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it includes the variance between instances{}.{}",
+                if experiment.plan.source.files.is_empty() { "" } else { SAME_RECORDS },
+                if standings.rows.iter().any(is_by_means) { BY_MEANS } else { "" }
             ),
             _ => "Ratios of means have a 95 % interval over paired runs (common noise).".to_owned(),
         },
@@ -283,15 +297,17 @@ fn ranking(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Value {
 fn ranking_table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     let mut heads = standings.axes.clone();
     let error = mean_error(standings);
-    let further = ["smallest mean error", error, "next", "times larger"];
-    heads.extend(further.map(str::to_owned));
+    heads.push(match standings.by.more_is_better() {
+        true => format!("{} mean", standings.by.best_mean()),
+        false => "smallest mean error".to_owned(),
+    });
+    heads.extend([error.to_owned(), "next".to_owned(), tuning::times_larger(standings.by)]);
     heads.push(standings.rows.first().map_or("runs".into(), |row| format!("{}s", row.unit)));
     let row = |standing: &Standing| {
         let mut cells: Vec<String> =
             standing.values.iter().map(|v| without_true(&v.to_string())).collect();
         cells.push(match standing.leaders.as_slice() {
-            [] if standing.error.is_nan() => format!("none: {}", standing.nothing_ranked()),
-            [] => "none: all end above the start".into(),
+            [] => format!("none: {}", standing.nothing_ranked()),
             [one] => one.to_string(),
             several => format!("tie: {}", several.join("; ")),
         });

@@ -135,6 +135,34 @@ fn zero_is_a_mean() {
     judged.expect("both-zero", "supported");
 }
 
+/// FedProx without a proximal term is FedAvg to the bit: neither is less than the other.
+#[test]
+fn equal_sides_are_not_less() {
+    let rest = algorithms("fedavg", "step-size = 0.1, local-steps = 5", &[""])
+        + &algorithms("fedprox", "step-size = 0.1, local-steps = 5, proximal = 0.0", &[""])
+        + &factor("less", "less", ["FedAvg", "FedProx"], 1.0)
+        + &factor("less", "other-way", ["FedProx", "FedAvg"], 1.0)
+        + &factor("less", "half", ["FedAvg", "FedProx"], 0.5)
+        + &factor("less", "nearly", ["FedAvg", "FedProx"], 1.01)
+        + &factor("at-least", "at-least", ["FedAvg", "FedProx"], 1.0)
+        + &claim("less", "number", "left = { label = \"FedAvg\" }\nvalue = 10.0");
+    let single = ("replicates = 10", "replicates = 1");
+    for (changes, end) in [
+        (&[][..], "more runs may decide it"),
+        (&[EXACT, single][..], "no number of runs decides it"),
+    ] {
+        let judged = judged_with(changes, &rest);
+        judged.expect("less", "inconclusive").expect("other-way", "inconclusive");
+        judged.expect("half", "refuted").expect("nearly", "supported");
+        judged.expect("at-least", "supported").expect("number", "supported");
+        let claims = judged.claims();
+        for text in [end, "neither is less than the other", "what is supported includes equality"] {
+            assert!(claims.contains(text), "{text}: {claims}");
+        }
+        assert!(claims.contains("of FedAvg &lt; that of FedProx"), "{claims}");
+    }
+}
+
 /// An instance of its own for each replicate is random though the oracle is exact.
 #[test]
 fn instances_are_random() {

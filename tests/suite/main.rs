@@ -45,6 +45,7 @@ mod npz;
 mod pages;
 mod phase;
 mod properties;
+mod quantities;
 mod readers;
 mod reference;
 #[path = "../support/runner.rs"]

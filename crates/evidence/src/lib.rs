@@ -38,7 +38,7 @@ pub use cells::read::cells_per_task;
 pub use cells::runs::{Grouping, Runs, TraceNeeds};
 pub use cells::setting_text::{details, name, pretty, symbol};
 pub use cells::symbols::centres;
-pub use cells::{CellResult, Missing, tuned};
+pub use cells::{CellResult, Missing, SelectedBy, tuned};
 pub use exactfed_core::theory::errata;
 use exactfed_runner::manifest::{Rejected, Source};
 use exactfed_runner::plan::{EvidenceKinds, Plan};

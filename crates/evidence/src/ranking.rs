@@ -6,6 +6,9 @@
 //! a page disagree on a grid point.
 //!
 //! *Invariant*: all algorithms that are not separated from the best are named.
+//!
+//! *Invariant*: the order and the ratios are of losses ([`Quantity::loss`]), of which less is better:
+//! of a quantity of which more is better, of what it lacks to its largest value.
 
 use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::{compared_costs, is_short};
@@ -27,7 +30,7 @@ const ROUNDING: f64 = 1e-9;
 /// The result of a comparison with the best of a grid point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separation {
-    /// The mean is larger, after Holm's correction.
+    /// The mean loss is larger, after Holm's correction.
     Larger,
     /// The runs do not decide.
     Unclear,
@@ -40,7 +43,7 @@ pub enum Separation {
 pub struct Rival {
     /// Index of its cell among those compared.
     pub cell: u32,
-    /// How many times larger its mean is, over paired runs.
+    /// How many times larger its mean loss is, over paired runs.
     pub ratio: Ratio,
     /// The result.
     pub separation: Separation,
@@ -58,7 +61,7 @@ pub enum PointRanking {
         /// That mean.
         error: f64,
     },
-    /// One has the smallest mean.
+    /// One has the best mean.
     Ranked {
         /// Index of its cell among those compared.
         best: usize,
@@ -66,7 +69,9 @@ pub enum PointRanking {
         error: f64,
         /// Its runs.
         n: usize,
-        /// The others that have a mean, from the smallest to the largest.
+        /// Whether means over instances are geometric, so that no instance decides alone.
+        is_geometric: bool,
+        /// The others that have a mean, from the best to the worst.
         rivals: Vec<Rival>,
     },
 }
@@ -150,12 +155,18 @@ fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>)
 
 /// The cells of a grid point by their means; comparisons that need a test are left unclear.
 fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> PointRanking {
-    let known =
-        cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.runs.sample(quantity, at).ok()?)));
+    let losses = |cell: &CellResult<'_>| -> Option<Vec<f64>> {
+        let sample = cell.runs.sample(quantity, at).ok()?;
+        Some(sample.into_iter().map(|value| quantity.loss(value)).collect())
+    };
+    let known = cells.iter().enumerate().filter_map(|(i, cell)| Some((i, losses(cell)?)));
     let mut all: Vec<(usize, Vec<f64>)> = known.filter(|(_, v)| !mean(v).is_nan()).collect();
     let several = cells.iter().any(|c| c.cell.identity.instances > 1);
-    // Instances are compared by ratios, so that those with the largest errors do not decide alone.
-    let height = |sample: &[f64]| match several && sample.iter().all(|x| *x > 0.0) {
+    // Instances are compared by ratios, so that those with the largest errors do not decide alone. A
+    // loss of 0, as of an algorithm that predicts every class of an instance, has no ratio: then all
+    // algorithms are compared by their means, since means of two kinds have no order.
+    let is_geometric = several && all.iter().flat_map(|(_, sample)| sample).all(|x| *x > 0.0);
+    let height = |sample: &[f64]| match is_geometric {
         true => sample.iter().map(|x| libm::log(*x)).sum::<f64>(),
         false => mean(sample),
     };
@@ -164,7 +175,7 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         let ended = cells.iter().any(|cell| is_short(cell, at));
         return if ended { PointRanking::Ended } else { PointRanking::Diverged };
     };
-    let error = mean(sample);
+    let error = cells[*best].runs.sample(quantity, at).map_or(f64::NAN, |values| mean(&values));
     let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
     // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
     let is_away =
@@ -173,15 +184,14 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let error = |cell: usize| cells[cell].selection_error(quantity);
+        let error = |cell: usize| cells[cell].loss_selection_error(quantity);
         let selection_error = libm::hypot(error(*cell), error(*best));
-        let over_instances = cells[*best].cell.identity.instances != 1;
-        let ratio = Ratio::of_selected(other, sample, over_instances, selection_error);
+        let ratio = Ratio::of_selected(other, sample, is_geometric, selection_error);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         Rival { cell: *cell as u32, ratio, separation: untested_separation(other, sample, exact) }
     };
     let rivals = others.iter().map(rival).collect();
-    PointRanking::Ranked { best: *best, error, n: sample.len(), rivals }
+    PointRanking::Ranked { best: *best, error, n: sample.len(), is_geometric, rivals }
 }
 
 /// The result of a comparison that needs no test: the means are equal, no run differs from
@@ -224,19 +234,21 @@ pub struct Standing {
     pub values: Vec<Setting>,
     /// Each of these settings in the notation of the sources.
     pub settings: Arc<[String]>,
-    /// The algorithm with the smallest mean of ‖θ − θ*‖², and all that are not separated
-    /// from it; none if no algorithm has a mean or all ended above the start.
+    /// The algorithm with the best mean, and all that are not separated from it; none if no
+    /// algorithm has a mean or all ended above the start.
     pub leaders: Vec<Arc<str>>,
-    /// The family of the algorithm with the smallest mean, if one has a mean.
+    /// The family of the algorithm with the best mean, if one has a mean.
     pub family: Option<usize>,
-    /// Every algorithm: those that are ranked from the smallest mean to the largest, then the others.
+    /// Every algorithm: those that are ranked from the best mean to the worst, then the others.
     pub algorithms: Vec<RankedAlgorithm>,
-    /// The smallest mean; NaN if there is none.
+    /// The best mean; NaN if there is none.
     pub error: f64,
     /// The size of the sample of the best.
     pub n: usize,
     /// What the sample is of: runs, or instances of the problem.
     pub unit: &'static str,
+    /// Whether means over instances are geometric.
+    pub is_geometric: bool,
     /// Algorithms with runs that diverged, which are not ranked.
     pub diverged: Vec<Arc<str>>,
     /// Algorithms with runs that end before the cost is reached, which are not ranked either.
@@ -256,8 +268,8 @@ pub struct RankedAlgorithm {
 }
 
 impl Standing {
-    /// The algorithms that are compared with the best, and how many times larger their means are,
-    /// from the smallest to the largest.
+    /// The algorithms that are compared with the best, and how many times larger their mean losses
+    /// are, from the best to the worst.
     pub fn rivals(&self) -> Vec<(&str, &Rival)> {
         let compared = self.algorithms.iter();
         compared.filter_map(|one| Some((&*one.name, one.rival.as_ref()?))).collect()
@@ -268,14 +280,18 @@ impl Standing {
         self.rivals().into_iter().next()
     }
 
-    /// Why nothing is ranked, if there is no mean.
+    /// Why nothing is ranked, if nothing is.
     pub fn nothing_ranked(&self) -> &'static str {
-        if self.ended.is_empty() { "all diverged" } else { "no runs reach the cost" }
+        match self.error.is_nan() {
+            false => "all end above the start",
+            true if self.ended.is_empty() => "all diverged",
+            true => "no runs reach the cost",
+        }
     }
 
     /// What its ratios are of, in words.
     pub fn mean(&self) -> &'static str {
-        if self.unit == "instance" { "geometric mean" } else { "mean" }
+        if self.is_geometric { "geometric mean" } else { "mean" }
     }
 
     /// Why only the best is in the ranking.
@@ -318,6 +334,8 @@ impl Standings {
                 PointRanking::AboveStart { error } => (*error, cells[0].runs.count, &[]),
                 PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
+            let is_geometric =
+                matches!(outcome, PointRanking::Ranked { is_geometric, .. } if *is_geometric);
             let leaders = outcome.leaders();
             let ranked = outcome.ranked(|_| true);
             let family_of = |place: &usize| family::family_of(cells[*place].cell);
@@ -344,6 +362,7 @@ impl Standings {
                 error,
                 n,
                 unit: if cells[0].cell.identity.instances > 1 { "instance" } else { "run" },
+                is_geometric,
                 diverged: without(NoSample::Diverged),
                 ended: without(NoSample::Ended),
             })

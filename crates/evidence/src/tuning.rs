@@ -49,7 +49,7 @@ pub struct TunedRow {
     /// Fresh runs of what was selected; `None` if they were not run or diverged.
     pub fresh: Option<Summary>,
     /// The values that are best for all algorithms together, and how many times larger the fresh
-    /// mean is with them.
+    /// mean loss ([`Quantity::loss`]) is with them.
     pub shared: Option<(Vec<Option<f64>>, Ratio)>,
     /// The number of candidates, and of those of which a run diverged.
     pub candidates: (usize, usize),
@@ -102,7 +102,11 @@ impl TuningResult {
             let ratio = |cell: &Cell| {
                 let fresh = fresh.as_ref()?;
                 let known = of(&read.shared, &cell.id).or_else(|| of(cells, &cell.id))?;
-                let ratio = Ratio::paired(&known, fresh, cell.identity.instances != 1);
+                let losses = |sample: &[f64]| -> Vec<f64> {
+                    sample.iter().map(|value| tune.metric.loss(*value)).collect()
+                };
+                let over_instances = cell.identity.instances != 1;
+                let ratio = Ratio::paired(&losses(&known), &losses(fresh), over_instances);
                 let value = |setting: &TunedSetting| cell.settings.get(&setting.key)?.number();
                 Some((tuning.settings.iter().map(value).collect(), ratio))
             };
@@ -289,7 +293,7 @@ fn losses(
     };
     let panels = view.groups.iter().map(panel).collect();
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
-    let scale_y = if tune.metric.is_fraction() { Scale::Linear } else { Scale::Log };
+    let scale_y = Scale::of(tune.metric);
     let has_logarithms = setting.values.iter().all(|value| *value > 0.0);
     let plot = Plot {
         panels,

@@ -41,20 +41,38 @@ pub struct CellResult<'a> {
     pub provenance: Arc<Provenance>,
     /// Time that it took on one thread, in seconds.
     pub seconds: f64,
-    /// The quantity by which the cell's settings were selected, if they were, and the standard error that
-    /// the selection adds to the logarithm of its mean.
-    pub selected_by: Option<(Quantity, f64)>,
+    /// What the cell's settings were selected by, if they were.
+    pub selected_by: Option<SelectedBy>,
     /// ‖lim E θ_t − θ*‖², if the manifest needs it and theory can compute it;
     /// its mean over replicates where each has an instance of its own.
     pub exact_bias: Option<f64>,
+}
+
+/// The quantity by which a cell's settings were selected, and what the selection adds to the standard
+/// errors of the logarithms of its mean and of its mean loss.
+#[derive(Clone, Copy, Debug)]
+pub struct SelectedBy {
+    /// The quantity.
+    pub metric: Quantity,
+    /// What the selection adds to the standard error of the logarithm of its mean.
+    pub selection_error: f64,
+    /// What it adds to that of the logarithm of its mean loss.
+    pub loss_selection_error: f64,
 }
 
 impl CellResult<'_> {
     /// The standard error that the selection of settings adds to the logarithm of the mean of a
     /// quantity; 0 where nothing was selected by it.
     pub fn selection_error(&self, quantity: Quantity) -> f64 {
-        let of_quantity = self.selected_by.filter(|(by, _)| *by == quantity);
-        of_quantity.map_or(0.0, |(_, error)| error)
+        let selected_by = self.selected_by.filter(|by| by.metric == quantity);
+        selected_by.map_or(0.0, |by| by.selection_error)
+    }
+
+    /// The standard error that the selection of settings adds to the logarithm of the mean loss of a
+    /// quantity; 0 where nothing was selected by it.
+    pub fn loss_selection_error(&self, quantity: Quantity) -> f64 {
+        let selected_by = self.selected_by.filter(|by| by.metric == quantity);
+        selected_by.map_or(0.0, |by| by.loss_selection_error)
     }
 
     /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.

@@ -1,11 +1,10 @@
 //! Reads the results of cells.
 
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
-use crate::cells::{CellResult, Missing};
+use crate::cells::{CellResult, Missing, SelectedBy};
 use crate::results::{Provenance, Results, StoredCell};
 use exactfed_core::words::thousands;
 use exactfed_runner::files::{Error, error};
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::{Cell, CellId, Plan};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -81,15 +80,19 @@ pub fn read_cells<'a>(
     Ok((found.into_iter().map(|cell| cell.expect("it was found")).collect(), missing))
 }
 
-/// The cells whose settings were selected, with the quantity by which they were and the standard error
-/// that this adds.
-fn selected_cells(plan: &Plan) -> HashMap<CellId, (Quantity, f64)> {
+/// The cells whose settings were selected, with what they were selected by.
+fn selected_cells(plan: &Plan) -> HashMap<CellId, SelectedBy> {
     let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
         return HashMap::new();
     };
     let evaluated = tuning.groups.iter().filter_map(|group| {
         let cell = group.evaluation.as_ref()?;
-        Some((cell.id, (tune.metric, group.selection_error)))
+        let selected_by = SelectedBy {
+            metric: tune.metric,
+            selection_error: group.selection_error,
+            loss_selection_error: group.loss_selection_error,
+        };
+        Some((cell.id, selected_by))
     });
     evaluated.collect()
 }

@@ -6,7 +6,6 @@ use crate::results::Results;
 use crate::stats::mean;
 use crate::stats::selection::selection_error;
 use exactfed_runner::files::Error;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::tune::loss;
 use exactfed_runner::plan::{Candidate, Cell, CellId, Plan, TuningGroup};
 use exactfed_runner::runner::prepare;
@@ -49,8 +48,15 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
     };
     let mut plan = plan.following(loss, clients)?;
     let samples = samples.into_inner();
+    let losses = samples.iter().map(|(id, sample)| {
+        let losses = sample.iter().map(|value| tune.metric.loss(*value)).collect();
+        (*id, losses)
+    });
+    let losses: HashMap<CellId, Vec<f64>> = losses.collect();
     for group in plan.tuning.iter_mut().flat_map(|tuning| &mut tuning.groups) {
-        group.selection_error = error_of_selection(group, &samples, tune.metric);
+        let is_best_largest = tune.metric.more_is_better();
+        group.selection_error = error_of_selection(group, &samples, is_best_largest);
+        group.loss_selection_error = error_of_selection(group, &losses, false);
     }
     Ok(plan)
 }
@@ -59,13 +65,13 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
 fn error_of_selection(
     group: &TuningGroup,
     samples: &HashMap<CellId, Vec<f64>>,
-    metric: Quantity,
+    largest: bool,
 ) -> f64 {
     let runs = |candidate: &Candidate| samples.get(&candidate.cell.id).map_or(&[][..], |x| x);
     let candidates: Vec<&[f64]> = group.candidates.iter().map(runs).collect();
     let Some(selected) = group.selected else { return 0.0 };
     let over_instances = group.candidates[selected].cell.identity.instances > 1;
-    selection_error(&candidates, selected, over_instances, metric.is_fraction())
+    selection_error(&candidates, selected, over_instances, largest)
 }
 
 /// The same plan with the cells of all stages as far as results decide: candidates, and the fresh

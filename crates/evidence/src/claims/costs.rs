@@ -1,7 +1,7 @@
-//! The cost to bring the mean of a metric down to a target.
+//! The cost to bring the mean of a metric to a target: down to it, or up to it if more is better.
 //!
-//! Each recorded round has two hypotheses: that the mean there is above the target, and that it
-//! is at most the target. Limits of the first round at which the mean is at most the target
+//! Each recorded round has two hypotheses: that the mean there misses the target, and that it
+//! meets it. Limits of the first round at which the mean meets the target
 //! follow by testing rounds in a fixed order, from the first onwards for the lower limit and from
 //! the last backwards for the upper one, so that the number of rounds costs no power; the upper
 //! limit also tests all rounds together, at half of the level.
@@ -76,18 +76,54 @@ struct RoundCost {
     cost: f64,
     /// The costs of the replicates.
     costs: MetricSample,
-    /// The mean of the metric.
-    mean: f64,
-    /// p-value of the hypothesis that the mean is above the target.
-    above: f64,
-    /// p-value of the hypothesis that it is at most the target.
-    at_most: f64,
+    /// Whether the mean of the metric meets the target.
+    is_met: bool,
+    /// p-value of the hypothesis that the mean misses the target.
+    missed: f64,
+    /// p-value of the hypothesis that it meets it.
+    met: f64,
+}
+
+/// What the mean of a metric must come to.
+#[derive(Clone, Copy)]
+pub struct Goal {
+    /// The target.
+    target: f64,
+    /// Whether the mean must be at least the target, and not at most.
+    is_upwards: bool,
+}
+
+impl Goal {
+    /// The goal of a claim for a cell; `None` if the target is not known.
+    pub fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
+        let target = target_of(cell, reaching)?;
+        Some(Self { target, is_upwards: metric.more_is_better() })
+    }
+
+    /// Whether a mean meets it. A fraction of records is often equal to its target, from which the
+    /// mean of equal fractions differs by rounding.
+    fn is_met(self, mean: f64) -> bool {
+        const ROUNDING: f64 = 1e-9;
+        match self.is_upwards {
+            true => mean >= self.target * (1.0 - ROUNDING),
+            false => mean <= self.target,
+        }
+    }
+
+    /// The logarithms of a mean over the target for which it is met.
+    fn region(self) -> Region {
+        if self.is_upwards { (0.0, f64::INFINITY) } else { (f64::NEG_INFINITY, 0.0) }
+    }
+}
+
+/// The sign between a metric and its target in a formula.
+pub fn target_sign(metric: Quantity) -> &'static str {
+    if metric.more_is_better() { "≥" } else { "≤" }
 }
 
 /// A cell's metric against a target, round by round.
 pub struct CostCurve {
     rounds: Vec<RoundCost>,
-    target: f64,
     n: usize,
     fixed: bool,
     doubt: Doubt,
@@ -96,8 +132,8 @@ pub struct CostCurve {
 impl CostCurve {
     /// `None` if the metric or the target is not known.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
-        let target = target_of(cell, reaching)?;
-        // After a run has diverged no mean is finite, and none at most the target.
+        let goal = Goal::new(cell, metric, reaching)?;
+        // After a run has diverged no mean meets the target.
         let (costs, metrics) = (cell.samples(reaching.cost), cell.samples(metric));
         if costs.is_empty() || metrics.is_empty() {
             return None;
@@ -106,29 +142,31 @@ impl CostCurve {
             let costs = MetricSample::new(cell, reaching.cost, costs);
             (costs, MetricSample::new(cell, metric, metrics))
         });
-        Some(Self::from_samples(samples, target, cell.is_deterministic(), cell.runs.count))
+        Some(Self::from_samples(samples, goal, cell.is_deterministic(), cell.runs.count))
     }
 
     /// From the costs and the values of the metric at each round.
     fn from_samples(
         rounds: impl Iterator<Item = (MetricSample, MetricSample)>,
-        target: f64,
+        goal: Goal,
         fixed: bool,
         n: usize,
     ) -> Self {
-        let (goal, mut doubt) = (MetricSample::number(target), Doubt::None);
+        let target = MetricSample::number(goal.target);
+        let mut doubt = Doubt::None;
         let round = |(costs, metric): (MetricSample, MetricSample)| {
-            let evidence = log_ratio(&metric, &goal, (f64::NEG_INFINITY, 0.0));
-            let (above, at_most) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
+            let evidence = log_ratio(&metric, &target, goal.region());
+            let (missed, met) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
             doubt = doubt.max(evidence.map_or(Doubt::None, |e| e.doubt));
-            RoundCost { cost: costs.mean(), costs, mean: metric.mean(), above, at_most }
+            let is_met = goal.is_met(metric.mean());
+            RoundCost { cost: costs.mean(), costs, is_met, missed, met }
         };
-        Self { rounds: rounds.map(round).collect(), target, n, fixed, doubt }
+        Self { rounds: rounds.map(round).collect(), n, fixed, doubt }
     }
 
-    /// The cost of the first round at which the mean is at most the target.
+    /// The cost of the first round at which the mean meets the target.
     fn cost_reached(&self) -> Option<f64> {
-        self.rounds.iter().find(|round| round.mean <= self.target).map(|round| round.cost)
+        self.rounds.iter().find(|round| round.is_met).map(|round| round.cost)
     }
 
     /// Limits of the cost of the first such round, each at this one-sided level.
@@ -138,18 +176,18 @@ impl CostCurve {
             let cost = self.cost_reached().unwrap_or(never);
             return (cost, cost);
         }
-        let low = self.rounds.iter().find(|round| round.at_most > level);
+        let low = self.rounds.iter().find(|round| round.met > level);
         // Half of the level is for the rounds from the last one backwards, half for all.
         let count = self.rounds.len();
-        let backwards = self.rounds.iter().rev().take_while(|round| round.above <= 0.5 * level);
+        let backwards = self.rounds.iter().rev().take_while(|round| round.missed <= 0.5 * level);
         let backwards = Some(count - backwards.count()).filter(|first| *first < count);
-        let among = self.rounds.iter().position(|r| r.above * 2.0 * count as f64 <= level);
+        let among = self.rounds.iter().position(|r| r.missed * 2.0 * count as f64 <= level);
         let first = backwards.into_iter().chain(among).min();
         let high = first.map_or(never, |row| self.rounds[row].cost);
         (low.map_or(never, |round| round.cost), high)
     }
 
-    /// Evidence that the mean is at most the target at a round that costs at most this.
+    /// Evidence that the mean meets the target at a round that costs at most this.
     pub fn within(&self, limit: f64) -> Evidence {
         let affordable = |round: &RoundCost| {
             let limit = MetricSample::number(limit);
@@ -165,15 +203,15 @@ impl CostCurve {
                 many if i + 1 == many => 2.0,
                 many => 2.0 * (many - 1) as f64,
             };
-            support = support.min(factor * round.above.max(affordable(round).0));
+            support = support.min(factor * round.missed.max(affordable(round).0));
         }
         let mut refute = 0.0_f64;
         for round in &self.rounds {
-            // A round fails if its mean is above the target, or if it costs too much.
+            // A round fails if its mean misses the target, or if it costs too much.
             let fails = match affordable(round).1 {
                 0.0 => 0.0,
-                1.0 => round.at_most,
-                too_dear => 2.0 * round.at_most.min(too_dear),
+                1.0 => round.met,
+                too_dear => 2.0 * round.met.min(too_dear),
             };
             refute = refute.max(fails);
         }
@@ -201,8 +239,8 @@ pub fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::share;
     use crate::stats::verdict::Verdict;
+    use crate::stats::{mean, share};
     use exactfed_core::rng::Stream;
 
     /// Runs whose mean falls by a tenth in each round, from 1, times a skewed factor of each run
@@ -210,8 +248,6 @@ mod tests {
     fn curve(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
         let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
         let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();
-        let sample =
-            |values| MetricSample { values, fixed: false, floor: 0.0, ..MetricSample::number(0.0) };
         let rows: Vec<(MetricSample, MetricSample)> = (0..30)
             .map(|row| {
                 let mean = libm::pow(0.9, f64::from(row));
@@ -219,7 +255,23 @@ mod tests {
                 (sample(vec![f64::from(row); n]), sample(values))
             })
             .collect();
-        CostCurve::from_samples(rows.into_iter(), target, false, n)
+        CostCurve::from_samples(rows.into_iter(), Goal { target, is_upwards: false }, false, n)
+    }
+
+    fn sample(values: Vec<f64>) -> MetricSample {
+        MetricSample { values, fixed: false, floor: 0.0, ..MetricSample::number(0.0) }
+    }
+
+    /// Runs whose mean accuracy rises from 0 towards 1, against a target from below.
+    fn rising_curve(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
+        let rows: Vec<(MetricSample, MetricSample)> = (0..30)
+            .map(|row| {
+                let mean = 1.0 - libm::pow(0.9, f64::from(row));
+                let values = (0..n).map(|_| mean * (1.0 + 0.02 * rng.gaussian())).collect();
+                (sample(vec![f64::from(row); n]), sample(values))
+            })
+            .collect();
+        CostCurve::from_samples(rows.into_iter(), Goal { target, is_upwards: true }, false, n)
     }
 
     /// A false claim, with the target just below the mean at the round that is allowed, is
@@ -257,5 +309,22 @@ mod tests {
         let mut rng = Stream::shared_instance(3);
         assert_eq!(curve(&mut rng, 40, 0.5).within(25.0).alone(), Verdict::Supported);
         assert_eq!(curve(&mut rng, 40, 0.1).within(10.0).alone(), Verdict::Refuted);
+    }
+
+    /// The mean is above 0.5 from round 7 on, and never at 0.999: at the first round it is below both.
+    #[test]
+    fn an_accuracy_comes_up_to_its_target() {
+        let mut rng = Stream::shared_instance(4);
+        let mut evidence =
+            |target: f64, limit: f64| rising_curve(&mut rng, 10, target).within(limit);
+        let found = evidence(0.5, 10.0);
+        assert_eq!((found.alone(), found.estimate), (Verdict::Supported, 7.0));
+        assert_eq!(evidence(0.5, 5.0).alone(), Verdict::Refuted);
+        let never = evidence(0.999, 29.0);
+        assert_eq!((never.alone(), never.estimate), (Verdict::Refuted, f64::INFINITY));
+        // Three runs of 0.7 have a mean that is less than 0.7 by rounding.
+        assert!(
+            mean(&[0.7; 3]) < 0.7 && Goal { target: 0.7, is_upwards: true }.is_met(mean(&[0.7; 3]))
+        );
     }
 }

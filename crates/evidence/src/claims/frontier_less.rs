@@ -7,7 +7,7 @@ use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
 use crate::frontier::FrontierPoint;
-use crate::stats::verdict::widened;
+use crate::stats::verdict::{Doubt, Evidence, widened};
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
 use exactfed_runner::plan::{Checker, KindKeys};
@@ -68,7 +68,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
                 parts.outside.push(format!("{name}: {} does not reach it", rivals(self.than)));
                 continue;
             };
-            let found = value(best).map(|own| exact(libm::log(own / other), region));
+            let found = value(best).map(|own| {
+                let found = exact(libm::log(own / other), region);
+                // An equal cost is at most as high and not less: the remark on the verdict says so.
+                let is_equal = self.factor == 1.0 && found.is_of_equals();
+                Evidence { doubt: if is_equal { Doubt::Equal } else { found.doubt }, ..found }
+            });
             parts.add(name, found, "there are no prices");
         }
         let factor =

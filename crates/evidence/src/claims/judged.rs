@@ -20,7 +20,8 @@ pub struct JudgedClaim<'a> {
     /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
     /// parts, with power 80 % at least; an end that the claim leaves open is infinite.
     pub resolution: Option<Region>,
-    /// Why the interval may be too narrow: what so few runs cannot show of the distribution of errors.
+    /// Why the interval may be too narrow, or the verdict not what the statement says: what the runs do
+    /// not show.
     pub doubt: Doubt,
     /// What its estimates are.
     pub scale: EstimateScale,
@@ -131,7 +132,10 @@ impl JudgedClaim<'_> {
     /// Whether more replicates may decide it: it is inconclusive, and no part of it is out of
     /// reach of any run, which would keep it from being supported.
     pub fn is_open(&self) -> bool {
-        self.judgement.verdict == Verdict::Inconclusive && self.untested.is_empty()
+        // Runs without anything random stay equal.
+        let are_always_equal = self.doubt == Doubt::Equal && self.is_exact();
+        let is_undecided = self.judgement.verdict == Verdict::Inconclusive;
+        is_undecided && !are_always_equal && self.untested.is_empty()
     }
 
     /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive

@@ -4,6 +4,7 @@ use exactfed_core::flattened::Flattened;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{AtCost, Quantity};
 use exactfed_runner::plan::{Checker, selected};
+use exactfed_runner::quantity::Shortfall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +55,8 @@ impl When {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Reaching {
-    /// The target, above 0; multiplied by the value of the setting `per`, if it is given.
+    /// The target, above 0, of an accuracy at most 1; multiplied by the value of the setting `per`, if
+    /// it is given.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub target: f64,
     /// A setting that the target is a multiple of.
@@ -81,9 +83,20 @@ pub fn check_time(table: &mut Checker<'_>, at: When, metric: Quantity, of: &Sele
     }
 }
 
-/// Checks a target and the cost to reach it.
-pub fn check_reaching(table: &mut Checker<'_>, reaching: &Reaching, of: &Selection) {
+/// Checks a target of a metric and the cost to reach it.
+pub fn check_reaching(
+    table: &mut Checker<'_>,
+    metric: Quantity,
+    reaching: &Reaching,
+    of: &Selection,
+) {
     table.above("reaching.target", reaching.target, 0.0);
+    if let Some(Shortfall { largest, .. }) = metric.info().shortfall {
+        let is_possible = reaching.per.is_some() || reaching.target <= largest;
+        let message =
+            format!("`{}` is at most {largest}, and never {}", metric.name(), reaching.target);
+        table.require(is_possible, "reaching.target", message);
+    }
     table.quantity("reaching.cost", reaching.cost);
     if let Some(per) = &reaching.per {
         table.number("reaching.per", per, of);

@@ -147,10 +147,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
             );
             return Tested { parts, formula, scale: EstimateScale::Plain };
         }
-        let tested = judge.compared(&comparison(self), ("equals", 1.0), |cell| {
+        let region = |cell: &CellResult<'_>| {
             let log = libm::log1p(margin(cell));
             (-log, log)
-        });
+        };
+        let of_pair = |evidence, _| evidence;
+        let tested = judge.compared(&comparison(self), ("equals", 1.0), region, of_pair);
         Tested { formula: format!("{}, {margin_text}", tested.formula), ..tested }
     }
 

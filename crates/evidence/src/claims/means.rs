@@ -9,7 +9,7 @@ use super::text::{number_text, selection_text, time_text};
 use crate::cells::CellResult;
 use crate::cells::symbols::quantity_symbol;
 use crate::stats::mean;
-use crate::stats::verdict::Region;
+use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::{Prediction, Quantity};
@@ -75,16 +75,18 @@ impl<'a> MeanComparison<'a> {
 
 impl Judge<'_> {
     /// Tests that log(mean of the metric / what it is compared with) lies in a region, for
-    /// every cell or pair. The sign and the factor are those of the formula.
+    /// every cell or pair. The sign and the factor are those of the formula. `of_pair` makes of the
+    /// evidence of two cells, of which nothing may be random, what it is for the claim.
     pub fn compared(
         &self,
         comparison: &MeanComparison<'_>,
         (sign, factor): (&str, f64),
         region: impl Fn(&CellResult<'_>) -> Region,
+        of_pair: impl Fn(Evidence, bool) -> Evidence,
     ) -> Tested {
         let MeanComparison { metric, left, right, prediction, value, at } = *comparison;
         let parts = match right {
-            Some(right) => self.compare_pairs(comparison, right, region),
+            Some(right) => self.compare_pairs(comparison, right, region, of_pair),
             None => self.compare_cells(comparison, region),
         };
         let cells = comparison.cells().selections().flat_map(|side| self.chosen(side));
@@ -108,6 +110,7 @@ impl Judge<'_> {
         comparison: &MeanComparison<'_>,
         right: &Selection,
         region: impl Fn(&CellResult<'_>) -> Region,
+        of_pair: impl Fn(Evidence, bool) -> Evidence,
     ) -> Parts {
         let MeanComparison { metric, left, at, .. } = *comparison;
         let mut parts = Parts::default();
@@ -125,7 +128,9 @@ impl Judge<'_> {
                 parts.add(name.clone(), None, "the two sides are recorded at different rounds");
             }
             for (x, y) in x.iter().zip(&y) {
+                let is_fixed = x.sample.fixed && y.sample.fixed;
                 let found = log_ratio(&x.sample, &y.sample, region(a));
+                let found = found.map(|evidence| of_pair(evidence, is_fixed));
                 parts.add(joined(&[&name, &x.time]), found, NO_RATIO);
             }
         }

@@ -4,6 +4,7 @@ use super::judge::{Judge, Tested};
 use super::keys::{ClaimOf, When, one};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::MeanComparison;
+use crate::stats::verdict::{Doubt, Evidence};
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Checker, KindKeys};
@@ -11,8 +12,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The mean of a metric is at most (`less`) or at least (`at-least`) `factor` times that of
-/// other cells, a prediction or a number. Cells of both sides are paired by the label and the
-/// settings that the selections leave open, and the claim must hold for every pair.
+/// other cells, a prediction or a number. With the factor 1, `less` than other cells means strictly
+/// less: sides that are equal in every run, up to rounding, neither support nor refute it. Cells of
+/// both sides are paired by the label and the settings that the selections leave open, and the claim
+/// must hold for every pair.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ComparisonKeys {
@@ -68,6 +71,25 @@ fn comparison(claim: &ClaimOf<ComparisonKeys>) -> MeanComparison<'_> {
     }
 }
 
+impl OneSided<'_> {
+    /// Evidence where the sides are equal in every run, or both 0: neither is less than the other. Any
+    /// other claim on them is certain, and the remark on its verdict says that they are equal.
+    fn with_equal_sides(&self, evidence: Evidence, is_fixed: bool) -> Evidence {
+        let doubt = Doubt::Equal;
+        match (self.claim.factor == 1.0, self.is_upper) {
+            (true, true) => {
+                // Further runs may differ, unless nothing in them is random.
+                let error = if is_fixed { 0.0 } else { f64::NAN };
+                Evidence { error, support: 1.0, refute: 1.0, doubt, ..evidence }
+            }
+            (true, false) => Evidence { doubt, ..evidence },
+            // Two zeros have no ratio that could be above or below a factor.
+            (false, _) if evidence.estimate.is_nan() => Evidence { doubt, ..evidence },
+            (false, _) => evidence,
+        }
+    }
+}
+
 impl<'a> Claim<'a> for OneSided<'a> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(comparison(self.claim).cells())
@@ -75,11 +97,17 @@ impl<'a> Claim<'a> for OneSided<'a> {
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (factor, limit) = (self.claim.factor, libm::log(self.claim.factor));
-        let (sign, region) = match self.is_upper {
-            true => ("≤", (f64::NEG_INFINITY, limit)),
-            false => ("≥", (limit, f64::INFINITY)),
+        let is_strict = factor == 1.0 && self.claim.right.is_some();
+        let (sign, region) = match (self.is_upper, is_strict) {
+            (true, true) => ("<", (f64::NEG_INFINITY, limit)),
+            (true, false) => ("≤", (f64::NEG_INFINITY, limit)),
+            (false, _) => ("≥", (limit, f64::INFINITY)),
         };
-        judge.compared(&comparison(self.claim), (sign, factor), |_| region)
+        let of_pair = |evidence: Evidence, is_fixed| match evidence.is_of_equals() {
+            true => self.with_equal_sides(evidence, is_fixed),
+            false => evidence,
+        };
+        judge.compared(&comparison(self.claim), (sign, factor), |_| region, of_pair)
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -1,7 +1,7 @@
-//! `[[claim.reaches]]`: the mean of a metric comes down to a target within a cost, a number or what a
-//! published bound needs.
+//! `[[claim.reaches]]`: the mean of a metric comes to a target, down or up, within a cost, a number or
+//! what a published bound needs.
 
-use super::costs::{CostCurve, target_of};
+use super::costs::{CostCurve, target_of, target_sign};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, Reaching, When, check_reaching};
 use super::kind::{Claim, ClaimedCells};
@@ -13,12 +13,13 @@ use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The mean of a metric comes down to a target within a cost: a number, or the number of rounds
-/// after which a published bound is below the target.
+/// The mean of a metric comes to a target within a cost: down to it, or up to it if the metric is an
+/// accuracy. The cost is a number, or the number of rounds after which a published bound is below
+/// the target.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ReachesKeys {
-    /// The quantity that must come down.
+    /// The quantity that must come down, or up if it is an accuracy.
     #[serde(default)]
     pub metric: Quantity,
     /// The cells.
@@ -38,7 +39,7 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);
-        check_reaching(table, &claim.reaching, &claim.of);
+        check_reaching(table, claim.metric, &claim.reaching, &claim.of);
         if let Some(within) = claim.within {
             table.above("within", within, 0.0);
         }
@@ -46,6 +47,9 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
         table.require(one, "", "write `within` or `prediction`, one of them");
         let bound = claim.prediction.is_none_or(Prediction::is_bound);
         table.require(bound, "prediction", "`prediction` must be a bound here");
+        let is_bounded = claim.prediction.is_none() || !claim.metric.more_is_better();
+        let message = format!("bounds are of errors, and `{}` is none", claim.metric.name());
+        table.require(is_bounded, "prediction", message);
     }
 }
 
@@ -84,10 +88,11 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
             _ => String::new(),
         };
         let formula = format!(
-            "{} until {} of {} ≤ {} is at most {most}",
+            "{} until {} of {} {} {} is at most {most}",
             self.reaching.cost.formula(),
             self.metric.formula(),
             selection_text(&self.of),
+            target_sign(self.metric),
             target_text(&self.reaching)
         );
         let is_counted = self.reaching.cost.is_counted();

@@ -13,6 +13,7 @@ use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};
 use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
 use exactfed_runner::manifest::{Quantity, TimeAverage};
+use std::borrow::Cow;
 
 /// A metric of a cell at one time, one value per replicate.
 pub struct MetricSample {
@@ -102,7 +103,8 @@ pub struct TimedSample {
     pub sample: MetricSample,
 }
 
-/// A metric of a cell at each time that a claim is about: infinite where a run had diverged.
+/// A metric of a cell at each time that a claim is about: infinite where a run had diverged, or the
+/// least possible value if more is better.
 ///
 /// # Errors
 /// Why it has no values: it is not recorded, or runs end before the cost is reached.
@@ -117,7 +119,9 @@ pub fn samples(
     };
     match cell.runs.sample_at(metric, cost) {
         Ok(CostSample { values, row, .. }) => {
-            let sample = MetricSample::new(cell, metric, values.clone());
+            let worst = metric.after_divergence();
+            let values = values.iter().map(|x| if x.is_infinite() { worst } else { *x }).collect();
+            let sample = MetricSample::new(cell, metric, values);
             Ok(vec![TimedSample { time: String::new(), row: *row, sample }])
         }
         Err(NoSample::Ended) => Err(format!("its runs end before {}", cost_text(cost))),
@@ -137,7 +141,7 @@ fn samples_at_rounds(
         sample: MetricSample::new(cell, metric, values),
     };
     let at_end = |values: Vec<f64>| Some(vec![at_row(String::new(), None, values)]);
-    let diverged = || at_end(vec![f64::INFINITY; cell.runs.sample_size()]);
+    let diverged = || at_end(vec![metric.after_divergence(); cell.runs.sample_size()]);
     let is_average = metric.average().is_some();
     if cell.runs.diverged > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
         return diverged();
@@ -151,7 +155,8 @@ fn samples_at_rounds(
     let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;
     let rounds = cell.runs.rounds(longest)?;
     let of_row = |row: usize| -> Vec<f64> {
-        columns.iter().map(|c| c.get(row).copied().unwrap_or(f64::INFINITY)).collect()
+        let value = |c: &Cow<'_, [f64]>| c.get(row).copied();
+        columns.iter().map(|c| value(c).unwrap_or(metric.after_divergence())).collect()
     };
     match at {
         When::Round(round) => {

@@ -1,6 +1,6 @@
 //! `[[claim.slope]]`: the slope of a metric, or of the cost to bring it down to a target, over a setting.
 
-use super::costs::slope_of_cost;
+use super::costs::{slope_of_cost, target_sign};
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
 use super::keys::{ClaimOf, Reaching, When, check_reaching, check_time};
 use super::kind::{Claim, ClaimedCells, WrongResult};
@@ -55,7 +55,7 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
         table.finite("value", claim.value);
         table.above("margin", claim.margin, 0.0);
         if let Some(reaching) = &claim.reaching {
-            check_reaching(table, reaching, &claim.of);
+            check_reaching(table, claim.metric, reaching, &claim.of);
         }
         check_time(table, claim.at, claim.metric, &claim.of);
         table.require(claim.at != When::EveryRound, "at", "a slope is taken at one time");
@@ -92,7 +92,10 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         let metric = quantity_symbol(self.metric, &judge.chosen(&self.of));
         let what = match &self.reaching {
             None => metric,
-            Some(r) => format!("{} until {metric} ≤ {}", r.cost.formula(), target_text(r)),
+            Some(r) => {
+                let sign = target_sign(self.metric);
+                format!("{} until {metric} {sign} {}", r.cost.formula(), target_text(r))
+            }
         };
         let percent = farthest.map(|farthest| plain(100.0 * farthest, 2));
         let off_line = percent.map(|far| format!(", and points are up to {far} % off the line"));

@@ -282,7 +282,7 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         let large = self.large(&own.groups, cells, &panels);
         let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells));
         let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
-        let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
+        let scale_y = Scale::of(self.y);
         let labels = CurveValue::last(scale_y);
         let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
         let title = format!("{} over {}", plot.y, plot.x);
@@ -309,13 +309,15 @@ fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample 
     }
     let (groups, panels_note) = few(panels(&figure.common.panels, &cells), MOST_PANELS, "panels");
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
-    let last = |cell: &&CellResult<'_>| cell.final_mean(figure.y);
+    let last = |cell: &&CellResult<'_>| figure.y.loss(cell.final_mean(figure.y));
     let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
     let sample = Sample::new(all, groups.flatten());
     let mut notes = vec![format!(
-        "{} of {} curves are drawn, spread evenly from the smallest to the largest final mean of {} in each panel (cells whose runs diverged rank last)",
+        "{} of {} curves are drawn, spread evenly from the {} to the {} final mean of {} in each panel (cells whose runs diverged rank last)",
         sample.cells.len(),
         thousands(cells.len()),
+        figure.y.best_mean(),
+        figure.y.worst_mean(),
         figure.y.formula()
     )];
     notes.extend(panels_note);
@@ -339,12 +341,16 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
     cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
     if curves.len() > MOST_CURVES {
-        let least = |curve: &Vec<&CellResult<'_>>| {
-            curve.iter().map(|cell| cell.final_mean(figure.y)).fold(f64::INFINITY, f64::min)
+        let least_loss = |curve: &Vec<&CellResult<'_>>| {
+            let losses = curve.iter().map(|cell| figure.y.loss(cell.final_mean(figure.y)));
+            losses.fold(f64::INFINITY, f64::min)
         };
-        curves = by_rank(curves, FEW_CURVES, least);
+        curves = by_rank(curves, FEW_CURVES, least_loss);
+        let best = figure.y.best_mean();
+        let worst = figure.y.worst_mean();
+        let own = if figure.y.more_is_better() { "largest" } else { "least" };
         notes.push(format!(
-            "{} of {} curves are drawn, spread evenly from the smallest to the largest of their least values",
+            "{} of {} curves are drawn, spread evenly from the {best} to the {worst} of their {own} values",
             curves.len(),
             thousands(names.len())
         ));

@@ -58,7 +58,10 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     let plot = Plot {
         panels,
         legend: legend.collect(),
-        x: "factor above the smallest error".into(),
+        x: format!(
+            "factor above the smallest {}",
+            by.info().shortfall.map_or("error", |shortfall| shortfall.name)
+        ),
         y: "share of instances".into(),
         scale_x: if farthest > LINEAR { Scale::Log } else { Scale::Linear },
         scale_y: Scale::Linear,
@@ -67,17 +70,21 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     let caption = format!(
         "The share of {} on which {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
         count(instances().max().unwrap_or(0) as usize, "instance"),
-        by.formula(),
+        by.compared(),
         when_text(at),
     );
     let title = "How often and by how much each algorithm is behind".into();
     Some(Figure::plain("profile".into(), title, caption, 4, Body::Plot(plot)))
 }
 
-/// The ratio of each cell's error to the smallest, by instance; 1 where they are equal within two
+/// The ratio of each cell's loss to the smallest, by instance; 1 where they are equal within two
 /// standard errors, infinite where a run diverged.
 fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
-    let runs = cells.iter().map(|c| c.runs.by_instance(by, at));
+    let losses = |runs: Vec<f64>| runs.into_iter().map(|value| by.loss(value)).collect();
+    let runs = cells.iter().map(|cell| {
+        let by_instance = cell.runs.by_instance(by, at)?;
+        Some(by_instance.into_iter().map(losses).collect())
+    });
     let runs: Vec<Option<Vec<Vec<f64>>>> = runs.collect();
     let instances = runs.iter().flatten().map(Vec::len).max().unwrap_or(0);
     let mut ratios = vec![Vec::with_capacity(instances); cells.len()];
@@ -86,13 +93,21 @@ fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Ve
             runs.iter().map(|r| Some(r.as_ref()?.get(i)?.as_slice())).collect();
         let best = own.iter().flatten().min_by(|a, b| mean(a).total_cmp(&mean(b))).copied();
         for (own, ratios) in own.into_iter().zip(&mut ratios) {
-            ratios.push(own.zip(best).map_or(f64::INFINITY, |(own, best)| {
-                let ratio = mean(own) / mean(best);
-                if libm::log(ratio) <= TIE * log_error(own, best) { 1.0 } else { ratio }
-            }));
+            ratios.push(own.zip(best).map_or(f64::INFINITY, |(own, best)| ratio(own, best)));
         }
     }
     ratios
+}
+
+/// How many times larger the mean of paired runs is than that of the best; 1 where they are equal
+/// within two standard errors.
+fn ratio(own: &[f64], best: &[f64]) -> f64 {
+    // Two means of 0, as of algorithms that predict every class of an instance, have no ratio.
+    if mean(own) <= mean(best) {
+        return 1.0;
+    }
+    let ratio = mean(own) / mean(best);
+    if libm::log(ratio) <= TIE * log_error(own, best) { 1.0 } else { ratio }
 }
 
 /// The standard error of the logarithm of the ratio of two means over paired runs; 0 of one run.
@@ -144,5 +159,8 @@ mod tests {
         // Paired runs of which each is larger by the same factor differ for sure.
         let twice = a.map(|x| 2.0 * x);
         assert!(log_error(&twice, &a) < 1e-15);
+        assert_eq!((ratio(&b, &a), ratio(&twice, &a)), (1.0, 2.0));
+        // Nothing is missing to the best, or all of it.
+        assert_eq!((ratio(&[0.0], &[0.0]), ratio(&[0.1], &[0.0])), (1.0, f64::INFINITY));
     }
 }

@@ -1,4 +1,4 @@
-//! `[[figure.winners]]`: which algorithm has the smallest final mean, over two settings, by
+//! `[[figure.winners]]`: which algorithm has the best final mean, over two settings, by
 //! which factor it is ahead of the next, and which are not separated from it.
 
 use crate::cells::CellResult;
@@ -24,7 +24,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A map over two settings: which algorithm has the smallest mean of a metric at the last
-/// round or at a cost, by what factor, and whether the difference is significant.
+/// round or at a cost, or the largest if the metric is an accuracy; by what factor of the error, or
+/// of the error rate; and whether the difference is significant.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct WinnersKeys {
@@ -46,13 +47,7 @@ pub struct WinnersKeys {
 impl KindKeys<FigureKeys> for WinnersKeys {
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         let metric = figure.metric;
-        match metric.is_fraction() {
-            true => {
-                let best = "a map shows where the mean is smallest, but of this more is better";
-                table.fault("metric", format!("`{}`: {best}", metric.name()));
-            }
-            false => table.quantity("metric", metric),
-        }
+        table.quantity("metric", metric);
         check_map(table, &figure.common.panels, [&figure.x, &figure.y]);
         if let Some(at) = figure.at {
             table.at_cost("at", at, metric, |cell| shows(&figure.common, cell));
@@ -137,10 +132,16 @@ fn caption(
     if cells.is_empty() {
         return NO_RESULTS.into();
     }
+    let metric = spec.metric;
+    let when = when_text(spec.at);
+    let next_one = match metric.info().shortfall {
+        Some(_) => format!("the next one's {}", metric.compared()),
+        None => "the next one's".to_owned(),
+    };
     let mut caption = format!(
-        "The algorithm with the smallest mean of {} {} (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
-        spec.metric.formula(),
-        when_text(spec.at),
+        "The algorithm with the {} mean of {} {when} (n = {}), and how many times larger {next_one} is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        metric.best_mean(),
+        metric.formula(),
         crate::cells::sample_in_words(cells),
         count(compared, "comparison")
     );

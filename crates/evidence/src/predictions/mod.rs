@@ -14,7 +14,6 @@ mod refused;
 mod stability_tests;
 mod theory;
 
-use expected::of_moments;
 pub use expected::{MomentsCache, cacheable_moments};
 pub use refused::bounds as bounds_of_cost;
 pub use theory::{Theory, exact_bias, fits, quantity_of};

@@ -36,6 +36,14 @@ pub enum Scale {
     Log,
 }
 
+impl Scale {
+    /// The scale of an axis of a quantity: logarithmic, on which ratios are distances, unless more of
+    /// it is better. Accuracies of 0.90 and 0.99 are far apart, and their ratio is near 1.
+    pub fn of(quantity: Quantity) -> Self {
+        if quantity.more_is_better() { Self::Linear } else { Self::Log }
+    }
+}
+
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -151,8 +159,8 @@ pub enum LabelledPoint {
 }
 
 impl CurveValue {
-    /// The last value, on an axis with this scale: fractions, of which more is better, are on linear
-    /// axes.
+    /// The last value, on an axis with this scale: quantities of which more is better are on linear
+    /// axes ([`Scale::of`]), and their labels have no ratios.
     pub fn last(scale_y: Scale) -> Self {
         Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log }
     }

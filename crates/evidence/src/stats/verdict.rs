@@ -42,14 +42,19 @@ pub enum Doubt {
     Skewed,
     /// Its tail is heavier than a lognormal distribution's: the limit is twice as far.
     Heavy,
+    /// Two sides that a claim orders are equal in every run: neither is less than the other.
+    Equal,
 }
 
 /// A closed interval, either end perhaps infinite.
 pub type Region = (f64, f64);
 
+/// Numbers whose logarithms differ by at most this are equal up to rounding.
+const EQUAL: f64 = 1e-9;
+
 /// A region of logarithms, widened so that numbers that equal an end up to rounding are inside.
 pub fn widened((low, high): Region) -> Region {
-    (low - 1e-9, high + 1e-9)
+    (low - EQUAL, high + EQUAL)
 }
 
 impl Evidence {
@@ -185,6 +190,12 @@ impl Evidence {
             doubt: doubt_of(&found),
             ..Self::from_ends(estimate, region, above, below)
         }
+    }
+
+    /// Whether two sides, of whose ratio this is the logarithm, are equal in every run up to rounding,
+    /// or both 0.
+    pub fn is_of_equals(&self) -> bool {
+        self.error == 0.0 && (self.estimate.is_nan() || self.estimate.abs() <= EQUAL)
     }
 
     /// Evidence for a claim that holds where all parts hold: it has the support of the part with the least

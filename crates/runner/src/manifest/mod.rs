@@ -59,7 +59,7 @@ pub struct Manifest {
     /// | `mean(a, of="lyapunov")` | the mean of another quantity; `ratio`, `value` and `times` take `of` too |
     /// | `limit(a)`, `ratio_limit(a, b)` | mean and ratio of the squared distance from the exact limit |
     /// | `bias(a)` | the squared exact bias |
-    /// | `overtaken(a, b)` | the number of clients at which the squared bias of b is as large as the variance of a; the variance falls as 1/N. It needs the averages `bias` and `covariance` |
+    /// | `overtaken(a, b)` | the number of clients between those of a and b at which the squared bias is as large as the variance, interpolated on logarithms; the whole text is shown only if the squared bias is the smaller of the two at a and the larger at b. It needs the averages `bias` and `covariance` |
     /// | `diverged(a)` | how many runs diverged, such as "3 of 10" |
     /// | `estimate("id")` | the estimate of the claim of this id, with its interval |
     /// | `number("id")` | the same with two digits and without an interval |
@@ -170,11 +170,9 @@ impl Manifest {
         self.compare.at.or(tuned)
     }
 
-    /// The quantity by which the page ranks the algorithms: that by which they are tuned, if the
-    /// smallest is best.
+    /// The quantity by which the page ranks the algorithms: that by which they are tuned.
     pub fn ranked_by(&self) -> Quantity {
-        let tuned = self.tune.as_ref().map(|tune| tune.metric);
-        tuned.filter(|metric| !metric.is_fraction()).unwrap_or_default()
+        self.tune.as_ref().map(|tune| tune.metric).unwrap_or_default()
     }
 }
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// For each algorithm, and at each point of the grid, one or more of its settings are chosen by
-/// experiment: all candidates are run, and that with the smallest mean of a metric is selected.
+/// experiment: all candidates are run, and that with the best mean of a metric is selected.
 /// What figures, claims and the ranking show are fresh runs of what was selected, with noise of
-/// their own; the mean of the runs by which it was selected would be too small. All algorithms
+/// their own; the mean of the runs by which it was selected would be too good. All algorithms
 /// begin with the same candidates and have the same noise.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -39,9 +39,10 @@ pub struct Tune {
     /// `replicates` without this key.
     #[schemars(range(min = 1), example = 20)]
     pub evaluate: Option<u64>,
-    /// The quantity whose mean selects a candidate, if it is recorded. The smallest mean is best,
-    /// or the largest if the quantity is an accuracy. A candidate is never selected if one of its
-    /// runs diverged.
+    /// The quantity whose mean selects a candidate, if it is recorded, and by which the page ranks
+    /// the algorithms. The smallest mean is best, or the largest if the quantity is an accuracy:
+    /// ratios then are of the error rate, 1 minus the accuracy. A candidate is never selected if one
+    /// of its runs diverged.
     #[serde(default)]
     pub metric: Quantity,
     /// The cost at which candidates are compared and the page ranks the algorithms. Without it each
@@ -99,13 +100,9 @@ pub enum PerSetting {
 /// The default of the number of fresh runs on one instance.
 pub const EVALUATE: u64 = 20;
 
-/// What is compared: for quantities of which more is better, how much is missing to 1.
+/// The loss by which a candidate with this mean of the metric is selected, infinite where it has none.
 pub fn loss(metric: Quantity, mean: f64) -> f64 {
-    match metric.is_fraction() {
-        _ if mean.is_nan() => f64::INFINITY,
-        true => 1.0 - mean,
-        false => mean,
-    }
+    if mean.is_nan() { f64::INFINITY } else { metric.loss(mean) }
 }
 
 /// A setting that is tuned.

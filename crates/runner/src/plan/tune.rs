@@ -48,6 +48,9 @@ pub struct TuningGroup {
     /// The standard error that the selection adds to the logarithm of the selected one's mean, once it
     /// is known.
     pub selection_error: f64,
+    /// The standard error that the selection adds to the logarithm of the mean loss, which differs where
+    /// more of the metric is better.
+    pub loss_selection_error: f64,
     /// Fresh runs of the selected one.
     pub evaluation: Option<Cell>,
     /// Fresh runs of the candidate that is best for all algorithms together.

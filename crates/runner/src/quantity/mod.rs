@@ -34,6 +34,21 @@ pub struct QuantityInfo {
     /// Whether it is a norm or a difference of objectives, and not a square: rounding leaves more
     /// of it.
     pub is_norm: bool,
+    /// Of a quantity of which more is better, what is compared in its place; `None` where less is
+    /// better.
+    pub shortfall: Option<Shortfall>,
+}
+
+/// How far a quantity of which more is better is below its largest value. Ratios and rankings are of
+/// this difference, so that everywhere less of what is compared is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shortfall {
+    /// The largest value of the quantity.
+    pub largest: f64,
+    /// The value that a run counts with after it has diverged, which no run falls below.
+    pub least: f64,
+    /// The name of the difference to the largest value.
+    pub name: &'static str,
 }
 
 /// A quantity from exact moments, θ* and the exact limit, if it is known.
@@ -89,7 +104,16 @@ impl QuantityInfo {
         symbol: &'static str,
         kind: QuantityKind,
     ) -> Self {
-        Self { name, column, symbol, meaning: None, kind, expected: None, is_norm: false }
+        Self {
+            name,
+            column,
+            symbol,
+            meaning: None,
+            kind,
+            expected: None,
+            is_norm: false,
+            shortfall: None,
+        }
     }
 
     const fn meaning(self, words: &'static str, tex: &'static str) -> Self {
@@ -102,6 +126,12 @@ impl QuantityInfo {
 
     const fn norm(self) -> Self {
         Self { is_norm: true, ..self }
+    }
+
+    /// A fraction of which more is better; `shortfall` names what it lacks to 1.
+    const fn more_is_better(self, shortfall: &'static str) -> Self {
+        let shortfall = Shortfall { largest: 1.0, least: 0.0, name: shortfall };
+        Self { shortfall: Some(shortfall), ..self }
     }
 }
 
@@ -273,13 +303,15 @@ quantities! {
             .meaning(
                 "fraction of the clients' records whose class is predicted, weighted as clients are",
                 r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
-            );
+            )
+            .more_is_better("error rate");
         /// The fraction of the records of the test set whose class θ_t predicts.
         TestAccuracy = Info::new("test-accuracy", "test_accuracy", "test accuracy", Measured(Classes(RecordsOf::Test), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Test)))
             .meaning(
                 "fraction of the records of the test set whose class is predicted",
                 r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
-            );
+            )
+            .more_is_better("test error rate");
     }
 }
 
@@ -347,9 +379,52 @@ impl Quantity {
         matches!(self.info().kind, QuantityKind::Count(..))
     }
 
-    /// Whether it is a fraction from 0 to 1, of which more is better.
-    pub fn is_fraction(self) -> bool {
-        matches!(self.info().kind, QuantityKind::Measured(Classes(_), _))
+    /// Whether more of it is better, as of an accuracy.
+    pub const fn more_is_better(self) -> bool {
+        self.info().shortfall.is_some()
+    }
+
+    /// What rankings and ratios compare, of which less is better: the value itself, or how far it is
+    /// below the largest. A value that is not finite, of runs that diverged, stays as it is.
+    pub fn loss(self, value: f64) -> f64 {
+        match self.info().shortfall {
+            Some(Shortfall { largest, .. }) if value.is_finite() => largest - value,
+            _ => value,
+        }
+    }
+
+    /// What rankings and ratios compare, in a word or two.
+    pub fn loss_name(self) -> String {
+        match self.info().shortfall {
+            Some(shortfall) => shortfall.name.to_owned(),
+            None if self.name().contains("error") => "error".to_owned(),
+            None => self.name().replace('-', " "),
+        }
+    }
+
+    /// What rankings and ratios compare, as captions write it.
+    pub fn compared(self) -> String {
+        match self.info().shortfall {
+            Some(Shortfall { largest, name, .. }) => {
+                format!("{name} ({largest} − {})", self.formula())
+            }
+            None => self.formula().to_owned(),
+        }
+    }
+
+    /// Which of several means is the best: the smallest or the largest.
+    pub const fn best_mean(self) -> &'static str {
+        if self.more_is_better() { "largest" } else { "smallest" }
+    }
+
+    /// Which of several means is the worst: the largest or the smallest.
+    pub const fn worst_mean(self) -> &'static str {
+        if self.more_is_better() { "smallest" } else { "largest" }
+    }
+
+    /// What it counts as in a run that has diverged: nothing is worse.
+    pub fn after_divergence(self) -> f64 {
+        self.info().shortfall.map_or(f64::INFINITY, |shortfall| shortfall.least)
     }
 
     /// The quantity of this name.

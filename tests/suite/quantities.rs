@@ -1,0 +1,230 @@
+//! Whether more is better is a property of a quantity, which claims, rankings, headlines, maps and
+//! captions ask: with forged results in which one algorithm is better than the other, whichever
+//! quantity is measured.
+
+use crate::support::Bench;
+use exactfed::evidence::tuned;
+use exactfed::plan::Cell;
+use exactfed::store::{Results, Store};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::trace::Trace;
+use std::time::Duration;
+
+const INSTANCES: usize = 10;
+
+/// Two algorithms at two step sizes, of which the smaller is better, on few records of two classes.
+fn manifest(quantity: Quantity) -> String {
+    let name = quantity.name();
+    let metrics = quantity.metric().map(|metric| metric.name());
+    let metrics = metrics.map_or(String::new(), |name| format!("metrics = [\"{name}\"]"));
+    let middle = value_of_loss(quantity, 0.5 * (LOSSES[0] + LOSSES[1]));
+    let (less, more) =
+        if quantity.more_is_better() { ("Scaffold", "FedAvg") } else { ("FedAvg", "Scaffold") };
+    format!(
+        r#"title = "{name}"
+seed = 1
+replicates = 2
+instances = {INSTANCES}
+[problem.softmax-dataset]
+l2 = 0.1
+[problem.softmax-dataset.dataset]
+file = "records.csv"
+label = "kind"
+clients = 2
+test = 0.25
+[start]
+zero = true
+[budget]
+rounds = 8
+[record]
+every = 1
+{metrics}
+[tune]
+over = "step-size"
+values = [0.05, 0.1]
+metric = "{name}"
+[[algorithm.fedavg]]
+local-steps = 1
+[[algorithm.scaffold]]
+local-steps = 1
+[[figure.winners]]
+id = "map"
+metric = "{name}"
+x = "local-steps"
+y = "clients"
+panels = ["step-size"]
+[[figure.convergence]]
+id = "curves"
+y = "{name}"
+
+[[claim.less]]
+id = "less"
+statement = "s"
+metric = "{name}"
+left = {{ label = "{less}" }}
+right = {{ label = "{more}" }}
+[[claim.less]]
+id = "not-less"
+statement = "s"
+metric = "{name}"
+left = {{ label = "{more}" }}
+right = {{ label = "{less}" }}
+[[claim.at-least]]
+id = "at-least"
+statement = "s"
+metric = "{name}"
+left = {{ label = "{more}" }}
+right = {{ label = "{less}" }}
+[[claim.reaches]]
+id = "reaches"
+statement = "s"
+metric = "{name}"
+of = {{ label = "FedAvg" }}
+reaching = {{ target = {middle} }}
+within = 8
+[[claim.reaches]]
+id = "never"
+statement = "s"
+metric = "{name}"
+of = {{ label = "Scaffold" }}
+reaching = {{ target = {middle} }}
+within = 8
+[[claim.reaches]]
+id = "not-yet"
+statement = "s"
+metric = "{name}"
+of = {{ label = "FedAvg" }}
+reaching = {{ target = {middle} }}
+within = 2
+"#
+    )
+}
+
+/// How far the two algorithms end from the best value: FedAvg is the better one.
+const LOSSES: [f64; 2] = [0.2, 0.4];
+
+/// How far every run begins from it.
+const START: f64 = 0.9;
+
+fn value_of_loss(quantity: Quantity, loss: f64) -> f64 {
+    if quantity.more_is_better() { 1.0 - loss } else { loss }
+}
+
+/// A run that comes to its value along a line, a little better or worse than the others.
+fn forge(cell: &Cell, quantity: Quantity, replicate: usize, trace: &mut Trace) {
+    let own = LOSSES[usize::from(cell.label == "Scaffold")];
+    let worse =
+        if cell.settings.get("step-size").unwrap().number() == Some(0.1) { 1.5 } else { 1.0 };
+    let end = own * worse * (1.0 + 0.01 * (replicate % 7) as f64);
+    let rows = trace.rows();
+    let loss = |row: usize| START + (end - START) * row as f64 / (rows - 1) as f64;
+    let column: Vec<f64> = (0..rows).map(|row| value_of_loss(quantity, loss(row))).collect();
+    // Any other quantity says the opposite.
+    let other = |row: usize| START + (0.5 / own - START) * row as f64 / (rows - 1) as f64;
+    trace.sq_error = (0..rows).map(other).collect();
+    match quantity.metric() {
+        None => trace.sq_error = column,
+        Some(metric) if metric.quantity() == Quantity::SqErrorLimit => {
+            trace.sq_error_limit = column
+        }
+        Some(metric) => trace.further = vec![(metric, column)],
+    }
+}
+
+/// The quantities that are no costs and not averaged over rounds.
+fn measured() -> impl Iterator<Item = Quantity> {
+    let is_measured = |q: &Quantity| q.average().is_none() && !Quantity::COSTS.contains(q);
+    Quantity::ALL.iter().copied().filter(is_measured)
+}
+
+/// Writes the cells of all experiments again with other numbers.
+fn forge_all(bench: &Bench) {
+    let store = Store::open_existing(&bench.path("results")).unwrap();
+    for kept in store.experiments().unwrap() {
+        let quantity = Quantity::named(&kept.name).unwrap();
+        let plan = exactfed::evidence::plan(kept.name.clone(), kept.source());
+        let plan = tuned::all_stages(plan.unwrap_or_else(|e| panic!("{e}")), &store).unwrap();
+        for cell in &plan.cells {
+            let Some(mut stored) = store.read(&plan.experiment, &cell.id).unwrap() else {
+                continue;
+            };
+            for (replicate, trace) in stored.traces.iter_mut().enumerate() {
+                forge(cell, quantity, replicate, trace);
+            }
+            let by = &stored.record.provenance;
+            store.write(&plan, cell, 2, &stored.traces, Duration::ZERO, by).unwrap();
+        }
+    }
+}
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    let record = |i: u32| format!("{},{},{}\n", i % 5, (i * 7) % 11, ["a", "b"][i as usize % 2]);
+    bench.write("records.csv", "x,y,kind\n".to_owned() + &(0..24).map(record).collect::<String>());
+    let files: Vec<String> = measured().map(|q| format!("{}.toml", q.name())).collect();
+    measured().zip(&files).for_each(|(q, file)| bench.write(file, manifest(q)));
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    // The forged candidates decide which fresh runs follow; then these are forged as well.
+    bench.compute(&files);
+    forge_all(&bench);
+    bench.compute(&files);
+    forge_all(&bench);
+    // Some claims are refuted, as they have to be.
+    bench.run(&["report", "--quiet"]).expect(1);
+    bench
+}
+
+#[test]
+fn claims_rankings_headlines_and_captions_know_which_value_is_better() {
+    let bench = bench();
+    let mut upwards = 0;
+    for quantity in measured() {
+        let name = quantity.name();
+        let folder = format!("reports/{name}");
+        let page = bench.read(&format!("{folder}/report.md"));
+        let says = |text: &str| assert!(page.contains(text), "{name}: no {text:?} in\n{page}");
+        // What was selected, and what ranks first.
+        for row in bench.rows(&format!("{folder}/tuned.csv")) {
+            assert_eq!(row["selected"], "0.05", "{name}: {row:?}");
+        }
+        let ends = if quantity.more_is_better() { "highest" } else { "lowest" };
+        says(&format!("FedAvg ends {ends}, at "));
+        // The headline, by the error or what an accuracy lacks to 1.
+        let lacks = quantity.info().shortfall.map(|shortfall| shortfall.name);
+        let word = quantity.loss_name();
+        says(&format!("# Tuned, Scaffold’s {word} is 2.0 times FedAvg’s"));
+        let claims: toml::Table = bench.read(&format!("{folder}/record.toml")).parse().unwrap();
+        let verdict = |id: &str| {
+            let claims = claims["claim"].as_array().unwrap();
+            let claim = claims.iter().find(|claim| claim["id"].as_str() == Some(id)).unwrap();
+            claim["verdict"].as_str().unwrap().to_owned()
+        };
+        for (id, expected) in [
+            ("less", "supported"),
+            ("not-less", "refuted"),
+            ("at-least", "supported"),
+            ("reaches", "supported"),
+            ("never", "refuted"),
+            ("not-yet", "refuted"),
+        ] {
+            assert_eq!(verdict(id), expected, "{name}: {id}\n{page}");
+        }
+        // Captions: of the candidates, the map, the profile and the labels of curves.
+        let (best, too) =
+            if lacks.is_some() { ("largest", "large") } else { ("smallest", "small") };
+        says(&format!("was selected is too {too}, since it is the {best} of several"));
+        says(&format!("The algorithm with the {best} mean of "));
+        let profile = bench.rows(&format!("{folder}/figures/profile.csv"));
+        let leads = profile.iter().find(|row| row["series"].contains("FedAvg")).unwrap();
+        assert_eq!(leads["y"].parse::<f64>().unwrap(), 1.0, "{name}: {leads:?}");
+        let svg = bench.read(&format!("{folder}/figures/curves.svg"));
+        assert_eq!(svg.contains(", lowest"), lacks.is_none(), "{name}");
+        if let Some(lacks) = lacks {
+            says(&format!("The {lacks} is 1 − {}", quantity.formula()));
+            says(&format!("{lacks} (1 − {})", quantity.formula()));
+            assert!(!page.contains("ends lowest"), "{name}: {page}");
+            upwards += 1;
+        }
+    }
+    assert_eq!(upwards, 2, "the accuracies of clients and of the test set");
+}

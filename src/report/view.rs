@@ -78,12 +78,13 @@ pub struct PageClaims {
     pub exact: bool,
     /// The head of the column of estimates.
     pub head: &'static str,
+    /// What an earlier version of the page supported and this one does not.
+    pub withdrawn: TextTable,
 }
 
 #[derive(Serialize)]
 pub struct Tables {
     pub amendments: TextTable,
-    pub withdrawn: TextTable,
     pub finals: TextTable,
     /// The cells without results, if there are others.
     pub missing: TextTable,
@@ -109,7 +110,6 @@ pub fn page(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<P
     let (problems, [instances, drifts]) = problems(&experiment.problems);
     let tables = Tables {
         amendments: amendments::table(&manifest.amendment),
-        withdrawn: claims::withdrawn(&experiment.claims),
         finals: finals(experiment),
         missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, files),
@@ -181,6 +181,7 @@ fn page_claims(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> PageC
         looks: sentences.collect::<Vec<_>>().join(" "),
         exact,
         head: claims::estimate_head(exact),
+        withdrawn: claims::withdrawn(&experiment.claims),
         list,
     }
 }

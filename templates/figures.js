@@ -26,9 +26,13 @@ const ink = color => css(data.styles.inks[color % data.styles.inks.length]);
 const colorName = color => color < 0 ? "none" : color % data.styles.palette.length;
 // Panels narrower than this have whole labels or none.
 const NARROW_PANEL = 200;
-const SHORT_BANDS = { none: "no band", std: "± sd", sem: "± se", ci95: "95 % interval", quantiles: "10–90 %", given: "95 % interval", runs: "every run" };
+const SHORT_BANDS = { none: "no band", std: "± sd", sem: "± se", ci95: "95 % interval", quantiles: "10–90 %", given: "95 % interval" };
 const BANDS = { none: "no band", std: "± standard deviation", sem: "± standard error", ci95: "95 % interval of the mean",
-  quantiles: "10 % to 90 % quantile", given: "95 % interval of the mean", runs: "every replicate" };
+  quantiles: "10 % to 90 % quantile", given: "95 % interval of the mean" };
+// Without a band: each number of the samples by itself.
+const RUNS = { run: "every run", instance: "every instance" }, LONG_RUNS = { run: "every replicate", instance: "the mean of the runs on every instance" };
+const shortBand = (figure, band) => band === "runs" ? RUNS[figure.unit] : SHORT_BANDS[band];
+const longBand = (figure, band) => band === "runs" ? LONG_RUNS[figure.unit] : BANDS[band];
 
 // --- numbers as text ---
 const raised = e => e === 0 ? "1" : e === 1 ? "10" : "10" + [...String(e)].map(c => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
@@ -102,15 +106,11 @@ function ticks(scale, [low, high], about) {
 // --- what is drawn: panels of lines, from cells. A line has its points as columns. ---
 const bare = (x, y) => ({ x, y, low: null, high: null, n: null });
 
-function measuredPoints(cell, axis, band) {
+// Means with the ends of a band as the report computed them (evidence::measured).
+function measuredPoints(figure, cell, axis, band) {
   const all = values(cell.mean), x = values(cell.x[axis]).subarray(0, all.length), y = all.subarray(0, x.length), n = Array(x.length).fill(cell.n);
-  if (band === "quantiles" || band === "given") return { x, y, low: values(cell.low), high: values(cell.high), n };
-  const reach = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
-  if (!reach) return { ...bare(x, y), n };
-  const sd = values(cell.sd);
-  // The interval of a positive mean is one of its logarithm, so that it stays positive.
-  const end = sign => Array.from(y, (v, i) => band === "ci95" && v > 0 ? v * Math.exp(sign * reach * sd[i] / v) : v + sign * reach * sd[i]);
-  return { x, y, low: end(-1), high: end(1), n };
+  const ends = cell.bands[figure.bands.indexOf(band)];
+  return ends ? { x, y, low: values(ends[0]), high: values(ends[1]), n } : { ...bare(x, y), n };
 }
 
 // The points of several cells as one line, left to right.
@@ -131,7 +131,7 @@ function linesOfRounds(figure, view, { curves, of }, places) {
       return bare(xs.slice(0, count), y.slice(0, count));
     };
     const predictions = figure.theory.filter(t => t.cell === place);
-    return [measured(figure, curves[of[place]], [place], measuredPoints(cell, view.x, view.band), cell.runs.map(run => drawn(values(run)))),
+    return [measured(figure, curves[of[place]], [place], measuredPoints(figure, cell, view.x, view.band), cell.runs.map(run => drawn(values(run)))),
       ...predictions.map(t => predicted(curves[of[place]], [place], t, drawn(values(t.y), t.rows && values(t.rows))))];
   });
 }
@@ -144,7 +144,7 @@ function linesOfCells(figure, view, { curves, of }, places) {
     const runs = cells.flatMap(cell => cell.runs.length ? Array.from(values(cell.runs[0]), y => bare([at(cell)], [y])) : []);
     const beside = figure.theory.filter(t => mine.includes(t.cell));
     const predictions = unique(beside.map(t => t.words)).map(words => beside.filter(t => t.words === words)).filter(list => list.length > 1);
-    return [measured(figure, curve, mine, joined(cells.map(cell => measuredPoints(cell, view.x, view.band))), runs),
+    return [measured(figure, curve, mine, joined(cells.map(cell => measuredPoints(figure, cell, view.x, view.band))), runs),
       ...predictions.map(list => predicted(curve, mine, list[0], joined(list.map(t => bare([at(figure.cells[t.cell])], [values(t.y)[0]])))))];
   });
 }

@@ -11,7 +11,7 @@ use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
 fn at(x: f64, y: f64) -> Point {
-    Point { x, y, low: y / 2.0, high: y * 2.0, n: 3 }
+    Point { low: y / 2.0, high: y * 2.0, n: 3, ..Point::bare(x, y) }
 }
 
 fn measured(name: &str, style: Style, points: Vec<Point>) -> Series {

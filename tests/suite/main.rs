@@ -3,6 +3,7 @@
 
 mod adding;
 mod at_cost;
+mod bands;
 mod benches;
 mod caches;
 mod claims;

@@ -310,9 +310,9 @@ impl Standings {
             let outcome = rankings.outcome(cells, by, at)?;
             let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
                 PointRanking::Diverged | PointRanking::Ended => {
-                    (f64::NAN, cells[0].runs.count, &[])
+                    (f64::NAN, cells[0].runs.sample_size(), &[])
                 }
-                PointRanking::AboveStart { error } => (*error, cells[0].runs.count, &[]),
+                PointRanking::AboveStart { error } => (*error, cells[0].runs.sample_size(), &[]),
                 PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
             let leaders = outcome.leaders();

@@ -6,7 +6,8 @@ use crate::cells::read::read_cells;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::{CellResult, Missing, panels, setting_text};
 use crate::figures::curves::views;
-use crate::figures::line_figure::{point, through, x_value};
+use crate::figures::line_figure::through;
+use crate::figures::measured::{point, x_value};
 use crate::ranking;
 use crate::results::Results;
 use crate::scene::figure::{

@@ -61,6 +61,11 @@ impl CellResult<'_> {
             && identity.algorithm.components().iter().all(whole)
     }
 
+    /// Whether samples have a number for each of several instances of the problem.
+    pub fn is_over_instances(&self) -> bool {
+        self.cell.identity.instances > 1
+    }
+
     /// The mean of a quantity at the last round; infinite where runs diverged.
     pub fn final_mean(&self, quantity: Quantity) -> f64 {
         self.runs.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))

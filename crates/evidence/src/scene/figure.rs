@@ -25,6 +25,16 @@ pub enum Band {
     None,
 }
 
+/// What each number of a sample is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampleUnit {
+    /// A run.
+    Run,
+    /// One of several instances of the problem: the mean of the runs on it.
+    Instance,
+}
+
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -69,6 +79,8 @@ pub struct Exploration {
     pub cells: Vec<String>,
     /// The views: the manifest's panels first.
     pub views: Vec<View>,
+    /// What each number of its samples is of.
+    pub unit: SampleUnit,
     /// Slopes of the reference lines.
     pub slopes: Vec<f64>,
     /// Exact moments that are asked for and are not known, and why.
@@ -207,7 +219,7 @@ pub struct Point {
     pub low: f64,
     /// Upper end of the band; NaN without one.
     pub high: f64,
-    /// Replicates.
+    /// The size of the sample: instances if there are several, else runs.
     pub n: usize,
 }
 

@@ -216,6 +216,10 @@ fn words(standing: &Standing) -> String {
         ([one], None) => {
             format!("{one} ends at {}; {}", short(standing.error), standing.no_others())
         }
+        ([one], Some((next, _))) if standing.is_zero => format!(
+            "{one} ends lowest, at {}, which is zero to rounding; {next}’s mean is not",
+            short(standing.error)
+        ),
         ([one], Some((next, rival))) => format!(
             "{one} ends lowest, at {}; {next}’s {} is {} times as large",
             short(standing.error),
@@ -223,9 +227,12 @@ fn words(standing: &Standing) -> String {
             ratio_text(&rival.ratio)
         ),
         (several, next) => {
-            let ratio = next.as_ref().filter(|(_, rival)| rival.separation != Separation::Equal);
-            let ratio = ratio.map(|(name, rival)| {
-                format!("; {name}’s is {} times that", ratio_text(&rival.ratio))
+            let ratio = next.as_ref().and_then(|(name, rival)| match rival.separation {
+                Separation::Equal => None,
+                Separation::BothZero => {
+                    Some(format!("; it and {name}’s are both zero to rounding"))
+                }
+                _ => Some(format!("; {name}’s is {} times that", ratio_text(&rival.ratio))),
             });
             let best = match standing.unit {
                 "instance" => format!("{}’s mean", several[0]),
@@ -281,6 +288,8 @@ mod tests {
                 rival: Some(Rival { cell: 1, ratio, separation }),
             }],
             error: 0.5,
+            is_zero: false,
+            is_geometric: false,
             n: 3,
             unit: "run",
             diverged: Vec::new(),

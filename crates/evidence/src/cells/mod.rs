@@ -11,7 +11,7 @@ pub mod symbols;
 pub mod tuned;
 
 use crate::results::Provenance;
-use crate::stats::{Summary, mean};
+use crate::stats::{ROUNDING_FLOOR, Summary, mean};
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
@@ -82,6 +82,11 @@ impl CellResult<'_> {
         let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
         (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
     }
+}
+
+/// Means of a quantity below this are rounding and count as 0.
+pub fn rounding_floor(quantity: Quantity) -> f64 {
+    if quantity.info().is_norm { ROUNDING_FLOOR.sqrt() } else { ROUNDING_FLOOR }
 }
 
 /// What the samples of these cells are of: "10 runs", or "20 instances with 5 runs each".

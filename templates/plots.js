@@ -207,7 +207,7 @@ class Plot {
 
   show() {
     const { figure, view } = this, axis = figure.xs.find(([key]) => key === view.x)[1];
-    this.what.innerHTML = indexed(`${figure.y} over ${axis}${view.band === "none" ? "" : `; ${view.band === "runs" ? "" : "band: "}${shortBand(figure, view.band)}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`);
+    this.what.innerHTML = indexed(`${figure.y} over ${axis}${view.band === "none" ? "" : `; ${view.band === "runs" ? "" : "band: "}${shortBand(figure, view.band)}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}${figure.labels.ranked && figure.cells.some(cell => cell.geometric) ? "; ratios of geometric means" : ""}`);
     this.what.title = view.band === "none" ? this.what.textContent : `${this.what.textContent} (${longBand(figure, view.band)})`;
     if (this.caption) this.caption.textContent = view.band === figure.band ? this.written : view.band === "none" ? "no band" : view.band === "runs" ? shortBand(figure, view.band) : `band: ${BANDS[view.band]}`;
     this.entries();
@@ -420,14 +420,18 @@ class Plot {
   // The tip: all curves of the panel in the order of their values.
   tell({ panel, x, y }) {
     const { at, size, svg } = this.drawn[panel], all = this.rows(panel, x), axis = this.figure.xs.find(([key]) => key === this.view.x)[1];
-    const own = all.filter(r => r.line.role === "measured"), least = (own.length ? own : all).reduce((a, r) => Math.min(a, r.y), Infinity);
+    const own = all.filter(r => r.line.role === "measured"), { isGeometric, level } = levels(this.figure, own), least = own.reduce((a, r) => Math.min(a, level(r)), Infinity);
     // Of very many, those that are next to the pointer, or the lowest.
     const near = y === undefined ? all.slice(-18) : [...all].sort((a, b) => Math.abs(a.line.py[a.k] - y) - Math.abs(b.line.py[b.k] - y)).slice(0, 18);
     const rows = all.length > 20 ? all.filter(r => near.includes(r)) : all, ns = unique(own.map(r => r.line.n?.[r.k]));
     const band = ({ line, k }) => !line.low || Number.isNaN(line.low[k]) ? "" : `[${number(line.low[k])}, ${number(line.high[k])}]`;
-    const ratio = ({ line, y }) => line.role !== "measured" || own.length < 2 || !(least > 0) || this.figure.scale_y === "linear" ? "" : y > least ? `${readable(y / least)}×` : "lowest";
+    const ratio = r => {
+      if (r.line.role !== "measured" || own.length < 2 || !this.figure.labels.ranked) return "";
+      if (!(least > 0)) return this.figure.labels.zero_below > 0 && level(r) === 0 ? "zero to rounding" : "";
+      return level(r) > least ? `${readable(level(r) / least)}×` : "lowest";
+    };
     const row = r => `<tr><td><svg width="${SAMPLE}" height="14" data-color="${colorName(r.line.color)}">${this.sample(r.line)}</svg>${esc(r.line.label)}</td><td>${number(r.y)}</td><td class="dim">${band(r)}</td>${ns.length > 1 ? `<td class="dim">${r.line.n?.[r.k] ? `n = ${r.line.n[r.k]}` : ""}</td>` : ""}<td class="dim">${ratio(r)}</td></tr>`;
-    const notes = [this.panels[panel].title, ns.length === 1 && ns[0] ? `n = ${ns[0]}${this.figure.unit === "instance" ? " instances" : ""}` : "", own.some(r => band(r)) ? BANDS[this.view.band] : "", rows.length < all.length ? `${rows.length} of ${all.length} curves` : ""];
+    const notes = [this.panels[panel].title, ns.length === 1 && ns[0] ? `n = ${ns[0]}${this.figure.unit === "instance" ? " instances" : ""}` : "", own.some(r => band(r)) ? BANDS[this.view.band] : "", isGeometric && own.length > 1 && this.figure.labels.ranked ? "ratios of geometric means" : "", rows.length < all.length ? `${rows.length} of ${all.length} curves` : ""];
     this.tip.innerHTML = `<b>${esc(axis)} ${across(x)}</b> <span class="dim">${esc(notes.filter(Boolean).join("; "))}</span><table>${rows.map(row).join("")}</table>`;
     this.tip.hidden = false;
     const box = svg.getBoundingClientRect(), out = this.chart.getBoundingClientRect(), by = box.width / size.width, px = box.left - out.left + at.x(x) * by;

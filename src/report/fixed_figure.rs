@@ -74,15 +74,15 @@ impl FixedParts {
                 self.selected.push(json!({ "cell": cell, "label": label, "x": x, "y": y }));
             }
             (Line::Measured(_) | Line::Exact(_), _) => {
-                let bands = match has_band(series) {
-                    true => vec![[column(|p| p.low), column(|p| p.high)]],
-                    false => Vec::new(),
-                };
+                let mut bands = Vec::new();
+                if has_band(series) {
+                    bands.push([column(|p| p.low), column(|p| p.high)]);
+                }
                 let name = format!("{}, {title}", curve.name());
                 let n = series.points.first().map_or(0, |p| p.n);
                 self.cells.push(json!({
                     "id": name, "name": name, "n": n, "diverged": series.diverged,
-                    "x": { "x": x }, "mean": y, "bands": bands, "runs": [],
+                    "x": { "x": x }, "mean": y, "geometric": null, "bands": bands, "runs": [],
                 }));
                 curve_of_cell.push(place);
             }

@@ -279,6 +279,8 @@ fn cell_data(
     let samples = MeasuredSamples::new(result, &exploration.x, exploration.y);
     let places = measured::places(result, &exploration.x);
     let means = samples.points(&places, Band::None);
+    let is_geometric = means.iter().any(|point| !point.geometric.is_nan());
+    let geometric = is_geometric.then(|| numbers.add(means.iter().map(|p| p.geometric)));
     let bands = measured::offered_bands(exploration.band).into_iter().map(|band| {
         let points = samples.points(&places, band);
         [numbers.add(points.iter().map(|p| p.low)), numbers.add(points.iter().map(|p| p.high))]
@@ -300,6 +302,8 @@ fn cell_data(
         "diverged": result.runs.diverged,
         "x": x,
         "mean": numbers.add(means.iter().map(|p| p.y)),
+        // By what labels compare it with other curves, where that is not the mean.
+        "geometric": geometric,
         // The lower and the upper ends of each band that the figure offers.
         "bands": bands,
         // Each number of the samples by itself, until a run diverged.

@@ -43,6 +43,7 @@ mod npz;
 mod pages;
 mod phase;
 mod properties;
+mod ratios;
 mod readers;
 mod reference;
 #[path = "../support/runner.rs"]

@@ -299,7 +299,8 @@ fn losses(
         y: tune.metric.formula().to_owned(),
         scale_x: if has_logarithms { Scale::Log } else { Scale::Linear },
         scale_y,
-        labels: CurveValue { at: LabelledPoint::Selected, ..CurveValue::last(scale_y) },
+        // Without ratios: the runs that selected a candidate rank no algorithms, fresh runs do.
+        labels: CurveValue { at: LabelledPoint::Selected, is_ranked: false, zero_below: 0.0 },
     };
     let caption = format!(
         "Mean of {} {} over n = {}, with its 95 % interval.",

@@ -5,7 +5,7 @@ use crate::cells::costs::compared_costs;
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
-use crate::cells::{CellResult, setting_text};
+use crate::cells::{CellResult, rounding_floor, setting_text};
 use crate::figures::curves::{curves, views};
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, TheoryKind};
 use crate::figures::measured::{self, band_name, x_value};
@@ -193,6 +193,11 @@ impl<'a> LineFigure<'a> {
                 " Runs have different costs at the same recorded round; the x axis shows their mean.",
             );
         }
+        if plot.labels.is_ranked && cells.iter().any(|cell| cell.is_over_instances()) {
+            caption.push_str(
+                " Ratios beside the curves are of geometric means over the instances, as in the ranking.",
+            );
+        }
         if self.band != Band::None {
             caption.push_str(
                 " A band that reaches beyond the panel, or down to 0, is clipped at its edge.",
@@ -283,20 +288,18 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells));
         let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
         let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
-        let labels = CurveValue::last(scale_y);
+        let labels = CurveValue { zero_below: rounding_floor(self.y), ..CurveValue::last(scale_y) };
         let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
         let title = format!("{} over {}", plot.y, plot.x);
         let caption = self.caption(cells, &plot, theory);
+        let is_over_instances = cells.iter().any(|cell| cell.is_over_instances());
         let exploration = Exploration {
             x: self.x.clone(),
             y: self.y,
             band: self.band,
             cells: cells.iter().map(|c| c.cell.id.to_string()).collect(),
             views,
-            unit: match cells.iter().any(|cell| cell.is_over_instances()) {
-                true => SampleUnit::Instance,
-                false => SampleUnit::Run,
-            },
+            unit: if is_over_instances { SampleUnit::Instance } else { SampleUnit::Run },
             slopes: self.slope.into_iter().collect(),
             without_moments: predicted_lines::without_moments(self.theory, cells, theory),
         };

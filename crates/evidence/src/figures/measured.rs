@@ -6,13 +6,15 @@
 
 use crate::cells::CellResult;
 use crate::scene::figure::{Band, Point, XAxis};
-use crate::stats::{mean, quantile, standard_deviation, student_95};
+use crate::stats::{geometric_mean, mean, quantile, standard_deviation, student_95};
 use exactfed_runner::manifest::Quantity;
 
 /// The samples of a quantity that a figure shows of a cell.
 pub struct MeasuredSamples {
     /// A sample for each recorded round up to the first divergence, or the sample of the last round.
     samples: Vec<Vec<f64>>,
+    /// Whether a sample has a number for each of several instances of the problem.
+    is_over_instances: bool,
 }
 
 impl MeasuredSamples {
@@ -22,12 +24,20 @@ impl MeasuredSamples {
             XAxis::Rounds(_) => cell.samples(y),
             XAxis::Cells(_) => cell.runs.finals(y).into_iter().collect(),
         };
-        Self { samples }
+        Self { samples, is_over_instances: cell.is_over_instances() }
     }
 
     /// The points at these places on the x axis, with a band.
     pub fn points(&self, places: &[f64], band: Band) -> Vec<Point> {
-        places.iter().zip(&self.samples).map(|(x, sample)| point(*x, sample, band)).collect()
+        let mut points = Vec::with_capacity(self.samples.len());
+        for (x, sample) in places.iter().zip(&self.samples) {
+            let mut point = point(*x, sample, band);
+            if self.is_over_instances {
+                point.geometric = geometric_mean(sample);
+            }
+            points.push(point);
+        }
+        points
     }
 }
 
@@ -55,7 +65,7 @@ pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
 /// The mean of a sample, with a band around it.
 pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
     let (low, high) = band_ends(sample, band);
-    Point { x, y: mean(sample), low, high, n: sample.len() }
+    Point { x, y: mean(sample), geometric: f64::NAN, low, high, n: sample.len() }
 }
 
 /// The ends of a band around the mean of a sample; NaN where there is none.

@@ -138,7 +138,7 @@ pub struct Plot {
 }
 
 /// The value that the label of a curve says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CurveValue {
     /// The point whose value it is.
     pub at: LabelledPoint,
@@ -146,6 +146,8 @@ pub struct CurveValue {
     /// costs, not of fractions and settings.
     #[serde(rename = "ranked")]
     pub is_ranked: bool,
+    /// Values below this are rounding and count as 0, so that no ratio compares them.
+    pub zero_below: f64,
 }
 
 /// The point of a curve whose value its label says.
@@ -156,7 +158,8 @@ pub enum LabelledPoint {
     Last,
     /// The first one: the smallest target of a frontier.
     Tightest,
-    /// The first one of a profile: the share of instances on which an algorithm is best.
+    /// The first one of a profile: the share of instances on which an algorithm is best, alone or
+    /// tied with others.
     Best,
     /// The one that tuning selected.
     Selected,
@@ -166,7 +169,7 @@ impl CurveValue {
     /// The last value, on an axis with this scale: fractions, of which more is better, are on linear
     /// axes.
     pub fn last(scale_y: Scale) -> Self {
-        Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log }
+        Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log, zero_below: 0.0 }
     }
 }
 
@@ -215,6 +218,9 @@ pub struct Point {
     pub x: f64,
     /// Value on the y axis.
     pub y: f64,
+    /// The geometric mean over several instances, by which labels compare curves as the ranking
+    /// does; NaN where `y` compares them.
+    pub geometric: f64,
     /// Lower end of the band; NaN without one.
     pub low: f64,
     /// Upper end of the band; NaN without one.
@@ -226,7 +232,7 @@ pub struct Point {
 impl Point {
     /// A point without a band that is not measured.
     pub fn bare(x: f64, y: f64) -> Self {
-        Self { x, y, low: f64::NAN, high: f64::NAN, n: 0 }
+        Self { x, y, geometric: f64::NAN, low: f64::NAN, high: f64::NAN, n: 0 }
     }
 }
 

@@ -26,9 +26,13 @@ const ink = color => css(data.styles.inks[color % data.styles.inks.length]);
 const colorName = color => color < 0 ? "none" : color % data.styles.palette.length;
 // Panels narrower than this have whole labels or none.
 const NARROW_PANEL = 200;
-const SHORT_BANDS = { none: "no band", std: "± sd", sem: "± se", ci95: "95 % interval", quantiles: "10–90 %", given: "95 % interval", runs: "every run" };
+const SHORT_BANDS = { none: "no band", std: "± sd", sem: "± se", ci95: "95 % interval", quantiles: "10–90 %", given: "95 % interval" };
 const BANDS = { none: "no band", std: "± standard deviation", sem: "± standard error", ci95: "95 % interval of the mean",
-  quantiles: "10 % to 90 % quantile", given: "95 % interval of the mean", runs: "every replicate" };
+  quantiles: "10 % to 90 % quantile", given: "95 % interval of the mean" };
+// Without a band: each number of the samples by itself.
+const RUNS = { run: "every run", instance: "every instance" }, LONG_RUNS = { run: "every replicate", instance: "the mean of the runs on every instance" };
+const shortBand = (figure, band) => band === "runs" ? RUNS[figure.unit] : SHORT_BANDS[band];
+const longBand = (figure, band) => band === "runs" ? LONG_RUNS[figure.unit] : BANDS[band];
 
 // --- numbers as text ---
 const raised = e => e === 0 ? "1" : e === 1 ? "10" : "10" + [...String(e)].map(c => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
@@ -100,25 +104,21 @@ function ticks(scale, [low, high], about) {
 }
 
 // --- what is drawn: panels of lines, from cells. A line has its points as columns. ---
-const bare = (x, y) => ({ x, y, low: null, high: null, n: null });
+const bare = (x, y) => ({ x, y, geometric: null, low: null, high: null, n: null });
 
-function measuredPoints(cell, axis, band) {
+// Means with the ends of a band as the report computed them (evidence::measured).
+function measuredPoints(figure, cell, axis, band) {
   const all = values(cell.mean), x = values(cell.x[axis]).subarray(0, all.length), y = all.subarray(0, x.length), n = Array(x.length).fill(cell.n);
-  if (band === "quantiles" || band === "given") return { x, y, low: values(cell.low), high: values(cell.high), n };
-  const reach = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
-  if (!reach) return { ...bare(x, y), n };
-  const sd = values(cell.sd);
-  // The interval of a positive mean is one of its logarithm, so that it stays positive.
-  const end = sign => Array.from(y, (v, i) => band === "ci95" && v > 0 ? v * Math.exp(sign * reach * sd[i] / v) : v + sign * reach * sd[i]);
-  return { x, y, low: end(-1), high: end(1), n };
+  const ends = cell.bands[figure.bands.indexOf(band)], geometric = cell.geometric && values(cell.geometric);
+  return ends ? { x, y, geometric, low: values(ends[0]), high: values(ends[1]), n } : { ...bare(x, y), geometric, n };
 }
 
 // The points of several cells as one line, left to right.
 function joined(parts) {
-  const rows = parts.flatMap(p => Array.from(p.x, (x, i) => [x, p.y[i], p.low ? p.low[i] : NaN, p.high ? p.high[i] : NaN, p.n ? p.n[i] : 0]));
+  const rows = parts.flatMap(p => Array.from(p.x, (x, i) => [x, p.y[i], p.low ? p.low[i] : NaN, p.high ? p.high[i] : NaN, p.n ? p.n[i] : 0, p.geometric ? p.geometric[i] : NaN]));
   rows.sort((a, b) => a[0] - b[0]);
   const column = i => rows.map(row => row[i]), banded = parts.some(p => p.low);
-  return { x: column(0), y: column(1), low: banded ? column(2) : null, high: banded ? column(3) : null, n: column(4) };
+  return { x: column(0), y: column(1), low: banded ? column(2) : null, high: banded ? column(3) : null, n: column(4), geometric: parts.some(p => p.geometric) ? column(5) : null };
 }
 
 const viewOf = (figure, view) => figure.views.find(v => v.panels === view.panels);
@@ -131,7 +131,7 @@ function linesOfRounds(figure, view, { curves, of }, places) {
       return bare(xs.slice(0, count), y.slice(0, count));
     };
     const predictions = figure.theory.filter(t => t.cell === place);
-    return [measured(figure, curves[of[place]], [place], measuredPoints(cell, view.x, view.band), cell.runs.map(run => drawn(values(run)))),
+    return [measured(figure, curves[of[place]], [place], measuredPoints(figure, cell, view.x, view.band), cell.runs.map(run => drawn(values(run)))),
       ...predictions.map(t => predicted(curves[of[place]], [place], t, drawn(values(t.y), t.rows && values(t.rows))))];
   });
 }
@@ -144,7 +144,7 @@ function linesOfCells(figure, view, { curves, of }, places) {
     const runs = cells.flatMap(cell => cell.runs.length ? Array.from(values(cell.runs[0]), y => bare([at(cell)], [y])) : []);
     const beside = figure.theory.filter(t => mine.includes(t.cell));
     const predictions = unique(beside.map(t => t.words)).map(words => beside.filter(t => t.words === words)).filter(list => list.length > 1);
-    return [measured(figure, curve, mine, joined(cells.map(cell => measuredPoints(cell, view.x, view.band))), runs),
+    return [measured(figure, curve, mine, joined(cells.map(cell => measuredPoints(figure, cell, view.x, view.band))), runs),
       ...predictions.map(list => predicted(curve, mine, list[0], joined(list.map(t => bare([at(figure.cells[t.cell])], [values(t.y)[0]])))))];
   });
 }
@@ -443,6 +443,29 @@ function halves(text, separator, font) {
   return both(cuts.reduce((a, b) => longest(b) < longest(a) ? b : a));
 }
 
+// --- comparisons of curves ---
+// The numbers by which points of curves are compared, each the index k of a line: over several
+// instances geometric means, as in the ranking; 0 of what is zero to rounding. `isGeometric` says
+// which they are (chart::label_values has the same rules).
+function levels(figure, points) {
+  const geometric = ({ line, k }) => line.geometric ? line.geometric[k] : NaN, isGeometric = points.length > 0 && points.every(point => geometric(point) > 0);
+  const level = point => {
+    const v = isGeometric ? geometric(point) : point.line.y[point.k] ?? Infinity;
+    return v < figure.labels.zero_below ? 0 : v;
+  };
+  return { isGeometric, level };
+}
+
+const ratioText = ratio => readable(ratio, ratio < 1.1 ? 3 : 2);
+// A number as `number` writes it.
+const asRead = (v, digits) => Number.isInteger(v) && v >= 0 && v < 1e6 ? v : Number(v.toExponential(digits - 1));
+
+// Some numbers as the text of the smallest and that of the largest, or one text where these are the same.
+function rangeText(list, text) {
+  const [low, high] = [text(Math.min(...list)), text(Math.max(...list))];
+  return low === high ? low : `${low} to ${high}`;
+}
+
 // --- labels at the ends of curves ---
 // The indices of the first and of the last point that is drawn; null where none is.
 function drawnEnds(line, at) {
@@ -515,25 +538,37 @@ function endLabels(lines, at, size, figure, view) {
   const coincide = curves.length <= 40 ? coinciding(curves) : curves.map(l => [l]);
   const groups = coincide.flatMap(group => unique(group.map(spot)).map(at => group.filter(l => spot(l) === at)));
   const value = line => line.y[spot(line)] ?? Infinity, placeOf = line => line.x[spot(line)], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
-  const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), tightest = Math.min(...curves.map(placeOf));
-  const lowest = least(isTight ? curves.filter(l => placeOf(l) === tightest) : curves);
+  const calm = curves.filter(l => !l.diverged && l.y[spot(l)] !== undefined), { isGeometric, level: levelAt } = levels(figure, calm.map(line => ({ line, k: spot(line) })));
+  const level = line => levelAt({ line, k: spot(line) }), least = list => list.reduce((a, b) => a && level(a) <= level(b) ? a : b, null);
+  const tightest = Math.min(...curves.map(placeOf)), atTightest = list => isTight ? list.filter(l => placeOf(l) === tightest) : list;
+  const lowest = least(atTightest(curves)), calmLowest = least(atTightest(calm));
+  // As many digits as show that no value is less than the lowest.
+  const digits = [3, 4, 5].find(d => !calmLowest || calm.every(l => value(l) < value(calmLowest) || asRead(value(l), d) >= asRead(value(calmLowest), d))) ?? 6;
   // A curve is compared with those of other algorithms under its settings; without them with all,
   // in either case at the same place across. Ratios above this are those of rounding errors.
   const MOST_RATIO = 1e6;
   const compared = ([line]) => {
-    const calm = curves.filter(l => isTuned || !l.diverged), comparable = calm.filter(l => isTuned || placeOf(l) === placeOf(line));
+    const comparable = calm.filter(l => placeOf(l) === placeOf(line));
     const alike = comparable.filter(l => l.settings === line.settings), isAlike = alike.some(l => l.algorithm !== line.algorithm);
-    return { all: least(isTight ? calm.filter(l => placeOf(l) === tightest) : calm), other: least(isAlike ? alike : comparable), isAlike };
+    return { other: least(isAlike ? alike : comparable), isAlike };
   };
   // Where a reader has put all panels into one, the lowest curve is the only reference.
   const isUsual = view.panels !== "" || figure.views[0].panels === "";
+  // That curves which coincide are lowest, or which of them is, or by which mean.
+  const lowestText = group => {
+    const read = line => asRead(value(line), digits), isSame = group.every(l => read(l) === read(group[0])), isOne = !isSame && group.includes(calmLowest);
+    const mean = isGeometric && calm.some(l => !group.includes(l) && read(l) < read(calmLowest)) ? " geometric mean" : "";
+    return `, ${isOne ? `${namer(curves)(calmLowest)} ` : ""}lowest${mean}`;
+  };
   const ratio = (group, isNamed) => {
-    const [line] = group, { all, isAlike: alike, other: own } = compared(group), [other, isAlike] = isUsual ? [own, alike] : [all, false];
-    const by = value(line) / value(other);
-    if (!figure.labels.ranked || groups.filter(([first]) => isTuned || !first.diverged).length < 2 || !(value(all) > 0)) return "";
-    if (group.includes(all) || by === 1 && other === all) return ", lowest";
+    const [line] = group, all = calmLowest, { other, isAlike } = isUsual ? compared(group) : { other: all, isAlike: false };
+    if (!figure.labels.ranked || !all || groups.filter(([first]) => !first.diverged).length < 2) return "";
+    if (!(level(all) > 0)) return figure.labels.zero_below > 0 && group.every(l => level(l) === 0) ? ", zero to rounding" : "";
+    if (!other) return "";
+    const ratios = group.map(l => level(l) / level(other));
+    if (group.includes(all) || ratios[0] === 1 && other === all) return lowestText(group);
     const than = isAlike ? other.algorithm : namer(curves)(other);
-    return group.includes(other) || by > MOST_RATIO || !isTuned && placeOf(other) !== placeOf(line) ? "" : `, ${readable(by, by < 1.1 ? 3 : 2)}×${isNamed ? ` ${isUsual && than.length < 20 ? than : "the lowest"}` : ""}`;
+    return group.includes(other) || ratios.some(by => by > MOST_RATIO) || placeOf(other) !== placeOf(line) ? "" : `, ${rangeText(ratios, ratioText)}×${isNamed ? ` ${isUsual && than.length < 20 ? than : "the lowest"}` : ""}`;
   };
   const most = size.width * (size.big ? 0.34 : 0.4), axis = figure.xs.find(([key]) => key === view.x)[1];
   // The longest text that has room.
@@ -541,8 +576,9 @@ function endLabels(lines, at, size, figure, view) {
     const [line] = group;
     if (line.diverged && figure.labels.at === "last") return `diverged in ${line.diverged === 1 ? "1 run" : `${line.diverged} runs`}`;
     if (isTuned && !ring(line)) return "none selected";
-    if (isBest) return `best on ${number(100 * value(line), 2)} %`;
-    const first = number(value(line), group.length > 1 ? 2 : 3) + (isTight || isTuned ? ` at ${axis} = ${placeText(placeOf(line))}` : "")
+    // Where algorithms tie, each is counted, so that the shares exceed a whole.
+    if (isBest) return `best or tied on ${number(100 * value(line), 2)} %`;
+    const first = rangeText(group.map(value), v => number(v, digits)) + (isTight || isTuned ? ` at ${axis} = ${placeText(placeOf(line))}` : "")
       + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "");
     const texts = [size.big, false].map(isNamed => first + ratio(group, isNamed));
     return texts.find(text => widthOf(text, fonts.value) <= most + 24) ?? first;

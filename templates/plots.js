@@ -75,9 +75,8 @@ class Plot {
     const scales = axis => [["linear", `${axis} linear`], ["log", `${axis} log`]];
     choice(rest, "scaleX", "scale of the x axis", scales("x"));
     choice(rest, "scaleY", "scale of the y axis", scales("y"));
-    // Exact values have no runs, and so no bands.
-    const runs = figure.cells.some(c => c.runs.length), exact = figure.cells.every(c => !c.n), bands = Object.entries(BANDS).filter(([name]) => figure.fixed ? ["none", figure.band].includes(name) : exact ? name === "none" : name !== "given" && (name !== "sem" || figure.band === "sem"));
-    choice(rest, "band", "band", bands.map(([name]) => name === "runs" && !runs ? [name, "every run (too many for a page)", true] : [name, SHORT_BANDS[name]]));
+    const runs = figure.cells.some(c => c.runs.length), bands = figure.cells.length ? ["none", ...figure.bands, ...figure.fixed ? [] : ["runs"]] : ["none"];
+    choice(rest, "band", "band", bands.map(name => name === "runs" && !runs ? [name, `${shortBand(figure, name)} (too many for a page)`, true] : [name, shortBand(figure, name)]));
     choice(rest, "panels", "panels by", figure.views.map(view => [view.panels, view.panels === "" ? "one panel" : `by ${view.symbols.join(", ")}`]));
     if (figure.views.some(v => v.groups.length > 1)) choice(rest, "range", "range of the y axis", [["common", "common y"], ["own", "own y"]]);
     if (figure.theory.length || figure.references.length) {
@@ -210,9 +209,9 @@ class Plot {
 
   show() {
     const { figure, view } = this, axis = figure.xs.find(([key]) => key === view.x)[1];
-    this.what.innerHTML = indexed(`${figure.y} over ${axis}${view.band === "none" ? "" : `; ${view.band === "runs" ? "" : "band: "}${SHORT_BANDS[view.band]}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`);
-    this.what.title = view.band === "none" ? this.what.textContent : `${this.what.textContent} (${BANDS[view.band]})`;
-    if (this.caption) this.caption.textContent = view.band === figure.band ? this.written : view.band === "none" ? "no band" : view.band === "runs" ? "every run" : `band: ${BANDS[view.band]}`;
+    this.what.innerHTML = indexed(`${figure.y} over ${axis}${view.band === "none" ? "" : `; ${view.band === "runs" ? "" : "band: "}${shortBand(figure, view.band)}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}${figure.labels.ranked && figure.cells.some(cell => cell.geometric) ? "; ratios of geometric means" : ""}`);
+    this.what.title = view.band === "none" ? this.what.textContent : `${this.what.textContent} (${longBand(figure, view.band)})`;
+    if (this.caption) this.caption.textContent = view.band === figure.band ? this.written : view.band === "none" ? "no band" : view.band === "runs" ? shortBand(figure, view.band) : `band: ${BANDS[view.band]}`;
     this.entries();
     if (this.table) this.table.replaceChildren(...this.tables());
     for (const [key, select] of Object.entries(this.selects)) select.value = view[key];
@@ -423,14 +422,18 @@ class Plot {
   // The tip: all curves of the panel in the order of their values.
   tell({ panel, x, y }) {
     const { at, size, svg } = this.drawn[panel], all = this.rows(panel, x), axis = this.figure.xs.find(([key]) => key === this.view.x)[1];
-    const own = all.filter(r => r.line.role === "measured"), least = (own.length ? own : all).reduce((a, r) => Math.min(a, r.y), Infinity);
+    const own = all.filter(r => r.line.role === "measured"), { isGeometric, level } = levels(this.figure, own), least = own.reduce((a, r) => Math.min(a, level(r)), Infinity);
     // Of very many, those that are next to the pointer, or the lowest.
     const near = y === undefined ? all.slice(-18) : [...all].sort((a, b) => Math.abs(a.line.py[a.k] - y) - Math.abs(b.line.py[b.k] - y)).slice(0, 18);
     const rows = all.length > 20 ? all.filter(r => near.includes(r)) : all, ns = unique(own.map(r => r.line.n?.[r.k]));
     const band = ({ line, k }) => !line.low || Number.isNaN(line.low[k]) ? "" : `[${number(line.low[k])}, ${number(line.high[k])}]`;
-    const ratio = ({ line, y }) => line.role !== "measured" || own.length < 2 || !(least > 0) || this.figure.scale_y === "linear" ? "" : y > least ? `${readable(y / least)}×` : "lowest";
+    const ratio = r => {
+      if (r.line.role !== "measured" || own.length < 2 || !this.figure.labels.ranked) return "";
+      if (!(least > 0)) return this.figure.labels.zero_below > 0 && level(r) === 0 ? "zero to rounding" : "";
+      return level(r) > least ? `${readable(level(r) / least)}×` : "lowest";
+    };
     const row = r => `<tr><td><svg width="${SAMPLE}" height="14" data-color="${colorName(r.line.color)}">${this.sample(r.line)}</svg>${esc(r.line.label)}</td><td>${number(r.y)}</td><td class="dim">${band(r)}</td>${ns.length > 1 ? `<td class="dim">${r.line.n?.[r.k] ? `n = ${r.line.n[r.k]}` : ""}</td>` : ""}<td class="dim">${ratio(r)}</td></tr>`;
-    const notes = [this.panels[panel].title, ns.length === 1 && ns[0] ? `n = ${ns[0]}` : "", own.some(r => band(r)) ? BANDS[this.view.band] : "", rows.length < all.length ? `${rows.length} of ${all.length} curves` : ""];
+    const notes = [this.panels[panel].title, ns.length === 1 && ns[0] ? `n = ${ns[0]}${this.figure.unit === "instance" ? " instances" : ""}` : "", own.some(r => band(r)) ? BANDS[this.view.band] : "", isGeometric && own.length > 1 && this.figure.labels.ranked ? "ratios of geometric means" : "", rows.length < all.length ? `${rows.length} of ${all.length} curves` : ""];
     this.tip.innerHTML = `<b>${esc(axis)} ${across(x)}</b> <span class="dim">${esc(notes.filter(Boolean).join("; "))}</span><table>${rows.map(row).join("")}</table>`;
     this.tip.hidden = false;
     const box = svg.getBoundingClientRect(), out = this.chart.getBoundingClientRect(), by = box.width / size.width, px = box.left - out.left + at.x(x) * by;
@@ -510,7 +513,7 @@ class Plot {
     const rows = [["panel", "curve", "role", this.view.x, "y", "low", "high", "n", "band"]];
     for (const panel of this.panels) for (const line of panel.lines.filter(l => this.visible(l))) {
       line.x.forEach((x, i) => rows.push([panel.title, line.label, line.role === "measured" && line.n && !line.n[i] ? "exact" : line.role, number(x), number(line.y[i]), number(line.low?.[i]), number(line.high?.[i]), line.n?.[i] || "", line.role === "measured" ? this.view.band : ""]));
-      if (this.view.band === "runs") line.runs.forEach((run, r) => run.x.forEach((x, i) => rows.push([panel.title, line.label, `replicate ${r}`, number(x), number(run.y[i]), "", "", 1, ""])));
+      if (this.view.band === "runs") line.runs.forEach((run, r) => run.x.forEach((x, i) => rows.push([panel.title, line.label, `${this.figure.unit === "instance" ? "instance" : "replicate"} ${r}`, number(x), number(run.y[i]), "", "", 1, ""])));
     }
     return rows.map(row => row.map(v => quote(String(v))).join(",")).join("\n") + "\n";
   }

@@ -215,10 +215,12 @@ class Results:
             The algorithm with the next mean.
         ratio, low, high
             How many times larger that mean is, or of an accuracy that mean error rate, and the
-            95 % interval of this ratio; with several instances it is the geometric mean of their ratios.
+            95 % interval of this ratio; with several instances it is the geometric mean of their ratios. It is
+            infinite where only the mean of the best is zero to rounding, and null where both are.
         separation
             ``larger`` where the ratio is significantly above 1 after Holm's correction, ``equal``
-            where the means are equal but for rounding, otherwise ``unclear``.
+            where the means are equal but for rounding, ``both zero`` where both are zero to
+            rounding, otherwise ``unclear``.
         diverged, ended
             The algorithms of which runs diverged, or ended before the cost at which the manifest
             compares; they are not ranked.
@@ -241,7 +243,7 @@ class Results:
             the best, with the 95 % interval of this ratio; null for the best. A pair of algorithms is compared on the same draws, so that
             the ratio may be clear where the intervals of the means overlap.
         separation
-            ``best``; ``larger``, ``unclear`` or ``equal`` as above; or why it is not ranked:
+            ``best``; ``larger``, ``unclear``, ``equal`` or ``both zero`` as above; or why it is not ranked:
             ``diverged``, ``ended``, or ``above start`` where every mean of the point is above the
             error at the start.
         leads

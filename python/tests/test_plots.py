@@ -8,7 +8,7 @@ from pathlib import Path
 import exactfed as ef
 import numpy as np
 import pytest
-from conftest import MANIFEST
+from conftest import MANIFEST, ROOT
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 
@@ -56,6 +56,29 @@ def test_predictions_and_bands_are_drawn(results: ef.Results) -> None:
     styles = {line.get_linestyle() for line in figure.axes[0].lines}
     assert len(styles) > 1, "predictions are dashed"
     pyplot.close(figure)
+
+
+def test_bands_over_instances_are_those_of_the_page(tmp_path: Path) -> None:
+    """Of several instances with several runs each, bands are over the instances."""
+    manifest = ROOT / "tests" / "manifests" / "instances.toml"
+    results = ef.run(manifest, out=tmp_path / "results")
+    page = results.report(tmp_path / "reports", ["html"])
+    for name in ("std", "sem", "ci95", "quantiles"):
+        bands: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for row in rows(page.parent / "figures" / f"{name}.csv"):
+            assert row["n"] == "5", "instances, not their 20 runs"
+            ends = (float(row["low"]), float(row["high"]))
+            bands.setdefault(row["panel"], {}).setdefault(row["series"], []).append(ends)
+        figure = results.plot(name)
+        for axes in figure.axes:
+            wanted = bands[axes.get_title(loc="left")]
+            bottom, top = axes.get_ylim()
+            assert len(axes.collections) == len(wanted) == 2
+            for collection, ends in zip(axes.collections, wanted.values(), strict=True):
+                drawn = {float(y) for y in collection.get_paths()[0].vertices[:, 1]}
+                clipped = np.clip(np.array(ends), bottom, top).ravel()
+                assert set(clipped.tolist()) <= drawn, name
+        pyplot.close(figure)
 
 
 def test_maps_are_those_of_the_page(results: ef.Results, page: Path) -> None:

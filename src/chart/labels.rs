@@ -2,11 +2,9 @@
 
 use super::axis::Axis;
 use super::font;
+use super::label_values::{CurveEnd, LabelValues, short_name};
 use super::layout::PanelArea;
-use crate::evidence::{
-    Curve, CurveValue, LabelledPoint, Line, Panel, Plot, Point, Series, Style, words_before,
-};
-use exactfed_core::words::{count, number, readable};
+use crate::evidence::{LabelledPoint, Line, Panel, Plot, Point, Series, Style, words_before};
 use std::collections::HashSet;
 
 /// Font size of a name, and of the value below it.
@@ -23,9 +21,6 @@ const BEHIND: u32 = 4;
 /// Curves whose values differ by at most this are drawn on top of one another.
 const COINCIDE: f64 = 0.01;
 
-/// Ratios above this are those of rounding errors (figures.js has the same rules).
-const MOST_RATIO: f64 = 1e6;
-
 /// Predictions have labels if at most so many of them end more than so many pixels from every
 /// measured curve.
 const FEW_PREDICTIONS: usize = 3;
@@ -33,20 +28,6 @@ const FAR: f64 = 20.0;
 
 /// Those whose ends are nearer than so many pixels share a label.
 const SAME: f64 = 3.0;
-
-/// A measured curve: where it ends, and the point whose value its label says, if it has one.
-struct CurveEnd<'a> {
-    series: &'a Series,
-    end: Point,
-    labelled: Option<Point>,
-}
-
-impl CurveEnd<'_> {
-    /// The value that its label says; NaN without one.
-    fn value(&self) -> f64 {
-        self.labelled.map_or(f64::NAN, |point| point.y)
-    }
-}
 
 /// The end of a prediction, and the names of the others that end there.
 struct PredictionEnd<'a> {
@@ -141,10 +122,11 @@ impl CurveLabels {
             at: y.clip(end.y),
             y: 0.0,
         };
+        let values = LabelValues::new(plot, groups, ends);
         let label = |group: &Vec<usize>| Label {
             with: group[1..].iter().map(|i| ends[*i].series.line.name()).collect(),
             text: names(group, ends),
-            value: if has_values { value_text(plot, group, groups, ends) } else { String::new() },
+            value: if has_values { values.text(group) } else { String::new() },
             ..of(ends[group[0]].series, &ends[group[0]].end)
         };
         let prediction = |end: &PredictionEnd<'_>| Label {
@@ -269,115 +251,6 @@ fn names(group: &[usize], ends: &[CurveEnd<'_>]) -> String {
         }
         [first, others @ ..] => format!("{}, {} more alike", first.name(), others.len()),
         [] => String::new(),
-    }
-}
-
-/// What a label says of a value that is not the last of its curve.
-fn where_text(plot: &Plot, x: f64) -> String {
-    match plot.labels.at {
-        LabelledPoint::Last | LabelledPoint::Best => String::new(),
-        LabelledPoint::Tightest | LabelledPoint::Selected => {
-            format!(" at {} = {}", plot.x, place_text(x))
-        }
-    }
-}
-
-/// A step size, a number of local steps or a target with at most three digits, as manifests write it.
-fn place_text(x: f64) -> String {
-    match format!("{x:.2e}").parse::<f64>() {
-        Ok(rounded) if x.fract() != 0.0 && (1e-4..1e6).contains(&rounded) => rounded.to_string(),
-        _ => number(x, 3),
-    }
-}
-
-/// The value of curves that coincide at the point of the figure's labels, and how many times larger
-/// it is than the lowest.
-fn value_text(
-    plot: &Plot,
-    group: &[usize],
-    groups: &[Vec<usize>],
-    ends: &[CurveEnd<'_>],
-) -> String {
-    let CurveEnd { series, labelled, .. } = &ends[group[0]];
-    let is_end = plot.labels.at == LabelledPoint::Last;
-    if is_end && series.diverged > 0 {
-        return format!("diverged in {}", count(series.diverged, "run"));
-    }
-    let Some(point) = labelled else { return "none selected".into() };
-    if plot.labels.at == LabelledPoint::Best {
-        return format!("best on {} %", number(100.0 * point.y, 2));
-    }
-    let value = number(point.y, if group.len() > 1 { 2 } else { 3 });
-    let is_ranked = plot.labels.is_ranked;
-    let ratio = if is_ranked { rank(plot.labels, group, groups, ends) } else { String::new() };
-    format!("{value}{}{ratio}", where_text(plot, point.x))
-}
-
-/// How many times larger the value of curves that coincide is than the lowest of those with which
-/// it is compared: of the algorithms under its settings, or without others of all. Values that are
-/// not those that tuning selected are compared at the same place across.
-fn rank(
-    labels: CurveValue,
-    group: &[usize],
-    groups: &[Vec<usize>],
-    ends: &[CurveEnd<'_>],
-) -> String {
-    let is_tuned = labels.at == LabelledPoint::Selected;
-    let calm =
-        |i: &usize| ends[*i].labelled.is_some() && (is_tuned || ends[*i].series.diverged == 0);
-    let same_place = |a: Point, b: Point| (a.x - b.x).abs() <= 1e-9 * a.x.abs();
-    let is_comparable = |i: &usize| match (ends[*i].labelled, ends[group[0]].labelled) {
-        (Some(other), Some(own)) => calm(i) && (is_tuned || same_place(own, other)),
-        _ => false,
-    };
-    let comparable: Vec<usize> = (0..ends.len()).filter(is_comparable).collect();
-    let least = |all: &[usize]| {
-        all.iter().copied().min_by(|a, b| ends[*a].value().total_cmp(&ends[*b].value()))
-    };
-    let curve = |i: usize| ends[i].series.line.curve();
-    let settings = |i: usize| curve(i).map(|c| &c.settings);
-    let alike: Vec<usize> =
-        comparable.iter().copied().filter(|i| settings(*i) == settings(group[0])).collect();
-    let algorithm = |i: usize| curve(i).map(|c| &c.algorithm);
-    let is_alike = alike.iter().any(|i| algorithm(*i) != algorithm(group[0]));
-    // A target that is tighter than those of others costs more: the lowest is one at the tightest.
-    let tightest =
-        ends.iter().filter_map(|e| e.labelled).map(|p| p.x).fold(f64::INFINITY, f64::min);
-    let is_eligible = |i: &usize| {
-        let is_tightest = ends[*i].labelled.is_some_and(|p| p.x <= tightest);
-        calm(i) && (labels.at != LabelledPoint::Tightest || is_tightest)
-    };
-    let all: Vec<usize> = (0..ends.len()).filter(is_eligible).collect();
-    let other = least(if is_alike { &alike } else { &comparable });
-    let (Some(lowest), Some(other)) = (least(&all), other) else { return String::new() };
-    let ratio = ends[group[0]].value() / ends[other].value();
-    let is_one = groups.iter().filter(|group| calm(&group[0])).count() < 2;
-    if is_one || ends[lowest].value() <= 0.0 {
-        String::new()
-    } else if group.contains(&lowest) || ratio == 1.0 && other == lowest {
-        ", lowest".into()
-    } else if group.contains(&other) || ratio > MOST_RATIO {
-        String::new()
-    } else {
-        let name = match curve(other) {
-            Some(curve) if is_alike => curve.algorithm.clone(),
-            Some(curve) => short_name(curve, ends),
-            None => String::new(),
-        };
-        let name = if name.chars().count() < 20 { name } else { "the lowest".into() };
-        format!(", {}× {name}", readable(ratio, if ratio < 1.1 { 3 } else { 2 }))
-    }
-}
-
-/// The algorithm where it has one curve, the settings where there is one algorithm, or else both.
-fn short_name(curve: &Curve, ends: &[CurveEnd<'_>]) -> String {
-    let algorithms = || ends.iter().filter_map(|e| e.series.line.curve()).map(|c| &c.algorithm);
-    match algorithms().filter(|a| **a == curve.algorithm).count() {
-        1 => curve.algorithm.clone(),
-        all if all == ends.len() && !curve.settings.is_empty() => {
-            curve.name().split_off(curve.algorithm.len()).trim_start_matches(", ").to_owned()
-        }
-        _ => curve.name(),
     }
 }
 

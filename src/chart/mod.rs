@@ -9,6 +9,7 @@
 pub mod axis;
 pub mod export;
 pub mod font;
+mod label_values;
 mod labels;
 mod layout;
 mod map;

@@ -11,7 +11,7 @@ use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
 fn at(x: f64, y: f64) -> Point {
-    Point { x, y, low: y / 2.0, high: y * 2.0, n: 3 }
+    Point { low: y / 2.0, high: y * 2.0, n: 3, ..Point::bare(x, y) }
 }
 
 fn measured(name: &str, style: Style, points: Vec<Point>) -> Series {
@@ -253,9 +253,51 @@ fn curves_are_compared_with_other_algorithms_under_their_settings() {
 #[test]
 fn there_is_no_lowest_of_one_curve_and_no_ratio_to_rounding_errors() {
     let one = [("A", 0.25), ("B", 0.25)].map(|(name, end)| ending(name, None, 0, end));
-    assert_eq!(values(&drawn(one.to_vec())), ["0.25"]);
+    assert_eq!(values(&drawn(one.to_vec())), ["0.250"]);
     let far = [("A", 0.25), ("B", 1e-9)].map(|(name, end)| ending(name, None, 0, end));
     assert_eq!(values(&drawn(far.to_vec())), ["0.250", "1.00·10⁻⁹, lowest"]);
+}
+
+/// Curves that coincide say the smallest and the largest of their values, with as many digits as
+/// another, so that the number beside the word is the lowest.
+#[test]
+fn a_joined_label_does_not_read_as_less_than_the_lowest() {
+    let ends = |values: [f64; 3]| {
+        let named = ["FedAvg", "Scaffold", "Richardson-Romberg"].into_iter().zip(values);
+        named.enumerate().map(|(i, (name, end))| ending(name, None, i, end)).collect()
+    };
+    let apart = |values| self::values(&drawn(ends(values))).join(" | ");
+    assert_eq!(apart([0.6239, 0.6241, 0.55]), "0.550, lowest | 0.624, 1.1× Richardson-Romberg");
+    let range = "0.620 to 0.624, FedAvg lowest | 0.700, 1.1× FedAvg";
+    assert_eq!(apart([0.62, 0.624, 0.7]), range);
+    // A whole number has all of its digits, so that three of 1004.6 would read as less.
+    let range = "1 003 to 1 005, FedAvg lowest | 1 503, 1.5× FedAvg";
+    assert_eq!(apart([1003.0, 1503.0, 1004.6]), range);
+}
+
+/// Over instances labels compare geometric means, as the ranking does, and say so where the order of
+/// the drawn means is another.
+#[test]
+fn labels_over_instances_compare_geometric_means() {
+    let end = |name, family, y, geometric| {
+        let style = Style::solid(Color::of_family(family));
+        let last = Point { geometric, ..at(1.0, y) };
+        measured(name, style, vec![Point { geometric: 1.0, ..at(0.0, 1.0) }, last])
+    };
+    let svg = drawn(vec![end("A", 0, 0.9, 0.74), end("B", 1, 0.1, 0.1)]);
+    assert_eq!(values(&svg), ["0.100, lowest", "0.900, 7.4× B"]);
+    let svg = drawn(vec![end("A", 0, 0.2, 0.15), end("B", 1, 0.25, 0.1)]);
+    assert_eq!(values(&svg), ["0.200, 1.5× B", "0.250, lowest geometric mean"]);
+}
+
+#[test]
+fn values_that_are_zero_to_rounding_have_no_ratio() {
+    let curves =
+        vec![ending("A", None, 0, 4e-33), ending("B", None, 1, 3e-30), ending("C", None, 2, 0.5)];
+    let labels = CurveValue { zero_below: 1e-28, ..CurveValue::last(Scale::Log) };
+    let svg = labelled(curves, "x", labels);
+    let wanted = ["0.500", "3.00·10⁻³⁰, zero to rounding", "4.00·10⁻³³, zero to rounding"];
+    assert_eq!(values(&svg), wanted);
 }
 
 /// The drawing of one panel of these, whose labels say the values at these points.
@@ -288,10 +330,13 @@ fn a_tuned_curve_is_labelled_with_its_selected_point() {
     // None of its candidates was selected, and runs of another's diverged.
     all.push(through("FedAvg", 2, &[(0.01, 0.7), (1.0, 0.8)]));
     all[0].diverged = 3;
-    let labels = CurveValue { at: LabelledPoint::Selected, ..CurveValue::last(Scale::Log) };
+    let labels = CurveValue {
+        at: LabelledPoint::Selected,
+        is_ranked: false,
+        ..CurveValue::last(Scale::Log)
+    };
     let svg = labelled(all, "γ", labels);
-    let wanted =
-        ["1.00·10⁻⁴ at γ = 0.0316, lowest", "7.64·10⁻³ at γ = 1, 76× Scaffold", "none selected"];
+    let wanted = ["1.00·10⁻⁴ at γ = 0.0316", "7.64·10⁻³ at γ = 1", "none selected"];
     assert_eq!(values(&svg), wanted);
 }
 
@@ -306,7 +351,8 @@ fn a_curve_of_a_frontier_is_labelled_at_its_tightest_target() {
             through("FedAvg", 2, &[(0.01, 7.0), (0.3, 2.0)]),
         ]
     };
-    let tightest = |is_ranked| CurveValue { at: LabelledPoint::Tightest, is_ranked };
+    let tightest =
+        |is_ranked| CurveValue { at: LabelledPoint::Tightest, is_ranked, zero_below: 0.0 };
     let svg = labelled(curves(), "ε", tightest(true));
     let lowest = "8 at ε = 0.003, lowest";
     let wanted = ["244 071 at ε = 0.003, 31 000× Scaffold", "7 at ε = 0.01", lowest, lowest];
@@ -323,8 +369,12 @@ fn a_profile_is_labelled_with_the_share_on_which_an_algorithm_is_best() {
         through("A", 0, &[(1.0, 0.65), (8.0, 1.0)]),
         through("B", 1, &[(1.0, 0.35), (8.0, 1.0)]),
     ];
-    let svg = labelled(curves, "factor", CurveValue { at: LabelledPoint::Best, is_ranked: false });
-    assert_eq!(values(&svg), ["best on 35 %", "best on 65 %"]);
+    let svg = labelled(
+        curves,
+        "factor",
+        CurveValue { at: LabelledPoint::Best, is_ranked: false, zero_below: 0.0 },
+    );
+    assert_eq!(values(&svg), ["best or tied on 35 %", "best or tied on 65 %"]);
 }
 
 /// The name beside a line has its colour, also where a family has several lines.

@@ -7,7 +7,7 @@
 
 use super::judge::Change;
 use crate::evidence::Band;
-use crate::evidence::line_figure::point;
+use crate::evidence::measured::point;
 use crate::evidence::{
     Body, Color, Curve, CurveValue, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference,
     Scale, Series, Style,
@@ -77,7 +77,7 @@ fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
         let (n, mean) = (logs.len(), mean(&logs));
         let half = student_95(n) * standard_deviation(&logs) / (n as f64).sqrt();
         let ends = (libm::exp(mean - half), libm::exp(mean + half));
-        Point { x: t as f64, y: libm::exp(mean), low: ends.0, high: ends.1, n }
+        Point { low: ends.0, high: ends.1, n, ..Point::bare(t as f64, libm::exp(mean)) }
     };
     rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(ratio).collect()
 }

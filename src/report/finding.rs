@@ -73,6 +73,7 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         return ("All runs diverged".into(), format!("{runs}; smaller step sizes may converge."));
     }
     let (headline, line) = match standings.rows.as_slice() {
+        [row] if row.is_zero => of_zero_error(row, standings),
         [row] if !row.leaders.is_empty() => of_one_setting(row, standings),
         [] | [_] => return (experiment.plan.manifest.title.clone(), String::new()),
         rows => of_several_settings(rows, standings),
@@ -105,7 +106,8 @@ fn lowest(by: Quantity) -> String {
 
 /// Whether the runs decide that an algorithm differs from the lowest by less than the margin.
 fn is_close(rival: &Rival, margin: f64) -> bool {
-    rival.ratio.high < 1.0 + margin || rival.separation == Separation::Equal
+    let is_same = matches!(rival.separation, Separation::Equal | Separation::BothZero);
+    rival.ratio.high < 1.0 + margin || is_same
 }
 
 /// The only setting: those that lead, and how far the next is.
@@ -160,6 +162,29 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
     (headline, margin + &line)
 }
 
+/// The only setting, where the smallest error is zero to rounding, so that no other is a number of
+/// times as large.
+fn of_zero_error(row: &Standing, standings: &Standings) -> (String, String) {
+    let rivals = row.rivals();
+    let is_zero = |rival: &Rival| rival.separation == Separation::BothZero;
+    let zeros = rivals.iter().filter(|(_, rival)| is_zero(rival)).map(|(name, _)| *name);
+    let zeros: Vec<&str> = std::iter::once(&*row.leaders[0]).chain(zeros).collect();
+    let (all, error) = (1 + rivals.len(), standings.by.loss_name());
+    let at = standings.at.map_or(String::new(), |at| format!(" {}", when_text(Some(at))));
+    let both = if zeros.len() == 2 { "both " } else { "" };
+    let others: Vec<&str> =
+        rivals.iter().filter(|(_, rival)| !is_zero(rival)).map(|(name, _)| *name).collect();
+    let rest = match others.as_slice() {
+        [] if all == 1 => format!(": {}", row.no_others()),
+        [] => String::new(),
+        others => format!("; that of {} is not", listed(others, all)),
+    };
+    let headline =
+        format!("The {error} of {both}{} is zero to rounding{at}{rest}", listed(&zeros, all));
+    let pairs = count(row.n, &format!("paired {}", row.unit));
+    (headline, format!("What is zero to rounding has no ratio to another; {pairs}."))
+}
+
 /// Several settings: the algorithm that is lowest in most of them by more than the margin, and the
 /// setting in which its lead is largest; otherwise those that are among the lowest everywhere.
 fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, String) {
@@ -182,21 +207,26 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
     let others = leads.iter().map(|row| row.leaders[0].clone()).filter(|other| other != leader);
     let others: Vec<String> =
         unique(others).iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
-    let headline = format!(
-        "{leader} alone is {} in {alone} of {all} settings, where {next}’s {error} is {most}{} times as large",
-        lowest(standings.by),
-        readable(rival.ratio.estimate, 2)
-    );
+    let distance = if row.is_zero {
+        format!("in one of which its {error} is zero to rounding and {next}’s is not")
+    } else {
+        let times = readable(rival.ratio.estimate, 2);
+        format!("where {next}’s {error} is {most}{times} times as large")
+    };
+    let lowest = lowest(standings.by);
+    let headline = format!("{leader} alone is {lowest} in {alone} of {all} settings, {distance}");
     let rest = match others.as_slice() {
         [] => String::new(),
         others => format!(" Alone lowest are also {}.", others.join(", ")),
     };
     let pairs = count(row.n, &format!("paired {}", row.unit));
-    let line = format!(
-        "{compared} At {} the ratio is {} over {pairs}.{rest}",
-        row.settings.join(", "),
-        ratio_text(&rival.ratio)
-    );
+    let found = if row.is_zero {
+        format!("it is zero to rounding over {pairs}")
+    } else {
+        let ratio = ratio_text(&rival.ratio);
+        format!("the ratio of {}s is {ratio} over {pairs}", row.mean())
+    };
+    let line = format!("{compared} At {} {found}.{rest}", row.settings.join(", "));
     (headline, line)
 }
 
@@ -448,6 +478,7 @@ mod tests {
             error: 0.5,
             n: 3,
             unit: "run",
+            is_zero: false,
             is_geometric: false,
             diverged: Vec::new(),
             ended: Vec::new(),

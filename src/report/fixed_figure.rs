@@ -3,7 +3,9 @@
 //! cell without runs, with the band that it has.
 
 use super::numbers::Numbers;
-use crate::evidence::{Color, Curve, Line, Plot, Point, Series, Style, View, symbol, words_before};
+use crate::evidence::{
+    Color, Curve, Line, Plot, Point, SampleUnit, Series, Style, View, symbol, words_before,
+};
 use serde_json::{Value, json};
 
 /// What was collected of the panels.
@@ -28,13 +30,16 @@ pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> Value {
         panel.series.iter().for_each(|series| parts.add(series, first, &panel.title, numbers));
         parts.view.groups.push((panel.title.clone(), (first..parts.cells.len()).collect()));
     }
+    let is_banded = plot.series().any(has_band);
     json!({
         "rounds": true,
         "x": "x",
         "xs": [("x", &plot.x)],
         // The points have this band or none.
         "fixed": true,
-        "band": if plot.series().any(has_band) { "given" } else { "none" },
+        "band": if is_banded { "given" } else { "none" },
+        "bands": if is_banded { &["given"][..] } else { &[] },
+        "unit": SampleUnit::Run,
         "selected": parts.selected,
         "cells": parts.cells,
         "views": [view_data(&parts.view)],
@@ -69,16 +74,15 @@ impl FixedParts {
                 self.selected.push(json!({ "cell": cell, "label": label, "x": x, "y": y }));
             }
             (Line::Measured(_) | Line::Exact(_), _) => {
-                let [low, high] = match has_band(series) {
-                    true => [column(|p| p.low), column(|p| p.high)],
-                    false => [numbers.add([]), numbers.add([])],
-                };
+                let mut bands = Vec::new();
+                if has_band(series) {
+                    bands.push([column(|p| p.low), column(|p| p.high)]);
+                }
                 let name = format!("{}, {title}", curve.name());
                 let n = series.points.first().map_or(0, |p| p.n);
                 self.cells.push(json!({
-                    "id": name, "name": name, "n": n, "diverged": series.diverged, "half": 0.0,
-                    "x": { "x": x }, "mean": y, "sd": numbers.add([]), "low": low, "high": high,
-                    "runs": [],
+                    "id": name, "name": name, "n": n, "diverged": series.diverged,
+                    "x": { "x": x }, "mean": y, "geometric": null, "bands": bands, "runs": [],
                 }));
                 curve_of_cell.push(place);
             }

@@ -226,6 +226,10 @@ fn words(standing: &Standing, by: Quantity) -> String {
         ([one], None) => {
             format!("{one} ends at {}; {}", short(standing.error), standing.no_others())
         }
+        ([one], Some((next, _))) if standing.is_zero => format!(
+            "{one} ends lowest, at {}, which is zero to rounding; {next}’s mean is not",
+            short(standing.error)
+        ),
         ([one], Some((next, rival))) => format!(
             "{one} {}, at {}; {next}’s {}{of_loss} is {} times as large",
             ends(by),
@@ -234,15 +238,16 @@ fn words(standing: &Standing, by: Quantity) -> String {
             ratio_text(&rival.ratio)
         ),
         (several, next) => {
-            let ratio = next.as_ref().filter(|(_, rival)| rival.separation != Separation::Equal);
-            let ratio = ratio.map(|(name, rival)| {
-                let times = ratio_text(&rival.ratio);
-                match by.more_is_better() {
-                    true => {
-                        format!("; {name}’s {}{of_loss} is {times} times as large", standing.mean())
-                    }
-                    false => format!("; {name}’s is {times} times that"),
+            let ratio = next.as_ref().and_then(|(name, rival)| match rival.separation {
+                Separation::Equal => None,
+                Separation::BothZero => {
+                    Some(format!("; it and {name}’s are both zero to rounding"))
                 }
+                _ if by.more_is_better() => {
+                    let (mean, times) = (standing.mean(), ratio_text(&rival.ratio));
+                    Some(format!("; {name}’s {mean}{of_loss} is {times} times as large"))
+                }
+                _ => Some(format!("; {name}’s is {} times that", ratio_text(&rival.ratio))),
             });
             let best = match standing.unit {
                 "instance" => format!("{}’s mean", several[0]),
@@ -298,9 +303,10 @@ mod tests {
                 rival: Some(Rival { cell: 1, ratio, separation }),
             }],
             error: 0.5,
+            is_zero: false,
+            is_geometric: false,
             n: 3,
             unit: "run",
-            is_geometric: false,
             diverged: Vec::new(),
             ended: Vec::new(),
         }

@@ -8,11 +8,11 @@
 use super::fixed_figure::{color_index, fixed_figure, view_data};
 use super::numbers::{Numbers, Slice};
 use crate::chart::{self, style};
+use crate::evidence::measured::{self, MeasuredSamples};
 use crate::evidence::{
-    Body, CellResult, Color, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map, Maps,
-    Plot, Square, SquareValue, XAxis, name, unique, words_before, x_value,
+    Band, Body, CellResult, Color, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map,
+    Maps, Plot, Square, SquareValue, XAxis, name, unique, words_before,
 };
-use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_core::sources;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::short;
@@ -166,9 +166,14 @@ fn map_data(map: &Map) -> Value {
 /// Bytes that the replicates of a figure would take.
 fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> usize {
     let rows = |cell: &&CellResult<'_>| -> usize {
+        // The runs on one of several instances are one sequence, their mean.
+        let runs_of_sequence = cell.runs.count / cell.runs.sample_size().max(1);
         match exploration.x {
-            XAxis::Rounds(_) => cell.runs.along().iter().map(|t| t.rows()).sum(),
-            XAxis::Cells(_) => cell.runs.count,
+            XAxis::Rounds(_) => {
+                let traces = cell.runs.along().iter().step_by(runs_of_sequence.max(1));
+                traces.map(|trace| trace.rows()).sum()
+            }
+            XAxis::Cells(_) => cell.runs.sample_size(),
         }
     };
     cells.iter().map(rows).sum::<usize>() * 16 / 3
@@ -219,6 +224,7 @@ fn figure_data(
     xs: &[(String, String)],
     numbers: &mut Numbers,
 ) -> Value {
+    let bands = measured::offered_bands(exploration.band);
     let more = json!({
         // Whether a cell is a curve, or a point.
         "rounds": matches!(exploration.x, XAxis::Rounds(_)),
@@ -227,6 +233,10 @@ fn figure_data(
         "x": xs[0].0,
         "xs": xs,
         "band": exploration.band,
+        // The bands that a reader may choose, of which each cell has the ends in this order.
+        "bands": bands,
+        // What each number of a sample is of.
+        "unit": exploration.unit,
         "cells": [],
         // The manifest's panels first, then those that a reader may choose.
         "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),
@@ -266,21 +276,20 @@ fn cell_data(
     xs: &[(String, String)],
     numbers: &mut Numbers,
 ) -> Value {
-    let samples = match exploration.x {
-        XAxis::Rounds(_) => result.samples(exploration.y),
-        XAxis::Cells(_) => result.runs.finals(exploration.y).into_iter().collect(),
-    };
-    let mut each =
-        |statistic: &dyn Fn(&[f64]) -> f64| numbers.add(samples.iter().map(|s| statistic(s)));
-    let (means, sd) = (each(&mean), each(&standard_deviation));
-    let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
-    let n = result.runs.count;
+    let samples = MeasuredSamples::new(result, &exploration.x, exploration.y);
+    let places = measured::places(result, &exploration.x);
+    let means = samples.points(&places, Band::None);
+    let is_geometric = means.iter().any(|point| !point.geometric.is_nan());
+    let geometric = is_geometric.then(|| numbers.add(means.iter().map(|p| p.geometric)));
+    let bands = measured::offered_bands(exploration.band).into_iter().map(|band| {
+        let points = samples.points(&places, band);
+        [numbers.add(points.iter().map(|p| p.low)), numbers.add(points.iter().map(|p| p.high))]
+    });
+    let bands: Vec<[Slice; 2]> = bands.collect();
     let mut across = |x: &str| {
-        let values: Vec<f64> = match &exploration.x {
-            XAxis::Rounds(_) => Quantity::named(x).map_or(Vec::new(), |x| {
-                result.samples(x).iter().map(|sample| mean(sample)).collect()
-            }),
-            XAxis::Cells(setting) => x_value(result, setting).into_iter().collect(),
+        let values = match (&exploration.x, Quantity::named(x)) {
+            (XAxis::Rounds(_), Some(cost)) => measured::places(result, &XAxis::Rounds(cost)),
+            _ => places.clone(),
         };
         (x.to_owned(), numbers.add(values))
     };
@@ -289,16 +298,15 @@ fn cell_data(
         "id": result.cell.id.as_str(),
         // Its name in addresses: its label with every setting that varies.
         "name": name(result.cell),
-        "n": n,
+        "n": means.first().map_or(0, |point| point.n),
         "diverged": result.runs.diverged,
-        // Half a 95 % interval of the mean, in standard deviations.
-        "half": if n > 1 { student_95(n) / (n as f64).sqrt() } else { 0.0 },
         "x": x,
-        "mean": means,
-        "sd": sd,
-        "low": low,
-        "high": high,
-        // Each replicate by itself, until it diverged.
+        "mean": numbers.add(means.iter().map(|p| p.y)),
+        // By what labels compare it with other curves, where that is not the mean.
+        "geometric": geometric,
+        // The lower and the upper ends of each band that the figure offers.
+        "bands": bands,
+        // Each number of the samples by itself, until a run diverged.
         "runs": [],
     })
 }

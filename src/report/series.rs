@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn points_come_back_bit_for_bit_and_fields_are_quoted() {
         let values = [1.0 / 3.0, 5e-324, f64::MAX, f64::INFINITY, -0.0];
-        let point = |y: f64| Point { x: 0.1 + 0.2, y, low: f64::NAN, high: y, n: 3 };
+        let point = |y: f64| Point { high: y, n: 3, ..Point::bare(0.1 + 0.2, y) };
         let curve = Curve::new("a \"b\", c", Style::solid(Color::Palette(0)));
         let points = values.map(point).to_vec();
         let series = Series { diverged: 1, ..Series::new(Line::Measured(curve), points) };

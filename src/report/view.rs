@@ -318,6 +318,9 @@ fn ranking_table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable
             Some((next, Rival { separation: Separation::Equal, .. })) => {
                 [next.to_owned(), "1".into()]
             }
+            Some((next, Rival { separation: Separation::BothZero, .. })) => {
+                [next.to_owned(), "both are zero to rounding".into()]
+            }
             Some((next, Rival { ratio, .. })) => [next.to_owned(), ratio_text(ratio)],
             None if standing.leaders.is_empty() => ["–".into(), "–".into()],
             None => [standing.no_others().into(), "–".into()],

@@ -25,14 +25,17 @@ fn same_series(a: &Value, b: &Value, from: [f64; 4], to: [f64; 4]) {
     for key in ["label", "role", "color", "dash", "bands"] {
         assert_eq!(a[key], b[key], "{key} of {label}");
     }
-    let (one, other) = (list(&a["lines"]), list(&b["lines"]));
-    assert_eq!(one.len(), other.len(), "lines of {label}");
-    for (p, q) in one.iter().zip(other) {
-        let (p, q) = (points(p, from, to[2], to[3]), points(q, to, to[2], to[3]));
-        assert_eq!(p.len(), q.len(), "{label}");
-        for (p, q) in p.iter().zip(&q) {
-            let apart = (p.0 - q.0).abs().max((p.1 - q.1).abs());
-            assert!(apart <= 1.0, "{label}: {p:?} and {q:?}");
+    // The curves, and the outlines of their bands.
+    for shapes in ["lines", "edges"] {
+        let (one, other) = (list(&a[shapes]), list(&b[shapes]));
+        assert_eq!(one.len(), other.len(), "{shapes} of {label}");
+        for (p, q) in one.iter().zip(other) {
+            let (p, q) = (points(p, from, to[2], to[3]), points(q, to, to[2], to[3]));
+            assert_eq!(p.len(), q.len(), "{shapes} of {label}");
+            for (p, q) in p.iter().zip(&q) {
+                let apart = (p.0 - q.0).abs().max((p.1 - q.1).abs());
+                assert!(apart <= 1.0, "{shapes} of {label}: {p:?} and {q:?}");
+            }
         }
     }
 }
@@ -40,8 +43,13 @@ fn same_series(a: &Value, b: &Value, from: [f64; 4], to: [f64; 4]) {
 /// Compares the two drawings of a figure of the open page.
 #[track_caller]
 pub fn same_figure(page: &Page, folder: &str, id: &str) {
-    let file = page.bench.read(&format!("reports/{folder}/figures/{id}.svg"));
-    let (one, other) = (page.ask("drawing(arguments[0])", json!([file])), page.picture(id));
+    same_as(page, &page.bench.read(&format!("reports/{folder}/figures/{id}.svg")), id);
+}
+
+/// Compares a figure of the open page with the text of its static drawing.
+#[track_caller]
+pub fn same_as(page: &Page, drawing: &str, id: &str) {
+    let (one, other) = (page.ask("drawing(arguments[0])", json!([drawing])), page.picture(id));
     let (a, b) = (list(&one["panels"]), list(&other["panels"]));
     assert_eq!(a.len(), b.len());
     for (a, b) in a.iter().zip(b) {

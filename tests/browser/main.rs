@@ -14,6 +14,7 @@ mod legend;
 mod names;
 mod offline;
 mod published;
+mod ratios;
 mod reading;
 mod sections;
 #[path = "../support/served.rs"]

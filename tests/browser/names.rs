@@ -87,7 +87,8 @@ pub fn check(page: &Page, file: &Path) -> (usize, usize) {
     (compared, labelled)
 }
 
-/// What the script draws under a name are the numbers that the analysis wrote under it.
+/// What the script draws under a name are the numbers that the analysis wrote under it: the means,
+/// the ends of the band and the size of the sample.
 fn same_numbers(page: &Page, file: &Path) {
     page.browser.open(file, "");
     let ids = "JSON.parse(document.getElementById('data').textContent).figures.map(f => f.id)";
@@ -95,29 +96,50 @@ fn same_numbers(page: &Page, file: &Path) {
         let csv = file.with_file_name(format!("figures/{id}.csv"));
         let wanted = points(&std::fs::read_to_string(csv).unwrap());
         let found = points(&page.saved(id, "csv").1);
-        let names = |all: &[Point]| all.iter().map(|p| p.0.clone()).collect::<Vec<_>>();
+        let names = |all: &[CsvPoint]| all.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
         let at = format!("{}#{id}", file.display());
         assert_eq!(names(&found), names(&wanted), "{at}");
-        for ((name, x, y), (_, wanted_x, wanted_y)) in found.iter().zip(&wanted) {
-            for (found, wanted) in [(x, wanted_x), (y, wanted_y)] {
-                let off = (found - wanted).abs();
-                assert!(off <= 1e-5 * wanted.abs(), "{at} {name}: {found}, not {wanted}");
-            }
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert!(agree(found, wanted), "{at}: {found:?}, not {wanted:?}");
         }
     }
 }
 
-/// Panel, curve and role of a point, and its place.
-type Point = (String, f64, f64);
+/// A point of a CSV file of a figure.
+#[derive(Debug)]
+struct CsvPoint {
+    /// Panel, curve and role.
+    name: String,
+    x: f64,
+    y: f64,
+    /// The ends of the band, if the point has one.
+    ends: Option<[f64; 2]>,
+    /// The size of the sample; 0 of what is not measured.
+    n: u64,
+}
+
+/// Whether two points are equal but for the digits of single precision, in which pages have them.
+fn agree(found: &CsvPoint, wanted: &CsvPoint) -> bool {
+    let near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-5 * b.abs();
+    let same_band = match (found.ends, wanted.ends) {
+        (Some(found), Some(wanted)) => near(found[0], wanted[0]) && near(found[1], wanted[1]),
+        (None, None) => true,
+        _ => false,
+    };
+    near(found.x, wanted.x) && near(found.y, wanted.y) && same_band && found.n == wanted.n
+}
 
 /// The points of a CSV of a figure; those that stand at no number are left out.
-fn points(text: &str) -> Vec<Point> {
+fn points(text: &str) -> Vec<CsvPoint> {
     let point = |row: Vec<String>| {
-        let number = |text: &str| text.parse::<f64>().ok().filter(|v| v.is_finite());
-        let (x, y) = (number(&row[3])?, number(&row[4])?);
+        let number = |text: &str| text.parse::<f64>().ok();
+        let x = number(&row[3]).filter(|x| x.is_finite())?;
+        let y = number(&row[4]).filter(|y| y.is_finite())?;
         // Single precision ends here.
         let there = y == 0.0 || (1e-37..1e37).contains(&y.abs());
-        there.then(|| (row[..3].join(" | "), x, y))
+        let ends = number(&row[5]).zip(number(&row[6])).map(|(low, high)| [low, high]);
+        let n = row[7].parse().unwrap_or(0);
+        there.then(|| CsvPoint { name: row[..3].join(" | "), x, y, ends, n })
     };
     crate::rows(text).into_iter().skip(1).filter_map(point).collect()
 }

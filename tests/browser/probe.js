@@ -10,7 +10,7 @@ function panelOf(node, title, place = point => point, scale = 1) {
     const first = s.querySelector("polyline:not(.run), circle:not(.run)");
     return { label: s.dataset.label, role: ["measured", "theory", "reference"].find(role => s.classList.contains(role)), color: s.dataset.color,
       dash: (s.getAttribute("stroke-dasharray") ?? "").split(/[ ,]+/).filter(Boolean).map(length => scale * length),
-      lines: of("polyline:not(.run)"), runs: s.querySelectorAll(".run").length, bands: of(BAND).length,
+      lines: of("polyline:not(.run)"), runs: s.querySelectorAll(".run").length, bands: of(BAND).length, edges: of(BAND),
       wide: first ? Number(first.getAttribute("stroke-width")) : null, ink: first && getComputedStyle(first).stroke };
   });
   const labels = [...node.querySelectorAll(".labels [data-label]")].map(t => t.dataset.label);

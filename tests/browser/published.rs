@@ -5,7 +5,7 @@
 use crate::access::{axe, violations};
 use crate::driver::Browser;
 use crate::support::{Bench, files_below, root};
-use crate::{Page, drawings, list, names, number};
+use crate::{Page, drawings, list, names, number, ratios};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -50,13 +50,14 @@ fn pages_pass(part: usize) {
     files.retain(|file| file.ends_with("report.html"));
     assert!(files.len() > 40, "{}: {} pages; `make reproduce`", reports.display(), files.len());
     let page = Page { browser: Browser::start(), bench: Bench::new() };
-    let (mut compared, mut labelled, mut texts) = (0, 0, 0.0);
+    let (mut compared, mut labelled, mut of_ratios, mut texts) = (0, 0, 0, 0.0);
     for file in files.iter().skip(part).step_by(PARTS) {
         let name = file.parent().unwrap().strip_prefix(&reports).unwrap().display().to_string();
         texts += check_screens(&page, file, &name);
         let (entries, labels) = names::check(&page, file);
         compared += entries;
         labelled += labels;
+        of_ratios += ratios::check(&page, file);
         for scheme in ["light", "dark"] {
             page.browser.media("screen", scheme);
             page.browser.size(1400, 900);
@@ -67,6 +68,7 @@ fn pages_pass(part: usize) {
     }
     assert!(compared > 100 && labelled > 100, "{compared} entries, {labelled} labels");
     assert!(texts > 1000.0, "{texts} texts of drawings");
+    assert!(of_ratios > 10, "{of_ratios} ratios");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod adding;
 mod amendments;
 mod at_cost;
+mod bands;
 mod benches;
 mod caches;
 mod claims;
@@ -46,6 +47,7 @@ mod pages;
 mod phase;
 mod properties;
 mod quantities;
+mod ratios;
 mod readers;
 mod reference;
 #[path = "../support/runner.rs"]

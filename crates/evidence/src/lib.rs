@@ -43,7 +43,7 @@ pub use exactfed_core::theory::errata;
 use exactfed_runner::manifest::{Rejected, Source};
 use exactfed_runner::plan::{EvidenceKinds, Plan};
 pub use figures::curves::curves;
-pub use figures::line_figure::{self, band_name, x_value};
+pub use figures::measured::{self, band_name, x_value};
 pub use looks::{judged, judged_once, planned_looks};
 pub use needs::{draws_exact_bias, wants_moments};
 pub use predictions::measures::cacheable_measures;
@@ -51,8 +51,8 @@ pub use predictions::{exact, first_order, problems};
 pub use ranking::{RankedAlgorithm, Rival, Separation, Standing, Standings};
 pub use scene::family;
 pub use scene::figure::{
-    Band, Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
-    View, XAxis,
+    Band, Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, SampleUnit,
+    Scale, Series, View, XAxis,
 };
 pub use scene::line::{
     COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,

@@ -13,10 +13,10 @@
 use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::{compared_costs, is_short};
 use crate::cells::panels::{self, Group};
-use crate::cells::{CellResult, setting_text};
+use crate::cells::{CellResult, rounding_floor, setting_text};
 use crate::scene::family;
 use crate::stats::verdict::LEVEL;
-use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
+use crate::stats::{Ratio, geometric_mean, holm, mean};
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::{AtCost, Quantity, Start};
 use exactfed_runner::plan::{CellId, Setting, short};
@@ -36,6 +36,8 @@ pub enum Separation {
     Unclear,
     /// The means are equal but for rounding.
     Equal,
+    /// Both means are zero to rounding, so that there is no ratio.
+    BothZero,
 }
 
 /// An algorithm that is compared with the best of its grid point.
@@ -43,7 +45,8 @@ pub enum Separation {
 pub struct Rival {
     /// Index of its cell among those compared.
     pub cell: u32,
-    /// How many times larger its mean loss is, over paired runs.
+    /// How many times larger its mean loss is, over paired runs; infinite where only the smallest mean
+    /// is zero to rounding, NaN where both are.
     pub ratio: Ratio,
     /// The result.
     pub separation: Separation,
@@ -67,12 +70,14 @@ pub enum PointRanking {
         best: usize,
         /// Its mean.
         error: f64,
+        /// Whether this mean is zero to rounding.
+        is_zero: bool,
         /// Its runs.
         n: usize,
-        /// Whether means over instances are geometric, so that no instance decides alone.
-        is_geometric: bool,
         /// The others that have a mean, from the best to the worst.
         rivals: Vec<Rival>,
+        /// Whether geometric means over instances are compared.
+        is_geometric: bool,
     },
 }
 
@@ -80,6 +85,18 @@ impl PointRanking {
     /// The best and those that are not separated from it, as indices among those compared.
     pub fn leaders(&self) -> Vec<usize> {
         self.ranked(|rival| rival.separation != Separation::Larger)
+    }
+
+    /// A mean that is zero to rounding counts as 0: a number is infinitely many times larger, and
+    /// two zeros have no ratio.
+    fn remove_ratios_to_zero(&mut self) {
+        let Self::Ranked { is_zero: true, rivals, .. } = self else { return };
+        for rival in rivals {
+            let is_both = rival.separation == Separation::BothZero;
+            rival.ratio.estimate = if is_both { f64::NAN } else { f64::INFINITY };
+            rival.ratio.low = f64::NAN;
+            rival.ratio.high = f64::NAN;
+        }
     }
 
     /// The best and those of its rivals that are meant, as indices among those compared.
@@ -134,6 +151,7 @@ impl<'a> Rankings<'a> {
                 rivals[i].separation = Separation::Larger;
             }
         }
+        outcomes.values_mut().for_each(PointRanking::remove_ratios_to_zero);
         Self { outcomes, compared }
     }
 
@@ -161,21 +179,19 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
     };
     let known = cells.iter().enumerate().filter_map(|(i, cell)| Some((i, losses(cell)?)));
     let mut all: Vec<(usize, Vec<f64>)> = known.filter(|(_, v)| !mean(v).is_nan()).collect();
-    let several = cells.iter().any(|c| c.cell.identity.instances > 1);
     // Instances are compared by ratios, so that those with the largest errors do not decide alone. A
     // loss of 0, as of an algorithm that predicts every class of an instance, has no ratio: then all
     // algorithms are compared by their means, since means of two kinds have no order.
-    let is_geometric = several && all.iter().flat_map(|(_, sample)| sample).all(|x| *x > 0.0);
-    let height = |sample: &[f64]| match is_geometric {
-        true => sample.iter().map(|x| libm::log(*x)).sum::<f64>(),
-        false => mean(sample),
-    };
+    let is_geometric = cells.iter().any(|cell| cell.is_over_instances())
+        && all.iter().all(|(_, sample)| !geometric_mean(sample).is_nan());
+    let height = |sample: &[f64]| if is_geometric { geometric_mean(sample) } else { mean(sample) };
     all.sort_by(|a, b| height(&a.1).total_cmp(&height(&b.1)));
     let Some(((best, sample), others)) = all.split_first() else {
         let ended = cells.iter().any(|cell| is_short(cell, at));
         return if ended { PointRanking::Ended } else { PointRanking::Diverged };
     };
     let error = cells[*best].runs.sample(quantity, at).map_or(f64::NAN, |values| mean(&values));
+    let floor = rounding_floor(quantity);
     let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
     // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
     let is_away =
@@ -188,20 +204,24 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         let selection_error = libm::hypot(error(*cell), error(*best));
         let ratio = Ratio::of_selected(other, sample, is_geometric, selection_error);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
-        Rival { cell: *cell as u32, ratio, separation: untested_separation(other, sample, exact) }
+        let separation = untested_separation(other, sample, exact, floor);
+        Rival { cell: *cell as u32, ratio, separation }
     };
     let rivals = others.iter().map(rival).collect();
-    PointRanking::Ranked { best: *best, error, n: sample.len(), is_geometric, rivals }
+    let is_zero = mean(sample) < floor;
+    PointRanking::Ranked { best: *best, error, is_zero, n: sample.len(), rivals, is_geometric }
 }
 
 /// The result of a comparison that needs no test: the means are equal, no run differs from
-/// another, or nothing is random, so that one run is `exact`.
-fn untested_separation(other: &[f64], best: &[f64], exact: bool) -> Separation {
+/// another, or nothing is random, so that one run is `exact`. Means below `floor` are rounding.
+fn untested_separation(other: &[f64], best: &[f64], exact: bool, floor: f64) -> Separation {
     let constant = |sample: &[f64]| sample.len() > 1 && sample.iter().all(|v| *v == sample[0]);
     // By geometric means the best may have the larger mean.
     let [other_mean, best_mean] = [other, best].map(mean);
     let larger = other_mean.max(best_mean);
-    if (other_mean - best_mean).abs() <= ROUNDING * larger || larger < ROUNDING_FLOOR {
+    if larger < floor {
+        Separation::BothZero
+    } else if (other_mean - best_mean).abs() <= ROUNDING * larger {
         Separation::Equal
     } else if exact || constant(other) && constant(best) {
         Separation::Larger
@@ -243,12 +263,14 @@ pub struct Standing {
     pub algorithms: Vec<RankedAlgorithm>,
     /// The best mean; NaN if there is none.
     pub error: f64,
+    /// Whether an algorithm is ranked first whose mean is zero to rounding.
+    pub is_zero: bool,
+    /// Whether its ratios are of geometric means over instances.
+    pub is_geometric: bool,
     /// The size of the sample of the best.
     pub n: usize,
     /// What the sample is of: runs, or instances of the problem.
     pub unit: &'static str,
-    /// Whether means over instances are geometric.
-    pub is_geometric: bool,
     /// Algorithms with runs that diverged, which are not ranked.
     pub diverged: Vec<Arc<str>>,
     /// Algorithms with runs that end before the cost is reached, which are not ranked either.
@@ -327,15 +349,15 @@ impl Standings {
         };
         let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
             let outcome = rankings.outcome(cells, by, at)?;
+            let is_geometric = matches!(outcome, PointRanking::Ranked { is_geometric: true, .. });
+            let is_zero = matches!(outcome, PointRanking::Ranked { is_zero: true, .. });
             let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
                 PointRanking::Diverged | PointRanking::Ended => {
-                    (f64::NAN, cells[0].runs.count, &[])
+                    (f64::NAN, cells[0].runs.sample_size(), &[])
                 }
-                PointRanking::AboveStart { error } => (*error, cells[0].runs.count, &[]),
+                PointRanking::AboveStart { error } => (*error, cells[0].runs.sample_size(), &[]),
                 PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
-            let is_geometric =
-                matches!(outcome, PointRanking::Ranked { is_geometric, .. } if *is_geometric);
             let leaders = outcome.leaders();
             let ranked = outcome.ranked(|_| true);
             let family_of = |place: &usize| family::family_of(cells[*place].cell);
@@ -360,9 +382,10 @@ impl Standings {
                 family: leaders.first().map(family_of),
                 leaders: leaders.into_iter().map(|place| name(cells[place])).collect(),
                 error,
-                n,
-                unit: if cells[0].cell.identity.instances > 1 { "instance" } else { "run" },
+                is_zero,
                 is_geometric,
+                n,
+                unit: if cells[0].is_over_instances() { "instance" } else { "run" },
                 diverged: without(NoSample::Diverged),
                 ended: without(NoSample::Ended),
             })
@@ -406,18 +429,45 @@ mod tests {
 
     #[test]
     fn comparisons_that_need_no_test() {
-        let random = |other: &[f64], best: &[f64]| untested_separation(other, best, false);
+        const FLOOR: f64 = 1e-28;
+        let random = |other: &[f64], best: &[f64]| untested_separation(other, best, false, FLOOR);
         assert_eq!(random(&[2.0, 2.0], &[2.0, 2.0]), Separation::Equal);
-        assert_eq!(random(&[0.0, 0.0], &[0.0, 0.0]), Separation::Equal);
+        assert_eq!(random(&[0.0, 0.0], &[0.0, 0.0]), Separation::BothZero);
         assert_eq!(random(&[2.0, 2.0], &[1.0, 1.0]), Separation::Larger);
         assert_eq!(random(&[2.0, 2.0], &[0.0, 0.0]), Separation::Larger);
         assert_eq!(random(&[2.0, 2.5], &[1.0, 1.0]), Separation::Unclear);
         // One run shows no spread, unless there is none.
         assert_eq!(random(&[2.0], &[1.0]), Separation::Unclear);
-        assert_eq!(untested_separation(&[2.0], &[1.0], true), Separation::Larger);
-        // Rounding is not larger than rounding.
-        assert_eq!(untested_separation(&[2e-30], &[1e-32], true), Separation::Equal);
+        let exact = |other: f64, best: f64| untested_separation(&[other], &[best], true, FLOOR);
+        assert_eq!(exact(2.0, 1.0), Separation::Larger);
+        // Rounding is not larger than rounding, but a number is.
+        assert_eq!(exact(2e-30, 1e-32), Separation::BothZero);
+        assert_eq!(exact(2e-20, 1e-32), Separation::Larger);
         // The geometric mean of the second is smaller, and its mean larger.
         assert_eq!(random(&[2.0, 2.0], &[0.5, 4.0]), Separation::Unclear);
+    }
+    #[test]
+    fn a_mean_that_is_zero_to_rounding_has_no_finite_ratio() {
+        let rival = |separation| {
+            let ratio = Ratio { estimate: 832.0, low: 677.0, high: 986.0, p: 0.0 };
+            Rival { cell: 1, ratio, separation }
+        };
+        let ranked = |is_zero| {
+            let rivals = vec![rival(Separation::BothZero), rival(Separation::Larger)];
+            let mut ranked = PointRanking::Ranked {
+                best: 0,
+                error: 4e-33,
+                is_zero,
+                n: 5,
+                rivals,
+                is_geometric: false,
+            };
+            ranked.remove_ratios_to_zero();
+            let PointRanking::Ranked { rivals, .. } = ranked else { unreachable!("it is ranked") };
+            rivals.iter().map(|rival| rival.ratio.estimate).collect::<Vec<_>>()
+        };
+        let of_zero = ranked(true);
+        assert!(of_zero[0].is_nan() && of_zero[1] == f64::INFINITY);
+        assert_eq!(ranked(false), [832.0, 832.0]);
     }
 }

@@ -6,7 +6,8 @@ use crate::cells::read::read_cells;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::{CellResult, Missing, panels, setting_text};
 use crate::figures::curves::views;
-use crate::figures::line_figure::{point, through, x_value};
+use crate::figures::line_figure::through;
+use crate::figures::measured::{point, x_value};
 use crate::ranking;
 use crate::results::Results;
 use crate::scene::figure::{
@@ -302,7 +303,8 @@ fn losses(
         y: tune.metric.formula().to_owned(),
         scale_x: if has_logarithms { Scale::Log } else { Scale::Linear },
         scale_y,
-        labels: CurveValue { at: LabelledPoint::Selected, ..CurveValue::last(scale_y) },
+        // Without ratios: the runs that selected a candidate rank no algorithms, fresh runs do.
+        labels: CurveValue { at: LabelledPoint::Selected, is_ranked: false, zero_below: 0.0 },
     };
     let caption = format!(
         "Mean of {} {} over n = {}, with its 95 % interval.",

@@ -11,7 +11,7 @@ pub mod symbols;
 pub mod tuned;
 
 use crate::results::Provenance;
-use crate::stats::{Summary, mean};
+use crate::stats::{ROUNDING_FLOOR, Summary, mean};
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
@@ -89,6 +89,11 @@ impl CellResult<'_> {
             && identity.algorithm.components().iter().all(whole)
     }
 
+    /// Whether samples have a number for each of several instances of the problem.
+    pub fn is_over_instances(&self) -> bool {
+        self.cell.identity.instances > 1
+    }
+
     /// The mean of a quantity at the last round; infinite where runs diverged.
     pub fn final_mean(&self, quantity: Quantity) -> f64 {
         self.runs.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
@@ -105,6 +110,11 @@ impl CellResult<'_> {
         let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
         (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
     }
+}
+
+/// Means of a quantity below this are rounding and count as 0.
+pub fn rounding_floor(quantity: Quantity) -> f64 {
+    if quantity.info().is_norm { ROUNDING_FLOOR.sqrt() } else { ROUNDING_FLOOR }
 }
 
 /// What the samples of these cells are of: "10 runs", or "20 instances with 5 runs each".

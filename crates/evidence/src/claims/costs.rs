@@ -142,7 +142,7 @@ impl CostCurve {
             let costs = MetricSample::new(cell, reaching.cost, costs);
             (costs, MetricSample::new(cell, metric, metrics))
         });
-        Some(Self::from_samples(samples, goal, cell.is_deterministic(), cell.runs.count))
+        Some(Self::from_samples(samples, goal, cell.is_deterministic(), cell.runs.sample_size()))
     }
 
     /// From the costs and the values of the metric at each round.

@@ -177,8 +177,10 @@ impl Judge<'_> {
         for cell in self.chosen(of) {
             let name = self.name(cell, of, &[]);
             if cell.runs.diverged > 0 {
-                let found =
-                    Evidence { n: cell.runs.count, ..Evidence::certain(f64::INFINITY, false) };
+                let found = Evidence {
+                    n: cell.runs.sample_size(),
+                    ..Evidence::certain(f64::INFINITY, false)
+                };
                 parts.add(joined(&[&name, "diverged"]), Some(found), "");
                 continue;
             }

@@ -5,9 +5,9 @@
 //! without any randomness has no sampling error.
 
 use super::keys::When;
-use crate::cells::CellResult;
 use crate::cells::cost_sample::{CostSample, NoSample};
 use crate::cells::costs::cost_text;
+use crate::cells::{CellResult, rounding_floor};
 use crate::stats::distance::{is_resolved, scheffe_radius};
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};
@@ -35,9 +35,8 @@ pub struct MetricSample {
 impl MetricSample {
     /// The values of a metric of a cell.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, values: Vec<f64>) -> Self {
-        let is_norm = metric.info().is_norm;
-        let floor = if is_norm { ROUNDING_FLOOR.sqrt() } else { ROUNDING_FLOOR };
-        let of_instances = cell.cell.identity.instances > 1;
+        let floor = rounding_floor(metric);
+        let of_instances = cell.is_over_instances();
         let fixed = cell.is_deterministic();
         let bias = (metric == Quantity::Bias && !fixed && cell.runs.diverged == 0)
             .then(|| cell.runs.averages(TimeAverage::Bias))

@@ -301,7 +301,7 @@ fn plot(
 
 /// The value at the smallest target that a curve reaches.
 fn tightest(is_ranked: bool) -> CurveValue {
-    CurveValue { at: LabelledPoint::Tightest, is_ranked }
+    CurveValue { at: LabelledPoint::Tightest, is_ranked, zero_below: 0.0 }
 }
 
 /// A square of the map; `None` if no algorithm reaches ε.

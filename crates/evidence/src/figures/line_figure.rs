@@ -5,9 +5,10 @@ use crate::cells::costs::compared_costs;
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
-use crate::cells::{CellResult, setting_text};
+use crate::cells::{CellResult, rounding_floor, setting_text};
 use crate::figures::curves::{curves, views};
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, TheoryKind};
+use crate::figures::measured::{self, band_name, x_value};
 use crate::figures::predicted_lines;
 use crate::figures::sample::{
     FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few, sentence, shown,
@@ -15,11 +16,11 @@ use crate::figures::sample::{
 use crate::predictions::Theory;
 use crate::ranking::grid_points;
 use crate::scene::figure::{
-    Band, Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, Scale, Series,
-    XAxis,
+    Band, Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, SampleUnit, Scale,
+    Series, XAxis,
 };
 use crate::scene::line::{Curve, Line, Reference};
-use crate::stats::{mean, quantile, standard_deviation, student_95};
+use crate::stats::mean;
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{Prediction, Quantity};
@@ -103,8 +104,7 @@ impl<'a> LineFigure<'a> {
         curve: &Curve,
         theory: &Theory<'_>,
     ) -> Vec<Series> {
-        let samples = cell.samples(x).into_iter().zip(cell.samples(self.y));
-        let points: Vec<Point> = samples.map(|(xs, ys)| point(mean(&xs), &ys, self.band)).collect();
+        let points = measured::points(cell, &self.x, self.y, self.band);
         let (count, id) = (points.len(), &cell.cell.id);
         let mut all = vec![Series {
             diverged: cell.runs.diverged,
@@ -152,7 +152,7 @@ impl<'a> LineFigure<'a> {
         theory: &Theory<'_>,
     ) -> Vec<Series> {
         let measured = through(Line::Measured(curve.clone()), cells, |cell| {
-            Some(point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band))
+            measured::points(cell, &self.x, self.y, self.band).pop()
         });
         let diverged = cells.iter().map(|c| c.runs.diverged).sum();
         let measured = Series { diverged, ..measured };
@@ -191,6 +191,11 @@ impl<'a> LineFigure<'a> {
         {
             caption.push_str(
                 " Runs have different costs at the same recorded round; the x axis shows their mean.",
+            );
+        }
+        if plot.labels.is_ranked && cells.iter().any(|cell| cell.is_over_instances()) {
+            caption.push_str(
+                " Ratios beside the curves are of geometric means over the instances, as in the ranking.",
             );
         }
         if self.band != Band::None {
@@ -283,16 +288,18 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells));
         let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
         let scale_y = Scale::of(self.y);
-        let labels = CurveValue::last(scale_y);
+        let labels = CurveValue { zero_below: rounding_floor(self.y), ..CurveValue::last(scale_y) };
         let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
         let title = format!("{} over {}", plot.y, plot.x);
         let caption = self.caption(cells, &plot, theory);
+        let is_over_instances = cells.iter().any(|cell| cell.is_over_instances());
         let exploration = Exploration {
             x: self.x.clone(),
             y: self.y,
             band: self.band,
             cells: cells.iter().map(|c| c.cell.id.to_string()).collect(),
             views,
+            unit: if is_over_instances { SampleUnit::Instance } else { SampleUnit::Run },
             slopes: self.slope.into_iter().collect(),
             without_moments: predicted_lines::without_moments(self.theory, cells, theory),
         };
@@ -398,38 +405,6 @@ fn spread(panel: &Panel) -> f64 {
     if low <= high { high / low } else { 0.0 }
 }
 
-/// The mean of a sample and its band.
-pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
-    let (n, mean, sd) = (sample.len(), mean(sample), standard_deviation(sample));
-    let around = |half: f64| (mean - half, mean + half);
-    // Of a positive mean on the logarithm, so that it stays positive (figures.js does the same).
-    let interval = |half: f64| match mean > 0.0 {
-        true => (mean * libm::exp(-half / mean), mean * libm::exp(half / mean)),
-        false => around(half),
-    };
-    let (low, high) = match band {
-        Band::Std => around(sd),
-        Band::Sem => around(sd / (n as f64).sqrt()),
-        Band::Ci95 => interval(student_95(n) * sd / (n as f64).sqrt()),
-        Band::Quantiles => (quantile(sample, 0.1), quantile(sample, 0.9)),
-        Band::None => (f64::NAN, f64::NAN),
-    };
-    Point { x, y: mean, low, high, n }
-}
-
-/// What a band shows, in words.
-pub fn band_name(band: Band) -> &'static str {
-    match band {
-        Band::Std => "band: mean ± standard deviation",
-        Band::Sem => "band: mean ± standard error",
-        Band::Ci95 => {
-            "band: pointwise 95 % interval of the mean by Student's t on the logarithm (for skewed errors the tables' intervals are wider)"
-        }
-        Band::Quantiles => "band: 10 % to 90 % quantile",
-        Band::None => "no band",
-    }
-}
-
 /// Whether the runs of a cell differ in a quantity at one round.
 fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
     let columns = cell.runs.columns(quantity);
@@ -459,14 +434,6 @@ pub fn through(
     points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
     let (cells, points) = points.into_iter().unzip();
     Series { cells, ..Series::new(line, points) }
-}
-
-/// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
-pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
-    match cell.cell.settings.get(name) {
-        Some(setting) => setting.number(),
-        None => Some(mean(&cell.runs.finals(Quantity::named(name)?)?)),
-    }
 }
 
 /// A line of this slope through the first point of the first measured curve with two points that

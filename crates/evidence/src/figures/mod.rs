@@ -6,6 +6,7 @@ pub mod frontier;
 pub mod kind;
 pub mod line_figure;
 mod map_axes;
+pub mod measured;
 mod phase;
 pub mod predicted_lines;
 pub mod profile;

@@ -65,10 +65,10 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         y: "share of instances".into(),
         scale_x: if farthest > LINEAR { Scale::Log } else { Scale::Linear },
         scale_y: Scale::Linear,
-        labels: CurveValue { at: LabelledPoint::Best, is_ranked: false },
+        labels: CurveValue { at: LabelledPoint::Best, is_ranked: false, zero_below: 0.0 },
     };
     let caption = format!(
-        "The share of {} on which {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
+        "The share of {} on which {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best, alone or tied: errors within two standard errors of the smallest, from the runs on the instance, count as equal to it, so that these shares may add up to more than 100 %.",
         count(instances().max().unwrap_or(0) as usize, "instance"),
         by.compared(),
         when_text(at),

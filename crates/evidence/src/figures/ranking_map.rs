@@ -10,7 +10,7 @@ use crate::cells::setting_text::symbol;
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, FigureOf};
 use crate::figures::map_axes::check_map;
 use crate::figures::sample::{Sample, maps};
-use crate::ranking::{ComparedPoint, PointRanking};
+use crate::ranking::{ComparedPoint, PointRanking, Separation};
 use crate::scene::family::family_of;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry, shade};
@@ -210,8 +210,9 @@ fn ranking(
         PointRanking::Diverged => Lead::AllDiverged,
         PointRanking::Ended => Lead::Ended,
         PointRanking::AboveStart { .. } => Lead::AboveStart,
-        PointRanking::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
-            Some(ratio) => Lead::Ratio(ratio),
+        PointRanking::Ranked { rivals, .. } => match rivals.first() {
+            Some(rival) if rival.separation == Separation::BothZero => Lead::BothZero,
+            Some(rival) => Lead::Ratio(rival.ratio),
             None if cells.iter().any(|cell| is_short(cell, spec.at)) => Lead::Alone,
             None if cells.len() > 1 => Lead::OthersDiverged,
             None => Lead::Alone,

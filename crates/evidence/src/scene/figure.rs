@@ -25,6 +25,16 @@ pub enum Band {
     None,
 }
 
+/// What each number of a sample is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampleUnit {
+    /// A run.
+    Run,
+    /// One of several instances of the problem: the mean of the runs on it.
+    Instance,
+}
+
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -77,6 +87,8 @@ pub struct Exploration {
     pub cells: Vec<String>,
     /// The views: the manifest's panels first.
     pub views: Vec<View>,
+    /// What each number of its samples is of.
+    pub unit: SampleUnit,
     /// Slopes of the reference lines.
     pub slopes: Vec<f64>,
     /// Exact moments that are asked for and are not known, and why.
@@ -134,7 +146,7 @@ pub struct Plot {
 }
 
 /// The value that the label of a curve says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CurveValue {
     /// The point whose value it is.
     pub at: LabelledPoint,
@@ -142,6 +154,8 @@ pub struct CurveValue {
     /// costs, not of fractions and settings.
     #[serde(rename = "ranked")]
     pub is_ranked: bool,
+    /// Values below this are rounding and count as 0, so that no ratio compares them.
+    pub zero_below: f64,
 }
 
 /// The point of a curve whose value its label says.
@@ -152,7 +166,8 @@ pub enum LabelledPoint {
     Last,
     /// The first one: the smallest target of a frontier.
     Tightest,
-    /// The first one of a profile: the share of instances on which an algorithm is best.
+    /// The first one of a profile: the share of instances on which an algorithm is best, alone or
+    /// tied with others.
     Best,
     /// The one that tuning selected.
     Selected,
@@ -162,7 +177,7 @@ impl CurveValue {
     /// The last value, on an axis with this scale: quantities of which more is better are on linear
     /// axes ([`Scale::of`]), and their labels have no ratios.
     pub fn last(scale_y: Scale) -> Self {
-        Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log }
+        Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log, zero_below: 0.0 }
     }
 }
 
@@ -211,18 +226,21 @@ pub struct Point {
     pub x: f64,
     /// Value on the y axis.
     pub y: f64,
+    /// The geometric mean over several instances, by which labels compare curves as the ranking
+    /// does; NaN where `y` compares them.
+    pub geometric: f64,
     /// Lower end of the band; NaN without one.
     pub low: f64,
     /// Upper end of the band; NaN without one.
     pub high: f64,
-    /// Replicates.
+    /// The size of the sample: instances if there are several, else runs.
     pub n: usize,
 }
 
 impl Point {
     /// A point without a band that is not measured.
     pub fn bare(x: f64, y: f64) -> Self {
-        Self { x, y, low: f64::NAN, high: f64::NAN, n: 0 }
+        Self { x, y, geometric: f64::NAN, low: f64::NAN, high: f64::NAN, n: 0 }
     }
 }
 

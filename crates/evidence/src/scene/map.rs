@@ -94,6 +94,8 @@ pub enum Lead {
     AboveStart,
     /// The mean of the next is so many times larger; without limits of single runs.
     Ratio(Ratio),
+    /// The smallest mean and the next are both zero to rounding.
+    BothZero,
     /// Runs of every other algorithm diverged.
     OthersDiverged,
     /// There is no other algorithm at this grid point, or none whose runs reach the cost.
@@ -126,6 +128,7 @@ impl Ranking {
                     .then(|| format!("[{}, {}]", factor_text(low), factor_text(high)));
                 std::iter::once(format!("×{}", factor_text(estimate))).chain(limits).collect()
             }
+            Lead::BothZero => vec!["both zero".into(), "to rounding".into()],
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
             Lead::Alone => vec!["alone".into()],
             Lead::Tie => Vec::new(),

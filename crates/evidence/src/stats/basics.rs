@@ -56,6 +56,15 @@ pub fn mean(sample: &[f64]) -> f64 {
     sample.iter().sum::<f64>() / sample.len() as f64
 }
 
+/// The geometric mean of a sample; NaN where a number is not above 0 and finite.
+pub fn geometric_mean(sample: &[f64]) -> f64 {
+    if !sample.iter().all(|x| *x > 0.0 && x.is_finite()) {
+        return f64::NAN;
+    }
+    let logarithms: Vec<f64> = sample.iter().map(|x| libm::log(*x)).collect();
+    libm::exp(mean(&logarithms))
+}
+
 /// The sample standard deviation (divisor n − 1); NaN for n < 2.
 pub fn standard_deviation(sample: &[f64]) -> f64 {
     if sample.len() < 2 {
@@ -84,6 +93,8 @@ mod tests {
     #[test]
     fn small_samples() {
         assert_eq!(mean(&[1.0, 2.0, 6.0]), 3.0);
+        assert!((geometric_mean(&[1.0, 4.0]) - 2.0).abs() < 1e-15);
+        assert!(geometric_mean(&[1.0, 0.0]).is_nan());
         assert_eq!(standard_deviation(&[1.0, 3.0]), 2f64.sqrt());
         assert!(standard_deviation(&[1.0]).is_nan());
         assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5);

@@ -10,7 +10,9 @@ pub mod selection;
 mod summary;
 pub mod verdict;
 
-pub use basics::{holm, holm_order, mean, quantile, standard_deviation, student_95};
+pub use basics::{
+    geometric_mean, holm, holm_order, mean, quantile, standard_deviation, student_95,
+};
 pub use summary::{Ratio, Summary};
 
 /// The share of trials in which something happens.

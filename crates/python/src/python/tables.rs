@@ -203,6 +203,7 @@ fn separation_name(rival: &Rival) -> &'static str {
         Separation::Larger => "larger",
         Separation::Unclear => "unclear",
         Separation::Equal => "equal",
+        Separation::BothZero => "both zero",
     }
 }
 

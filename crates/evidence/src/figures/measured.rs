@@ -1,0 +1,148 @@
+//! The points that figures show of cells: means of samples, and the bands around them.
+//!
+//! *Invariant*: a band is computed here and nowhere else. Drawings, CSV files and Python take the
+//! points of a figure. The data of a page have the ends of every band that a reader may choose, so
+//! that its script computes none.
+
+use crate::cells::CellResult;
+use crate::scene::figure::{Band, Point, XAxis};
+use crate::stats::{geometric_mean, mean, quantile, standard_deviation, student_95};
+use exactfed_runner::manifest::Quantity;
+
+/// The samples of a quantity that a figure shows of a cell.
+pub struct MeasuredSamples {
+    /// A sample for each recorded round up to the first divergence, or the sample of the last round.
+    samples: Vec<Vec<f64>>,
+    /// Whether a sample has a number for each of several instances of the problem.
+    is_over_instances: bool,
+}
+
+impl MeasuredSamples {
+    /// Takes the samples from the runs of a cell.
+    pub fn new(cell: &CellResult<'_>, x: &XAxis, y: Quantity) -> Self {
+        let samples = match x {
+            XAxis::Rounds(_) => cell.samples(y),
+            XAxis::Cells(_) => cell.runs.finals(y).into_iter().collect(),
+        };
+        Self { samples, is_over_instances: cell.is_over_instances() }
+    }
+
+    /// The points at these places on the x axis, with a band.
+    pub fn points(&self, places: &[f64], band: Band) -> Vec<Point> {
+        let mut points = Vec::with_capacity(self.samples.len());
+        for (x, sample) in places.iter().zip(&self.samples) {
+            let mut point = point(*x, sample, band);
+            if self.is_over_instances {
+                point.geometric = geometric_mean(sample);
+            }
+            points.push(point);
+        }
+        points
+    }
+}
+
+/// The places of a cell's points on an x axis.
+pub fn places(cell: &CellResult<'_>, x: &XAxis) -> Vec<f64> {
+    match x {
+        XAxis::Rounds(cost) => cell.samples(*cost).iter().map(|sample| mean(sample)).collect(),
+        XAxis::Cells(name) => x_value(cell, name).into_iter().collect(),
+    }
+}
+
+/// The points that a figure with these axes shows of a cell, with a band.
+pub fn points(cell: &CellResult<'_>, x: &XAxis, y: Quantity, band: Band) -> Vec<Point> {
+    MeasuredSamples::new(cell, x, y).points(&places(cell, x), band)
+}
+
+/// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
+pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
+    match cell.cell.settings.get(name) {
+        Some(setting) => setting.number(),
+        None => Some(mean(&cell.runs.finals(Quantity::named(name)?)?)),
+    }
+}
+
+/// The mean of a sample, with a band around it.
+pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
+    let (low, high) = band_ends(sample, band);
+    Point { x, y: mean(sample), geometric: f64::NAN, low, high, n: sample.len() }
+}
+
+/// The ends of a band around the mean of a sample; NaN where there is none.
+fn band_ends(sample: &[f64], band: Band) -> (f64, f64) {
+    let mean = mean(sample);
+    let sd = standard_deviation(sample);
+    let standard_error = sd / (sample.len() as f64).sqrt();
+    match band {
+        Band::Std => (mean - sd, mean + sd),
+        Band::Sem => (mean - standard_error, mean + standard_error),
+        Band::Ci95 => {
+            let half = student_95(sample.len()) * standard_error;
+            if mean > 0.0 {
+                // The interval of the logarithm, so that the band of a positive mean is positive.
+                (mean * libm::exp(-half / mean), mean * libm::exp(half / mean))
+            } else {
+                (mean - half, mean + half)
+            }
+        }
+        Band::Quantiles => (quantile(sample, 0.1), quantile(sample, 0.9)),
+        Band::None => (f64::NAN, f64::NAN),
+    }
+}
+
+/// The bands that a page offers for a figure whose own band is this. The standard error is offered
+/// only where the manifest asks for it.
+pub fn offered_bands(own: Band) -> Vec<Band> {
+    let all = [Band::Std, Band::Sem, Band::Ci95, Band::Quantiles].into_iter();
+    all.filter(|band| *band != Band::Sem || own == Band::Sem).collect()
+}
+
+/// What a band shows, in words.
+pub fn band_name(band: Band) -> &'static str {
+    match band {
+        Band::Std => "band: mean ± standard deviation",
+        Band::Sem => "band: mean ± standard error",
+        Band::Ci95 => {
+            "band: pointwise 95 % interval of the mean by Student's t on the logarithm (for skewed errors the tables' intervals are wider)"
+        }
+        Band::Quantiles => "band: 10 % to 90 % quantile",
+        Band::None => "no band",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_by_hand() {
+        let sample = [1.0, 2.0, 3.0, 6.0];
+        let ends = |band| {
+            let point = point(0.0, &sample, band);
+            assert_eq!((point.y, point.n), (3.0, 4));
+            (point.low, point.high)
+        };
+        let sd = (14.0_f64 / 3.0).sqrt();
+        let near = |(low, high): (f64, f64), wanted: (f64, f64)| {
+            assert!(
+                (low - wanted.0).abs() < 1e-12 && (high - wanted.1).abs() < 1e-12,
+                "{low} {high}"
+            );
+        };
+        near(ends(Band::Std), (3.0 - sd, 3.0 + sd));
+        near(ends(Band::Sem), (3.0 - sd / 2.0, 3.0 + sd / 2.0));
+        near(ends(Band::Quantiles), (1.3, 5.1));
+        // Student's 97.5 % quantile with three degrees of freedom.
+        let half = 3.182_446_305_284_263 * sd / 2.0;
+        let (low, high) = ends(Band::Ci95);
+        assert!((libm::log(high / 3.0) - half / 3.0).abs() < 1e-9, "{low} {high}");
+        assert!((low * high - 9.0).abs() < 1e-9);
+        assert!(ends(Band::None).0.is_nan());
+    }
+
+    #[test]
+    fn the_standard_error_is_offered_where_it_is_asked_for() {
+        assert_eq!(offered_bands(Band::None), [Band::Std, Band::Ci95, Band::Quantiles]);
+        assert!(offered_bands(Band::Sem).contains(&Band::Sem));
+    }
+}

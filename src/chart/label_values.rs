@@ -1,0 +1,232 @@
+//! What the labels at the ends of curves say of values: the value itself, and how many times larger
+//! it is than that of another curve.
+//!
+//! *Invariant*: labels compare curves as the ranking does: over several instances by geometric
+//! means, and a value that is zero to rounding has no ratio. The curve that a label calls lowest
+//! has no larger number than another label (figures.js has the same rules).
+
+use crate::evidence::{Curve, LabelledPoint, Plot, Point, Series};
+use exactfed_core::words::{count, number, readable};
+
+/// Ratios above this are those of rounding errors.
+const MOST_RATIO: f64 = 1e6;
+
+/// The digits of values in labels: more where fewer would hide which is the lowest.
+const DIGITS: std::ops::RangeInclusive<usize> = 3..=6;
+
+/// A measured curve: where it ends, and the point whose value its label says, if it has one.
+pub struct CurveEnd<'a> {
+    pub series: &'a Series,
+    pub end: Point,
+    pub labelled: Option<Point>,
+}
+
+/// The values that the labels of a panel say.
+pub struct LabelValues<'a> {
+    plot: &'a Plot,
+    /// The curves that coincide, which share a label, as indices among `ends`.
+    groups: &'a [Vec<usize>],
+    ends: &'a [CurveEnd<'a>],
+    /// Whether geometric means are compared.
+    is_geometric: bool,
+    /// The curve that is compared with no other.
+    lowest: Option<usize>,
+    /// The digits of values.
+    digits: usize,
+}
+
+impl<'a> LabelValues<'a> {
+    /// The values of a panel's labels.
+    pub fn new(plot: &'a Plot, groups: &'a [Vec<usize>], ends: &'a [CurveEnd<'a>]) -> Self {
+        let mut values =
+            Self { plot, groups, ends, is_geometric: false, lowest: None, digits: *DIGITS.start() };
+        let compared: Vec<usize> = (0..ends.len()).filter(|i| values.is_compared(*i)).collect();
+        values.is_geometric = !compared.is_empty()
+            && compared.iter().all(|i| values.point(*i).is_some_and(|p| !p.geometric.is_nan()));
+        // A target that is tighter than those of others costs more: the lowest is one at the
+        // tightest.
+        let targets = ends.iter().filter_map(|end| end.labelled).map(|point| point.x);
+        let tightest = targets.fold(f64::INFINITY, f64::min);
+        let is_eligible = |i: &usize| {
+            let is_tightest = values.point(*i).is_some_and(|point| point.x <= tightest);
+            plot.labels.at != LabelledPoint::Tightest || is_tightest
+        };
+        let eligible: Vec<usize> = compared.into_iter().filter(is_eligible).collect();
+        values.lowest = values.least(&eligible);
+        values.digits = values.digits_that_show_the_lowest();
+        values
+    }
+
+    /// What the label of curves that coincide says.
+    pub fn text(&self, group: &[usize]) -> String {
+        let CurveEnd { series, labelled, .. } = &self.ends[group[0]];
+        let at = self.plot.labels.at;
+        if at == LabelledPoint::Last && series.diverged > 0 {
+            return format!("diverged in {}", count(series.diverged, "run"));
+        }
+        let Some(point) = labelled else { return "none selected".into() };
+        if at == LabelledPoint::Best {
+            // Where algorithms tie, each is counted, so that the shares exceed a whole.
+            return format!("best or tied on {} %", number(100.0 * point.y, 2));
+        }
+        let place = match at {
+            LabelledPoint::Tightest | LabelledPoint::Selected => {
+                format!(" at {} = {}", self.plot.x, place_text(point.x))
+            }
+            LabelledPoint::Last | LabelledPoint::Best => String::new(),
+        };
+        let ranked = self.plot.labels.is_ranked;
+        let comparison = if ranked { self.comparison(group) } else { String::new() };
+        format!("{}{place}{comparison}", self.values(group))
+    }
+
+    fn point(&self, i: usize) -> Option<Point> {
+        self.ends[i].labelled
+    }
+
+    fn curve(&self, i: usize) -> Option<&Curve> {
+        self.ends[i].series.line.curve()
+    }
+
+    /// Whether a curve is compared with others at all.
+    fn is_compared(&self, i: usize) -> bool {
+        self.ends[i].labelled.is_some() && self.ends[i].series.diverged == 0
+    }
+
+    /// The number by which a curve is compared: 0 if it is zero to rounding, NaN without a label.
+    fn level(&self, i: usize) -> f64 {
+        let Some(point) = self.point(i) else { return f64::NAN };
+        let level = if self.is_geometric { point.geometric } else { point.y };
+        if level < self.plot.labels.zero_below { 0.0 } else { level }
+    }
+
+    /// The first of some curves with the smallest level.
+    fn least(&self, curves: &[usize]) -> Option<usize> {
+        curves.iter().copied().min_by(|a, b| self.level(*a).total_cmp(&self.level(*b)))
+    }
+
+    /// The fewest digits with which no value reads as less than that of the lowest curve, unless it
+    /// is less.
+    fn digits_that_show_the_lowest(&self) -> usize {
+        let Some(lowest) = self.lowest.and_then(|i| self.point(i)) else { return *DIGITS.start() };
+        let compared = (0..self.ends.len()).filter(|i| self.is_compared(*i));
+        let values: Vec<f64> = compared.filter_map(|i| self.point(i)).map(|p| p.y).collect();
+        let show = |digits: &usize| {
+            let least = as_read(lowest.y, *digits);
+            values.iter().all(|y| *y < lowest.y || as_read(*y, *digits) >= least)
+        };
+        DIGITS.clone().find(show).unwrap_or(*DIGITS.end())
+    }
+
+    /// The value of curves that coincide: the smallest and the largest, where they read differently.
+    fn values(&self, group: &[usize]) -> String {
+        let text = |value: f64| number(value, self.digits);
+        let values = group.iter().filter_map(|i| self.point(*i)).map(|point| point.y);
+        range(values, text)
+    }
+
+    /// How many times larger the values of curves that coincide are than the lowest of those with
+    /// which they are compared: of the algorithms under their settings, or without others of all, at
+    /// the same place across.
+    fn comparison(&self, group: &[usize]) -> String {
+        let is_compared = |group: &&Vec<usize>| self.is_compared(group[0]);
+        let Some(lowest) = self.lowest else { return String::new() };
+        if self.groups.iter().filter(is_compared).count() < 2 {
+            return String::new();
+        }
+        if self.level(lowest) <= 0.0 {
+            let is_zero =
+                self.plot.labels.zero_below > 0.0 && group.iter().all(|i| self.level(*i) == 0.0);
+            return if is_zero { ", zero to rounding".into() } else { String::new() };
+        }
+        let Some((other, is_alike)) = self.reference(group[0]) else { return String::new() };
+        let ratios: Vec<f64> = group.iter().map(|i| self.level(*i) / self.level(other)).collect();
+        if group.contains(&lowest) || ratios[0] == 1.0 && other == lowest {
+            return self.lowest_text(group, lowest);
+        }
+        if group.contains(&other) || ratios.iter().any(|ratio| *ratio > MOST_RATIO) {
+            return String::new();
+        }
+        let name = match self.curve(other) {
+            Some(curve) if is_alike => curve.algorithm.clone(),
+            Some(curve) => short_name(curve, self.ends),
+            None => String::new(),
+        };
+        let name = if name.chars().count() < 20 { name } else { "the lowest".into() };
+        format!(", {}× {name}", range(ratios.into_iter(), ratio_text))
+    }
+
+    /// The curve with which a curve is compared, and whether it is one of the algorithms under the
+    /// same settings.
+    fn reference(&self, own: usize) -> Option<(usize, bool)> {
+        let place = self.point(own)?.x;
+        let is_beside = |i: &usize| {
+            let is_here = |point: Point| (point.x - place).abs() <= 1e-9 * place.abs();
+            self.is_compared(*i) && self.point(*i).is_some_and(is_here)
+        };
+        let comparable: Vec<usize> = (0..self.ends.len()).filter(is_beside).collect();
+        let settings = |i: usize| self.curve(i).map(|curve| &curve.settings);
+        let algorithm = |i: usize| self.curve(i).map(|curve| &curve.algorithm);
+        let has_settings = |i: &usize| settings(*i) == settings(own);
+        let alike: Vec<usize> = comparable.iter().copied().filter(has_settings).collect();
+        let is_alike = alike.iter().any(|i| algorithm(*i) != algorithm(own));
+        let other = self.least(if is_alike { &alike } else { &comparable })?;
+        Some((other, is_alike))
+    }
+
+    /// That curves which coincide are lowest, or which of them is, or by which mean.
+    fn lowest_text(&self, group: &[usize], lowest: usize) -> String {
+        let read = |i: usize| self.point(i).map_or(f64::NAN, |p| as_read(p.y, self.digits));
+        let is_less = |i: usize| self.is_compared(i) && read(i) < read(lowest);
+        let is_drawn_higher =
+            self.is_geometric && (0..self.ends.len()).any(|i| !group.contains(&i) && is_less(i));
+        let mean = if is_drawn_higher { " geometric mean" } else { "" };
+        let is_same = group.iter().all(|i| read(*i) == read(group[0]));
+        match self.curve(lowest).filter(|_| !is_same && group.contains(&lowest)) {
+            Some(curve) => format!(", {} lowest{mean}", short_name(curve, self.ends)),
+            None => format!(", lowest{mean}"),
+        }
+    }
+}
+
+/// The algorithm where it has one curve, the settings where there is one algorithm, or else both.
+pub fn short_name(curve: &Curve, ends: &[CurveEnd<'_>]) -> String {
+    let algorithms = || ends.iter().filter_map(|e| e.series.line.curve()).map(|c| &c.algorithm);
+    match algorithms().filter(|a| **a == curve.algorithm).count() {
+        1 => curve.algorithm.clone(),
+        all if all == ends.len() && !curve.settings.is_empty() => {
+            curve.name().split_off(curve.algorithm.len()).trim_start_matches(", ").to_owned()
+        }
+        _ => curve.name(),
+    }
+}
+
+/// A number as [`number`] writes it with so many digits.
+fn as_read(value: f64, digits: usize) -> f64 {
+    let is_whole = value.fract() == 0.0 && (0.0..1e6).contains(&value);
+    if is_whole {
+        return value;
+    }
+    format!("{:.*e}", digits - 1, value).parse().unwrap_or(value)
+}
+
+fn ratio_text(ratio: f64) -> String {
+    readable(ratio, if ratio < 1.1 { 3 } else { 2 })
+}
+
+/// Some numbers as the text of the smallest and that of the largest, or one text where these are the
+/// same.
+fn range(values: impl Iterator<Item = f64>, text: impl Fn(f64) -> String) -> String {
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) = (text(low), text(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// A step size, a number of local steps or a target with at most three digits, as manifests write it.
+fn place_text(x: f64) -> String {
+    match format!("{x:.2e}").parse::<f64>() {
+        Ok(rounded) if x.fract() != 0.0 && (1e-4..1e6).contains(&rounded) => rounded.to_string(),
+        _ => number(x, 3),
+    }
+}

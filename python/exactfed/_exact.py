@@ -59,9 +59,8 @@ class Exact:
     same again, which proves that they repeat. Where it is never the same, as that of an algorithm
     which counts its rounds, limits and what is stationary assume that it goes on as in the last
     half of the rounds: an algorithm that changes after the budget has other ones. Where its rounds
-    have a period, they are those of a round that is drawn from the
-    period: ``limit``, ``bias`` and ``stationary_sq_error`` are means over it, and
-    ``stationary_covariance`` is around the mean.
+    have a period, they are those of a round that is drawn from the period: ``limit``, ``bias`` and
+    ``stationary_sq_error`` are means over it, and ``stationary_covariance`` is around the mean.
 
     Attributes
     ----------

@@ -165,6 +165,10 @@ class _Walk:
         if id(value) in self.pure:
             self.by_name = self.by_name or id(value) in _known.BY_NAME
             put(id(value))
+            # An attribute may have been added to it.
+            for name, part in getattr(value, "__dict__", _NONE).items():
+                if name[:2] != "__" and type(part) in _MUTABLE:
+                    self.visit(part)
             return
         if issubclass(kind, np.generic) and not value.dtype.hasobject:
             put((kind, value.tobytes()))
@@ -549,6 +553,9 @@ class _Walk:
 
 
 _MISSING: Any = object()
+_NONE: dict[str, Any] = {}
+#: Numbers and what contains them, as attributes that are added have them.
+_MUTABLE = (bool, int, float, str, bytes, tuple, list, dict, set, np.ndarray)
 
 
 def _said(what: str) -> str:

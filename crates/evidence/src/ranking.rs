@@ -12,6 +12,7 @@ use crate::cells::costs::{compared_costs, is_short};
 use crate::cells::panels::{self, Group};
 use crate::cells::{CellResult, setting_text};
 use crate::scene::family;
+use crate::stats::selection::selection_error;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use exactfed_core::words::joined;
@@ -173,10 +174,12 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let error = |cell: usize| cells[cell].selection_error(quantity);
-        let selection_error = libm::hypot(error(*cell), error(*best));
+        let error_of_selection = selection_error(&[
+            (1.0, cells[*cell].selection_changes(quantity)),
+            (-1.0, cells[*best].selection_changes(quantity)),
+        ]);
         let over_instances = cells[*best].cell.identity.instances != 1;
-        let ratio = Ratio::of_selected(other, sample, over_instances, selection_error);
+        let ratio = Ratio::of_selected(other, sample, over_instances, error_of_selection);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         Rival { cell: *cell as u32, ratio, separation: untested_separation(other, sample, exact) }
     };

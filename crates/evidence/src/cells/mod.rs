@@ -41,20 +41,19 @@ pub struct CellResult<'a> {
     pub provenance: Arc<Provenance>,
     /// Time that it took on one thread, in seconds.
     pub seconds: f64,
-    /// The quantity by which the cell's settings were selected, if they were, and the standard error that
-    /// the selection adds to the logarithm of its mean.
-    pub selected_by: Option<(Quantity, f64)>,
+    /// The quantity by which the cell's settings were selected, if they were, and the changes of that
+    /// selection ([`crate::stats::selection::selection_changes`]).
+    pub selected_by: Option<(Quantity, Arc<[f64]>)>,
     /// ‖lim E θ_t − θ*‖², if the manifest needs it and theory can compute it;
     /// its mean over replicates where each has an instance of its own.
     pub exact_bias: Option<f64>,
 }
 
 impl CellResult<'_> {
-    /// The standard error that the selection of settings adds to the logarithm of the mean of a
-    /// quantity; 0 where nothing was selected by it.
-    pub fn selection_error(&self, quantity: Quantity) -> f64 {
-        let of_quantity = self.selected_by.filter(|(by, _)| *by == quantity);
-        of_quantity.map_or(0.0, |(_, error)| error)
+    /// The changes of the selection of settings by a quantity; none where nothing was selected by it.
+    pub fn selection_changes(&self, quantity: Quantity) -> &[f64] {
+        let of_quantity = self.selected_by.as_ref().filter(|(by, _)| *by == quantity);
+        of_quantity.map_or(&[][..], |(_, changes)| &changes[..])
     }
 
     /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.

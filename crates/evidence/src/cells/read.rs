@@ -40,7 +40,7 @@ pub fn read_cells<'a>(
                 digest: record.digest,
                 provenance: record.provenance,
                 seconds: record.seconds,
-                selected_by: selected.get(&cell.id).copied(),
+                selected_by: selected.get(&cell.id).cloned(),
                 exact_bias: None,
             })
         });
@@ -81,15 +81,15 @@ pub fn read_cells<'a>(
     Ok((found.into_iter().map(|cell| cell.expect("it was found")).collect(), missing))
 }
 
-/// The cells whose settings were selected, with the quantity by which they were and the standard error
-/// that this adds.
-fn selected_cells(plan: &Plan) -> HashMap<CellId, (Quantity, f64)> {
+/// The cells whose settings were selected, with the quantity by which they were and the changes of the
+/// selection.
+fn selected_cells(plan: &Plan) -> HashMap<CellId, (Quantity, Arc<[f64]>)> {
     let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
         return HashMap::new();
     };
     let evaluated = tuning.groups.iter().filter_map(|group| {
         let cell = group.evaluation.as_ref()?;
-        Some((cell.id, (tune.metric, group.selection_error)))
+        Some((cell.id, (tune.metric, group.selection_changes.clone())))
     });
     evaluated.collect()
 }

@@ -10,6 +10,7 @@
 use super::frontier::FrontierFacts;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::{CellResult, Experiment, SelectedBy, draws_exact_bias};
+use crate::stats::selection::selection_error;
 use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
 use exactfed_core::words::{number, readable};
@@ -29,7 +30,7 @@ struct CellFacts {
     /// The recorded quantities at the last round; empty where runs diverged.
     finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,
-    /// What [`CellResult::selection_error`] is of, and its value.
+    /// As of [`CellResult`].
     selected_by: Option<SelectedBy>,
     /// Replicates that diverged, and all.
     diverged: (usize, usize),
@@ -64,7 +65,7 @@ impl CellFacts {
                 .filter_map(|&quantity| Some((quantity, cell.runs.finals(quantity)?)))
                 .collect(),
             exact_bias: cell.exact_bias,
-            selected_by: cell.selected_by,
+            selected_by: cell.selected_by.clone(),
             diverged: (cell.runs.diverged, cell.runs.count),
             lacks: Arc::default(),
             lacks_bias: None,
@@ -323,16 +324,16 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
         let known = all.clone();
         let ratio = move |a: String, b: String, options: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&options, usual)?;
-            let selection_error = libm::hypot(
-                selection_error(by_id(&known.cells, &a)?, quantity),
-                selection_error(by_id(&known.cells, &b)?, quantity),
-            );
+            let error_of_selection = selection_error(&[
+                (1.0, selection_changes(by_id(&known.cells, &a)?, quantity)),
+                (-1.0, selection_changes(by_id(&known.cells, &b)?, quantity)),
+            ]);
             match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
                     let has_instances = |facts: &CellFacts| facts.cell.identity.instances > 1;
                     let several = known.cells.iter().any(has_instances);
                     let Ratio { estimate, low, high, .. } =
-                        Ratio::of_selected(a, b, several, selection_error);
+                        Ratio::of_selected(a, b, several, error_of_selection);
                     Ok(shown(readable, Estimate { value: estimate, interval: (low, high) }))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),
@@ -515,10 +516,10 @@ fn finals<'a>(
     })
 }
 
-/// [`CellResult::selection_error`].
-fn selection_error(facts: &CellFacts, quantity: Quantity) -> f64 {
-    let selected_by = facts.selected_by.filter(|by| by.metric == quantity);
-    selected_by.map_or(0.0, |by| by.selection_error)
+/// [`CellResult::selection_changes`].
+fn selection_changes(facts: &CellFacts, quantity: Quantity) -> &[f64] {
+    let selected_by = facts.selected_by.as_ref().filter(|by| by.metric == quantity);
+    selected_by.map_or(&[][..], |by| &by.changes)
 }
 
 fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {

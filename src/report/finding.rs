@@ -314,6 +314,9 @@ fn margin_text(standings: &Standings) -> String {
 
 /// Several settings in none of which one algorithm leads by the margin, counted by how they ended.
 fn without_lead(rows: &[Standing], standings: &Standings) -> String {
+    if let Some(headline) = same_leaders(rows, standings) {
+        return headline;
+    }
     let mut kinds: BTreeMap<SettingOutcome, Vec<&Standing>> = BTreeMap::new();
     for row in rows {
         kinds.entry(SettingOutcome::new(row, standings.margin)).or_default().push(row);
@@ -343,35 +346,53 @@ fn without_lead(rows: &[Standing], standings: &Standings) -> String {
     clauses.collect::<Vec<_>>().join("; ")
 }
 
+/// The headline where several algorithms are among the lowest in every setting.
+fn same_leaders(rows: &[Standing], standings: &Standings) -> Option<String> {
+    let everywhere = |leader: &&Arc<str>| rows.iter().all(|row| row.leaders.contains(leader));
+    let common = rows[0].leaders.iter().filter(everywhere);
+    let common: Vec<&str> = common.map(|name| &**name).collect();
+    if common.len() < 2 {
+        return None;
+    }
+    let all = rows.len();
+    let most = rows.iter().map(|row| 1 + row.rivals().len()).max().unwrap_or_default();
+    let names = listed(&common, most);
+    if common.len() < most {
+        let lowest = lowest(standings.by);
+        return Some(format!("{names} are {lowest} in all {all} settings, not separated"));
+    }
+    let outcomes = rows.iter().map(|row| SettingOutcome::new(row, standings.margin));
+    let alike = outcomes.filter(|outcome| *outcome == SettingOutcome::Alike).count();
+    let others = if alike == 1 { String::new() } else { format!(" {alike}") };
+    Some(match all - alike {
+        0 => format!("{names} show no practical difference in any of {all} settings"),
+        open if open == all => format!("{names} are not separated in any of {all} settings"),
+        open => format!(
+            "{names} are not separated in {open} of {all} settings; in the other{others} they show no practical difference"
+        ),
+    })
+}
+
 /// All settings ended in the same way.
 fn in_all_settings(kind: SettingOutcome, rows: &[&Standing], standings: &Standings) -> String {
     let all = rows.len();
-    let lowest = lowest(standings.by);
-    let everywhere = |leader: &&Arc<str>| rows.iter().all(|row| row.leaders.contains(leader));
-    let best: Vec<&str> = rows[0].leaders.iter().filter(everywhere).map(|name| &**name).collect();
-    let most = rows.iter().map(|row| 1 + row.rivals().len()).max().unwrap_or_default();
-    match (kind, best.as_slice()) {
-        (SettingOutcome::NotRanked(why), _) => {
+    match kind {
+        SettingOutcome::NotRanked(why) => {
             format!("no algorithm is ranked in any of {all} settings: {why}")
         }
-        (SettingOutcome::NoneAhead, _) => format!(
-            "in none of {all} settings is one algorithm {lowest} by {} or more",
+        SettingOutcome::NoneAhead => format!(
+            "in none of {all} settings is one algorithm {} by {} or more",
+            lowest(standings.by),
             margin_text(standings)
         ),
-        (SettingOutcome::Undecided, [] | [_]) => {
+        SettingOutcome::Undecided => {
             format!("in none of {all} settings is one algorithm separated from all others")
         }
-        (SettingOutcome::Undecided, several) if several.len() == most => {
-            format!("{} are not separated in any of {all} settings", listed(several, most))
-        }
-        (SettingOutcome::Undecided, several) => {
-            format!("{} are {lowest} in all {all} settings, not separated", listed(several, most))
-        }
-        (SettingOutcome::Alike, _) => {
+        SettingOutcome::Alike => {
             let (clause, _) = kind.clause(rows, standings);
             format!("{clause} in any of {all} settings")
         }
-        (kind, _) => {
+        SettingOutcome::LeadsByLittle | SettingOutcome::OneLeft(_) => {
             let (clause, more) = kind.clause(rows, standings);
             format!("{clause} in all {all} settings{more}")
         }
@@ -522,6 +543,10 @@ mod tests {
             ),
             (vec![open(), open()], "A and B are not separated in any of 2 settings"),
             (vec![alike(), alike()], "A and B show no practical difference in any of 2 settings"),
+            (
+                vec![open(), alike(), alike()],
+                "A and B are not separated in 1 of 3 settings; in the other 2 they show no practical difference",
+            ),
             (vec![alike(), tiny()], "A and B show no practical difference in any of 2 settings"),
             (
                 vec![alike(), open(), diverged()],
@@ -559,12 +584,20 @@ mod tests {
         let alike = || setting([0.98, 1.01, 1.04], Separation::Unclear);
         let open = || setting([0.5, 2.0, 7.0], Separation::Unclear);
         let none = "In none of 2 settings is one algorithm lowest by 5.0 % or more";
-        assert_eq!(headline(vec![third(alike(), 3.0), alike()]), none);
-        assert_eq!(headline(vec![third(alike(), 3.0), third(alike(), 3.0)]), none);
-        for rows in [vec![third(alike(), 3.0), open()], vec![third(open(), 3.0), open()]] {
+        let tiny = || setting([1.01, 1.02, 1.03], Separation::Larger);
+        assert_eq!(headline(vec![third(tiny(), 3.0), alike()]), none);
+        assert_eq!(headline(vec![third(tiny(), 3.0), third(tiny(), 3.0)]), none);
+        for rows in [
+            vec![third(tiny(), 3.0), open()],
+            vec![third(alike(), 3.0), open()],
+            vec![third(open(), 3.0), open()],
+            vec![third(tiny(), 3.0), unranked(3.0)],
+        ] {
             let said = headline(rows);
-            assert!(!said.contains("In none of") && said.contains("not separated"), "{said}");
+            assert!(!said.contains("In none of"), "{said}");
         }
+        let lowest = "A and B are lowest in all 2 settings, not separated";
+        assert_eq!(headline(vec![third(alike(), 3.0), third(open(), 3.0)]), lowest);
     }
 
     #[test]

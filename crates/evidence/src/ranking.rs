@@ -15,6 +15,7 @@ use crate::cells::costs::{compared_costs, is_short};
 use crate::cells::panels::{self, Group};
 use crate::cells::{CellResult, rounding_floor, setting_text};
 use crate::scene::family;
+use crate::stats::selection::selection_error;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{Ratio, geometric_mean, holm, mean};
 use exactfed_core::words::joined;
@@ -200,9 +201,11 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let error = |cell: usize| cells[cell].loss_selection_error(quantity);
-        let selection_error = libm::hypot(error(*cell), error(*best));
-        let ratio = Ratio::of_selected(other, sample, is_geometric, selection_error);
+        let error_of_selection = selection_error(&[
+            (1.0, cells[*cell].loss_selection_changes(quantity)),
+            (-1.0, cells[*best].loss_selection_changes(quantity)),
+        ]);
+        let ratio = Ratio::of_selected(other, sample, is_geometric, error_of_selection);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         let separation = untested_separation(other, sample, exact, floor);
         Rival { cell: *cell as u32, ratio, separation }

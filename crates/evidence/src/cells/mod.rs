@@ -48,31 +48,32 @@ pub struct CellResult<'a> {
     pub exact_bias: Option<f64>,
 }
 
-/// The quantity by which a cell's settings were selected, and what the selection adds to the standard
-/// errors of the logarithms of its mean and of its mean loss.
-#[derive(Clone, Copy, Debug)]
+/// The quantity by which a cell's settings were selected, and how much other selections would change the
+/// logarithms of its mean and of its mean loss, which differ where more of it is better
+/// ([`crate::stats::selection::selection_changes`]).
+#[derive(Clone, Debug)]
 pub struct SelectedBy {
     /// The quantity.
     pub metric: Quantity,
-    /// What the selection adds to the standard error of the logarithm of its mean.
-    pub selection_error: f64,
-    /// What it adds to that of the logarithm of its mean loss.
-    pub loss_selection_error: f64,
+    /// The changes of the logarithm of its mean.
+    pub changes: Arc<[f64]>,
+    /// The changes of the logarithm of its mean loss.
+    pub loss_changes: Arc<[f64]>,
 }
 
 impl CellResult<'_> {
-    /// The standard error that the selection of settings adds to the logarithm of the mean of a
-    /// quantity; 0 where nothing was selected by it.
-    pub fn selection_error(&self, quantity: Quantity) -> f64 {
-        let selected_by = self.selected_by.filter(|by| by.metric == quantity);
-        selected_by.map_or(0.0, |by| by.selection_error)
+    /// The changes of the selection of settings by a quantity, in the logarithm of its mean; none where
+    /// nothing was selected by it.
+    pub fn selection_changes(&self, quantity: Quantity) -> &[f64] {
+        let selected_by = self.selected_by.as_ref().filter(|by| by.metric == quantity);
+        selected_by.map_or(&[][..], |by| &by.changes)
     }
 
-    /// The standard error that the selection of settings adds to the logarithm of the mean loss of a
-    /// quantity; 0 where nothing was selected by it.
-    pub fn loss_selection_error(&self, quantity: Quantity) -> f64 {
-        let selected_by = self.selected_by.filter(|by| by.metric == quantity);
-        selected_by.map_or(0.0, |by| by.loss_selection_error)
+    /// The changes of the selection of settings by a quantity, in the logarithm of its mean loss; none
+    /// where nothing was selected by it.
+    pub fn loss_selection_changes(&self, quantity: Quantity) -> &[f64] {
+        let selected_by = self.selected_by.as_ref().filter(|by| by.metric == quantity);
+        selected_by.map_or(&[][..], |by| &by.loss_changes)
     }
 
     /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.

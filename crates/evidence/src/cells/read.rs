@@ -39,7 +39,7 @@ pub fn read_cells<'a>(
                 digest: record.digest,
                 provenance: record.provenance,
                 seconds: record.seconds,
-                selected_by: selected.get(&cell.id).copied(),
+                selected_by: selected.get(&cell.id).cloned(),
                 exact_bias: None,
             })
         });
@@ -89,8 +89,8 @@ fn selected_cells(plan: &Plan) -> HashMap<CellId, SelectedBy> {
         let cell = group.evaluation.as_ref()?;
         let selected_by = SelectedBy {
             metric: tune.metric,
-            selection_error: group.selection_error,
-            loss_selection_error: group.loss_selection_error,
+            changes: group.selection_changes.clone(),
+            loss_changes: group.loss_selection_changes.clone(),
         };
         Some((cell.id, selected_by))
     });

@@ -4,7 +4,7 @@ use crate::cells::cost_sample::NoSample;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::results::Results;
 use crate::stats::mean;
-use crate::stats::selection::selection_error;
+use crate::stats::selection::selection_changes;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::tune::loss;
 use exactfed_runner::plan::{Candidate, Cell, CellId, Plan, TuningGroup};
@@ -55,23 +55,23 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
     let losses: HashMap<CellId, Vec<f64>> = losses.collect();
     for group in plan.tuning.iter_mut().flat_map(|tuning| &mut tuning.groups) {
         let is_best_largest = tune.metric.more_is_better();
-        group.selection_error = error_of_selection(group, &samples, is_best_largest);
-        group.loss_selection_error = error_of_selection(group, &losses, false);
+        group.selection_changes = changes_of_selection(group, &samples, is_best_largest).into();
+        group.loss_selection_changes = changes_of_selection(group, &losses, false).into();
     }
     Ok(plan)
 }
 
-/// What the selection of a group's candidate adds to the error of its mean.
-fn error_of_selection(
+/// How much other selections by as many runs would differ from that of a group's candidate.
+fn changes_of_selection(
     group: &TuningGroup,
     samples: &HashMap<CellId, Vec<f64>>,
     largest: bool,
-) -> f64 {
+) -> Vec<f64> {
     let runs = |candidate: &Candidate| samples.get(&candidate.cell.id).map_or(&[][..], |x| x);
     let candidates: Vec<&[f64]> = group.candidates.iter().map(runs).collect();
-    let Some(selected) = group.selected else { return 0.0 };
+    let Some(selected) = group.selected else { return Vec::new() };
     let over_instances = group.candidates[selected].cell.identity.instances > 1;
-    selection_error(&candidates, selected, over_instances, largest)
+    selection_changes(&candidates, selected, over_instances, largest)
 }
 
 /// The same plan with the cells of all stages as far as results decide: candidates, and the fresh

@@ -76,17 +76,16 @@ impl OneSided<'_> {
     /// other claim on them is certain, and the remark on its verdict says that they are equal.
     fn with_equal_sides(&self, evidence: Evidence, is_fixed: bool) -> Evidence {
         let doubt = Doubt::Equal;
-        match (self.claim.factor == 1.0, self.is_upper) {
-            (true, true) => {
-                // Further runs may differ, unless nothing in them is random.
-                let error = if is_fixed { 0.0 } else { f64::NAN };
-                Evidence { error, support: 1.0, refute: 1.0, doubt, ..evidence }
-            }
-            (true, false) => Evidence { doubt, ..evidence },
-            // Two zeros have no ratio that could be above or below a factor.
-            (false, _) if evidence.estimate.is_nan() => Evidence { doubt, ..evidence },
-            (false, _) => evidence,
+        let are_both_zero = evidence.estimate.is_nan();
+        let is_without_factor = self.claim.factor == 1.0;
+        if is_without_factor && self.is_upper && !are_both_zero {
+            // Further runs may differ, unless nothing in them is random.
+            let error = if is_fixed { 0.0 } else { f64::NAN };
+            return Evidence { error, support: 1.0, refute: 1.0, doubt, ..evidence };
         }
+        // Two zeros have no ratio that could be above or below a factor: what differs by rounding
+        // alone refutes nothing.
+        if is_without_factor || are_both_zero { Evidence { doubt, ..evidence } } else { evidence }
     }
 }
 

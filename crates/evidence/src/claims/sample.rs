@@ -10,6 +10,7 @@ use crate::cells::costs::cost_text;
 use crate::cells::{CellResult, rounding_floor};
 use crate::stats::distance::{is_resolved, scheffe_radius};
 use crate::stats::log_means::LogMeans;
+use crate::stats::selection::selection_error;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};
 use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
 use exactfed_runner::manifest::{Quantity, TimeAverage};
@@ -25,8 +26,8 @@ pub struct MetricSample {
     pub of_instances: bool,
     /// Means below this are rounding and count as 0.
     pub floor: f64,
-    /// The standard error that the selection of the cell's settings adds to the logarithm of the mean.
-    pub selection_error: f64,
+    /// The changes of the selection of the cell's settings by this metric; none without a selection.
+    pub selection_changes: Vec<f64>,
     /// The vectors, one per replicate, of whose mean this is the norm, where their sampling error
     /// leaves it open whether the mean is 0: `values` then are along a direction that is noise.
     pub unresolved: Option<Vec<Vec<f64>>>,
@@ -43,8 +44,8 @@ impl MetricSample {
             .flatten();
         let vectors = bias.map(|all| all.into_iter().map(<[f64]>::to_vec).collect());
         let unresolved = vectors.filter(|all: &Vec<_>| !is_resolved(all));
-        let selection_error = cell.selection_error(metric);
-        Self { values, fixed, of_instances, floor, selection_error, unresolved }
+        let selection_changes = cell.selection_changes(metric).to_vec();
+        Self { values, fixed, of_instances, floor, selection_changes, unresolved }
     }
 
     /// A number that is not random.
@@ -54,7 +55,7 @@ impl MetricSample {
             fixed: true,
             of_instances: false,
             floor: ROUNDING_FLOOR,
-            selection_error: 0.0,
+            selection_changes: Vec::new(),
             unresolved: None,
         }
     }
@@ -247,9 +248,9 @@ pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Opti
         true => LogMeans::over_instances(&points),
         false => LogMeans::new(&points),
     };
-    let squares = samples.iter().map(|(w, sample)| w * sample.selection_error);
-    let selection_error = libm::sqrt(squares.map(|error| error * error).sum());
-    match known.map(|known| known.with_selection_error(selection_error)) {
+    let changes: Vec<(f64, &[f64])> =
+        samples.iter().map(|(w, sample)| (*w, &sample.selection_changes[..])).collect();
+    match known.map(|known| known.with_selection_error(selection_error(&changes))) {
         Some(known) => Some(Evidence::from_log_means(&known.shifted(offset), region)),
         None => {
             let estimate = offset + random.iter().map(|(_, log)| log).sum::<f64>();

@@ -13,45 +13,63 @@ use exactfed_core::rng::Stream;
 /// Resamples, where there are more than that.
 const RESAMPLES: usize = 256;
 
-/// The runs of a candidate: a value for each run, or for each instance.
-pub type CandidateRuns<'a> = &'a [f64];
-
-/// The standard error that the selection adds to the logarithm of the selected candidate's mean. It is
-/// the root mean square, over Efron's bootstrap of the runs, of how much the mean of the candidate that
-/// a resample selects differs from that of the selected one, times √(n/(n − 1)), since means of
-/// resamples vary by (n − 1)/n of the variance of a mean. All resamples of few runs are
-/// enumerated. `over_instances` compares geometric means, as the comparison of fresh runs does, and
-/// `largest` selects the largest mean.
+/// How much the logarithm of the mean of the candidate that a resample of the runs selects differs from
+/// that of the selected one, for each resample of Efron's bootstrap, times √(n/(n − 1)), since means of
+/// resamples vary by (n − 1)/n of the variance of a mean. All resamples of few runs are enumerated.
+/// `over_instances` compares geometric means, as the comparison of fresh runs does, and `largest` selects
+/// the largest mean.
 ///
-/// 0 for a single run, of which nothing says how its selection varies, and where a mean has no
-/// logarithm. Candidates with another number of runs are not selected.
-pub fn selection_error(
-    candidates: &[CandidateRuns<'_>],
+/// None for a single run, of which nothing says how its selection varies, and where a mean has no
+/// logarithm. `candidates` has a value for each run of a candidate, or for each instance; those with
+/// another number of runs are not selected.
+pub fn selection_changes(
+    candidates: &[&[f64]],
     selected: usize,
     over_instances: bool,
     largest: bool,
-) -> f64 {
+) -> Vec<f64> {
     let n = candidates[selected].len();
     if n < 2 {
-        return 0.0;
+        return Vec::new();
     }
     let comparable: Vec<&[f64]> = candidates.iter().copied().filter(|x| x.len() == n).collect();
     let of_selected = log_mean(candidates[selected], over_instances);
+    let scale = libm::sqrt(n as f64 / (n as f64 - 1.0));
     let differences: Vec<f64> =
-        comparable.iter().map(|x| log_mean(x, over_instances) - of_selected).collect();
+        comparable.iter().map(|x| scale * (log_mean(x, over_instances) - of_selected)).collect();
     let sign = if largest { -1.0 } else { 1.0 };
-    let mut squares = 0.0;
-    let mut count = 0.0;
+    let mut changes = Vec::new();
     for_each_resample(n, |counts| {
         let loss = |x: &[f64]| sign * x.iter().zip(counts).map(|(x, c)| x * c).sum::<f64>();
         let losses = comparable.iter().map(|x| loss(x)).enumerate();
         let best = losses.min_by(|a, b| a.1.total_cmp(&b.1));
-        let difference = best.map_or(0.0, |(place, _)| differences[place]);
-        squares += difference * difference;
-        count += 1.0;
+        changes.push(best.map_or(0.0, |(place, _)| differences[place]));
     });
-    let error = libm::sqrt(squares / count * n as f64 / (n as f64 - 1.0));
-    if error.is_finite() { error } else { 0.0 }
+    if changes.iter().all(|change| change.is_finite()) { changes } else { Vec::new() }
+}
+
+/// The standard error that selections add to Σ w_j log E x_j, from the changes of each. Algorithms are
+/// tuned on common instances and noise, so their selections change together, and each resample is one of
+/// all of them. Selections by other numbers of runs are taken as independent.
+pub fn selection_error(parts: &[(f64, &[f64])]) -> f64 {
+    let known: Vec<&(f64, &[f64])> = parts.iter().filter(|(_, x)| !x.is_empty()).collect();
+    let Some((_, first)) = known.first() else { return 0.0 };
+    let count = first.len();
+    if known.iter().any(|(_, changes)| changes.len() != count) {
+        let squares = known.iter().map(|(weight, changes)| {
+            let error = weight * root_mean_square(changes.iter().copied());
+            error * error
+        });
+        return libm::sqrt(squares.sum());
+    }
+    let change =
+        |resample: usize| known.iter().map(|(w, changes)| w * changes[resample]).sum::<f64>();
+    root_mean_square((0..count).map(change))
+}
+
+fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    libm::sqrt(values.map(|x| x * x).sum::<f64>() / count)
 }
 
 /// The logarithm of the mean, or the mean of logarithms of positive values of instances.
@@ -110,13 +128,37 @@ mod tests {
         }
     }
 
+    /// The error of one selection.
+    fn error_of_one(
+        candidates: &[&[f64]],
+        selected: usize,
+        over_instances: bool,
+        largest: bool,
+    ) -> f64 {
+        let changes = selection_changes(candidates, selected, over_instances, largest);
+        selection_error(&[(1.0, &changes)])
+    }
+
+    #[test]
+    fn selections_that_change_together_cancel() {
+        let (first, second) = ([1.0, 4.0], [4.0, 2.0]);
+        let changes = selection_changes(&[&first, &second], 0, true, false);
+        let one = selection_error(&[(1.0, &changes)]);
+        assert!(one > 0.0);
+        assert_eq!(selection_error(&[(1.0, &changes), (-1.0, &changes)]), 0.0);
+        assert_eq!(selection_error(&[(1.0, &changes), (-1.0, &[])]), one);
+        // Of other numbers of runs nothing is known together.
+        let apart = selection_error(&[(1.0, &changes), (-1.0, &[one; 3])]);
+        assert!((apart / one - libm::sqrt(2.0)).abs() < 1e-12, "{apart} {one}");
+    }
+
     #[test]
     fn a_selection_that_no_resample_changes_adds_nothing() {
         let best = [1.0, 2.0, 3.0];
         let worse = [1.5, 3.0, 4.0];
-        assert_eq!(selection_error(&[&best, &worse], 0, true, false), 0.0);
-        assert_eq!(selection_error(&[&best, &worse], 1, true, true), 0.0);
-        assert_eq!(selection_error(&[&[1.0], &[2.0]], 0, true, false), 0.0);
+        assert_eq!(error_of_one(&[&best, &worse], 0, true, false), 0.0);
+        assert_eq!(error_of_one(&[&best, &worse], 1, true, true), 0.0);
+        assert_eq!(error_of_one(&[&[1.0], &[2.0]], 0, true, false), 0.0);
     }
 
     #[test]
@@ -125,10 +167,10 @@ mod tests {
         let first = [1.0, 4.0];
         let second = [4.0, 2.0];
         let apart = 0.5 * libm::log(2.0);
-        let found = selection_error(&[&first, &second], 0, true, false);
+        let found = error_of_one(&[&first, &second], 0, true, false);
         // One of four, times 2/(2 − 1).
         assert!((found - apart / libm::sqrt(2.0)).abs() < 1e-15, "{found}");
-        let of_means = selection_error(&[&first, &second], 0, false, false);
+        let of_means = error_of_one(&[&first, &second], 0, false, false);
         assert!((of_means - libm::log(3.0 / 2.5) / libm::sqrt(2.0)).abs() < 1e-15, "{of_means}");
     }
 
@@ -158,8 +200,8 @@ mod tests {
         }
     }
 
-    /// The candidate that runs on these instances select, and the error of that selection.
-    fn tuned(rng: &mut Stream, instances: &[Instance]) -> (usize, f64) {
+    /// The candidate that runs on these instances select, and the changes of that selection.
+    fn tuned(rng: &mut Stream, instances: &[Instance]) -> (usize, Vec<f64>) {
         let mut all: Vec<Vec<f64>> = Vec::new();
         for place in 0..CANDIDATES {
             all.push(instances.iter().map(|one| one.run(rng, place)).collect());
@@ -167,7 +209,7 @@ mod tests {
         let means = all.iter().map(|runs| mean(runs)).enumerate();
         let (selected, _) = means.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         let candidates: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
-        (selected, selection_error(&candidates, selected, true, false))
+        (selected, selection_changes(&candidates, selected, true, false))
     }
 
     #[test]
@@ -181,12 +223,13 @@ mod tests {
                 };
                 let tuning = instances();
                 let fresh = instances();
-                let (a, error_of_a) = tuned(&mut rng, &tuning);
-                let (b, error_of_b) = tuned(&mut rng, &tuning);
+                let (a, changes_of_a) = tuned(&mut rng, &tuning);
+                let (b, changes_of_b) = tuned(&mut rng, &tuning);
                 let of_a: Vec<f64> = fresh.iter().map(|one| one.run(&mut rng, a)).collect();
                 let of_b: Vec<f64> = fresh.iter().map(|one| one.run(&mut rng, b)).collect();
                 let known = LogMeans::over_instances(&[(1.0, &of_a), (-1.0, &of_b)]).unwrap();
-                let error = if with_selection { libm::hypot(error_of_a, error_of_b) } else { 0.0 };
+                let of_selection = selection_error(&[(1.0, &changes_of_a), (-1.0, &changes_of_b)]);
+                let error = if with_selection { of_selection } else { 0.0 };
                 let (low, high) = known.with_selection_error(error).interval();
                 !(low..=high).contains(&0.0)
             })

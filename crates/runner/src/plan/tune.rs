@@ -45,12 +45,12 @@ pub struct TuningGroup {
     pub extended: u64,
     /// Why further candidates were left out, each reason once.
     pub refused: Vec<String>,
-    /// The standard error that the selection adds to the logarithm of the selected one's mean, once it
-    /// is known.
-    pub selection_error: f64,
-    /// The standard error that the selection adds to the logarithm of the mean loss, which differs where
-    /// more of the metric is better.
-    pub loss_selection_error: f64,
+    /// How much resamples of the runs change the logarithm of the mean of what they select, once that is
+    /// known.
+    pub selection_changes: Arc<[f64]>,
+    /// How much they change the logarithm of the mean loss, which differs where more of the metric is
+    /// better.
+    pub loss_selection_changes: Arc<[f64]>,
     /// Fresh runs of the selected one.
     pub evaluation: Option<Cell>,
     /// Fresh runs of the candidate that is best for all algorithms together.

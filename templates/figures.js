@@ -176,8 +176,8 @@ function model(figure, view) {
   const shown = viewOf(figure, view), { groups, curves, of } = shown;
   const panels = groups.map(([title, places]) => {
     const lines = (figure.rounds ? linesOfRounds : linesOfCells)(figure, view, shown, places);
-    const rings = (figure.selected ?? []).filter(ring => places.includes(ring.cell)).map(({ cell, label, x, y }) =>
-      ({ ...curves[of[cell]], role: "selected", label, of: curves[of[cell]].label, places: [cell], runs: [], diverged: 0, ...bare(values(x), values(y)) }));
+    const rings = (figure.selected ?? []).filter(ring => places.includes(ring.cell)).map(({ cell, label, x, y, ends: [low, high], n }) =>
+      ({ ...curves[of[cell]], role: "selected", label, of: curves[of[cell]].label, places: [cell], runs: [], diverged: 0, ...bare(values(x), values(y)), ...view.band === figure.band && { low: values(low), high: values(high) }, n }));
     return { title, lines: [...lines, ...rings, ...slopes(figure, lines)] };
   });
   const lines = panels.flatMap(p => p.lines), drawn = new Set(lines.filter(l => l.role === "measured" && l.x.length).map(l => l.label));

@@ -71,7 +71,11 @@ impl FixedParts {
             }
             (Line::Selected(_), Some(cell)) => {
                 let label = series.line.name();
-                self.selected.push(json!({ "cell": cell, "label": label, "x": x, "y": y }));
+                let ends = [column(|p| p.low), column(|p| p.high)];
+                let n: Vec<usize> = series.points.iter().map(|p| p.n).collect();
+                self.selected.push(json!({
+                    "cell": cell, "label": label, "x": x, "y": y, "ends": ends, "n": n,
+                }));
             }
             (Line::Measured(_) | Line::Exact(_), _) => {
                 let mut bands = Vec::new();

@@ -7,7 +7,7 @@ use exactfed::plan::Plan;
 use exactfed::stats::{Ratio, mean};
 use exactfed::store::Store;
 use exactfed::words::{plain, readable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Several instances with several runs on each.
@@ -46,13 +46,17 @@ fn label_ratio(other: Point, best: Point) -> f64 {
 #[track_caller]
 fn check_labels(experiment: &Experiment<'_>) -> usize {
     let name = &experiment.plan.experiment;
-    // A ranking at a cost is of other rounds than the ends of curves.
-    if experiment.standings.at.is_some() {
-        return 0;
-    }
+    let standings = &experiment.standings;
+    // A ranking at a cost may be of other rounds than the ends of curves.
+    let ends_there = |cell: &&CellResult<'_>| {
+        cell.runs.sample(standings.by, standings.at).ok() == cell.runs.finals(standings.by)
+    };
+    let compared_at_end = experiment.cells.iter().filter(ends_there);
+    let compared_at_end: HashSet<&str> = compared_at_end.map(|cell| &*cell.cell.id).collect();
     let mut compared = 0;
     for figure in &experiment.figures {
-        let points = last_points(figure, experiment);
+        let mut points = last_points(figure, experiment);
+        points.retain(|cell, _| compared_at_end.contains(cell));
         for row in &experiment.standings.rows {
             let best = row.algorithms.iter().find(|algorithm| algorithm.rank == Some(1));
             let Some(best) = best.and_then(|best| points.get(best.cell.as_str())) else { continue };

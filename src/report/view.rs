@@ -439,6 +439,10 @@ fn problems(found: &problems::Instances) -> (Value, [TextTable; 2]) {
         "has_virtual": has_virtual,
         // Whether clients have unequal weights.
         "is_weighted": found.rows.iter().any(|row| row.weighted),
+        // That the mean of a round's step is biased by who takes part.
+        "biased_participation": found.biased_participation,
+        // What is known of the columns of data files.
+        "remarks": found.remarks,
         // How exactly θ* is known, if it was found by a search.
         "optimum_error": optimum_error,
         // The largest errors of ζ₂, μ and L that an iteration found, if there are any.

@@ -106,8 +106,9 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
     if numbers > 600 {
         return;
     }
+    let file = DataFile { path: name.to_owned(), sha256: None, size: None };
     for tune in [false, true] {
-        let _ = data::describe::describe(name, &contents, (None, tune), (&[], false));
+        let _ = data::describe::describe(&file, &contents, None, tune);
     }
     let files = Only(Arc::new(contents));
     for problem in PROBLEMS {

@@ -3,7 +3,7 @@
 use super::manifests::Manifests;
 use super::memory;
 use super::outcome::{Code, Failure, print};
-use super::prepare::prepared;
+use super::prepare::{prepared, warn_of};
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
 
@@ -28,9 +28,11 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Failure::join(checked).map(|_| Code::Done)
 }
 
-/// Checks what a plan does not show: that its instances can be built, and fit in memory.
+/// Checks what a plan does not show: that its instances can be built, and fit in memory. Warns of
+/// what is allowed, but may not be meant.
 pub fn check(plan: &Plan) -> Result<(), Failure> {
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     memory::fits_instances(plan, &cells)?;
-    prepared(plan, &cells).map(drop)
+    warn_of(plan, &prepared(plan, &cells)?);
+    Ok(())
 }

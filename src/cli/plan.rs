@@ -4,7 +4,7 @@ use super::confirm::{PlannedTime, duration};
 use super::manifests::Manifests;
 use super::memory;
 use super::outcome::{Code, Failure, print};
-use super::prepare::{pool, prepared};
+use super::prepare::{pool, prepared, warn_of};
 use crate::evidence::{tuned, wants_moments};
 use crate::store::{Status, Store};
 use exactfed_core::problem::Spec;
@@ -71,6 +71,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     let begin = Instant::now();
     let sample = prepared(plan, &sample)?;
     let set_up = set_up(begin.elapsed());
+    warn_of(plan, &sample);
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let (cells, runs) = (count(plan.cells.len(), "cell"), runs_of_each(plan));

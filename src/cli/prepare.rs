@@ -4,6 +4,7 @@ use super::outcome::Failure;
 use crate::store::Store;
 use exactfed_core::problem::Fault;
 use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::cautions::cautions;
 use exactfed_runner::runner::{Prepared, Scenario, prepare_frontiers, prepare_knowing};
 use std::sync::Arc;
 
@@ -24,6 +25,13 @@ pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'
         });
         Failure::of_plan(plan, found)
     })
+}
+
+/// Warns of what is allowed in a plan, but may not be meant.
+pub fn warn_of(plan: &Plan, prepared: &[Prepared<'_>]) {
+    for caution in cautions(prepared, &plan.folder()) {
+        eprintln!("warning: {}: {caution}", plan.source.name);
+    }
 }
 
 /// What a run of a cell runs on.

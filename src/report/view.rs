@@ -462,6 +462,10 @@ fn problems(found: &problems::Instances) -> (Value, [TextTable; 2]) {
         "has_virtual": has_virtual,
         // Whether clients have unequal weights.
         "is_weighted": found.rows.iter().any(|row| row.weighted),
+        // That the mean of a round's step is biased by who takes part.
+        "biased_participation": found.biased_participation,
+        // What is known of the columns of data files.
+        "remarks": found.remarks,
         // A bound on the error of θ*, where one is known.
         "optimum_error": optimum_error,
         // The largest errors of ζ₂, μ and L that an iteration found, if there are any.

@@ -113,7 +113,7 @@ fn append(part: &dyn Array, name: &str, to: &mut Column) -> Result<(), String> {
     }
     let numbers = match to {
         Column::Numbers(numbers) => numbers,
-        Column::Text(texts) => {
+        Column::LongNumbers(texts) | Column::Text(texts) => {
             let part = part.as_any().downcast_ref::<Utf8ViewArray>().ok_or(OTHER_TYPE)?;
             texts.extend(part.values_iter().map(str::to_owned));
             return Ok(());

@@ -241,6 +241,287 @@ fn categories_and_missing_values() {
     }
 }
 
+/// Marks of missing values, as pandas, R, databases and spreadsheets write them.
+const MARKS: [&str; 12] =
+    ["", "NA", "N/A", "nan", "NaN", "null", "None", "?", "-", ".", "#N/A", "NaT"];
+
+/// Three columns in which a mark may be: a feature, the label and the client.
+fn with_mark(column: usize, mark: &str) -> String {
+    let mut table = String::from("age,label,site\n");
+    for i in 0..12 {
+        let age = format!("{}.5", i * 5 % 7);
+        let mut row = [age.as_str(), ["yes", "no"][i % 3 % 2], ["a", "b"][i % 2]];
+        if i == 4 {
+            row[column] = mark;
+        }
+        table += &format!("{}\n", row.join(","));
+    }
+    table
+}
+
+/// The table without the record of the mark.
+fn without_mark(column: usize) -> String {
+    let table = with_mark(column, "NA");
+    table
+        .lines()
+        .enumerate()
+        .filter(|(i, _)| *i != 5)
+        .map(|(_, line)| format!("{line}\n"))
+        .collect()
+}
+
+/// One list of marks for features, labels and clients: each is refused with its place and the key,
+/// or its record is left out, as in a file without it.
+#[test]
+fn a_mark_of_a_missing_value_is_no_value_in_any_column() {
+    let settings = "split = { column = \"site\" }, features = [\"age\"]";
+    let dropping = records(&format!("{settings}, missing = \"drop\""));
+    for (column, what) in [
+        (0, "line 6, column `age`: the value is missing"),
+        (1, "line 6, column `label`: the label is missing"),
+        (2, "line 6, column `site`: the name of the client is missing"),
+    ] {
+        let data = Data::new(&records(settings), "r.csv", without_mark(column).as_bytes());
+        data.accepted();
+        let without = last_errors(&data.bench, "reports");
+        // All of them where a mark is easily a class; the list is the same for the other columns.
+        let marks = if column == 1 { &MARKS[..] } else { &MARKS[..2] };
+        for mark in marks {
+            data.bench.write("r.csv", with_mark(column, mark));
+            let output = data.bench.run(&["check", "mine.toml"]).expect(2);
+            output.warns(what).warns("write `missing = \"");
+        }
+        data.bench.write("mine.toml", manifest(&dropping));
+        for mark in ["", "-"] {
+            data.bench.write("r.csv", with_mark(column, mark));
+            data.accepted();
+            assert_eq!(last_errors(&data.bench, "reports"), without, "{column} {mark:?}");
+        }
+    }
+    let means = records(&format!("{settings}, missing = \"mean\""));
+    for (column, name) in [(1, "label"), (2, "site")] {
+        let data = Data::new(&means, "r.csv", with_mark(column, "NA").as_bytes());
+        data.refused("`missing = \"mean\"` fills in features alone").warns(&format!("`{name}`"));
+    }
+    // Numbers with a mark are numbers: of ten classes, 10 comes last.
+    let numbers = "age,label\n1,9\n2,10\n3,9\n2.5,10\n4,10\n";
+    let dropping = records("clients = 1, split = \"iid\", missing = \"drop\"");
+    let finals = |table: &str| {
+        let data = Data::new(&dropping, "r.csv", table.as_bytes());
+        data.accepted();
+        last_errors(&data.bench, "reports")
+    };
+    assert_eq!(finals(&format!("{numbers}9,NA\n")), finals(numbers));
+    // A sign is no mark, and neither is a text that only resembles one.
+    for (one, other) in [("+", "-"), ("Na", "K"), ("none", "some")] {
+        let table = format!("age,label\n1,{one}\n2,{other}\n3,{one}\n4.5,{other}\n");
+        Data::new(&records("clients = 1"), "r.csv", table.as_bytes()).accepted();
+    }
+}
+
+/// A column that marks the test set.
+#[test]
+fn a_mark_of_the_test_set_may_be_missing() {
+    let settings = "clients = 1, features = [\"age\"], test = { column = \"held\" }";
+    let table = "age,held,label\n1,0,0\n2,NA,1\n3,0,1\n4,1,0\n5.5,1,1\n";
+    let data = Data::new(&records(settings), "r.csv", table.as_bytes());
+    data.refused("line 3, column `held`: the mark of the test set is missing");
+    let dropping = records(&format!("{settings}, missing = \"drop\""));
+    Data::new(&dropping, "r.csv", table.as_bytes()).accepted();
+}
+
+/// Forty records with a column before the others.
+fn indexed(name: &str, value: impl Fn(usize) -> String) -> String {
+    let rows = (0..40).map(|i| {
+        let (age, label) = (i * 17 % 23, i * i % 7 % 2);
+        format!("{},{age}.5,{label}\n", value(i))
+    });
+    std::iter::once(format!("{name},age,label\n")).chain(rows).collect()
+}
+
+/// What numbers or names the rows is no feature unless it is named, and that is said.
+#[test]
+fn an_index_of_rows_is_no_feature() {
+    let settings = "clients = 2, standardise = true";
+    let only = format!("{settings}, features = [\"age\"]");
+    let finals = |settings: &str, table: &str| {
+        let data = Data::new(&records(settings), "r.csv", table.as_bytes());
+        let said = data.bench.run(&["check", "mine.toml"]).expect(0).err;
+        data.accepted();
+        let page = data.bench.read("reports/mine/report.md");
+        (last_errors(&data.bench, "reports"), said, page)
+    };
+    let index = |i: usize| i.to_string();
+    let (without, said, _) = finals(&only, &indexed("", index));
+    assert_eq!(said, "");
+    for (name, value, column) in [
+        ("", index as fn(usize) -> String, "the first column, which has no name,"),
+        ("\"\"", |i| (i + 1).to_string(), "the first column, which has no name,"),
+        ("", |i| format!("car {i}"), "the first column, which has no name,"),
+        ("Unnamed: 0", |i| (i * 3).to_string(), "column `Unnamed: 0`"),
+        ("id", |i| (i + 1).to_string(), "column `id`"),
+    ] {
+        let (without_index, said, page) = finals(settings, &indexed(name, value));
+        assert_eq!(without_index, without, "{name}");
+        let text = format!("r.csv: {column} numbers or names the rows, and is no feature");
+        assert!(said.starts_with(&format!("warning: mine.toml: {text}")), "{said}");
+        assert!(page.contains("numbers or names the rows, and is no feature"), "{page}");
+    }
+    // A column that a manifest names is a feature.
+    let named = format!("{settings}, features = [\"id\", \"age\"]");
+    let (with, said, _) = finals(&named, &indexed("id", |i| (i + 1).to_string()));
+    assert!(with != without && said.is_empty(), "{said}");
+    // Distinct whole numbers in another order are a feature, with a warning.
+    let (_, said, _) = finals(settings, &indexed("id", |i| (1000 + i * 7 % 40).to_string()));
+    let text = "all values of column `id` are different whole numbers: if they number the records";
+    assert!(said.contains(text), "{said}");
+}
+
+/// A first line of values is not taken for names.
+#[test]
+fn a_file_without_a_header_is_refused() {
+    let rows = |i: usize| format!("{}.25,{},{}\n", i * 7 % 11, i * 5 % 13, i % 2);
+    let numbers: String = (0..30).map(rows).collect();
+    let species = |i: usize| format!("{}.1,{}\n", i * 7 % 11, ["setosa", "virginica"][i % 2]);
+    let texts: String = (0..30).map(species).collect();
+    for (table, label, what) in [(&numbers, "1", "numbers"), (&texts, "setosa", "values")] {
+        let said = format!("line 1 holds {what} and no names; add a header line");
+        let label = format!("clients = 2, label = \"{label}\"");
+        let data = Data::new(&records(&label), "r.csv", table.as_bytes());
+        data.refused(&said);
+        for command in [&["check", "mine.toml"][..], &["data", "r.csv"], &["init", "r.csv"]] {
+            data.bench.run(command).expect(2).warns(&said);
+        }
+    }
+    // Years are names beside another one.
+    let years = "country,1990,1991,label\na,1,2,0\nb,2,1,1\na,3,5,1\nb,4,1,0\n";
+    let settings = records("split = { column = \"country\" }, features = [\"1990\", \"1991\"]");
+    Data::new(&settings, "r.csv", years.as_bytes()).accepted();
+}
+
+/// Whole numbers that double precision cannot tell apart are different clients and classes.
+#[test]
+fn long_numbers_of_clients_and_classes_are_told_apart() {
+    let table = |users: [&str; 4], labels: [&str; 3]| -> String {
+        let row = |i: usize| {
+            let (user, label) = (users[i % 4], labels[i / 4 % 3]);
+            format!("{}.5,{user},{label}\n", i * 17 % 23)
+        };
+        std::iter::once("age,user,label\n".to_owned()).chain((0..48).map(row)).collect()
+    };
+    let settings = "features = [\"age\"], split = { column = \"user\" }";
+    let finals = |users: [&str; 4], labels: [&str; 3]| {
+        let data = Data::new(&records(settings), "r.csv", table(users, labels).as_bytes());
+        data.accepted();
+        last_errors(&data.bench, "reports")
+    };
+    let two = ["0", "1", "1"];
+    // In the order of the numbers.
+    let letters = finals(["b", "c", "d", "a"], two);
+    let long = ["1234567890123456789", "1234567890123456790", "1234567890123456800", "7"];
+    assert_eq!(finals(long, two), letters);
+    // One number in several spellings is one client; texts are compared as texts.
+    let one = finals(["b", "a", "a", "a"], two);
+    assert_eq!(finals(["2", "1", "01", "1.0"], two), one);
+    assert_eq!(finals(["y", "1", "01", "1.0"], two), finals(["d", "b", "a", "c"], two));
+
+    let labels = ["9007199254740992", "9007199254740993", "5"];
+    let three = table(["a", "b", "c", "d"], labels);
+    let data = Data::new(&records(settings), "r.csv", three.as_bytes());
+    data.refused("has 3 distinct labels (9007199254740992, 9007199254740993, 5); two are needed");
+    assert_eq!(
+        finals(["a", "b", "c", "d"], [labels[0], labels[1], labels[1]]),
+        finals(["a", "b", "c", "d"], two)
+    );
+    data.bench.run(&["data", "r.csv"]).expect(0).prints("3 classes: 5 (16)");
+    let libsvm = records("clients = 2").replace("r.csv", "r.svm");
+    let data = Data::new(&libsvm, "r.svm", b"5 1:1\n9007199254740993 1:2\n5 1:3\n");
+    data.refused("line 2: the label 9007199254740993 is a whole number beyond 2^53");
+    // As a feature such a number is the nearest of double precision.
+    let feature = "big,label\n1234567890123456789,0\n5,1\n1234567890123456700,1\n";
+    Data::new(&records("clients = 1, standardise = true"), "r.csv", feature.as_bytes()).accepted();
+}
+
+/// With unequal shares and a part of the clients in each round FedAvg has another fixed point, also
+/// with one local step and without noise; Scaffold has not. That is said, before and after the run.
+#[test]
+fn unequal_shares_of_a_part_of_the_clients_are_biased() {
+    let site = |i: usize| ["a", "a", "a", "b", "b", "c"][i % 6];
+    let row = |i: usize| {
+        let label = u8::from(i * 17 % 23 > [4, 4, 4, 12, 12, 18][i % 6]);
+        format!("{}.5,{},{label}\n", i * 17 % 23, site(i))
+    };
+    let table: String =
+        std::iter::once("age,site,label\n".to_owned()).chain((0..60).map(row)).collect();
+    let problem = |weights: &str| {
+        format!(
+            "oracle = \"exact\"\n{}",
+            records(&format!(
+                "split = {{ column = \"site\" }}, standardise = true, weights = \"{weights}\""
+            ))
+        )
+    };
+    let of = |weights: &str, cohort: &str| {
+        let data = Data::new("", "r.csv", table.as_bytes());
+        let algorithm = |kind: &str| {
+            format!("[[algorithm.{kind}]]\nstep-size = 0.2\nlocal-steps = 1\n{cohort}")
+        };
+        let text = manifest(&problem(weights))
+            .replace("rounds = 3", "rounds = 4000")
+            .replace("[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n", "");
+        data.bench.write("mine.toml", text + &algorithm("fedavg") + &algorithm("scaffold"));
+        let checked = data.bench.run(&["check", "mine.toml"]).expect(0).err;
+        let planned = data.bench.run(&["plan", "mine.toml"]).expect(0).err;
+        data.accepted();
+        let page = data.bench.read("reports/mine/report.md");
+        let rows = data.bench.rows("reports/mine/summary.csv");
+        let error = |label: &str| {
+            let row = rows.iter().find(|row| row["label"] == label).unwrap();
+            row["sq_error_mean"].parse::<f64>().unwrap()
+        };
+        (checked, planned, page, error("FedAvg"), error("Scaffold"))
+    };
+    let bias = "the mean of a round’s step is not the gradient of the objective";
+    let (checked, planned, page, fedavg, scaffold) = of("records", "cohort = 1\n");
+    for text in [&checked, &planned] {
+        assert!(
+            text.contains(bias) && text.contains("FedAvg (1 of 3 clients in a round)"),
+            "{text}"
+        );
+        assert!(!text.contains("Scaffold"), "{text}");
+    }
+    assert!(page.contains("Participation is biased: with unequal shares"), "{page}");
+    assert!(page.contains("expected weight is then not its share"), "{page}");
+    assert!(fedavg > 1e-4 && scaffold < 1e-20, "{fedavg} {scaffold}");
+    for (weights, cohort) in [("records", ""), ("equal", "cohort = 1\n")] {
+        let (checked, planned, page, ..) = of(weights, cohort);
+        assert_eq!((checked.as_str(), planned.as_str()), ("", ""));
+        assert!(!page.contains("Participation is biased"), "{page}");
+    }
+}
+
+#[test]
+fn values_that_are_no_numbers_are_named() {
+    let settings = records("features = [\"age\"], clients = 2");
+    for (table, message) in [
+        ("age,label\n1,0\n2,inf\n", "line 3: the label is inf, not finite"),
+        (
+            "age,label\n1,0\n2,1\n3,0\n<0.5,1\n4,1\n<0.5,0\n",
+            "it holds numbers but for \"<0.5\" in 2 rows, first in line 5; replace these",
+        ),
+        (
+            "age,label\n1,0\n2,1\n3,0\n-,1\n<0.5,1\n4,1\n>9,0\n",
+            "it holds numbers but for 2 texts in 2 rows, first \"<0.5\" in line 6; replace these",
+        ),
+        (
+            "age,label\n1,0\n-,1\n",
+            "the value is missing (\"-\"); fill it in, or remove the record, or write `missing",
+        ),
+    ] {
+        Data::new(&settings, "r.csv", table.as_bytes()).refused(message);
+    }
+}
+
 #[test]
 fn records_that_are_wrong_are_refused() {
     let iid = "features = [\"age\"], clients = 2";
@@ -254,9 +535,9 @@ fn records_that_are_wrong_are_refused() {
         (
             "categorical = [\"age\"], clients = 2",
             "age,label\n1,0\n,1\n2,1\n",
-            "line 3, column `age = 2`: the value is missing",
+            "line 3, column `age`: the value is missing; fill it in",
         ),
-        (iid, "age,label\n1,0\n2,\n", "the label of line 3 is NaN, not finite"),
+        (iid, "age,label\n1,0\n2,\n", "line 3, column `label`: the label is missing; fill it in"),
         (
             "categorical = [\"site\"], clients = 2, features = [\"age\"]",
             TABLE,

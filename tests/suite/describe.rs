@@ -215,6 +215,79 @@ fn records_that_lack_values() {
     has(&printed, &[lacking, "missing = \"mean\""]);
 }
 
+/// Labels and clients that are marks of missing values are neither a class nor a client: their
+/// records are left out, as the manifest says.
+#[test]
+fn records_that_lack_labels_or_clients() {
+    for mark in ["NA", "?", ""] {
+        let lines = table().replacen(",poor\n", &format!(",{mark}\n"), 1);
+        let lines = lines.replacen(",west,", &format!(",{mark},"), 1);
+        let (_, printed) = runs("records.csv", lines.as_bytes(), &["--label", "grade"]);
+        let whole = lines.lines().skip(1).filter(|line| {
+            !line.ends_with(&format!(",{mark}")) && !line.contains(&format!(",{mark},"))
+        });
+        let good = whole.clone().filter(|line| line.ends_with("good")).count();
+        let kept = whole.count();
+        has(
+            &printed,
+            &[
+                &format!("# {kept} records of 4 features"),
+                &format!(
+                    "# labels (column `grade`): 2 classes: good ({good}), poor ({})",
+                    kept - good
+                ),
+                "# clients: column `site` has 4 different values",
+                "missing = \"drop\"",
+            ],
+        );
+        let dropped = format!("of 120 records, `missing = \"drop\"` leaves {kept}");
+        assert!(printed.contains(&dropped), "{printed}");
+    }
+}
+
+/// A mark among numbers is filled in; another text among them is named; a column without any value,
+/// and what numbers the rows, is left out.
+#[test]
+fn columns_that_are_no_features_as_they_are() {
+    let mut text = ",pid,a,b,c,empty,label\n".to_owned();
+    for i in 0..60_u32 {
+        let a = if i % 30 == 3 { "-".to_owned() } else { format!("{}.5", i * 7 % 11) };
+        let b = if i % 30 == 5 { "<0.006".to_owned() } else { format!("0.{}", 10 + i) };
+        writeln!(text, "{i},{},{a},{b},{}.25,NA,{}", 5000 + i * 7 % 60, i % 13, i % 2).unwrap();
+    }
+    let (_, printed) = runs("r.csv", text.as_bytes(), &[]);
+    has(
+        &printed,
+        &[
+            "# 60 records of 3 features",
+            "# missing values: 2 in `a`, first in line 5",
+            "# columns that number or name the rows, which are left out: column 1, which has no name",
+            "# columns without any value, which are left out: `empty`",
+            "# columns that are left out: `b` holds numbers but for \"<0.006\" in 2 rows, first in line 7; replace these texts to use one",
+            "# columns of which all values are different whole numbers: `pid`; if they number the records, remove them from `features`",
+            "features = [\"pid\", \"a\", \"c\"]",
+            "missing = \"mean\"",
+        ],
+    );
+}
+
+/// Records whose clients have long numbers.
+#[test]
+fn clients_of_long_numbers_are_counted() {
+    let mut text = "a,user,label\n".to_owned();
+    for i in 0..40_u64 {
+        let user = [
+            1_234_567_890_123_456_789_u64,
+            1_234_567_890_123_456_790,
+            1_234_567_890_123_456_800,
+            7,
+        ];
+        writeln!(text, "{}.5,{},{}", i * 7 % 11, user[(i % 4) as usize], i / 4 % 2).unwrap();
+    }
+    let (_, printed) = runs("r.csv", text.as_bytes(), &[]);
+    has(&printed, &["# clients: column `user` has 4 different values"]);
+}
+
 /// A sparse file is not standardised; half of each record's two numbers is 3, of twelve.
 #[test]
 fn sparse_records() {
@@ -304,7 +377,7 @@ fn what_no_problem_takes_is_described_with_the_reason() {
             "a,b,label\n1,,x\n2,NA,y\n,3,\n",
             &[][..],
             "missing values: 1 in `a`, first in line 4, 2 in `b`, first in line 2",
-            "values are missing: fill them in, or remove their records",
+            "no record has a value in every column",
         ),
         (
             "one.csv",

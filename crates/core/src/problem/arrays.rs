@@ -1,6 +1,7 @@
 //! The contents of data files as plain values. Problems receive these and never open a
 //! file, so they do no I/O.
 
+pub use super::column::Column;
 use super::{Fault, Minimiser};
 use crate::kernel::SparseRows;
 use crate::words::{count, nearest};
@@ -26,20 +27,6 @@ pub struct DataFile {
 
 /// What a message says of a value that is missing.
 pub const MISSING: &str = "the value is missing; fill it in, or remove the record";
-
-/// Usual marks of a missing value.
-const MARKS: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
-
-/// Whether a text is a usual mark of a missing value.
-pub fn is_mark(text: &str) -> bool {
-    MARKS.iter().any(|mark| text.eq_ignore_ascii_case(mark))
-}
-
-/// Texts as numbers, marks of missing values as NaN; `None` if one is neither.
-pub fn numbers_and_marks(texts: &[String]) -> Option<Vec<f64>> {
-    let number = |text: &String| if is_mark(text) { Some(f64::NAN) } else { text.parse().ok() };
-    texts.iter().map(number).collect()
-}
 
 impl DataFile {
     /// Where the record of this number from 0 is among so many: its line, as an editor counts, if
@@ -128,38 +115,6 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// Its entries, the last index fastest.
     pub data: Vec<f64>,
-}
-
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Column {
-    /// Numbers.
-    Numbers(Vec<f64>),
-    /// Anything else, as text.
-    Text(Vec<String>),
-}
-
-impl Column {
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Numbers(values) => values.len(),
-            Self::Text(values) => values.len(),
-        }
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The value in a row, as text.
-    pub fn text(&self, row: usize) -> String {
-        match self {
-            Self::Numbers(values) => values[row].to_string(),
-            Self::Text(values) => values[row].clone(),
-        }
-    }
 }
 
 /// The contents of a data file.

@@ -12,6 +12,7 @@ pub mod arrays;
 pub mod atoms;
 mod chain;
 pub mod check;
+pub mod column;
 mod cost;
 pub mod custom;
 pub mod dataset;

@@ -16,6 +16,7 @@ use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::{Cell, Plan, Setting, short};
 use exactfed_runner::runner::Prepared;
+use exactfed_runner::runner::cautions::{CellFacts, biased_participation, remarks_on_data};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -31,6 +32,10 @@ pub struct Instances {
     pub further: usize,
     /// Step sizes and numbers of local steps beyond those of the rows' drifts.
     pub further_drifts: usize,
+    /// That the mean of a round's step is biased for some cells, as a sentence.
+    pub biased_participation: Option<String>,
+    /// What a reader should know of the columns of data files: sentences.
+    pub remarks: Vec<String>,
     /// The measures and drifts that are not computed at this size: how many, and the largest
     /// cost.
     pub not_computed: Option<(usize, Effort)>,
@@ -91,6 +96,13 @@ pub fn instances(
         prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
     let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
     let mut budget = CostBudget::default();
+    let facts = groups.iter().flat_map(|cells| {
+        let first = by_id.get(cells[0].id.as_str());
+        let facts = first.map(|first| -> &dyn Facts { &*first.scenarios[0].instance });
+        facts.into_iter().flat_map(|facts| cells.iter().map(move |cell| CellFacts { cell, facts }))
+    });
+    let biased_participation = biased_participation(facts);
+    let remarks = remarks_on_data(groups.iter().map(|cells| cells[0]), &plan.folder());
     for cells in &groups {
         let Some(first) = by_id.get(cells[0].id.as_str()) else { continue };
         let facts: &dyn Facts = &*first.scenarios[0].instance;
@@ -111,7 +123,15 @@ pub fn instances(
         .map(|(first, walks, measured)| row(first, walks, measured.then_some(results)));
     let rows: Vec<Option<InstanceRow>> = rows.collect();
     let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
-    Ok(Instances { rows, per_replicate, further, further_drifts, not_computed })
+    Ok(Instances {
+        rows,
+        per_replicate,
+        further,
+        further_drifts,
+        biased_participation,
+        remarks,
+        not_computed,
+    })
 }
 
 /// The cost that the table may still have: all of it together is one computation.

@@ -1,7 +1,8 @@
 //! CSV with a header.
 
 use csv::{Position, StringRecord};
-use exactfed_core::problem::arrays::{Column, Contents, is_mark, sanitised};
+use exactfed_core::problem::arrays::{Column, Contents, sanitised};
+use exactfed_core::problem::column::{exact_text, is_long, is_mark, number};
 use exactfed_core::words::count;
 
 /// The most columns: more than features may be, and some that are not used.
@@ -17,7 +18,8 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         let record = record.map_err(|e| wrong(&e))?;
         for ((_, column), value) in columns.iter_mut().zip(&record) {
             match column {
-                Column::Numbers(all) => all.push(value.parse().unwrap_or(f64::NAN)),
+                Column::Numbers(all) => all.push(number(value)),
+                Column::LongNumbers(all) => all.push(exact_text(value)),
                 Column::Text(all) => all.push(value.to_owned()),
             }
         }
@@ -37,44 +39,71 @@ fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, String> {
         let n = heads.len();
         return Err(format!("line 1: there are {n} columns; at most {MOST_COLUMNS} are allowed"));
     }
+    let mut found = vec![ColumnSurvey::default(); heads.len()];
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(|e| wrong(&e))? {
+        for ((column, value), name) in found.iter_mut().zip(&record).zip(&heads) {
+            column.add(value, name);
+        }
+    }
+    check_names(&heads, &found)?;
     let mut seen = std::collections::HashSet::new();
     if let Some(twice) = heads.iter().find(|name| !seen.insert(*name)) {
         return Err(format!("two columns are called \"{}\"", sanitised(twice)));
     }
-    let mut numbers = vec![true; heads.len()];
-    let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(|e| wrong(&e))? {
-        for (number, value) in numbers.iter_mut().zip(&record) {
-            *number = *number && (value.is_empty() || value.parse::<f64>().is_ok());
-        }
-    }
-    let empty = |number| match number {
-        true => Column::Numbers(Vec::new()),
-        false => Column::Text(Vec::new()),
-    };
-    Ok(heads.iter().map(str::to_owned).zip(numbers.into_iter().map(empty)).collect())
+    Ok(heads.iter().map(str::to_owned).zip(found.iter().map(ColumnSurvey::empty)).collect())
 }
 
-/// The columns that lack values, with how many and the first line that lacks one: empty, or a
-/// usual mark of a missing value; `None` if the bytes are no table.
-pub fn missing(bytes: &[u8]) -> Option<Vec<(String, usize, u64)>> {
-    let mut reader = reader(bytes);
-    let heads = reader.headers().ok()?.clone();
-    let mut found = vec![(0, 0); heads.len()];
-    let mut record = StringRecord::new();
-    while reader.read_record(&mut record).ok()? {
-        let line = record.position().map_or(0, Position::line);
-        for ((number, first), value) in found.iter_mut().zip(&record) {
-            if is_mark(value) {
-                if *number == 0 {
-                    *first = line;
-                }
-                *number += 1;
-            }
+/// What is known of a column from its values so far.
+#[derive(Clone, Default)]
+struct ColumnSurvey {
+    /// Whether a value is neither empty nor a number.
+    has_text: bool,
+    /// Whether a value is a whole number beyond 2^53.
+    has_long: bool,
+    /// Whether a value is the name of the column.
+    has_name: bool,
+}
+
+impl ColumnSurvey {
+    fn add(&mut self, value: &str, name: &str) {
+        self.has_text = self.has_text || !(value.is_empty() || value.parse::<f64>().is_ok());
+        self.has_long = self.has_long || is_long(value);
+        self.has_name = self.has_name || value == name;
+    }
+
+    /// The column without its values.
+    fn empty(&self) -> Column {
+        match (self.has_text, self.has_long) {
+            (true, _) => Column::Text(Vec::new()),
+            (false, true) => Column::LongNumbers(Vec::new()),
+            (false, false) => Column::Numbers(Vec::new()),
         }
     }
-    let all = heads.iter().zip(found).filter(|(_, (number, _))| *number > 0);
-    Some(all.map(|(name, (number, first))| (name.to_owned(), number, first)).collect())
+}
+
+/// An error if the first line seems to be a record: it has numbers, and else only marks of missing
+/// values and texts that are values of their columns. Names that are numbers, such as years, are
+/// names beside one that is not. The numbers 0, 1, 2, … behind an empty field are names that pandas
+/// gives to columns, beside an index.
+fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), String> {
+    let is_number = |name: &str| name.parse::<f64>().is_ok();
+    let of_pandas = |(i, name): (usize, &str)| match i.checked_sub(1) {
+        None => name.is_empty(),
+        Some(before) => name == before.to_string(),
+    };
+    let may_be_value = |(name, column): (&str, &ColumnSurvey)| {
+        is_number(name) || is_mark(name) || column.has_text && column.has_name
+    };
+    if !heads.iter().any(is_number)
+        || !heads.iter().zip(found).all(may_be_value)
+        || heads.len() > 1 && heads.iter().enumerate().all(of_pandas)
+    {
+        return Ok(());
+    }
+    let all_numbers = heads.iter().all(|name| is_number(name) || is_mark(name));
+    let what = if all_numbers { "numbers" } else { "values" };
+    Err(format!("line 1 holds {what} and no names; add a header line"))
 }
 
 /// What is wrong with a record.
@@ -102,6 +131,40 @@ mod tests {
         assert_eq!(columns[0], ("a".into(), Column::Numbers(vec![1.0, 2.0])));
         assert_eq!(columns[1], ("b".into(), Column::Text(vec!["x".into(), "y, z".into()])));
         assert_eq!(columns[2], ("c".into(), Column::Numbers(vec![-2500.0, 4.0])));
+    }
+
+    #[test]
+    fn a_first_line_of_values_is_refused() {
+        for (text, what) in [
+            ("1.5,2,0\n2.5,3,1\n", "numbers"),
+            ("1,1,0\n2,3,1\n", "numbers"),
+            ("1.5,,0\n2.5,3,1\n", "numbers"),
+            ("1.5,NA,0\n2.5,3,1\n", "numbers"),
+            ("5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versicolor\n", "values"),
+            ("39,State-gov,<=50K\n50,State-gov,<=50K\n38,Private,>50K\n", "values"),
+        ] {
+            let said = read(text.as_bytes()).unwrap_err();
+            assert_eq!(said, format!("line 1 holds {what} and no names; add a header line"));
+        }
+        for text in [
+            "country,1990,1991\nA,1,2\nB,3,4\n",
+            ",0,1,2\n0,0.5,1,0\n1,0.25,2,1\n",
+            "a,b\n1,2\n",
+            "x\n1\n",
+            "a,b,yes\na,b,yes\n",
+            "",
+        ] {
+            assert!(read(text.as_bytes()).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_beyond_double_precision_keep_their_digits() {
+        let text = "id,x\n1234567890123456789,1\n1234567890123456790,2\n7,3\n007.0,4\n,5\n";
+        let Ok(Contents::Table(columns)) = read(text.as_bytes()) else { panic!() };
+        let exact = ["1234567890123456789", "1234567890123456790", "7", "7", "NaN"];
+        assert_eq!(columns[0].1, Column::LongNumbers(exact.map(str::to_owned).to_vec()));
+        assert_eq!(columns[1].1, Column::Numbers(vec![1.0, 2.0, 3.0, 4.0, 5.0]));
     }
 
     #[test]

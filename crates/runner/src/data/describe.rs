@@ -4,12 +4,12 @@
 
 mod features;
 mod starter;
+mod table;
 
-use super::{TableReader, csv};
+use super::TableReader;
 use exactfed_core::linalg::Matrix;
-use exactfed_core::problem::arrays::{
-    Array, Column, Contents, no_column, numbers_and_marks, sanitised,
-};
+use exactfed_core::problem::arrays::{Array, Column, Contents, DataFile, sanitised};
+use exactfed_core::problem::column::LongNumber;
 use exactfed_core::words::count;
 use features::FeatureRows;
 use starter::Starter;
@@ -30,8 +30,10 @@ const LABELS: [&str; 7] = ["label", "target", "class", "outcome", "response", "y
 const CLIENTS: [&str; 8] =
     ["client", "user", "site", "group", "hospital", "centre", "center", "device"];
 
-/// Why there is no manifest for records that lack values.
+/// Why there is no manifest for arrays that lack values.
 const MISSING: &str = "values are missing: fill them in, or remove their records";
+/// Why there is no manifest for a table of which every record lacks one.
+const NONE_WHOLE: &str = "no record has a value in every column, so that `missing = \"drop\"` leaves none: fill values in, or leave columns out of the file";
 
 /// What a file holds, line by line, and a manifest to start from.
 pub struct Description {
@@ -49,26 +51,51 @@ struct FileRecords<'a> {
     labels: Cow<'a, Column>,
     /// The name of the label column; empty where the file has none.
     label: String,
-    /// Columns that are not features, and the one of them that may be that of clients.
-    others: Vec<String>,
+    /// The column of clients, if there is one, and its number of different values.
     clients: Option<(String, usize)>,
+    /// What a table has beside these.
+    table: TableNotes,
 }
 
-/// Describes the file at `path` with these contents; `label` names the column of the labels. The
-/// manifest compares two algorithms with one step size or, with `tune`, several, each with the step
-/// size that is best for it. Values were missing where `lacking` says; they are means of features if
-/// the manifest `fills` them in.
+/// What a table has beside features, labels and clients.
+#[derive(Default)]
+struct TableNotes {
+    /// Where values are missing, a phrase for each column.
+    missing: Vec<String>,
+    /// What the manifest does with them.
+    remedy: Option<Remedy>,
+    /// The columns that are left out and why, and what else should be known of columns: lines.
+    lines: Vec<String>,
+    /// Whether the manifest lists the features, so that a user sees which columns they are.
+    lists_features: bool,
+}
+
+/// What a manifest does with values that are missing.
+#[derive(Clone, Copy, PartialEq)]
+enum Remedy {
+    /// Means of the features are in their place.
+    Mean,
+    /// Records that lack one are left out.
+    Drop,
+    /// Nothing, because every record lacks one.
+    Nothing,
+}
+
+/// Describes a file with these contents; `label` names the column of the labels. The manifest
+/// compares two algorithms with one step size or, with `tune`, several, each with the step size that
+/// is best for it. Features of a table that are missing are filled in, and records without a label
+/// or a client are left out, as the manifest says.
 ///
 /// # Errors
 /// If it holds no records, or there is no such column.
 pub fn describe(
-    path: &str,
+    file: &DataFile,
     contents: &Contents,
-    (label, tune): (Option<&str>, bool),
-    (lacking, fills): (&[String], bool),
+    label: Option<&str>,
+    tune: bool,
 ) -> Result<Description, String> {
     let records = match contents {
-        Contents::Table(columns) => of_table(columns, label)?,
+        Contents::Table(columns) => table::records(file, columns, label)?,
         _ if label.is_some() => return Err("--label names a column, but the file has none".into()),
         Contents::Records { labels, features } => {
             of_arrays(FeatureRows::Sparse(features), labels.clone(), None)
@@ -95,7 +122,7 @@ pub fn describe(
             of_arrays(features, y.data.clone(), client_array(arrays, y))
         }
     };
-    records.description(path, tune, (lacking, fills))
+    records.description(&file.path, tune)
 }
 
 /// The first arrays and their shapes.
@@ -125,8 +152,8 @@ fn of_arrays(
         features,
         labels: Cow::Owned(Column::Numbers(labels)),
         label: String::new(),
-        others: Vec::new(),
         clients,
+        table: TableNotes::default(),
     }
 }
 
@@ -147,8 +174,7 @@ pub fn columns(
     Ok(label_place(&columns).map(|place| (listed(&names), names[place].clone())))
 }
 
-/// Describes a file by its path; `tables` reads Parquet. The manifest of a CSV file that lacks
-/// values fills them in.
+/// Describes a file by its path; `tables` reads Parquet.
 ///
 /// # Errors
 /// If it cannot be read, holds no records, or has no such column.
@@ -159,48 +185,11 @@ pub fn describe_file(
     tables: Option<TableReader>,
 ) -> Result<Description, String> {
     let bytes = super::bytes_of(Path::new(path))?;
-    let said = |message: String| format!("{path}: {message}");
-    let is_csv = path.to_ascii_lowercase().ends_with(".csv");
-    if is_csv {
-        super::check_lines(&bytes).map_err(said)?;
-    }
-    let missing = if is_csv { csv::missing(&bytes).unwrap_or_default() } else { Vec::new() };
-    let mut contents = super::read(path, bytes, tables).map_err(said)?;
-    let (mut fills, mut lacks_labels) = (false, false);
-    if let Contents::Table(columns) = &mut contents {
-        let place = columns.iter().position(|(name, _)| Some(name.as_str()) == label);
-        let place = place.or(label_place(columns));
-        for (i, (name, column)) in columns.iter_mut().enumerate() {
-            let lacks = missing.iter().any(|(other, ..)| other == name);
-            if lacks && Some(i) == place {
-                lacks_labels = true;
-            } else if let Some(filled) = lacks.then(|| filled(column)).flatten() {
-                (*column, fills) = (filled, true);
-            }
-        }
-    }
-    let column = |(name, number, line): (String, usize, u64)| {
-        format!("{number} in `{}`, first in line {line}", sanitised(&name))
-    };
-    let lacking: Vec<String> = missing.into_iter().map(column).collect();
-    let found = describe(path, &contents, (label, tune), (&lacking, fills)).map_err(said)?;
-    Ok(match lacks_labels {
-        true => Description { manifest: Err(MISSING.into()), ..found },
-        false => found,
-    })
-}
-
-/// A column of numbers and marks of missing values, with the mean of the numbers in their place;
-/// `None` of any other.
-fn filled(column: &Column) -> Option<Column> {
-    let mut all = match column {
-        Column::Numbers(values) => values.clone(),
-        Column::Text(texts) => numbers_and_marks(texts)?,
-    };
-    let known: Vec<f64> = all.iter().copied().filter(|x| !x.is_nan()).collect();
-    let mean = known.iter().sum::<f64>() / known.len() as f64;
-    all.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = mean);
-    (!known.is_empty()).then_some(Column::Numbers(all))
+    let size = Some(super::size(path, &bytes));
+    let file = DataFile { path: path.to_owned(), sha256: None, size };
+    let described = super::read(path, bytes, tables)
+        .and_then(|contents| describe(&file, &contents, label, tune));
+    described.map_err(|message| format!("{path}: {message}"))
 }
 
 fn may_be_clients(name: &str) -> bool {
@@ -220,18 +209,36 @@ fn distinct(values: &[f64]) -> BTreeMap<u64, (f64, usize)> {
     all
 }
 
-/// The distinct values as text and how often each occurs, in the order of the values.
+/// The distinct values that are not missing, as text, and how often each occurs, in the order of the
+/// values.
 fn counts(column: &Column) -> Vec<(String, usize)> {
-    match column {
+    let known: Vec<usize> = known_rows(&[column]);
+    match column.take(&known) {
         Column::Numbers(values) => {
-            distinct(values).into_values().map(|(value, n)| (value.to_string(), n)).collect()
+            distinct(&values).into_values().map(|(value, n)| (value.to_string(), n)).collect()
+        }
+        Column::LongNumbers(values) => {
+            let mut all: Vec<(&String, usize)> = text_counts(&values).into_iter().collect();
+            all.sort_by(|one, two| LongNumber(one.0).total_cmp(&LongNumber(two.0)));
+            all.into_iter().map(|(value, n)| (value.clone(), n)).collect()
         }
         Column::Text(values) => {
-            let mut all: BTreeMap<&String, usize> = BTreeMap::new();
-            values.iter().for_each(|value| *all.entry(value).or_default() += 1);
-            all.into_iter().map(|(value, n)| (sanitised(value), n)).collect()
+            text_counts(&values).into_iter().map(|(value, n)| (sanitised(value), n)).collect()
         }
     }
+}
+
+/// How often each text occurs.
+fn text_counts(values: &[String]) -> BTreeMap<&String, usize> {
+    let mut all: BTreeMap<&String, usize> = BTreeMap::new();
+    values.iter().for_each(|value| *all.entry(value).or_default() += 1);
+    all
+}
+
+/// The rows in which all of these columns, one or more, have a value.
+fn known_rows(columns: &[&Column]) -> Vec<usize> {
+    let missing: Vec<Vec<bool>> = columns.iter().map(|column| column.missing()).collect();
+    (0..columns[0].len()).filter(|row| !missing.iter().any(|column| column[*row])).collect()
 }
 
 /// The place of the first column with a usual name of labels, or of the last.
@@ -242,54 +249,8 @@ fn label_place(columns: &[(String, Column)]) -> Option<usize> {
     usual.or(columns.len().checked_sub(1))
 }
 
-/// The records of a table; without a `label`, the column with a usual name of labels, or the last.
-fn of_table<'a>(
-    columns: &'a [(String, Column)],
-    label: Option<&str>,
-) -> Result<FileRecords<'a>, String> {
-    let named = |wanted: &str| columns.iter().position(|(name, _)| name == wanted);
-    let place = match label {
-        Some(label) => named(label).ok_or_else(|| no_column(label, "", columns))?,
-        None => label_place(columns).ok_or("there are no columns")?,
-    };
-    let (label, labels) = &columns[place];
-    let n = labels.len();
-    let mut clients = None;
-    let (mut names, mut others, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
-    for (_, (name, column)) in columns.iter().enumerate().filter(|(i, _)| *i != place) {
-        let candidate = matches!(column, Column::Text(_)) || may_be_clients(name);
-        let values = if candidate { counts(column).len() } else { 0 };
-        match column {
-            _ if clients.is_none() && (2..=n / 5).contains(&values) => {
-                clients = Some((name.clone(), values));
-            }
-            Column::Numbers(values) => {
-                names.push(name.clone());
-                chosen.push(values);
-            }
-            Column::Text(_) => others.push(name.clone()),
-        }
-    }
-    let numbers = (0..n).flat_map(|row| chosen.iter().map(move |column| column[row])).collect();
-    Ok(FileRecords {
-        features: FeatureRows::Dense { size: (n, names.len()), numbers: Cow::Owned(numbers) },
-        names,
-        labels: Cow::Borrowed(labels),
-        label: label.clone(),
-        others,
-        clients,
-    })
-}
-
 impl FileRecords<'_> {
-    /// Values were missing where `filled` says; means are in their place if the manifest `fills`
-    /// them in.
-    fn description(
-        &self,
-        path: &str,
-        tune: bool,
-        (filled, fills): (&[String], bool),
-    ) -> Result<Description, String> {
+    fn description(&self, path: &str, tune: bool) -> Result<Description, String> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
@@ -310,7 +271,7 @@ impl FileRecords<'_> {
         let digits = if share < 1.0 { 3 } else { 1 };
         lines.push(format!("non-zeros: {share:.digits$} %, {each:.1} in a record"));
         let lacking = self.missing();
-        lines.push(match [filled, &lacking].concat().as_slice() {
+        lines.push(match [&*self.table.missing, &lacking].concat().as_slice() {
             [] => "missing values: none".into(),
             some => format!("missing values: {}", listed(some)),
         });
@@ -320,24 +281,20 @@ impl FileRecords<'_> {
         }
         let classes = counts(&self.labels);
         lines.push(self.label_line(&classes));
-        if !self.others.is_empty() {
-            let names: Vec<String> =
-                self.others.iter().map(|x| format!("`{}`", sanitised(x))).collect();
-            let names = listed(&names);
-            lines.push(format!(
-                "columns of text, which are left out: {names}; to use one, add it to `features` and `categorical`"
-            ));
-        }
+        lines.extend_from_slice(&self.table.lines);
         if let Some((name, values)) = &self.clients {
             let name = sanitised(name);
             lines.push(format!("clients: column `{name}` has {values} different values"));
+        }
+        if self.table.remedy == Some(Remedy::Nothing) {
+            return Ok(Description { lines, manifest: Err(NONE_WHOLE.into()) });
         }
         if !lacking.is_empty() {
             return Ok(Description { lines, manifest: Err(MISSING.into()) });
         }
         lines.push(self.condition_line(&moments, &constant));
         let starter = Starter::new(self, path, &classes, (&moments, &constant));
-        Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune, fills)) })
+        Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune)) })
     }
 
     /// How a feature is named: by its column, or its number from 0.
@@ -351,12 +308,9 @@ impl FileRecords<'_> {
         let of = |name: String, number: usize| (number > 0).then(|| format!("{number} in {name}"));
         let counts = self.features.missing().into_iter().enumerate().filter(|(_, n)| *n > 0);
         let features = counts.filter_map(|(j, number)| of(self.name(j), number));
-        let labels = match &*self.labels {
-            Column::Numbers(values) => {
-                of("the labels".into(), values.iter().filter(|x| !x.is_finite()).count())
-            }
-            Column::Text(_) => None,
-        };
+        let labels = self.labels.numbers().and_then(|values| {
+            of("the labels".into(), values.iter().filter(|x| !x.is_finite()).count())
+        });
         features.chain(labels).collect()
     }
 
@@ -371,13 +325,13 @@ impl FileRecords<'_> {
             let classes = if all.len() == 1 { "class" } else { "classes" };
             return format!("labels{name}: {} {classes}: {}", all.len(), listed(&all));
         }
-        match &*self.labels {
-            Column::Numbers(values) => {
+        match self.labels.numbers() {
+            Some(values) => {
                 let low = values.iter().copied().fold(f64::INFINITY, f64::min);
                 let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 format!("labels{name}: numbers from {low} to {high}")
             }
-            Column::Text(_) => format!("labels{name}: {} different texts", classes.len()),
+            None => format!("labels{name}: {} different texts", classes.len()),
         }
     }
 
@@ -419,10 +373,7 @@ fn others(all: usize, constant: &[usize]) -> Vec<usize> {
 
 /// Whether labels are classes: texts, or a few whole numbers.
 fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
-    let whole = match labels {
-        Column::Numbers(values) => values.iter().all(|x| x.fract() == 0.0),
-        Column::Text(_) => true,
-    };
+    let whole = labels.numbers().is_none_or(|values| values.iter().all(|x| x.fract() == 0.0));
     classes.len() <= MOST_CLASSES && whole
 }
 

@@ -131,7 +131,9 @@ fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, St
     arrays.sort_by(|a, b| a.0.cmp(&b.0));
     let array = |(name, shape, column): NamedArray| match column {
         Column::Numbers(data) => Ok((name, Array { shape, data })),
-        Column::Text(_) => Err(format!("`{}`: {}", sanitised(&name), unknown("text"))),
+        Column::LongNumbers(_) | Column::Text(_) => {
+            Err(format!("`{}`: {}", sanitised(&name), unknown("text")))
+        }
     };
     arrays.into_iter().map(array).collect()
 }

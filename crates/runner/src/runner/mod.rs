@@ -4,6 +4,7 @@
 //! decide when it is computed, never what it is.
 
 mod attempt;
+pub mod cautions;
 pub mod cost;
 mod frontier;
 mod measure;

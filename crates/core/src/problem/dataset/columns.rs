@@ -1,14 +1,81 @@
-//! Columns of a table as features: categories, and values that are missing.
+//! Columns of a table as features: categories, values that are missing, and columns that name
+//! records.
 
-use super::{Dataset, MissingValues, Records, distinct_texts};
+use super::{Dataset, MissingValues, Records, Split, TestRecords};
 use crate::problem::Fault;
-use crate::problem::arrays::{Column, is_mark, numbers_and_marks, sanitised};
+use crate::problem::arrays::{Contents, Files, sanitised};
+use crate::problem::column::{Column, is_mark, numbers_and_marks, row_indices};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Features that a column makes, by their names.
 type NamedFeatures<'a> = Vec<(String, Cow<'a, [f64]>)>;
 
+/// The text of a mark of a missing value, for a message about its place; nothing where the field
+/// is empty or a number that is NaN.
+pub(super) fn written(column: &Column, row: usize) -> String {
+    match column {
+        Column::Text(texts) if !texts[row].is_empty() => {
+            format!(" (\"{}\")", sanitised(&texts[row]))
+        }
+        _ => String::new(),
+    }
+}
+
 impl Dataset {
+    /// The names of the features where the settings name none: all columns but those that have
+    /// another use, or number the rows.
+    pub(super) fn default_features<'a>(&self, columns: &'a [(String, Column)]) -> Vec<&'a String> {
+        let indices = row_indices(columns, |name| self.may_be_index(name));
+        let is_feature = |(i, (name, _)): &(usize, &(String, Column))| {
+            !self.has_other_use(name) && !indices.contains(i)
+        };
+        columns.iter().enumerate().filter(is_feature).map(|(_, (name, _))| name).collect()
+    }
+
+    /// Whether this is the column of the label, the split or the test set.
+    fn has_other_use(&self, name: &str) -> bool {
+        let is_split = matches!(&self.split, Split::Column(column) if column == name);
+        let is_test = matches!(&self.test, Some(TestRecords::Column(column)) if column == name);
+        name == self.label || is_split || is_test
+    }
+
+    /// Whether the settings leave it open if this column is a feature.
+    fn may_be_index(&self, name: &str) -> bool {
+        !self.has_other_use(name) && !self.categorical.iter().any(|other| other == name)
+    }
+
+    /// What a user should know of the columns that are features, or are not, without being named:
+    /// sentences. Nothing is said of a file that cannot be read, which is reported when the problem
+    /// is built.
+    pub fn remarks(&self, files: &dyn Files) -> Vec<String> {
+        if !self.features.is_empty() {
+            return Vec::new();
+        }
+        let Ok(contents) = files.open(&self.file) else { return Vec::new() };
+        let Contents::Table(columns) = &*contents else { return Vec::new() };
+        let indices = row_indices(columns, |name| self.may_be_index(name));
+        let path = sanitised(&self.file.path);
+        let mut all: Vec<String> = Vec::new();
+        for i in &indices {
+            all.push(format!(
+                "{path}: {} numbers or names the rows, and is no feature; `features` can name it",
+                named_column(columns, *i)
+            ));
+        }
+        let may_number = |i: &usize| {
+            let (name, column) = &columns[*i];
+            self.may_be_index(name) && !indices.contains(i) && column.may_number_records()
+        };
+        for i in (0..columns.len()).filter(may_number) {
+            all.push(format!(
+                "{path}: all values of {} are different whole numbers: if they number the records, it should be no feature; list the `features` that are meant",
+                named_column(columns, i)
+            ));
+        }
+        all
+    }
+
     /// The features that a column makes; a value that is missing is NaN.
     pub(super) fn features_of<'a>(
         &self,
@@ -18,35 +85,48 @@ impl Dataset {
         if self.categorical.iter().any(|other| other == name) {
             return self.indicators(name, column);
         }
-        let values = match column {
-            Column::Numbers(values) => Cow::Borrowed(values.as_slice()),
-            Column::Text(texts) => {
-                let numbers = self.missing.and_then(|_| numbers_and_marks(texts));
-                Cow::Owned(numbers.ok_or_else(|| self.not_numeric(name, texts))?)
-            }
+        let Some(values) = self.numbers_of(column) else {
+            return Err(self.not_numeric(name, column));
         };
+        self.refuse_missing(name, column)?;
         Ok(vec![(name.to_owned(), values)])
+    }
+
+    /// The numbers of a column, NaN where a value is missing; `None` of texts. Numbers that a file
+    /// holds as text are read beside marks of missing values, or where the settings expect these.
+    fn numbers_of<'a>(&self, column: &'a Column) -> Option<Cow<'a, [f64]>> {
+        let Column::Text(texts) = column else { return column.numbers() };
+        if self.missing.is_none() && !texts.iter().any(|text| is_mark(text)) {
+            return None;
+        }
+        let read = numbers_and_marks(texts)?;
+        Some(Cow::Owned(read.numbers()?.into_owned()))
+    }
+
+    /// An error if a value of a feature is missing and the settings do not say what to do then.
+    fn refuse_missing(&self, name: &str, column: &Column) -> Result<(), Fault> {
+        let first = column.missing().into_iter().position(|is_missing| is_missing);
+        match first.filter(|_| self.missing.is_none()) {
+            None => Ok(()),
+            Some(row) => Err(self.lacks(row, name, column)),
+        }
     }
 
     /// A feature for each category but the first: 1 where it is that of the record, else 0.
     fn indicators<'a>(&self, name: &str, column: &Column) -> Result<NamedFeatures<'a>, Fault> {
-        let mut categories = distinct_texts(column);
-        categories.retain(|text| !self.is_missing(text));
-        self.check_dimension(categories.len())?;
+        self.refuse_missing(name, column)?;
+        let missing = column.missing();
         let texts: Vec<String> = (0..column.len()).map(|row| column.text(row)).collect();
-        let indicator = |category: &String| {
-            let value = |text: &String| match self.is_missing(text) {
-                true => f64::NAN,
-                false => f64::from(u8::from(text == category)),
+        let known = texts.iter().zip(&missing).filter(|(_, is_missing)| !**is_missing);
+        let categories: BTreeSet<&String> = known.map(|(text, _)| text).collect();
+        self.check_dimension(categories.len())?;
+        let indicator = |category: &&String| {
+            let value = |(text, is_missing): (&String, &bool)| {
+                if *is_missing { f64::NAN } else { f64::from(u8::from(text == *category)) }
             };
-            (format!("{name} = {category}"), texts.iter().map(value).collect())
+            (format!("{name} = {category}"), texts.iter().zip(&missing).map(value).collect())
         };
         Ok(categories.iter().skip(1).map(indicator).collect())
-    }
-
-    /// Whether a value is missing: an empty text or NaN, and with the key `missing` any usual mark.
-    fn is_missing(&self, text: &str) -> bool {
-        ["", "NaN"].contains(&text) || self.missing.is_some() && is_mark(text)
     }
 
     /// The records, those left out that lack a value if the settings drop them.
@@ -55,10 +135,10 @@ impl Dataset {
             return records;
         }
         let columns = [Some(&records.labels), records.groups.as_ref(), records.marks.as_ref()];
+        let missing: Vec<Vec<bool>> = columns.into_iter().flatten().map(Column::missing).collect();
         let is_whole = |row: &usize| {
             let of_row = &records.features[row * records.d..][..records.d];
-            let mut texts = columns.iter().flatten().map(|column| column.text(*row));
-            !of_row.iter().any(|x| x.is_nan()) && !texts.any(|text| self.is_missing(&text))
+            !of_row.iter().any(|x| x.is_nan()) && !missing.iter().any(|column| column[*row])
         };
         let rows: Vec<usize> = (0..records.labels.len()).filter(is_whole).collect();
         records.take(&rows)
@@ -89,5 +169,14 @@ impl Dataset {
             places.filter(|x| x.is_nan()).for_each(|x| *x = sum / n);
         }
         Ok(())
+    }
+}
+
+/// A column in a message; one without a name by its place.
+fn named_column(columns: &[(String, Column)], place: usize) -> String {
+    match (columns[place].0.as_str(), place) {
+        ("", 0) => "the first column, which has no name,".to_owned(),
+        ("", place) => format!("column {}, which has no name,", place + 1),
+        (name, _) => format!("column `{}`", sanitised(name)),
     }
 }

@@ -8,6 +8,7 @@ mod read;
 mod storage;
 
 use super::arrays::{Column, DataFile, Files, is_libsvm, sanitised};
+use super::column::LongNumber;
 use super::records::{InstanceInputs, RecordLoss, RecordProblem, RecordSets};
 use super::{Fault, Faults};
 use crate::kernel::SparseRows;
@@ -36,7 +37,9 @@ pub struct Dataset {
     #[schemars(example = &"label", extend("default" = "label"))]
     pub label: String,
     /// The columns of the features (CSV, Parquet, `.npz` of columns), in this order; by default all
-    /// but those of the label and the split.
+    /// but those of the label, the split and the test set, and those that number or name the rows:
+    /// first columns without a name (also `Unnamed: 0`, as pandas calls it), and a first column whose
+    /// values are 0, 1, 2, … or 1, 2, 3, … in ten records or more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_FEATURES)]
     pub features: Vec<String>,
@@ -45,8 +48,10 @@ pub struct Dataset {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_CATEGORICAL)]
     pub categorical: Vec<String>,
-    /// What is done where a feature has no value (CSV, Parquet, `.npz` of columns): it is NaN, an
-    /// empty field of CSV, or a mark such as NA. Without this key that is an error.
+    /// What is done where a value is missing (CSV, Parquet, `.npz` of columns): it is NaN, an empty
+    /// field of CSV, or one of the marks NA, N/A, nan, null, None, ?, -, ., #N/A, NaT and their usual
+    /// spellings. Without this key that is an error. A label, a client or a mark of the test set
+    /// that is missing has no mean: only `"drop"` takes such a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = MissingValues::Mean)]
     pub missing: Option<MissingValues>,
@@ -123,7 +128,9 @@ pub enum Split {
     /// Shuffled, then split into parts of drawn sizes: each client gets one record, and the others
     /// are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
     Quantity(f64),
-    /// One client for each value of this column (npz: of the array `client`).
+    /// One client for each value of this column (npz: of the array `client`). Numbers are compared as
+    /// numbers, whole ones exactly whatever their length: 1, 01 and 1.0 are one client. In a column
+    /// that has other texts too, these are three.
     Column(#[schemars(example = &"client")] String),
 }
 
@@ -155,7 +162,8 @@ pub enum ClientWeights {
     Equal,
     /// In proportion to the records that they hold (McMahan et al. 2017): θ* is that of the
     /// pooled records. Under partial participation, the weights of the participating clients are
-    /// divided by their sum.
+    /// divided by their sum. That is biased: the mean of a round's step is then not the gradient of
+    /// the objective, and only control variates (`scaffold`) keep θ* as the fixed point.
     Records,
 }
 
@@ -452,6 +460,11 @@ fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
     }
     match (all, values) {
         (Column::Numbers(all), Column::Numbers(values)) => among(all, values, f64::total_cmp),
+        (Column::LongNumbers(all), Column::LongNumbers(values)) => {
+            let all: Vec<LongNumber<'_>> = all.iter().map(|text| LongNumber(text)).collect();
+            let values: Vec<LongNumber<'_>> = values.iter().map(|text| LongNumber(text)).collect();
+            among(&all, &values, LongNumber::total_cmp)
+        }
         (Column::Text(all), Column::Text(values)) => among(all, values, Ord::cmp),
         _ => vec![None; values.len()],
     }
@@ -595,14 +608,11 @@ impl Records {
             let message = format!("{}: the label \"{value}\" is not a finite number", self.file);
             Fault::new("dataset.label", message)
         };
-        match &self.labels {
-            Column::Numbers(values) => {
-                let row = values.iter().position(|v| !v.is_finite());
-                row.map_or_else(|| Ok(values.clone()), |row| Err(wrong(row)))
-            }
-            Column::Text(values) => {
-                Err(wrong(values.iter().position(|v| v.parse::<f64>().is_err()).unwrap_or(0)))
-            }
+        let is_number =
+            |row: &usize| self.labels.text(*row).parse::<f64>().is_ok_and(f64::is_finite);
+        match self.labels.numbers() {
+            Some(values) if values.iter().all(|x| x.is_finite()) => Ok(values.into_owned()),
+            _ => Err(wrong((0..self.count()).find(|row| !is_number(row)).unwrap_or(0))),
         }
     }
 }

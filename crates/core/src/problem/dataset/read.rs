@@ -1,20 +1,14 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
+use super::columns::written;
 use super::{Dataset, MissingValues, Records, Split, Storage, TestRecords, is_label};
 use crate::kernel::SparseRows;
-use crate::problem::arrays::{
-    Array, Column, Contents, Files, MISSING, is_mark, no_column, sanitised,
-};
+use crate::problem::arrays::{Array, Column, Contents, Files, no_column, sanitised};
+use crate::problem::column::{Exceptions, is_mark};
 use crate::problem::{Fault, MOST_DIMENSIONS};
 use crate::rng::{Purpose, Stream};
 use crate::words::count;
 use std::collections::BTreeMap;
-
-/// That a feature has no value at a place.
-fn lacks(place: &str, feature: &str) -> String {
-    let feature = sanitised(feature);
-    format!("{place}, column `{feature}`: {MISSING}, or write `missing = \"mean\"` or `\"drop\"`")
-}
 
 /// The most features that a message names.
 const MOST_NAMED: usize = 8;
@@ -22,6 +16,21 @@ const MOST_NAMED: usize = 8;
 impl Dataset {
     pub(super) fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
+    }
+
+    /// The fault of a value of a feature that is missing.
+    pub(super) fn lacks(&self, row: usize, name: &str, column: &Column) -> Fault {
+        let place = self.file.place(row, column.len());
+        let (mark, name) = (written(column, row), sanitised(name));
+        self.fault(format!(
+            "{place}, column `{name}`: the value is missing{mark}; fill it in, or remove the record, or write `missing = \"mean\"` or `\"drop\"`{}",
+            self.is_no_mark(&mark)
+        ))
+    }
+
+    /// What to do if a text that is a mark of a missing value was meant as a value.
+    fn is_no_mark(&self, mark: &str) -> &'static str {
+        if mark.is_empty() { "" } else { "; if it is a value, write it as another text" }
     }
 
     /// Reads the records that clients hold, and those of the test set: with features that are dense
@@ -208,19 +217,14 @@ impl Dataset {
             }
         };
         self.check_lengths(records, count)?;
-        self.check_finite_labels(records)?;
+        self.check_labels(records)?;
         let fills = self.missing == Some(MissingValues::Mean) && records.sparse.is_none();
         let wrong = records.find(|x| !(x.is_finite() || fills && x.is_nan()));
         let Some(((row, column), value)) = wrong else { return Ok(()) };
         let place = self.file.place(row, count);
-        let wrong = match (records.names.get(column), value.is_nan()) {
-            (Some(name), true) => lacks(&place, name),
-            (Some(name), false) => {
-                format!("{place}, column `{}`: {value} is not finite", sanitised(name))
-            }
-            (None, _) => {
-                format!("{place}, feature {column} from 0: {value} is not a finite number")
-            }
+        let wrong = match records.names.get(column) {
+            Some(name) => format!("{place}, column `{}`: {value} is not finite", sanitised(name)),
+            None => format!("{place}, feature {column} from 0: {value} is not a finite number"),
         };
         Err(self.fault(wrong))
     }
@@ -255,24 +259,58 @@ impl Dataset {
         )))
     }
 
-    fn check_finite_labels(&self, records: &Records) -> Result<(), Fault> {
-        let columns =
-            [("label", Some(&records.labels)), ("split's value", records.groups.as_ref())];
-        for (name, column) in columns {
-            if let Some(Column::Text(values)) = column
-                && let Some(row) = values.iter().position(String::is_empty)
-            {
-                let place = self.file.place(row, values.len());
-                return Err(self.fault(format!("{place}: the {name} is missing")));
+    /// An error if a record has no label, no client where a column names them, or no mark where a
+    /// column marks the test set; or if one of these is an infinite number.
+    fn check_labels(&self, records: &Records) -> Result<(), Fault> {
+        let client = match &self.split {
+            Split::Column(name) => name,
+            _ => "",
+        };
+        let mark = match &self.test {
+            Some(TestRecords::Column(name)) => name,
+            _ => "",
+        };
+        let columns = [
+            ("label", &*self.label, Some(&records.labels)),
+            ("name of the client", client, records.groups.as_ref()),
+            ("mark of the test set", mark, records.marks.as_ref()),
+        ];
+        for (what, name, column) in columns {
+            let Some(column) = column else { continue };
+            let place = |row| self.file.place(row, column.len());
+            if let Some(row) = column.missing().into_iter().position(|is_missing| is_missing) {
+                // Only the records of a table can be dropped by a key.
+                return Err(self.fault(match records.names.is_empty() {
+                    true => format!("{}: the {what} is missing", place(row)),
+                    false => self.lacks_label(row, what, name, column),
+                }));
             }
-            let Some(Column::Numbers(values)) = column else { continue };
-            if let Some(row) = values.iter().position(|x| !x.is_finite()) {
-                let value = values[row];
-                let place = self.file.place(row, values.len());
-                return Err(self.fault(format!("the {name} of {place} is {value}, not finite")));
+            let infinite =
+                column.numbers().and_then(|all| all.iter().position(|x| x.is_infinite()));
+            if let Some(row) = infinite {
+                let value = column.text(row);
+                return Err(
+                    self.fault(format!("{}: the {what} is {value}, not finite", place(row)))
+                );
             }
         }
         Ok(())
+    }
+
+    /// That a record of a table lacks what no mean can stand for.
+    fn lacks_label(&self, row: usize, what: &str, name: &str, column: &Column) -> String {
+        let place = self.file.place(row, column.len());
+        let (mark, name) = (written(column, row), sanitised(name));
+        let remedy = match self.missing {
+            Some(MissingValues::Mean) => {
+                "`missing = \"mean\"` fills in features alone: fill this in, or remove the record, or write `missing = \"drop\"`"
+            }
+            _ => "fill it in, or remove the record, or write `missing = \"drop\"`",
+        };
+        format!(
+            "{place}, column `{name}`: the {what} is missing{mark}; {remedy}{}",
+            self.is_no_mark(&mark)
+        )
     }
 
     /// An error if `label` or `features` is set for a file that has no named columns.
@@ -290,16 +328,12 @@ impl Dataset {
             let found = columns.iter().find(|(have, _)| have == name).map(|(_, column)| column);
             found.ok_or_else(|| self.unknown_column(key, name, columns))
         };
-        let labels = find("dataset.label", &self.label)?.clone();
-        let named = |key, name: &str| Ok((name.to_owned(), find(key, name)?.clone()));
+        let labels = find("dataset.label", &self.label)?;
+        let named = |key, name: &str| Ok((name.to_owned(), find(key, name)?));
         let further = self.further_columns(named)?;
-        let names: Vec<&String> = if self.features.is_empty() {
-            let is_other = |name: &String| {
-                *name == self.label || further.iter().flatten().any(|(other, _)| other == name)
-            };
-            columns.iter().map(|(name, _)| name).filter(|name| !is_other(name)).collect()
-        } else {
-            self.features.iter().collect()
+        let names: Vec<&String> = match self.features.is_empty() {
+            true => self.default_features(columns),
+            false => self.features.iter().collect(),
         };
         self.check_names(&names)?;
         if let Some(other) = self.categorical.iter().find(|name| !names.contains(name)) {
@@ -316,10 +350,12 @@ impl Dataset {
         self.check_dimension(chosen.len())?;
         let features =
             (0..labels.len()).flat_map(|i| chosen.iter().map(move |(_, c)| c[i])).collect();
-        let [groups, marks] = further.map(|further| further.map(|(_, column)| column));
+        // As they would be without the records that lack a value.
+        let read = |column: &Column| column.with_marks_read().into_owned();
+        let [groups, marks] = further.map(|further| further.map(|(_, column)| read(column)));
         let size = chosen.len();
         let names: Vec<String> = chosen.into_iter().map(|(name, _)| name).collect();
-        let records = self.records(names, (size, features), labels);
+        let records = self.records(names, (size, features), read(labels));
         Ok(self.dropped(Records { groups, marks, ..records }))
     }
 
@@ -344,17 +380,24 @@ impl Dataset {
         Ok(())
     }
 
-    pub(super) fn not_numeric(&self, name: &str, values: &[String]) -> Fault {
-        let first = values.iter().enumerate().find(|(_, value)| value.parse::<f64>().is_err());
-        let name = sanitised(name);
-        self.fault(match (first, values.first()) {
-            (Some((row, value)), _) if is_mark(value) => {
-                lacks(&self.file.place(row, values.len()), &name)
-            }
-            (Some((row, value)), _) => format!(
+    /// The fault of a column that is no feature because it holds texts.
+    pub(super) fn not_numeric(&self, name: &str, column: &Column) -> Fault {
+        let (Column::Text(values), name) = (column, sanitised(name)) else {
+            return self.fault(format!("column `{}` is not a feature", sanitised(name)));
+        };
+        let place = |row| self.file.place(row, values.len());
+        let is_text = |value: &String| !is_mark(value) && value.parse::<f64>().is_err();
+        if let Some(few) = Exceptions::among_numbers(values) {
+            return self.fault(format!(
+                "column `{name}` is not a feature: it holds {}; replace these, or list the `features` that are meant",
+                few.sentence(values, place)
+            ));
+        }
+        self.fault(match (values.iter().position(is_text), values.first()) {
+            (Some(row), _) => format!(
                 "column `{name}` is not a feature: {} is \"{}\", not a number; list the `features` that are meant, and this one under `categorical` if it holds categories",
-                self.file.place(row, values.len()),
-                sanitised(value)
+                place(row),
+                sanitised(&values[row])
             ),
             (None, Some(value)) => format!(
                 "column `{name}` is not a feature: it holds numbers as text, such as \"{}\" in row 0; convert it to a column of numbers",
@@ -441,10 +484,6 @@ impl Records {
 
     /// The records of these rows.
     pub(super) fn take(&self, rows: &[usize]) -> Self {
-        let part = |column: &Column| match column {
-            Column::Numbers(all) => Column::Numbers(rows.iter().map(|&i| all[i]).collect()),
-            Column::Text(all) => Column::Text(rows.iter().map(|&i| all[i].clone()).collect()),
-        };
         let sparse = self.sparse.as_ref().map(|all| all.selected(rows.iter().map(|&i| (i, 1.0))));
         let features = match sparse {
             Some(_) => Vec::new(),
@@ -455,8 +494,8 @@ impl Records {
             names: self.names.clone(),
             features,
             sparse,
-            labels: part(&self.labels),
-            groups: self.groups.as_ref().map(part),
+            labels: self.labels.take(rows),
+            groups: self.groups.as_ref().map(|groups| groups.take(rows)),
             marks: None,
             file: self.file.clone(),
         }

@@ -1,7 +1,7 @@
 //! The manifest to start from.
 
 use super::features::FeatureRows;
-use super::{FileRecords, is_classes, others};
+use super::{FileRecords, Remedy, is_classes, others};
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::Column;
 
@@ -47,7 +47,7 @@ impl<'a> Starter<'a> {
         // Only named features can be left out.
         let fixed = records.names.is_empty() && !constant.is_empty();
         let kept = if fixed { (0..d).collect() } else { others(d, constant) };
-        let listed = !records.others.is_empty() || !constant.is_empty();
+        let listed = records.table.lists_features || !constant.is_empty();
         let names = kept.iter().filter(|_| listed).filter_map(|j| records.names.get(*j));
         let features = names.cloned().collect();
         let wide = kept.len() > MOST_DIMENSIONS || n as u128 * d as u128 * 8 > MOST_DENSE_BYTES;
@@ -89,9 +89,8 @@ impl<'a> Starter<'a> {
         })
     }
 
-    /// The text of the manifest; of a tuned comparison if that is wanted. It may fill missing values
-    /// in.
-    pub fn text(&self, tuned: bool, fills: bool) -> String {
+    /// The text of the manifest; of a tuned comparison if that is wanted.
+    pub fn text(&self, tuned: bool) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let Self { records, path, .. } = self;
         let title = match tuned {
@@ -113,6 +112,11 @@ impl<'a> Starter<'a> {
         let loss = if self.test { "test-loss" } else { "train-loss" };
         let (low, high) = (one_digit(self.step_size / 10.0), one_digit(self.step_size * 30.0));
         let when = |is: bool, value: &str| is.then(|| value.to_owned());
+        let missing = match records.table.remedy {
+            Some(Remedy::Mean) => Some("mean"),
+            Some(Remedy::Drop) => Some("drop"),
+            Some(Remedy::Nothing) | None => None,
+        };
         let values = [
             ("title", Some(quoted(&title))),
             ("instances", when(tuned && is_drawn, "10")),
@@ -125,7 +129,7 @@ impl<'a> Starter<'a> {
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
             ("test", when(self.test, "0.2")),
-            ("missing", when(fills, &quoted("mean"))),
+            ("missing", missing.map(quoted)),
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
             ("metrics", Some(format!("{metrics:?}"))),
@@ -161,7 +165,7 @@ fn kind(records: &FileRecords<'_>, classes: &[(String, usize)]) -> Result<&'stat
         (_, 1) => Err("all labels are the same".into()),
         (_, 2) => Ok("logistic-dataset"),
         _ if is_classes(&records.labels, classes) => Ok("softmax-dataset"),
-        (Column::Numbers(_), _) => Ok("least-squares-dataset"),
+        (Column::Numbers(_) | Column::LongNumbers(_), _) => Ok("least-squares-dataset"),
         (Column::Text(_), n) => Err(format!(
             "there are {n} different labels of text; two classes or numbers are needed"
         )),

@@ -1,0 +1,364 @@
+//! A column of a table: numbers or texts, which of its values are missing, and whether it names the
+//! records instead of describing them.
+//!
+//! *Invariant*: whether a value is missing is decided here alone, by one list, for features, labels,
+//! clients and marks of the test set alike.
+
+use super::arrays::sanitised;
+use crate::words::count;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+/// The texts that stand for a missing value: those that pandas reads as missing by default, those
+/// that R, databases and spreadsheets write, and the usual signs. Their case counts: "Na" is sodium,
+/// and "none" may be a category.
+const MARKS: [&str; 25] = [
+    "", "NA", "na", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN",
+    "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "NULL", "null", "None", "NaT", "?", "-",
+    ".",
+];
+
+/// The largest whole number up to which all whole numbers are numbers of their own in double
+/// precision, 2^53.
+const LARGEST_EXACT: &str = "9007199254740992";
+
+/// The fewest records of which a column with a name may count or number the rows: the values of a
+/// few records do so by chance.
+const FEWEST_NUMBERED: usize = 10;
+
+/// Whether a text is a usual mark of a missing value.
+pub fn is_mark(text: &str) -> bool {
+    MARKS.contains(&text)
+}
+
+/// Whether a text is a whole number beyond 2^53, which double precision may not tell from its
+/// neighbours. One with a point or an exponent was a number of double precision when it was written.
+pub fn is_long(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let plain = digits.trim_start_matches('0');
+    let longest = LARGEST_EXACT.len();
+    let beyond = plain.len() > longest || plain.len() == longest && plain > LARGEST_EXACT;
+    beyond && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Numbers.
+    Numbers(Vec<f64>),
+    /// Numbers of which some are whole and beyond 2^53, such as identifiers: these with all their
+    /// digits, the others as double precision writes them. So two values are the same number if
+    /// their texts are equal.
+    LongNumbers(Vec<String>),
+    /// Anything else, as text.
+    Text(Vec<String>),
+}
+
+impl Column {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numbers(values) => values.len(),
+            Self::LongNumbers(values) | Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value in a row, as text.
+    pub fn text(&self, row: usize) -> String {
+        match self {
+            Self::Numbers(values) => values[row].to_string(),
+            Self::LongNumbers(values) | Self::Text(values) => values[row].clone(),
+        }
+    }
+
+    /// The values of these rows.
+    #[must_use]
+    pub fn take(&self, rows: &[usize]) -> Self {
+        let texts = |all: &[String]| rows.iter().map(|&i| all[i].clone()).collect();
+        match self {
+            Self::Numbers(all) => Self::Numbers(rows.iter().map(|&i| all[i]).collect()),
+            Self::LongNumbers(all) => Self::LongNumbers(texts(all)),
+            Self::Text(all) => Self::Text(texts(all)),
+        }
+    }
+
+    /// For each row whether its value is missing: NaN, or a text that is a usual mark. "-" is no
+    /// mark in a column that has "+" too, because the two are then signs.
+    pub fn missing(&self) -> Vec<bool> {
+        match self {
+            Self::Numbers(values) => values.iter().map(|x| x.is_nan()).collect(),
+            Self::LongNumbers(values) => values.iter().map(|text| is_mark(text)).collect(),
+            Self::Text(values) => {
+                let has_signs = values.iter().any(|text| text == "+");
+                let is_missing = |text: &String| is_mark(text) && !(has_signs && text == "-");
+                values.iter().map(is_missing).collect()
+            }
+        }
+    }
+
+    /// The column as it would be without the records whose values are missing: if all the others
+    /// are numbers, it is a column of numbers with NaN in the place of a mark.
+    pub fn with_marks_read(&self) -> Cow<'_, Self> {
+        match self {
+            Self::Text(texts) if texts.iter().any(|text| is_mark(text)) => {
+                numbers_and_marks(texts).map_or(Cow::Borrowed(self), Cow::Owned)
+            }
+            _ => Cow::Borrowed(self),
+        }
+    }
+
+    /// The values as numbers of double precision, NaN where one is missing; `None` of texts.
+    pub fn numbers(&self) -> Option<Cow<'_, [f64]>> {
+        match self {
+            Self::Numbers(values) => Some(Cow::Borrowed(values)),
+            Self::LongNumbers(values) => {
+                Some(Cow::Owned(values.iter().map(|text| number(text)).collect()))
+            }
+            Self::Text(_) => None,
+        }
+    }
+
+    /// Whether the values are 0, 1, 2, … or 1, 2, 3, … in this order.
+    fn counts_rows(&self) -> bool {
+        let Self::Numbers(values) = self else { return false };
+        let counts_from =
+            |first: f64| values.iter().zip(0_u32..).all(|(x, i)| *x == first + f64::from(i));
+        counts_from(0.0) || counts_from(1.0)
+    }
+
+    /// Whether all values are whole numbers and no two are equal, as the identifiers of records are.
+    pub fn may_number_records(&self) -> bool {
+        self.len() >= FEWEST_NUMBERED
+            && match self {
+                Self::Numbers(values) => {
+                    let mut seen = HashSet::new();
+                    values.iter().all(|x| x.fract() == 0.0 && seen.insert(x.to_bits()))
+                }
+                Self::LongNumbers(values) => {
+                    let mut seen = HashSet::new();
+                    values.iter().all(|text| number(text).fract() == 0.0 && seen.insert(text))
+                }
+                Self::Text(_) => false,
+            }
+    }
+}
+
+/// Texts as a column of numbers, with NaN in the place of marks of missing values; `None` if one is
+/// neither.
+pub fn numbers_and_marks(texts: &[String]) -> Option<Column> {
+    let is_either = |text: &String| is_mark(text) || text.parse::<f64>().is_ok();
+    if !texts.iter().all(is_either) {
+        return None;
+    }
+    if texts.iter().any(|text| is_long(text)) {
+        return Some(Column::LongNumbers(texts.iter().map(|text| exact_text(text)).collect()));
+    }
+    Some(Column::Numbers(texts.iter().map(|text| number(text)).collect()))
+}
+
+/// The number of a text; NaN of a mark of a missing value.
+pub fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
+/// The text of a number in [`Column::LongNumbers`].
+pub fn exact_text(text: &str) -> String {
+    if !is_long(text) {
+        return number(text).to_string();
+    }
+    let digits = text.trim_start_matches(['+', '-', '0']);
+    if text.starts_with('-') { format!("-{digits}") } else { digits.to_owned() }
+}
+
+/// The few texts of a column that are no numbers, where most of its values are.
+pub struct Exceptions {
+    /// The row of the first one.
+    first: usize,
+    rows: usize,
+    /// How many different texts there are.
+    texts: usize,
+}
+
+impl Exceptions {
+    /// The texts that are neither numbers nor marks of missing values, if more than half of the
+    /// values that are there are numbers.
+    pub fn among_numbers(values: &[String]) -> Option<Self> {
+        let known = values.iter().enumerate().filter(|(_, value)| !is_mark(value));
+        let (numbers, others): (Vec<_>, Vec<_>) =
+            known.partition(|(_, value)| value.parse::<f64>().is_ok());
+        let first = others.first()?.0;
+        let texts = others.iter().map(|(_, value)| *value).collect::<HashSet<_>>().len();
+        (numbers.len() > others.len()).then_some(Self { first, rows: others.len(), texts })
+    }
+
+    /// What the column of these values holds; `place` says where a row is.
+    pub fn sentence(&self, values: &[String], place: impl Fn(usize) -> String) -> String {
+        let (text, place) = (sanitised(&values[self.first]), place(self.first));
+        let rows = count(self.rows, "row");
+        match self.texts {
+            1 => format!("numbers but for \"{text}\" in {rows}, first in {place}"),
+            several => {
+                format!("numbers but for {several} texts in {rows}, first \"{text}\" in {place}")
+            }
+        }
+    }
+}
+
+/// A value of [`Column::LongNumbers`], in the order of the numbers.
+#[derive(Clone, PartialEq)]
+pub struct LongNumber<'a>(pub &'a str);
+
+impl LongNumber<'_> {
+    /// The order of the numbers: that of double precision and, where it cannot tell two whole
+    /// numbers apart, that of their digits.
+    pub fn total_cmp(&self, other: &Self) -> Ordering {
+        let (one, two) = (self.0, other.0);
+        let by_digits = one.len().cmp(&two.len()).then_with(|| one.cmp(two));
+        let by_digits = if one.starts_with('-') { by_digits.reverse() } else { by_digits };
+        number(one).total_cmp(&number(two)).then(by_digits)
+    }
+}
+
+impl PartialOrd for LongNumber<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.total_cmp(other))
+    }
+}
+
+/// The names of columns without one that name the rows, in pandas.
+fn is_name_of_index(name: &str) -> bool {
+    let of_unnamed = name.strip_prefix("Unnamed: 0");
+    let is_copy = |rest: &str| rest.is_empty() || rest.starts_with('.');
+    name.is_empty() || of_unnamed.is_some_and(is_copy) || name.starts_with("__index_level_")
+}
+
+/// The places of the columns of a table that number or name its rows, as pandas and R write them:
+/// the first ones, if they have no name or that which pandas gives to such a column, the next one
+/// if it counts the rows, and those of pandas in Parquet. `may_be` says of a name whether the column
+/// may be one; one that counts rows stays if no other column would be left.
+pub fn row_indices(columns: &[(String, Column)], may_be: impl Fn(&str) -> bool) -> Vec<usize> {
+    let is_parquet_index = |name: &str| name.starts_with("__index_level_");
+    let leading = columns.iter().take_while(|(name, _)| is_name_of_index(name) && may_be(name));
+    let begin = leading.count();
+    let mut found: Vec<usize> = (0..begin).collect();
+    let later = (begin..columns.len()).filter(|&i| may_be(&columns[i].0));
+    let (indices, others): (Vec<usize>, Vec<usize>) =
+        later.partition(|&i| is_parquet_index(&columns[i].0));
+    if others.first() == Some(&begin)
+        && others.len() > 1
+        && columns[begin].1.len() >= FEWEST_NUMBERED
+        && columns[begin].1.counts_rows()
+    {
+        found.push(begin);
+    }
+    found.extend(indices);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(all: &[&str]) -> Vec<String> {
+        all.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn marks_are_as_pandas_and_r_write_them() {
+        let marks = [
+            "", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "?", "-", ".", "#N/A",
+            "NaT", "<NA>",
+        ];
+        for mark in marks {
+            assert!(is_mark(mark), "{mark:?}");
+            let column = Column::Text(texts(&["a", mark, "b"]));
+            assert_eq!(column.missing(), [false, true, false], "{mark:?}");
+        }
+        for value in ["Na", "none", "nano", "0", "--", "x", "N"] {
+            assert!(!is_mark(value), "{value:?}");
+        }
+        let signs = Column::Text(texts(&["+", "-", "?"]));
+        assert_eq!(signs.missing(), [false, false, true], "beside + it is a sign");
+    }
+
+    #[test]
+    fn whole_numbers_of_any_length_are_told_apart() {
+        for (text, long) in [
+            ("9007199254740992", false),
+            ("9007199254740993", true),
+            ("-9007199254740993", true),
+            ("0009007199254740992", false),
+            ("+00012345678901234567890", true),
+            ("9007199254740993.0", false),
+            ("1e300", false),
+            ("x9007199254740993", false),
+            ("", false),
+        ] {
+            assert_eq!(is_long(text), long, "{text}");
+        }
+        let all =
+            ["9007199254740993", "09007199254740993", "1.0", "01", "NA", "-90071992547409930"];
+        let Some(Column::LongNumbers(exact)) = numbers_and_marks(&texts(&all)) else { panic!() };
+        let want = ["9007199254740993", "9007199254740993", "1", "1", "NaN", "-90071992547409930"];
+        assert_eq!(exact, want);
+        let sorted = [
+            "-9007199254740994",
+            "-9007199254740993",
+            "-2",
+            "3",
+            "20",
+            "9007199254740992",
+            "9007199254740993",
+            "90071992547409921",
+        ];
+        for pair in sorted.windows(2) {
+            let order = LongNumber(pair[0]).total_cmp(&LongNumber(pair[1]));
+            assert_eq!(order, Ordering::Less, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn columns_that_number_the_rows_are_found() {
+        let count =
+            |first: u32, n: u32| Column::Numbers((first..first + n).map(f64::from).collect());
+        let rest = || Column::Numbers((0..12).map(|i| f64::from(i * i % 7)).collect());
+        let names = Column::Text((0..12).map(|i| format!("car {i}")).collect());
+        let shuffled = Column::Numbers((0..12).map(|i| f64::from(i * 5 % 12)).collect());
+        let cases: [(Vec<(&str, Column)>, &[usize]); 11] = [
+            (vec![("", count(0, 12)), ("a", rest()), ("y", rest())], &[0]),
+            (vec![("", shuffled.clone()), ("a", rest()), ("y", rest())], &[0]),
+            (vec![("", names), ("a", rest()), ("y", rest())], &[0]),
+            (vec![("Unnamed: 0.1", count(0, 12)), ("Unnamed: 0", rest()), ("a", rest())], &[0, 1]),
+            (vec![("id", count(1, 12)), ("a", rest()), ("y", rest())], &[0]),
+            (vec![("id", count(2, 12)), ("a", rest()), ("y", rest())], &[]),
+            (vec![("id", shuffled), ("a", rest()), ("y", rest())], &[]),
+            (vec![("id", count(0, 9)), ("a", count(0, 9)), ("y", count(0, 9))], &[]),
+            (vec![("x", count(1, 12)), ("y", rest())], &[]),
+            (vec![("a", rest()), ("", count(0, 12)), ("y", rest())], &[]),
+            (vec![("a", rest()), ("y", rest()), ("__index_level_0__", rest())], &[2]),
+        ];
+        for (columns, want) in cases {
+            let columns: Vec<(String, Column)> =
+                columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect();
+            let names: Vec<&String> = columns.iter().map(|(name, _)| name).collect();
+            assert_eq!(row_indices(&columns, |name| name != "y"), want, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn columns_that_may_number_records_have_distinct_whole_numbers() {
+        let numbers = |of: fn(u32) -> f64| Column::Numbers((0..20).map(of).collect());
+        assert!(numbers(|i| f64::from(i * 7 % 20 + 1000)).may_number_records());
+        assert!(!numbers(|i| f64::from(i / 2)).may_number_records());
+        assert!(!numbers(|i| f64::from(i) + 0.5).may_number_records());
+        let long =
+            |n: u64| Column::LongNumbers((0..n).map(|i| (1 << 60 | i).to_string()).collect());
+        assert!(long(20).may_number_records() && !long(9).may_number_records());
+    }
+}

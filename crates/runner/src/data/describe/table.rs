@@ -1,0 +1,197 @@
+//! The records of a table: which column is what, and which values are missing.
+
+use super::features::FeatureRows;
+use super::{
+    FileRecords, Remedy, TableNotes, counts, known_rows, label_place, listed, may_be_clients,
+};
+use exactfed_core::problem::arrays::{Column, DataFile, no_column, sanitised};
+use exactfed_core::problem::column::{Exceptions, row_indices};
+use exactfed_core::words::count;
+use std::borrow::Cow;
+
+/// A column by its name.
+struct NamedColumn<'a> {
+    name: &'a str,
+    column: Cow<'a, Column>,
+}
+
+/// What the columns of a table are.
+#[derive(Default)]
+struct Division<'a> {
+    clients: Option<NamedColumn<'a>>,
+    features: Vec<NamedColumn<'a>>,
+    /// Those that are left out, as messages name them: indices of rows, columns without any value,
+    /// texts, and columns of numbers but for a few texts, each with what it holds.
+    indices: Vec<String>,
+    empty: Vec<String>,
+    texts: Vec<String>,
+    exceptions: Vec<String>,
+}
+
+/// The records of a table; without a `label`, the column with a usual name of labels, or the last.
+pub fn records<'a>(
+    file: &DataFile,
+    columns: &'a [(String, Column)],
+    label: Option<&str>,
+) -> Result<FileRecords<'a>, String> {
+    let named = |wanted: &str| columns.iter().position(|(name, _)| name == wanted);
+    let place = match label {
+        Some(label) => named(label).ok_or_else(|| no_column(label, "", columns))?,
+        None => label_place(columns).ok_or("there are no columns")?,
+    };
+    let labels =
+        NamedColumn { name: &columns[place].0, column: columns[place].1.with_marks_read() };
+    let divided = Division::new(file, columns, place);
+    let mut table = TableNotes {
+        missing: divided.missing(file, &labels),
+        remedy: divided.remedy(&labels.column),
+        lines: divided.lines(),
+        lists_features: divided.lists_features(),
+    };
+    let all: Vec<usize> = (0..labels.column.len()).collect();
+    let rows = match table.remedy {
+        Some(Remedy::Drop) => divided.whole_rows(&labels.column),
+        _ => all.clone(),
+    };
+    let rows = if rows.is_empty() && !all.is_empty() {
+        table.remedy = Some(Remedy::Nothing);
+        all
+    } else {
+        if table.remedy == Some(Remedy::Drop) {
+            let (kept, all) = (rows.len(), count(all.len(), "record"));
+            table.missing.push(format!("of {all}, `missing = \"drop\"` leaves {kept}"));
+        }
+        rows
+    };
+    let fills = table.remedy == Some(Remedy::Mean);
+    let chosen = divided.features.iter().map(|feature| numbers_in(&feature.column, &rows, fills));
+    let chosen: Vec<Vec<f64>> = chosen.collect();
+    let numbers = (0..rows.len()).flat_map(|i| chosen.iter().map(move |column| column[i]));
+    let clients = divided
+        .clients
+        .as_ref()
+        .map(|clients| (clients.name.to_owned(), counts(&clients.column.take(&rows)).len()));
+    let size = (rows.len(), divided.features.len());
+    Ok(FileRecords {
+        features: FeatureRows::Dense { size, numbers: Cow::Owned(numbers.collect()) },
+        names: divided.features.iter().map(|feature| feature.name.to_owned()).collect(),
+        labels: Cow::Owned(labels.column.take(&rows)),
+        label: labels.name.to_owned(),
+        clients,
+        table,
+    })
+}
+
+/// The numbers of a column in some rows, with their mean in the place of NaN if it `fills` that in.
+fn numbers_in(column: &Column, rows: &[usize], fills: bool) -> Vec<f64> {
+    let all = column.numbers().unwrap_or_default();
+    let mut chosen: Vec<f64> = rows.iter().map(|row| all[*row]).collect();
+    if fills {
+        let known = chosen.iter().filter(|x| !x.is_nan());
+        let (sum, n) = known.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
+        chosen.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = sum / n);
+    }
+    chosen
+}
+
+impl<'a> Division<'a> {
+    /// What the columns are beside that of the labels.
+    fn new(file: &DataFile, columns: &'a [(String, Column)], labels: usize) -> Self {
+        let mut divided = Self::default();
+        let n = columns[labels].1.len();
+        let indices = row_indices(columns, |name| name != columns[labels].0);
+        for (i, (name, column)) in columns.iter().enumerate().filter(|(i, _)| *i != labels) {
+            let shown = format!("`{}`", sanitised(name));
+            if indices.contains(&i) {
+                let nameless = || format!("column {}, which has no name", i + 1);
+                divided.indices.push(if name.is_empty() { nameless() } else { shown });
+                continue;
+            }
+            let column = column.with_marks_read();
+            let known = known_rows(&[&*column]).len();
+            if known == 0 && n > 0 {
+                divided.empty.push(shown);
+                continue;
+            }
+            // A column of which most values are missing names no clients.
+            let candidate = matches!(*column, Column::Text(_)) || may_be_clients(name);
+            let candidate = candidate && divided.clients.is_none() && 2 * known >= n;
+            let values = if candidate { counts(&column).len() } else { 0 };
+            if (2..=n / 5).contains(&values) {
+                divided.clients = Some(NamedColumn { name, column });
+                continue;
+            }
+            let Column::Text(texts) = &*column else {
+                divided.features.push(NamedColumn { name, column });
+                continue;
+            };
+            match Exceptions::among_numbers(texts) {
+                Some(few) => {
+                    let held = few.sentence(texts, |row| file.place(row, n));
+                    divided.exceptions.push(format!("{shown} holds {held}"));
+                }
+                None => divided.texts.push(shown),
+            }
+        }
+        divided
+    }
+
+    /// Where values are missing, a phrase for each column.
+    fn missing(&self, file: &DataFile, labels: &NamedColumn<'_>) -> Vec<String> {
+        let lacking = |NamedColumn { name, column }: &NamedColumn<'_>| {
+            let missing = column.missing();
+            let first = missing.iter().position(|is_missing| *is_missing)?;
+            let number = missing.iter().filter(|is_missing| **is_missing).count();
+            let (name, first) = (sanitised(name), file.place(first, column.len()));
+            Some(format!("{number} in `{name}`, first in {first}"))
+        };
+        let used = self.features.iter().chain(&self.clients).chain(std::iter::once(labels));
+        used.filter_map(lacking).collect()
+    }
+
+    /// What the manifest does with values that are missing.
+    fn remedy(&self, labels: &Column) -> Option<Remedy> {
+        let lacks = |column: &Column| column.missing().contains(&true);
+        let lacks_client = self.clients.as_ref().is_some_and(|clients| lacks(&clients.column));
+        if lacks(labels) || lacks_client {
+            return Some(Remedy::Drop);
+        }
+        self.features.iter().any(|feature| lacks(&feature.column)).then_some(Remedy::Mean)
+    }
+
+    /// The rows that `missing = "drop"` leaves.
+    fn whole_rows(&self, labels: &Column) -> Vec<usize> {
+        let used = self.features.iter().chain(&self.clients).map(|named| &*named.column);
+        known_rows(&std::iter::once(labels).chain(used).collect::<Vec<_>>())
+    }
+
+    /// The features that may number the records.
+    fn numbers_of_records(&self) -> Vec<String> {
+        let may_number = self.features.iter().filter(|feature| feature.column.may_number_records());
+        may_number.map(|feature| format!("`{}`", sanitised(feature.name))).collect()
+    }
+
+    fn lists_features(&self) -> bool {
+        let left_out = [&self.indices, &self.empty, &self.texts, &self.exceptions];
+        left_out.into_iter().any(|names| !names.is_empty()) || !self.numbers_of_records().is_empty()
+    }
+
+    /// Which columns are left out, and which may have to be.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut say = |names: &[String], before: &str, after: &str| {
+            if !names.is_empty() {
+                lines.push(format!("{before}{}{after}", listed(names)));
+            }
+        };
+        say(&self.indices, "columns that number or name the rows, which are left out: ", "");
+        say(&self.empty, "columns without any value, which are left out: ", "");
+        let categories = "; to use one, add it to `features` and `categorical`";
+        say(&self.texts, "columns of text, which are left out: ", categories);
+        say(&self.exceptions, "columns that are left out: ", "; replace these texts to use one");
+        let remove = "; if they number the records, remove them from `features`";
+        let numbers = self.numbers_of_records();
+        say(&numbers, "columns of which all values are different whole numbers: ", remove);
+        lines
+    }
+}

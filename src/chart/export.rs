@@ -242,7 +242,9 @@ mod tests {
         let (_, table) = text.rsplit_once("\nxref\n").unwrap();
         let entries = table.lines().skip(1).take_while(|line| !line.starts_with("trailer"));
         let mut objects = 0;
-        for (number, entry) in entries.enumerate().filter(|(_, entry)| entry.ends_with("n ")) {
+        for (number, entry) in
+            entries.enumerate().filter(|(_, entry)| entry.trim_end().ends_with('n'))
+        {
             let offset: usize = entry[..10].parse().unwrap();
             assert!(text[offset..].starts_with(&format!("{number} 0 obj\n")), "{number}");
             objects += 1;

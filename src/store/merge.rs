@@ -219,7 +219,8 @@ impl<'a> MergeSources<'a> {
             let _lock = to.lock_first(&[name], &|| false, busy)?;
             let preferred = self.preferred_of(stored).or(stored.first());
             if let Some((_, experiment)) = preferred.filter(|(folder, _)| *folder > 0) {
-                to.write_stored(experiment)?;
+                // Cells in conflict are not copied, so that the merge may lack some.
+                to.write_stored(&StoredExperiment { complete: None, ..experiment.clone() })?;
             }
             for (folder, experiment) in stored.iter().filter(|(folder, _)| *folder > 0) {
                 let from = &self.folders[*folder];

@@ -8,6 +8,20 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{end}")
 }
 
+/// The most characters of a name or a value in a message.
+const MOST_CHARACTERS: usize = 60;
+
+/// A text from a file for use in a message: shortened, on one line, without control
+/// characters.
+pub fn sanitised(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut short: String = text.chars().take(MOST_CHARACTERS).map(plain).collect();
+    if text.chars().nth(MOST_CHARACTERS).is_some() {
+        short.push('…');
+    }
+    short
+}
+
 /// A number as an ordinal: `1st`, `2nd`, `11th`.
 pub fn ordinal(number: usize) -> String {
     let end = match (number % 10, number % 100) {

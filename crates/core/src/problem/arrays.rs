@@ -4,6 +4,7 @@
 pub use super::column::Column;
 use super::{Fault, Minimiser};
 use crate::kernel::SparseRows;
+pub use crate::words::sanitised;
 use crate::words::{count, nearest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -230,20 +231,6 @@ impl<'a> NpzArrays<'a> {
         }
         Ok(&array.data)
     }
-}
-
-/// The most characters of a name or a value in a message.
-const MOST_CHARACTERS: usize = 60;
-
-/// A text from a file for use in a message: shortened, on one line, without control
-/// characters.
-pub fn sanitised(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    let mut short: String = text.chars().take(MOST_CHARACTERS).map(plain).collect();
-    if text.chars().nth(MOST_CHARACTERS).is_some() {
-        short.push('…');
-    }
-    short
 }
 
 /// The features that any file of sparse rows may have, and those for each number that it holds

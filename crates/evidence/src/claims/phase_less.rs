@@ -88,10 +88,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
                 break;
             };
             match comparison {
-                Comparison::Ratio(ratio) => {
+                SquareComparison::Ratio(ratio) => {
                     parts.tested.push((place, exact(libm::log(ratio), region)));
                 }
-                Comparison::Unknown(reason) => parts.untested.push(format!("{place}: {reason}")),
+                SquareComparison::Unknown(reason) => {
+                    parts.untested.push(format!("{place}: {reason}"))
+                }
             }
         }
         Tested { parts, formula: self.formula(phase), scale: EstimateScale::Logarithm(1.0) }
@@ -103,14 +105,14 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
 }
 
 /// How the costs of the claim compare on a square.
-enum Comparison {
+enum SquareComparison {
     /// The cost of the claim's algorithm as a multiple of that of the best it is compared with.
     Ratio(f64),
     /// A wider range of settings might decide otherwise, for this reason.
     Unknown(String),
 }
 
-impl Comparison {
+impl SquareComparison {
     fn unknown(algorithm: FrontierAlgorithm, reason: &str) -> Self {
         Self::Unknown(format!("{}: {reason}", algorithm.label()))
     }
@@ -134,12 +136,12 @@ impl PhaseLessKeys {
 
     /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim is
     /// never supported by it, and it is refuted only if the cost of its own algorithm is known.
-    fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> Comparison {
+    fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> SquareComparison {
         let Some(own) = least_cost(square, self.algorithm) else {
-            return Comparison::unknown(self.algorithm, NOT_REACHED);
+            return SquareComparison::unknown(self.algorithm, NOT_REACHED);
         };
         if square.at_edge.contains(&self.algorithm) {
-            return Comparison::unknown(self.algorithm, AT_AN_EDGE);
+            return SquareComparison::unknown(self.algorithm, AT_AN_EDGE);
         }
         let mut least = f64::INFINITY;
         let mut unknown = None;
@@ -149,33 +151,36 @@ impl PhaseLessKeys {
             }
             let cost = least_cost(square, rival);
             if cost.is_none() {
-                unknown = Some(Comparison::unknown(rival, NOT_REACHED));
+                unknown = Some(SquareComparison::unknown(rival, NOT_REACHED));
             } else if square.at_edge.contains(&rival) {
-                unknown = Some(Comparison::unknown(rival, AT_AN_EDGE));
+                unknown = Some(SquareComparison::unknown(rival, AT_AN_EDGE));
             }
             least = least.min(cost.unwrap_or(f64::INFINITY));
         }
         if least.is_infinite() && unknown.is_none() {
-            return Comparison::unknown(self.algorithm, "the frontier has no other algorithm");
+            return SquareComparison::unknown(
+                self.algorithm,
+                "the frontier has no other algorithm",
+            );
         }
         let ratio = own / least;
         if ratio > self.factor * (1.0 + 1e-9) {
-            return Comparison::Ratio(ratio);
+            return SquareComparison::Ratio(ratio);
         }
-        unknown.unwrap_or(Comparison::Ratio(ratio))
+        unknown.unwrap_or(SquareComparison::Ratio(ratio))
     }
 
     /// The worst of the share of an instance's squares for which the claim must hold, with its place. Squares that support the
     /// claim come first, and those that refute it last, so that one in between decides only if the others do not.
-    fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, Comparison)> {
+    fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, SquareComparison)> {
         let squares = phase.squares.iter();
         let squares = squares.filter(|square| square.seed == seed && self.is_meant(phase, square));
-        let mut found: Vec<(f64, Comparison, &ComputedSquare)> = Vec::new();
+        let mut found: Vec<(f64, SquareComparison, &ComputedSquare)> = Vec::new();
         for square in squares {
             let comparison = self.compare(phase, square);
             let order = match comparison {
-                Comparison::Ratio(ratio) => ratio,
-                Comparison::Unknown(_) => self.factor * (1.0 + 1e-9),
+                SquareComparison::Ratio(ratio) => ratio,
+                SquareComparison::Unknown(_) => self.factor * (1.0 + 1e-9),
             };
             found.push((order, comparison, square));
         }

@@ -16,7 +16,7 @@ use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::{Cell, Plan, Setting, short};
 use exactfed_runner::runner::Prepared;
-use exactfed_runner::runner::cautions::{CellFacts, biased_participation, remarks_on_data};
+use exactfed_runner::runner::cautions::{CellOnInstance, biased_participation, remarks_on_data};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -99,7 +99,9 @@ pub fn instances(
     let facts = groups.iter().flat_map(|cells| {
         let first = by_id.get(cells[0].id.as_str());
         let facts = first.map(|first| -> &dyn Facts { &*first.scenarios[0].instance });
-        facts.into_iter().flat_map(|facts| cells.iter().map(move |cell| CellFacts { cell, facts }))
+        facts
+            .into_iter()
+            .flat_map(|facts| cells.iter().map(move |cell| CellOnInstance { cell, facts }))
     });
     let biased_participation = biased_participation(facts);
     let remarks = remarks_on_data(groups.iter().map(|cells| cells[0]), &plan.folder());

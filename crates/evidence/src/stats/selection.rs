@@ -181,12 +181,12 @@ mod tests {
 
     /// A problem on which the error with step size γ is a bias that falls with γ, plus noise that grows
     /// with it.
-    struct Instance {
+    struct DrawnProblem {
         hardness: f64,
         noise: f64,
     }
 
-    impl Instance {
+    impl DrawnProblem {
         fn draw(rng: &mut Stream) -> Self {
             let hardness = libm::exp(0.8 * rng.gaussian());
             Self { hardness, noise: libm::exp(1.5 * rng.gaussian()) }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     /// The candidate that runs on these instances select, and the changes of that selection.
-    fn tuned(rng: &mut Stream, instances: &[Instance]) -> (usize, Vec<f64>) {
+    fn tuned(rng: &mut Stream, instances: &[DrawnProblem]) -> (usize, Vec<f64>) {
         let mut all: Vec<Vec<f64>> = Vec::new();
         for place in 0..CANDIDATES {
             all.push(instances.iter().map(|one| one.run(rng, place)).collect());
@@ -218,8 +218,8 @@ mod tests {
         let mut differ = |with_selection: bool| {
             share(2000, || {
                 // Instances are common to both algorithms, and draws are not.
-                let mut instances = || -> Vec<Instance> {
-                    (0..INSTANCES).map(|_| Instance::draw(&mut rng)).collect()
+                let mut instances = || -> Vec<DrawnProblem> {
+                    (0..INSTANCES).map(|_| DrawnProblem::draw(&mut rng)).collect()
                 };
                 let tuning = instances();
                 let fresh = instances();

@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// A cell, and what is known of an instance that it runs on.
-pub struct CellFacts<'a> {
+pub struct CellOnInstance<'a> {
     /// The cell.
     pub cell: &'a Cell,
     /// The instance.
     pub facts: &'a dyn Facts,
 }
 
-impl CellFacts<'_> {
+impl CellOnInstance<'_> {
     /// L, the smallest number of clients in a round, if the mean of a round's step is not the
     /// gradient of the objective because only L < N clients with unequal shares take part. Control
     /// variates vanish with the clients' fields at θ\*, which is their fixed point all the same.
@@ -31,7 +31,7 @@ impl CellFacts<'_> {
 }
 
 /// That the mean of a round's step is biased for some of these cells, as a sentence.
-pub fn biased_participation<'a>(cells: impl Iterator<Item = CellFacts<'a>>) -> Option<String> {
+pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>) -> Option<String> {
     let mut found: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
     for of in cells {
         if let Some(cohort) = of.biased_cohort() {
@@ -57,7 +57,7 @@ pub fn biased_participation<'a>(cells: impl Iterator<Item = CellFacts<'a>>) -> O
 pub fn cautions(prepared: &[Prepared<'_>], files: &dyn Files) -> Vec<String> {
     let facts = prepared.iter().flat_map(|of| {
         let cell = of.cell;
-        of.scenarios.iter().map(move |scenario| CellFacts { cell, facts: &*scenario.instance })
+        of.scenarios.iter().map(move |scenario| CellOnInstance { cell, facts: &*scenario.instance })
     });
     let bias = biased_participation(facts);
     bias.into_iter().chain(remarks_on_data(prepared.iter().map(|of| of.cell), files)).collect()

@@ -449,8 +449,8 @@ impl CoinPair {
     /// Σ (1 − p)^(k−1) of what k steps make of something, where `step` is what one of their powers does;
     /// times the discount of the first step.
     fn summed(&self, begin: Matrix, step: impl Fn(&Matrix, &Matrix, &Matrix) -> Matrix) -> Matrix {
-        let mut mine = Powers::new(&self.mine);
-        let mut theirs = Powers::new(&self.theirs);
+        let mut mine = MatrixPowers::new(&self.mine);
+        let mut theirs = MatrixPowers::new(&self.theirs);
         let mut sum = step(&begin, &mine.power, &theirs.power);
         let mut weight = (1.0 - self.mine.probability) / self.discount();
         for _ in 0..MOST_DOUBLINGS {
@@ -484,12 +484,12 @@ impl CoinPair {
 
 /// The powers 1, 2, 4, … of y after a local step from y before, one after another. A client whose own
 /// sums need few of them may meet one whose sums need more.
-struct Powers<'a> {
+struct MatrixPowers<'a> {
     known: &'a [Matrix],
     power: Matrix,
 }
 
-impl<'a> Powers<'a> {
+impl<'a> MatrixPowers<'a> {
     fn new(steps: &'a GeometricSteps) -> Self {
         Self { known: &steps.powers[1..], power: steps.powers[0].clone() }
     }

@@ -157,7 +157,7 @@ fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
     let (x0, y0) = (points[0].0, points[0].1.iteration.value);
     let times = points.iter().map(|(x, t)| {
         let (low, high) = t.iteration.interval.unwrap_or((f64::NAN, f64::NAN));
-        Point { x: *x, y: t.iteration.value, low, high, n: 1 }
+        Point { x: *x, y: t.iteration.value, low, high, n: 1, geometric: f64::NAN }
     });
     let linear = points.iter().map(|(x, _)| Point::bare(*x, y0 * x / x0));
     Panel {

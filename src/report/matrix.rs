@@ -64,23 +64,8 @@ impl RankingMatrix {
     /// The matrix of these grid points.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
-        let is_open =
-            |row: &Standing| row.leaders.len() > 1 && row.leaders.len() == 1 + row.rivals().len();
         let by = standings.by;
-        let sentence = match all.as_slice() {
-            [one] => match standings.at {
-                Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one, by).words),
-                None => cell(one, by).words,
-            },
-            [first, ..] if all.iter().all(is_open) => {
-                let names = match first.leaders.as_slice() {
-                    [one, other] => format!("{one} and {other}"),
-                    all => format!("the {} algorithms", all.len()),
-                };
-                format!("In none of the {} settings are {names} separated.", all.len())
-            }
-            _ => String::new(),
-        };
+        let sentence = sentence(standings);
         let axis = column_axis(standings);
         let merged: Vec<usize> =
             (0..standings.axes.len()).filter(|i| follows(all, *i, axis)).collect();
@@ -124,6 +109,28 @@ impl RankingMatrix {
         let further = rows.split_off(rows.len().min(MOST_SHOWN));
         let columns = columns.into_iter().cloned().collect();
         Self { columns, ends: ends(by), rows, further, open: open_text(&open), sentence }
+    }
+}
+
+/// What the matrix says in a sentence: the only grid point, or that nothing is separated at any; empty
+/// otherwise.
+fn sentence(standings: &Standings) -> String {
+    let by = standings.by;
+    let is_open =
+        |row: &Standing| row.leaders.len() > 1 && row.leaders.len() == 1 + row.rivals().len();
+    match standings.rows.as_slice() {
+        [one] => match standings.at {
+            Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one, by).words),
+            None => cell(one, by).words,
+        },
+        rows @ [first, ..] if rows.iter().all(is_open) => {
+            let names = match first.leaders.as_slice() {
+                [one, other] => format!("{one} and {other}"),
+                leaders => format!("the {} algorithms", leaders.len()),
+            };
+            format!("In none of the {} settings are {names} separated.", rows.len())
+        }
+        _ => String::new(),
     }
 }
 

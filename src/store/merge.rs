@@ -219,8 +219,10 @@ impl<'a> MergeSources<'a> {
             let _lock = to.lock_first(&[name], &|| false, busy)?;
             let preferred = self.preferred_of(stored).or(stored.first());
             if let Some((_, experiment)) = preferred.filter(|(folder, _)| *folder > 0) {
-                // Cells in conflict are not copied, so that the merge may lack some.
-                to.write_stored(&StoredExperiment { complete: None, ..experiment.clone() })?;
+                // Cells in conflict or damaged are not copied, so that the merge lacks them.
+                let has_all = conflicts.is_empty() && self.damaged.is_empty();
+                let complete = experiment.complete.clone().filter(|_| has_all);
+                to.write_stored(&StoredExperiment { complete, ..experiment.clone() })?;
             }
             for (folder, experiment) in stored.iter().filter(|(folder, _)| *folder > 0) {
                 let from = &self.folders[*folder];

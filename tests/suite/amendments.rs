@@ -473,7 +473,7 @@ fn settings_and_claims_that_are_removed_need_amendments() {
     assert_eq!(repository.unamended().len(), 2);
     let amendments =
         "\n[[amendment]]\nsetting = \"replicates, claim falls\"\nfrom = \"20; margin 0.1\"\n";
-    repository.bench.write("experiments/x/two.toml", &format!("{changed}{amendments}"));
+    repository.bench.write("experiments/x/two.toml", format!("{changed}{amendments}"));
     assert!(repository.unamended().is_empty(), "{:?}", repository.unamended());
 }
 

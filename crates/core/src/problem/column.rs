@@ -330,7 +330,9 @@ mod tests {
         let rest = || Column::Numbers((0..12).map(|i| f64::from(i * i % 7)).collect());
         let names = Column::Text((0..12).map(|i| format!("car {i}")).collect());
         let shuffled = Column::Numbers((0..12).map(|i| f64::from(i * 5 % 12)).collect());
-        let cases: [(Vec<(&str, Column)>, &[usize]); 11] = [
+        /// Columns with their names, and which of them are indices of rows.
+        type Case<'a> = (Vec<(&'a str, Column)>, &'a [usize]);
+        let cases: [Case<'_>; 11] = [
             (vec![("", count(0, 12)), ("a", rest()), ("y", rest())], &[0]),
             (vec![("", shuffled.clone()), ("a", rest()), ("y", rest())], &[0]),
             (vec![("", names), ("a", rest()), ("y", rest())], &[0]),

@@ -195,7 +195,7 @@ impl<'a> LineFigure<'a> {
         }
         if plot.labels.is_ranked && cells.iter().any(|cell| cell.is_over_instances()) {
             caption.push_str(
-                " Ratios beside the curves are of geometric means over the instances, as in the ranking.",
+                " Ratios next to the curves are of geometric means over the instances, as in the ranking.",
             );
         }
         if self.band != Band::None {

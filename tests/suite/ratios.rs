@@ -149,7 +149,7 @@ fn headline_label_and_table_say_one_ratio() {
     let drawing = bench.read("reports/m/figures/ends.svg");
     let label = format!(", {}× Scaffold<", readable(ratio, 2));
     assert!(drawing.contains(&label), "no {label:?} in the drawing");
-    assert!(page.contains("Ratios beside the curves are of geometric means over the instances"));
+    assert!(page.contains("Ratios next to the curves are of geometric means over the instances"));
 }
 
 /// Without noise one local step of FedAvg and any number of Scaffold's converge to θ* exactly.

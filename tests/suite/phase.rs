@@ -149,7 +149,7 @@ fn holds(errors: &[f64], rounds: usize, square: f64) -> bool {
 }
 
 /// Fifty squares and instances of the published maps: the best settings reach the target after the rounds that are found and no
-/// sooner. On one at most, other settings on a finer grid cost 5 % less.
+/// sooner. On two of them, as the page says, other settings on a finer grid cost 5 % less.
 #[test]
 fn published_maps_are_those_of_brute_force() {
     let text = std::fs::read_to_string("experiments/frontier/phases.toml").unwrap();
@@ -168,7 +168,7 @@ fn published_maps_are_those_of_brute_force() {
     let cheaper: Vec<String> =
         shuffled(50, squares.len()).into_iter().filter_map(cheaper).collect();
     // At isolated step sizes the bias of FedAvg vanishes, which a grid may miss.
-    assert!(cheaper.len() <= 1, "{cheaper:#?}");
+    assert!(cheaper.len() <= 2, "{cheaper:#?}");
 }
 
 /// Checks the best settings of a square; settings that cost less.

@@ -108,7 +108,7 @@ def test_texts_dictionaries_and_truth_values(tmp_path):
     assert said(tmp_path, a=pa.array(BASE["a"]).dictionary_encode()) == expected
     text = said(tmp_path, a=["1.5"] * N)
     assert 'column `a` is not a feature: it holds numbers as text, such as "1.5" in row 0' in text
-    assert 'row 23 is "x", not a number' in said(tmp_path, a=["1.5"] * (N - 1) + ["x"])
+    assert 'it holds numbers but for "x" in 1 row, first in row 23' in said(tmp_path, a=["1.5"] * (N - 1) + ["x"])
     assert "row 0, column `a`: the value is missing" in said(tmp_path, a=pa.nulls(N))
     assert "row 3, column `a`: the value is missing" in said(tmp_path, a=pa.array([1, 2, 3, None, *range(N - 4)], "int8"))
 

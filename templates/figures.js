@@ -578,10 +578,11 @@ function endLabels(lines, at, size, figure, view) {
     if (isTuned && !ring(line)) return "none selected";
     // Where algorithms tie, each is counted, so that the shares exceed a whole.
     if (isBest) return `best or tied on ${number(100 * value(line), 2)} %`;
-    const first = rangeText(group.map(value), v => number(v, digits)) + (isTight || isTuned ? ` at ${axis} = ${placeText(placeOf(line))}` : "")
-      + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "");
-    const texts = [size.big, false].map(isNamed => first + ratio(group, isNamed));
-    return texts.find(text => widthOf(text, fonts.value) <= most + 24) ?? first;
+    const values = rangeText(group.map(value), v => number(v, digits)), counts = ["", "", " (both)"];
+    const place = isTight || isTuned ? ` at ${axis} = ${placeText(placeOf(line))}` : "";
+    const first = values + place + (counts[group.length] ?? ` (all ${group.length})`);
+    const texts = [first + ratio(group, size.big), first + ratio(group, false), first, values + place, values];
+    return texts.find(text => widthOf(text, fonts.value) <= most + 24) ?? "";
   };
   const item = (group, words) => ({ names: group.map(line => ({ line, text: name(line) })), value: words ?? "", at: group[0].py[group[0].last],
     from: [group[0].x[group[0].last], group[0].py[group[0].last]] });

@@ -3,6 +3,7 @@
 
 use crate::{Page, list, number, page};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// A plot area: left, top, width, height.
 fn area(panel: &Value) -> [f64; 4] {
@@ -53,12 +54,31 @@ pub fn same_as(page: &Page, drawing: &str, id: &str) {
     let (a, b) = (list(&one["panels"]), list(&other["panels"]));
     assert_eq!(a.len(), b.len());
     for (a, b) in a.iter().zip(b) {
-        assert_eq!(a["title"], b["title"], "{id}");
+        // A title of several lines has no space where a line ends.
+        let title =
+            |panel: &Value| panel["title"].as_str().unwrap().replace(char::is_whitespace, "");
+        assert_eq!(title(a), title(b), "{id}");
         let (from, to) = (area(a), area(b));
         let (a, b) = (list(&a["series"]), list(&b["series"]));
         assert_eq!(a.len(), b.len(), "{id}");
         a.iter().zip(b).for_each(|(a, b)| same_series(a, b, from, to));
     }
+}
+
+/// Compares all figures of a page with their static drawings; how many were compared.
+#[track_caller]
+pub fn check(page: &Page, file: &Path) -> usize {
+    page.browser.size(1400, 900);
+    page.browser.open(file, "");
+    settle(page);
+    let ids = "JSON.parse(document.getElementById('data').textContent).figures.map(f => f.id)";
+    let ids = page.ask(ids, json!([]));
+    for id in list(&ids) {
+        let id = id.as_str().unwrap();
+        let drawing = std::fs::read_to_string(file.with_file_name(format!("figures/{id}.svg")));
+        same_as(page, &drawing.unwrap(), id);
+    }
+    list(&ids).len()
 }
 
 /// In a wide and in a narrow window the script draws what the static drawing shows.

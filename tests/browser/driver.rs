@@ -10,7 +10,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(60);
+/// The longest that a script of a page may take: axe-core needs half a minute for the largest page on
+/// a busy machine.
+const SCRIPT: Duration = Duration::from_secs(180);
+/// The longest wait for an answer of the driver.
+const LIMIT: Duration = Duration::from_secs(200);
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// Keys, as WebDriver writes those that are no letters.
 pub const TAB: &str = "\u{e004}";
@@ -58,6 +62,7 @@ impl Browser {
         let wanted = json!({"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"binary": binary, "args": arguments},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+            "timeouts": {"script": SCRIPT.as_millis() as u64},
         }}});
         let made = browser.send("POST", "/session", Some(&wanted));
         browser.session = made["sessionId"].as_str().expect("a session has an id").to_owned();

@@ -1,6 +1,6 @@
 //! Every page that `make reproduce` has written, in a browser: the first figure, or the first claim
-//! that is drawn, is on the first screen, texts of drawings are whole and apart, names and looks
-//! agree, and axe-core finds nothing.
+//! that is drawn, is on the first screen, texts of drawings are whole and apart, names, looks, curves
+//! and bands agree with those of the static drawings, and axe-core finds nothing.
 
 use crate::access::{axe, violations};
 use crate::driver::Browser;
@@ -50,7 +50,7 @@ fn pages_pass(part: usize) {
     files.retain(|file| file.ends_with("report.html"));
     assert!(files.len() > 40, "{}: {} pages; `make reproduce`", reports.display(), files.len());
     let page = Page { browser: Browser::start(), bench: Bench::new() };
-    let (mut compared, mut labelled, mut of_ratios, mut texts) = (0, 0, 0, 0.0);
+    let (mut compared, mut labelled, mut of_ratios, mut figures, mut texts) = (0, 0, 0, 0, 0.0);
     for file in files.iter().skip(part).step_by(PARTS) {
         let name = file.parent().unwrap().strip_prefix(&reports).unwrap().display().to_string();
         texts += check_screens(&page, file, &name);
@@ -58,6 +58,7 @@ fn pages_pass(part: usize) {
         compared += entries;
         labelled += labels;
         of_ratios += ratios::check(&page, file);
+        figures += drawings::check(&page, file);
         for scheme in ["light", "dark"] {
             page.browser.media("screen", scheme);
             page.browser.size(1400, 900);
@@ -69,6 +70,7 @@ fn pages_pass(part: usize) {
     assert!(compared > 100 && labelled > 100, "{compared} entries, {labelled} labels");
     assert!(texts > 1000.0, "{texts} texts of drawings");
     assert!(of_ratios > 10, "{of_ratios} ratios");
+    assert!(figures > 10, "{figures} figures");
 }
 
 #[test]

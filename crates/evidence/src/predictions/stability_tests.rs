@@ -1,6 +1,7 @@
 //! Stationary values, limits and radii against the exact moments of many rounds, and against runs, at
 //! random step sizes on both sides of the edge of stability: for every built-in algorithm on every
-//! linear problem. `EXACTFED_STABILITY=60` draws so many step sizes for each problem.
+//! linear problem. `EXACTFED_STABILITY=60` draws so many step sizes for each problem, and includes
+//! Markov chains, whose moments take most of an hour then.
 
 use crate::plan;
 use crate::predictions::{MomentsCache, Theory};
@@ -10,7 +11,7 @@ use exactfed_core::problem;
 use exactfed_core::rng::Stream;
 use exactfed_core::theory::moments::{Moments, SpectralRadii};
 use exactfed_runner::manifest::{Prediction, Quantity, Source, TimeAverage};
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{Prepared, prepare};
 use rayon::prelude::*;
@@ -262,9 +263,9 @@ fn rate(from: &Moments, to: &Moments) -> Option<f64> {
 }
 
 #[test]
-#[ignore = "takes minutes and does not pass yet on every problem: the cell that fails is to be found"]
 fn what_is_stationary_is_where_moments_come_to_rest() {
-    let draws = std::env::var("EXACTFED_STABILITY").map_or(1, |n| n.parse().unwrap());
+    let asked = std::env::var("EXACTFED_STABILITY").ok();
+    let draws = asked.as_ref().map_or(1, |n| n.parse().unwrap());
     let linear = |kind: &&&str| {
         plan_at(kind, 1.0, 0.25).cells.iter().all(|cell| cell.identity.problem.linear())
     };
@@ -278,15 +279,19 @@ fn what_is_stationary_is_where_moments_come_to_rest() {
         let factor = if draw == 0 { 12.0 } else { 0.5 * libm::pow(120.0, rng.uniform()) };
         let coin = 0.1 + 0.8 * rng.uniform();
         let plan = plan_at(kind, factor, coin);
-        let cells: Vec<_> = plan.cells.iter().collect();
+        let is_quick = |cell: &&Cell| {
+            let settings = cell.varied.iter().filter_map(|v| cell.settings.get(v));
+            !settings.map(ToString::to_string).any(|setting| setting.starts_with("markov"))
+        };
+        let cells: Vec<_> =
+            plan.cells.iter().filter(|cell| asked.is_some() || is_quick(cell)).collect();
         let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
         let each = prepared.into_par_iter().map(|prepared| {
             let cell = prepared.cell;
             let varied = cell.varied.iter().map(|v| cell.settings.get(v).map(ToString::to_string));
             let varied: Vec<_> = varied.collect();
             let what = format!("{kind} × {factor}, p = {coin}: {} {varied:?}", cell.label);
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&[prepared], &what)))
-                .unwrap_or_default()
+            check(&[prepared], &what)
         });
         each.reduce(Seen::default, Seen::plus)
     });

@@ -87,7 +87,7 @@ _MODULES = {
     "functools": "cache cached_property cmp_to_key lru_cache partial reduce total_ordering wraps",
     # What is written is not read.
     "warnings": "warn",
-    "logging": "getLogger debug info warning error exception critical log",
+    "logging": "debug info warning error exception critical log",
     "scipy.linalg": "*",
     "scipy.special": "*",
 }
@@ -114,11 +114,11 @@ SEEDED: tuple[Any, ...] = (
 )
 
 #: Attributes that lead out of what is followed, or keep what is not: frames, the counts of caches,
-#: addresses, files, documentation.
+#: addresses, files, documentation, what is registered.
 HIDDEN = frozenset(
     """
     gi_frame gi_code gi_yieldfrom cr_frame f_back f_builtins f_code f_globals f_locals f_trace
-    tb_frame tb_next cache_info ctypes tofile dump seed_seq _seed_seq _recorder
+    tb_frame tb_next cache_info ctypes tofile dump seed_seq _seed_seq _recorder register
     __globals__ __builtins__ __subclasses__ __code__ __closure__ __weakref__ __sizeof__
     __array_interface__ __reduce__ __reduce_ex__ __getstate__ __doc__ __annotations__
     __dataclass_fields__ __dataclass_params__ __traceback__ __context__ __cause__ __wrapped__

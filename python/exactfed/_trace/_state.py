@@ -28,7 +28,7 @@ from ._refusal import NotTraced, note, place_in
 from ._symbols import Symbol
 
 _PLAIN = frozenset((type(None), bool, int, str, bytes, range, type(Ellipsis), type(NotImplemented)))
-_NUMBERS = (float, complex, slice, np.dtype, np.finfo, np.iinfo)
+_NUMBERS = (float, complex, np.finfo, np.iinfo)
 _NATIVE = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _DESCRIPTORS = (*_NATIVE, types.GetSetDescriptorType, types.MemberDescriptorType)
 _DESCRIPTORS += (types.ClassMethodDescriptorType,)
@@ -170,7 +170,8 @@ class _Walk:
                 if name[:2] != "__" and type(part) in _MUTABLE:
                     self.visit(part)
             return
-        if issubclass(kind, np.generic) and not value.dtype.hasobject:
+        is_number = issubclass(kind, np.generic) and not value.dtype.hasobject
+        if is_number and value.dtype.metadata is None:
             put((kind, value.tobytes()))
             return
         place = self.places.get(id(value))
@@ -217,7 +218,8 @@ class _Walk:
         parts = list(set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value))
         if not all(map(_is_plain, parts)):
             raise Unknown("a set of what is neither a number nor a text")
-        self.found.append(tuple(sorted(map(repr, parts))))
+        # In the order of its table, which tells what it contained before.
+        self.found.append(tuple(map(repr, parts)))
 
     def visit_array(self, value: Any) -> None:
         if value.dtype.hasobject:
@@ -226,6 +228,7 @@ class _Walk:
             return
         form = value.dtype.str, value.shape, value.strides, value.flags.num
         self.found.append((form, self.recorder.content_of(value)))
+        self.visit(value.dtype)
         if value.base is not None:
             self.visit(value.base)
 
@@ -245,6 +248,7 @@ class _Walk:
         if frame is None:
             self.found.append("ended")
             return
+        self.found.append((value.__name__, value.__qualname__))
         self.found.append((frame.f_lasti, _local_names(frame)))
         known = {id(frame.f_globals), id(frame.f_builtins), id(frame.f_code), id(frame)}
         if frame.f_trace is not None:
@@ -259,7 +263,7 @@ class _Walk:
         self.visit_code(frame.f_code, frame.f_globals, frame.f_builtins, {})
 
     def visit_function(self, value: Any) -> None:
-        self.found += [value.__name__, value.__code__]
+        self.found += [value.__name__, value.__qualname__, value.__module__, value.__code__]
         cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
         for name, cell in cells.items():
             self.found.append(name)
@@ -330,6 +334,8 @@ class _Walk:
             elif not _is_plain(part):
                 of = _Walk(self.recorder)
                 of.visit(part)
+                if not of.is_whole:
+                    raise Unknown("an iterator that a cache keeps for all runs")
                 self.recorder.keep_cached(part, of.found)
 
     def visit_logger(self, value: Any) -> None:
@@ -339,6 +345,12 @@ class _Walk:
 
     def visit_nothing(self, value: Any) -> None:
         """What keeps nothing that an algorithm can read."""
+
+    def visit_dtype(self, value: Any) -> None:
+        """A type of numbers; what was attached to it may change."""
+        self.found.append(str(value))
+        parts = [] if value.fields is None else [part[0] for part in value.fields.values()]
+        self.visit_each([dict(value.metadata or {}), value.base if value.subdtype else None, *parts])
 
     def visit_expired(self, value: Any) -> None:
         """Draws of a round that is over: what else is asked of them than a shape is refused."""
@@ -358,6 +370,8 @@ class _Walk:
     def visit_other(self, kind: type, value: Any) -> None:
         if issubclass(kind, type):
             self.visit_class(value)
+        elif isinstance(value, np.dtype):
+            self.visit_dtype(value)
         elif kind.__module__ == "exactfed._algorithm" and kind.__name__ == "Algorithm":
             self.visit_algorithm(value)
         elif kind.__module__ == "itertools":
@@ -392,14 +406,22 @@ class _Walk:
             if inside is not None:
                 inside(self, value)
             elif base is BaseException:
-                self.visit(value.args)
+                self.visit_exception(value)
             else:
                 self.found.append(base.__repr__(value))
+
+    def visit_exception(self, value: BaseException) -> None:
+        self.visit(value.args)
+        for base in type(value).__mro__:
+            for name, part in sorted(vars(base).items()):
+                if isinstance(part, types.GetSetDescriptorType) and not name.startswith("__"):
+                    # Such as the characters that were written before writing blocked.
+                    self.visit(getattr(value, name, None))
 
     # Classes and code.
 
     def visit_class(self, value: type) -> None:
-        self.found.append(value.__qualname__)
+        self.found += [value.__name__, value.__qualname__, value.__module__]
         root = _root(value.__module__)
         if any(value is one for one in (*_CONTAINERS, *_INSIDE)):
             return
@@ -665,6 +687,7 @@ _INSIDE: dict[type, Any] = {
     OrderedDict: _Walk.visit_ordered_dict,
     types.MappingProxyType: lambda walk, value: walk.visit(dict(value)),
     **dict.fromkeys((set, frozenset), _Walk.visit_set),
+    slice: lambda walk, value: walk.visit_each((value.start, value.stop, value.step)),
     types.GeneratorType: _Walk.visit_generator,
     types.FunctionType: _Walk.visit_function,
     types.CellType: _Walk.visit_cell,

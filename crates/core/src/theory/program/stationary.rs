@@ -251,7 +251,8 @@ impl<'a> Cycle<'a> {
         if rest > 1e-7 * size || !are_covariances {
             return Err(DIVERGES.into());
         }
-        Ok((phases, self.exact.blocks(&after, last + 1)))
+        let blocks = self.exact.blocks(&after, last + 1, &phases[phases.len() - 1]);
+        Ok((phases, blocks))
     }
 }
 

@@ -166,3 +166,21 @@ fn trivial_rounds_have_their_moments() {
     near(memoryless.2.unwrap(), 0.25 + star * star);
     assert_eq!(memoryless.1, radii(0.0));
 }
+
+/// Rounds that read nothing of the rounds before have no state, and second moments at rest.
+#[test]
+fn rounds_without_a_state_have_stationary_moments() {
+    let mut program = program(vec![], vec![], sum([]));
+    let round = &mut program.rounds[0];
+    round.operations = vec![Operation::Normal { level: Level::Server }];
+    round.state.clear();
+    round.next.clear();
+    round.result = sum([(0, 0.5)]);
+    program.check().unwrap();
+    let facts = quadratic(&program);
+    let star = facts.optimum()[0];
+    let cycle = Cycle::new(&program, &facts, None).unwrap();
+    let (phases, blocks) = cycle.stationary().unwrap();
+    assert!((phases[0].sq_error - (0.25 + star * star)).abs() < 1e-14);
+    assert!((blocks.theta[(0, 0)] - (0.25 + star * star)).abs() < 1e-14);
+}

@@ -38,6 +38,13 @@ impl Moments {
         }
     }
 
+    /// E (θ̂_t − θ*)(θ̂_t − θ*)ᵀ.
+    pub fn second(&self) -> Matrix {
+        let mut second = self.covariance.clone();
+        second.add_outer(1.0, &self.mean, &self.mean);
+        second
+    }
+
     /// Those of a round that is drawn among these with these weights, whose sum is 1: the mean of
     /// what is measured at so many rounds of each. The covariance is around the mean of all.
     pub fn of_any(all: &[Self], weights: &[f64]) -> Self {

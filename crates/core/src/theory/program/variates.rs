@@ -4,7 +4,7 @@ use super::form::Form;
 use super::moments::ProgramMoments;
 use super::noise::KnownMoments;
 use super::setup::ProgramState;
-use super::values::CovarianceBlocks;
+use super::values::{CovarianceBlocks, Moments};
 use crate::program::Level;
 
 impl ProgramMoments<'_> {
@@ -62,17 +62,23 @@ impl ProgramMoments<'_> {
         Some(psi)
     }
 
-    /// The second moments of θ and of the variates.
-    pub(super) fn blocks(&self, state: &ProgramState, next: u64) -> CovarianceBlocks {
-        let known = KnownMoments::new(state, state.mean.len());
-        let theta = Form::coordinates(self.setup.before_state(), self.setup.d);
+    /// The second moments of θ, which has these moments, and of the variates.
+    pub(super) fn blocks(
+        &self,
+        state: &ProgramState,
+        next: u64,
+        estimate: &Moments,
+    ) -> CovarianceBlocks {
         let mut blocks = CovarianceBlocks {
-            theta: known.second(&theta, &theta),
+            theta: estimate.second(),
             theta_variate: Vec::new(),
             variate: Vec::new(),
             variate_pair: Vec::new(),
         };
         let Some((mean, own)) = self.corrections(state, next) else { return blocks };
+        let known = KnownMoments::new(state, state.mean.len());
+        // The state of an algorithm with variates begins with θ.
+        let theta = Form::coordinates(self.setup.before_state(), self.setup.d);
         let n = self.setup.type_of.len();
         for c in 0..n {
             let (g, h) = (self.setup.type_of[c], self.setup.type_of[(c + 1) % n]);

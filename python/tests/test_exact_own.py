@@ -74,6 +74,51 @@ def test_what_comes_to_rest_is_the_limit_of_long_runs(name):
     assert exact.square_radius is not None and exact.square_radius < 1
 
 
+def constant(clients, theta, gamma, H):
+    while True:
+        yield np.full(clients.dim, 0.25)
+
+
+def shrunk(clients, theta, gamma, H):
+    while True:
+        theta = clients.mean(clients.local_steps(theta, gamma, H)) * 0.0
+        yield theta
+
+
+def noise_alone(clients, theta, gamma, H):
+    while True:
+        yield 0.5 * clients.rng.standard_normal(clients.dim)
+
+
+def memoryless(clients, theta, gamma, H):
+    while True:
+        yield 0.1 * clients.mean(clients.local_steps(np.zeros(clients.dim), gamma, H))
+
+
+def one_then_memoryless(clients, theta, gamma, H):
+    start = theta
+    while True:
+        theta = clients.mean(clients.local_steps(start, gamma, H))
+        start = np.zeros(clients.dim)
+        yield theta
+
+
+MEMORYLESS = {f.__name__: f for f in (constant, shrunk, noise_alone, memoryless, one_then_memoryless)}
+
+for _name, _function in MEMORYLESS.items():
+    ef.algorithm(_name, kind=kind(_name), source=_name)(_function)
+
+
+@pytest.mark.parametrize("name", sorted(MEMORYLESS))
+def test_rounds_that_read_nothing_of_those_before_are_at_rest(name, tmp_path):
+    of = manifest([name])
+    exact = ef.exact(of)
+    frame = ef.run(of, out=tmp_path, progress=False).frame().sort("replicate", "round")
+    assert standard_errors(frame["sq_error"], exact.sq_error) < MOST
+    assert abs(exact.stationary_sq_error / exact.sq_error[-1] - 1) < 1e-12
+    assert exact.square_radius == 0
+
+
 def alternating(every):
     """Every second round has many steps of a small size."""
 

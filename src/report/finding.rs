@@ -104,6 +104,11 @@ fn lowest(by: Quantity) -> String {
     }
 }
 
+/// How an error is called that counts as 0. An error rate of records is a share of whole numbers.
+fn zero(by: Quantity) -> &'static str {
+    if by.more_is_better() { "zero" } else { "zero to rounding" }
+}
+
 /// Whether the runs decide that an algorithm differs from the lowest by less than the margin.
 fn is_close(rival: &Rival, margin: f64) -> bool {
     let is_same = matches!(rival.separation, Separation::Equal | Separation::BothZero);
@@ -179,10 +184,10 @@ fn of_zero_error(row: &Standing, standings: &Standings) -> (String, String) {
         [] => String::new(),
         others => format!("; that of {} is not", listed(others, all)),
     };
-    let headline =
-        format!("The {error} of {both}{} is zero to rounding{at}{rest}", listed(&zeros, all));
+    let (zero, names) = (zero(standings.by), listed(&zeros, all));
+    let headline = format!("the {error} of {both}{names} is {zero}{at}{rest}");
     let pairs = count(row.n, &format!("paired {}", row.unit));
-    (headline, format!("What is zero to rounding has no ratio to another; {pairs}."))
+    (headline, format!("What is {zero} has no ratio to another; {pairs}."))
 }
 
 /// Several settings: the algorithm that is lowest in most of them by more than the margin, and the
@@ -208,7 +213,7 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
     let others: Vec<String> =
         unique(others).iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
     let distance = if row.is_zero {
-        format!("in one of which its {error} is zero to rounding and {next}’s is not")
+        format!("in one of which its {error} is {} and {next}’s is not", zero(standings.by))
     } else {
         let times = readable(rival.ratio.estimate, 2);
         format!("where {next}’s {error} is {most}{times} times as large")
@@ -221,7 +226,7 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
     };
     let pairs = count(row.n, &format!("paired {}", row.unit));
     let found = if row.is_zero {
-        format!("it is zero to rounding over {pairs}")
+        format!("it is {} over {pairs}", zero(standings.by))
     } else {
         let ratio = ratio_text(&rival.ratio);
         format!("the ratio of {}s is {ratio} over {pairs}", row.mean())

@@ -207,3 +207,96 @@ fn one_cell_is_found() {
     let gone = cell_theory(&plan, &|_| None, &plan.cells[0], 1).unwrap_err().to_string();
     assert!(gone.contains("the cell has 1 instance; none has the number 1, from 0"), "{gone}");
 }
+
+/// FedAvg within and beyond the edge of stability, γ = 2/L = 2.
+const BEYOND: &str = r#"
+title = "t"
+seed = 1
+replicates = 20
+
+[problem.quadratic]
+dimension = 3
+clients = 4
+spectrum = { from = 0.2, to = 1.0 }
+gradient-heterogeneity = 1.0
+noise = 0.5
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 40
+
+[[algorithm.fedavg]]
+label = "beyond"
+step-size = 2.4
+local-steps = 2
+
+[[algorithm.fedavg]]
+label = "within"
+step-size = 0.5
+local-steps = 2
+
+[[claim.matches]]
+id = "beyond"
+statement = "beyond the edge errors settle"
+of = { label = "beyond" }
+prediction = "stationary"
+margin = 0.5
+
+[[claim.matches]]
+id = "within"
+statement = "within it they do"
+of = { label = "within" }
+prediction = "stationary"
+margin = 0.5
+"#;
+
+/// Scaffnew, whose local steps expand where the step size is large.
+const EXPANDING: &str = r#"
+title = "t"
+seed = 1
+replicates = 5
+
+[problem.lms]
+dimension = 2
+clients = 2
+spectrum = { from = 0.5, to = 1.2 }
+model-spread = 0.5
+noise = 0.3
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 400
+
+[[algorithm.scaffnew]]
+step-size = [0.5, 2.0, 5.0]
+communication-probability = [0.2, 0.4]
+
+[[figure.stability]]
+x = "step-size"
+y = "communication-probability"
+"#;
+
+#[test]
+fn claims_and_maps_have_no_stationary_error_of_what_diverges() {
+    let bench = Bench::ran(BEYOND);
+    let report = bench.run(&["report"]).expect(1);
+    report.warns("the claim \"beyond\" is not tested");
+    assert!(!report.err.contains("\"within\""), "{}", report.err);
+
+    let bench = Bench::ran(EXPANDING);
+    bench.report();
+    let rows = bench.rows("reports/m/figures/stability.csv");
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        let number = |key: &str| row[key].parse::<f64>().unwrap();
+        let (radius, diverged) = (number("radius_square"), number("diverged"));
+        match number("x") {
+            0.5 => assert!(radius < 1.0 && diverged == 0.0, "{row:?}"),
+            _ => assert!(radius == f64::INFINITY && diverged > 0.0, "{row:?}"),
+        }
+    }
+}

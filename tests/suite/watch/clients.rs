@@ -112,6 +112,26 @@ fn a_connection_has_one_answer() {
     interrupt(served.run, 0);
 }
 
+/// Of two names of the host one is not that of the server: which of them a proxy reads is not known.
+#[test]
+fn a_request_names_one_host() {
+    let bench = bench(TINY);
+    let served = finished(&bench);
+    let answer = |hosts: &str| {
+        let request = format!("GET /.watch/status/ HTTP/1.1\r\n{hosts}\r\n");
+        let mut answer = String::new();
+        served.send(request.as_bytes()).unwrap().read_to_string(&mut answer).unwrap();
+        answer.split_whitespace().nth(1).unwrap_or_default().to_owned()
+    };
+    let (own, other) = ("Host: 127.0.0.1\r\n", "Host: example.com\r\n");
+    assert_eq!(answer(own), "200");
+    assert_eq!(answer(other), "403");
+    for two in [format!("{own}{other}"), format!("{other}{own}"), own.repeat(2)] {
+        assert_eq!(answer(&two), "400", "{two}");
+    }
+    interrupt(served.run, 0);
+}
+
 /// A client that reads nothing is closed, and one that pauses for less than ten seconds is not.
 #[test]
 fn a_client_that_does_not_read_is_closed() {

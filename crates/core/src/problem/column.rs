@@ -32,14 +32,29 @@ pub fn is_mark(text: &str) -> bool {
     MARKS.contains(&text)
 }
 
+/// The digits of a whole number without its sign and leading zeros; a point and zeros may follow.
+fn whole_digits(text: &str) -> Option<&str> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let is_whole = !whole.is_empty()
+        && whole.bytes().all(|byte| byte.is_ascii_digit())
+        && fraction.bytes().all(|byte| byte == b'0');
+    is_whole.then(|| whole.trim_start_matches('0'))
+}
+
 /// Whether a text is a whole number beyond 2^53, which double precision may not tell from its
-/// neighbours. One with a point or an exponent was a number of double precision when it was written.
+/// neighbours. One with an exponent was a number of double precision when it was written.
 pub fn is_long(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let plain = digits.trim_start_matches('0');
     let longest = LARGEST_EXACT.len();
-    let beyond = plain.len() > longest || plain.len() == longest && plain > LARGEST_EXACT;
-    beyond && digits.bytes().all(|byte| byte.is_ascii_digit())
+    whole_digits(text).is_some_and(|digits| {
+        digits.len() > longest || digits.len() == longest && digits > LARGEST_EXACT
+    })
+}
+
+/// Whether a text is a whole number that double precision does not have, so that it would be read as
+/// another one.
+pub fn is_inexact(text: &str) -> bool {
+    is_long(text) && whole_digits(text) != Some(&format!("{:.0}", number(text).abs()))
 }
 
 /// A column of a table.
@@ -169,11 +184,11 @@ pub fn number(text: &str) -> f64 {
 
 /// The text of a number in [`Column::LongNumbers`].
 pub fn exact_text(text: &str) -> String {
-    if !is_long(text) {
-        return number(text).to_string();
+    match whole_digits(text).filter(|_| is_long(text)) {
+        Some(digits) if text.starts_with('-') => format!("-{digits}"),
+        Some(digits) => digits.to_owned(),
+        None => number(text).to_string(),
     }
-    let digits = text.trim_start_matches(['+', '-', '0']);
-    if text.starts_with('-') { format!("-{digits}") } else { digits.to_owned() }
 }
 
 /// The few texts of a column that are no numbers, where most of its values are.
@@ -295,7 +310,9 @@ mod tests {
             ("-9007199254740993", true),
             ("0009007199254740992", false),
             ("+00012345678901234567890", true),
-            ("9007199254740993.0", false),
+            ("9007199254740993.0", true),
+            ("9007199254740993.5", false),
+            ("9007199254740992.", false),
             ("1e300", false),
             ("x9007199254740993", false),
             ("", false),

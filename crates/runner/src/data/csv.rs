@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_beyond_double_precision_keep_their_digits() {
-        let text = "id,x\n1234567890123456789,1\n1234567890123456790,2\n7,3\n007.0,4\n,5\n";
+        let text = "id,x\n1234567890123456789,1\n1234567890123456790.0,2\n7,3\n007.0,4\n,5\n";
         let Ok(Contents::Table(columns)) = read(text.as_bytes()) else { panic!() };
         let exact = ["1234567890123456789", "1234567890123456790", "7", "7", "NaN"];
         assert_eq!(columns[0].1, Column::LongNumbers(exact.map(str::to_owned).to_vec()));

@@ -3,7 +3,7 @@
 use exactfed_core::kernel::SparseRows;
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
 use exactfed_core::problem::arrays::{Contents, check_features, sanitised};
-use exactfed_core::problem::column::is_long;
+use exactfed_core::problem::column::is_inexact;
 
 /// Labels and features, what is not written being 0.
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
@@ -21,7 +21,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
         let no_number = || format!("the label \"{}\" is not a number", sanitised(label));
-        if is_long(label) {
+        if is_inexact(label) {
             return Err(wrong(&format!(
                 "the label {} is a whole number beyond 2^53, which f64 cannot tell from others",
                 sanitised(label)
@@ -81,6 +81,7 @@ mod tests {
         for (text, message) in [
             ("1 1:2\nx 1:2\n", "line 2: the label \"x\""),
             ("1 1:2\n9007199254740993 1:2\n", "line 2: the label 9007199254740993 is a whole"),
+            ("-9007199254740993.0 1:2\n", "line 1: the label -9007199254740993.0 is a whole"),
             ("1 0:2\n", "line 1: \"0:2\" is not index:value"),
             ("1 1\n", "line 1: \"1\" is not index:value"),
             ("1 2:1 2:3\n", "line 1: index 2 does not rise"),
@@ -91,5 +92,7 @@ mod tests {
             let said = read(text.as_bytes()).unwrap_err();
             assert!(said.contains(message), "{said}");
         }
+        // Such a number is one of double precision.
+        assert!(read(b"9007199254740994 1:2\n10000000000000000 1:3\n").is_ok());
     }
 }

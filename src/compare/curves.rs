@@ -22,7 +22,9 @@ const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), ma
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let caption = "Mean over runs, and the geometric mean of the ratio over paired runs, each with its 95 % interval (Student's t, on the logarithm).";
-    figures(change, "round", caption, [curve(before), curve(after)], ratios(before, after))
+    let [before, after] =
+        [before, after].map(|traces| ComparedColumns::new(change.quantity, traces));
+    figures(change, "round", caption, [before.means(), after.means()], ratios(&before, &after))
 }
 
 /// One dot per replicate, where curves are not available.
@@ -50,24 +52,37 @@ fn series(name: &str, style: Style, points: Vec<Point>, diverged: usize) -> Seri
     Series { diverged, ..Series::new(Line::Measured(Curve::new(name, style)), points) }
 }
 
-/// The mean over replicates up to the first divergence.
-fn curve(traces: &[Trace]) -> Vec<Point> {
-    let rows = traces.iter().map(|t| t.sq_error.len()).min().unwrap_or(0);
-    let row = |i: usize| {
-        let sample: Vec<f64> = traces.iter().map(|t| t.sq_error[i]).collect();
-        point(traces[0].round[i] as f64, &sample, Band::Ci95)
-    };
-    (0..rows).map(row).collect()
+/// The recorded rounds of each run of a side, and what is compared there.
+struct ComparedColumns<'t>(Vec<(&'t [u64], Vec<f64>)>);
+
+impl<'t> ComparedColumns<'t> {
+    fn new(quantity: Quantity, traces: &'t [Trace]) -> Self {
+        let column = |trace: &'t Trace| {
+            let losses = trace.measured(quantity).iter().map(|value| quantity.loss(*value));
+            (&trace.round[..], losses.collect())
+        };
+        Self(traces.iter().map(column).collect())
+    }
+
+    /// The mean over replicates up to the first divergence.
+    fn means(&self) -> Vec<Point> {
+        let rows = self.0.iter().map(|(_, values)| values.len()).min().unwrap_or(0);
+        let row = |i: usize| {
+            let sample: Vec<f64> = self.0.iter().map(|(_, values)| values[i]).collect();
+            point(self.0[0].0[i] as f64, &sample, Band::Ci95)
+        };
+        (0..rows).map(row).collect()
+    }
 }
 
 /// The geometric mean of paired ratios at the rounds that both sides recorded,
 /// with its 95 % interval.
-fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
+fn ratios(before: &ComparedColumns<'_>, after: &ComparedColumns<'_>) -> Vec<Point> {
     let mut rounds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    let pairs = before.len().min(after.len());
-    for (a, b) in before.iter().zip(after) {
-        let old: BTreeMap<u64, f64> = a.round.iter().copied().zip(a.sq_error.clone()).collect();
-        for (t, new) in b.round.iter().zip(&b.sq_error) {
+    let pairs = before.0.len().min(after.0.len());
+    for ((old_rounds, old), (new_rounds, new)) in before.0.iter().zip(&after.0) {
+        let old: BTreeMap<u64, f64> = old_rounds.iter().copied().zip(old.iter().copied()).collect();
+        for (t, new) in new_rounds.iter().zip(new) {
             if let Some(old) = old.get(t).filter(|old| **old > 0.0 && *new > 0.0) {
                 rounds.entry(*t).or_default().push(libm::log(new / old));
             }
@@ -95,12 +110,12 @@ fn figures(
     [before, after]: [Vec<Point>; 2],
     ratios: Vec<Point>,
 ) -> [Figure; 2] {
-    let y = Quantity::SqError.formula();
+    let y = change.quantity.compared();
     let title = format!("{}: {y} before and after", change.name);
     let diverged = change.diverged();
     let before = series("before", BEFORE, before, diverged.0);
     let after = series("after", solid(change, 1), after, diverged.1);
-    let both = figure(title, caption, (x, y), Scale::Log, vec![before, after]);
+    let both = figure(title, caption, (x, &y), Scale::Log, vec![before, after]);
     let finite = || ratios.iter().filter(|p| p.y.is_finite());
     let ends = finite().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
     let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };

@@ -9,6 +9,7 @@ use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
 use exactfed_core::rng::Stream;
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
 
 /// How changes are judged.
@@ -100,7 +101,10 @@ pub struct Change {
     pub family: usize,
     /// The cell before and after.
     pub pair: Pair,
-    /// Final errors before and after, one per replicate; `None` where it diverged.
+    /// What is compared: ‖θ_T − θ*‖², or what takes its place where θ* is left out.
+    pub quantity: Quantity,
+    /// Final errors before and after, one per replicate; `None` where it diverged. Of another quantity
+    /// they are what is compared of it, of which less is better ([`Quantity::loss`]).
     pub finals: (Vec<Option<f64>>, Vec<Option<f64>>),
     /// The mean log ratio of paired final errors, after over before.
     pub shift: Option<Shift>,
@@ -151,6 +155,7 @@ impl Change {
             name,
             family: is.family(),
             pair,
+            quantity: is.compared_by(),
             ..Self::default()
         };
         let lost = |runs: &SideRuns| match runs {
@@ -159,8 +164,12 @@ impl Change {
         };
         match (&was.runs, &is.runs) {
             (SideRuns::Done { finals: old, .. }, SideRuns::Done { finals: new, .. }) => {
-                change.finals = (old.to_vec(), new.to_vec());
+                let loss = |value: &Option<f64>| value.map(|value| change.quantity.loss(value));
+                change.finals = (old.iter().map(loss).collect(), new.iter().map(loss).collect());
                 change.judge_runs(is, options);
+                if change.quantity != Quantity::SqError {
+                    change.add_note(&format!("errors are those of {}", change.quantity.compared()));
+                }
             }
             (old, SideRuns::Done { .. }) => {
                 change.verdict = ChangeVerdict::Recovered;

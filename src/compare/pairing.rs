@@ -11,6 +11,7 @@
 //! another start, cannot be compared.
 
 use super::side::{SideCell, SideExperiment, differing_paths};
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::{CellId, Setting};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -47,15 +48,22 @@ pub struct Pair {
 /// algorithm and problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agree {
-    /// All that determine the instance, its optimum and the start.
+    /// All that determine the instance, its optimum and the start, and the quantity by which runs are
+    /// compared.
     Problem,
     /// No others.
     Kinds,
 }
 
-/// What counterparts have in common.
-type Common<'a> =
-    (&'a str, [Option<&'a Setting>; 2], BTreeSet<&'a str>, Vec<(&'a str, &'a Setting)>);
+/// What counterparts have in common: their label, seeds, kinds and settings, and by which quantity they
+/// are compared, if they are.
+type Common<'a> = (
+    &'a str,
+    [Option<&'a Setting>; 2],
+    BTreeSet<&'a str>,
+    Vec<(&'a str, &'a Setting)>,
+    Option<Quantity>,
+);
 
 /// What a cell has in common with its counterparts.
 fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
@@ -73,7 +81,9 @@ fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
         agree == Agree::Problem && ["problem", "start", "instance", "seed"].contains(&top)
     };
     let seeds = ["seed", "noise-seed"].map(|path| cell.settings.at_path(path));
-    (&cell.label, seeds, kinds, settings().filter(|(path, _)| of_problem(path)).collect())
+    let compared_by = (agree == Agree::Problem).then(|| cell.compared_by());
+    let of_problem = settings().filter(|(path, _)| of_problem(path)).collect();
+    (&cell.label, seeds, kinds, of_problem, compared_by)
 }
 
 /// The counterparts among removed cells (`gone`) and added ones (`come`), which are taken from

@@ -36,11 +36,13 @@ pub fn write_record(experiment: &Experiment<'_>, out: &mut dyn Write) -> std::io
     order.sort_unstable_by_key(|place| plan.cells[*place as usize].id);
     let mut results: Vec<u32> = (0..experiment.cells.len() as u32).collect();
     let result = |place: u32| &experiment.cells[place as usize];
+    let compared_by = plan.manifest.record.default_quantity();
     results.sort_unstable_by_key(|place| result(*place).cell.id);
     let cell = |(id, mut cell): (CellId, SideCell)| {
         if let Ok(found) = results.binary_search_by_key(&id, |place| result(*place).cell.id) {
             let CellResult { digest, runs, .. } = result(results[found]);
-            cell.runs = SideRuns::Done { digest: *digest, finals: runs.errors().into() };
+            let finals = runs.finals_by_run(compared_by).into();
+            cell.runs = SideRuns::Done { digest: *digest, finals };
         }
         (id, cell)
     };
@@ -153,7 +155,7 @@ impl ResultsFolder {
         }
     }
 
-    /// Reads the final errors that a comparison with the other side needs.
+    /// Reads the final values that a comparison with the other side needs.
     pub fn fill(&self, side: &mut Side, other: &Side) {
         for (name, record) in &mut side.experiments {
             let Some(theirs) = other.experiments.get(name) else { continue };
@@ -169,8 +171,9 @@ impl ResultsFolder {
             let mut wanted: Vec<(&CellId, &mut SideCell)> =
                 order.into_iter().filter_map(|place| wanted[place].take()).collect();
             let fill = |(id, cell): &mut (&CellId, &mut SideCell)| {
+                let compared_by = cell.compared_by();
                 if let SideRuns::Done { finals, .. } = &mut cell.runs {
-                    match self.store.finals(name, id) {
+                    match self.store.finals(name, id, compared_by) {
                         Ok(read) => *finals = read.into(),
                         Err(e) => cell.runs = damaged(&e),
                     }

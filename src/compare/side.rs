@@ -2,6 +2,7 @@
 
 use super::claims::SideClaim;
 use crate::evidence::family::family;
+use exactfed_runner::manifest::{Quantity, Record};
 use exactfed_runner::plan::{CellId, Settings, Shapes};
 use exactfed_runner::trace::TraceDigest;
 use std::borrow::Borrow;
@@ -66,7 +67,7 @@ pub enum SideRuns {
     Done {
         /// Digest of the traces.
         digest: TraceDigest,
-        /// ‖θ_T − θ*‖² per replicate; `None` where it diverged.
+        /// The final value per replicate of [`SideCell::compared_by`]; `None` where it diverged.
         finals: Box<[Option<f64>]>,
     },
     /// The manifest asks for the cell, and nothing is stored.
@@ -87,6 +88,17 @@ impl SideCell {
     pub fn family(&self) -> usize {
         let kind = |path: &str| path.strip_prefix("algorithm.")?.split('.').next().map(family);
         self.settings.iter().find_map(|(path, _)| kind(path)).unwrap_or_else(|| family(""))
+    }
+
+    /// The quantity by which its runs are compared: ‖θ_T − θ*‖², or what takes its place where the
+    /// settings leave θ* out.
+    pub fn compared_by(&self) -> Quantity {
+        let metrics = self.settings.at_path("record.metrics").map(ToString::to_string);
+        let metrics = metrics.unwrap_or_default();
+        // The text of the list has each name in quotes.
+        let named = metrics.split('"').filter_map(|name| Quantity::named(name)?.metric());
+        let optimum = self.settings.at_path("record.optimum").is_none();
+        Record { optimum, metrics: named.collect(), ..Record::default() }.default_quantity()
     }
 
     /// Digest of its traces, if they are there.
@@ -114,4 +126,19 @@ pub fn differing_paths<C: Borrow<SideCell>>(
 pub fn id_of(name: &str) -> CellId {
     let digits = exactfed_runner::files::hex(name.as_bytes());
     CellId::read(&format!("{digits:0<16}")).expect("a name of at most eight letters")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_compared_by_what_their_settings_record() {
+        let by =
+            |settings: &[(&str, &str)]| SideCell::new("a", settings.iter().copied()).compared_by();
+        let metrics = ("record.metrics", "[\"accuracy\", \"test-loss\"]");
+        assert_eq!(by(&[]), Quantity::SqError);
+        assert_eq!(by(&[metrics]), Quantity::SqError);
+        assert_eq!(by(&[metrics, ("record.optimum", "false")]), Quantity::TestLoss);
+    }
 }

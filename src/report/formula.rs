@@ -45,8 +45,9 @@ pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Value> {
 /// The quantities that an experiment's figures show or that it records.
 pub fn quantities(experiment: &Experiment<'_>) -> Vec<Value> {
     let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
-    let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
-    let all = std::iter::once(Quantity::SqError).chain(shown).chain(recorded);
+    let record = &experiment.plan.manifest.record;
+    let recorded = record.metrics.iter().map(|m| m.quantity());
+    let all = std::iter::once(record.default_quantity()).chain(shown).chain(recorded);
     unique(all).into_iter().flat_map(|q| formulas(q, &experiment.cells)).collect()
 }
 

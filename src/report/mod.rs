@@ -50,7 +50,6 @@ use exactfed_runner::files::{
     Error, MOST_READ, check_writable, create_below, error, read_regular, refuse_links,
     remove_leftovers,
 };
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::Plan;
 pub use format::Format;
@@ -429,8 +428,9 @@ fn write_summary(experiment: &Experiment<'_>, out: &mut dyn Write) -> io::Result
     let columns = FinalsColumns::new(experiment);
     let mut heads = vec!["cell".to_owned(), "label".to_owned()];
     heads.extend(columns.settings.iter().cloned());
-    let error = "n diverged sq_error_mean sq_error_sd sq_error_ci95_low sq_error_ci95_high";
-    heads.extend(error.split(' ').map(str::to_owned));
+    heads.extend(["n", "diverged"].map(str::to_owned));
+    let first = columns.first.column();
+    heads.extend(["mean", "sd", "ci95_low", "ci95_high"].map(|of| format!("{first}_{of}")));
     heads.extend(columns.further.iter().map(|quantity| format!("{}_mean", quantity.column())));
     heads.push("digest".to_owned());
     out.write_all(line(&heads).as_bytes())?;
@@ -439,7 +439,7 @@ fn write_summary(experiment: &Experiment<'_>, out: &mut dyn Write) -> io::Result
         let mut fields = vec![cell.id.to_string(), cell.label.clone()];
         fields.extend(columns.values(cell));
         fields.extend([runs.count.to_string(), runs.diverged.to_string()]);
-        let summary = result.summary(Quantity::SqError);
+        let summary = result.summary(columns.first);
         let four = summary.map_or([f64::NAN; 4], |s| [s.mean, s.sd, s.interval.0, s.interval.1]);
         let further =
             columns.further.iter().map(|q| runs.finals(*q).map_or(f64::NAN, |s| mean(&s)));

@@ -336,7 +336,7 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(columns.settings.iter().cloned());
     let metric = |m: Quantity| format!("{}, mean", m.formula());
-    heads.extend([metric(Quantity::SqError), "sd".into(), "95 % interval".into()]);
+    heads.extend([metric(columns.first), "sd".into(), "95 % interval".into()]);
     if columns.has_limit {
         heads.push(metric(Quantity::SqErrorLimit));
     }
@@ -351,7 +351,7 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
         let mean = |q: Quantity| runs.finals(q).map_or_else(dash, |sample| short(mean(&sample)));
         let mut cells = vec![cell.label.clone()];
         cells.extend(columns.values(cell).iter().map(|value| without_true(value)));
-        match result.summary(Quantity::SqError) {
+        match result.summary(columns.first) {
             Some(summary) => {
                 // Runs that differ by rounding alone have no deviation.
                 let is_rounding = summary.sd <= 1e-13 * summary.mean.abs();
@@ -359,7 +359,8 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
                 cells.push(short(if is_rounding { 0.0 } else { summary.sd }));
                 cells.push(bracket(short, summary.mean, summary.interval).unwrap_or_else(dash));
             }
-            None => cells.extend(["diverged".into(), dash(), dash()]),
+            None if runs.diverged > 0 => cells.extend(["diverged".into(), dash(), dash()]),
+            None => cells.extend([dash(), dash(), dash()]),
         }
         cells.extend(columns.has_limit.then(|| mean(Quantity::SqErrorLimit)));
         cells.extend(columns.has_bias.then(|| result.exact_bias.map_or_else(dash, short)));
@@ -371,7 +372,8 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
         cells.extend([format!("{}{diverged}", runs.count), cell.id.to_string()]);
         cells
     };
-    let (all, shown) = (&experiment.cells, table::best(&experiment.cells, MOST_ROWS));
+    let (all, shown) =
+        (&experiment.cells, table::best(&experiment.cells, columns.first, MOST_ROWS));
     let rows = shown.into_iter().map(row);
     let mut table = TextTable::new(&heads, rows);
     if table.rows.len() < all.len() {
@@ -380,8 +382,10 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
             count => format!(" (runs of {} diverged)", thousands(count)),
         };
         let (shown, all) = (thousands(table.rows.len()), thousands(all.len()));
-        table.note =
-            format!("The {shown} of {all} cells{diverged} with the smallest mean; all are in");
+        table.note = format!(
+            "The {shown} of {all} cells{diverged} with the {} mean; all are in",
+            columns.first.best_mean()
+        );
         table.file = "summary.csv".into();
     }
     table
@@ -466,6 +470,8 @@ fn problems(found: &problems::Instances) -> (Value, [TextTable; 2]) {
         "biased_participation": found.biased_participation,
         // What is known of the columns of data files.
         "remarks": found.remarks,
+        // Whether θ* is left out, so that facts at θ* are not known.
+        "without_optimum": found.without_optimum,
         // A bound on the error of θ*, where one is known.
         "optimum_error": optimum_error,
         // The largest errors of ζ₂, μ and L that an iteration found, if there are any.

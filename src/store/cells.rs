@@ -8,6 +8,7 @@ use super::{Status, Store};
 use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::Done;
@@ -66,13 +67,19 @@ impl Store {
         Ok(self.packs(experiment)?.find(id)?.map(|(pack, i)| pack.cells[i].record.clone()))
     }
 
-    /// The final errors of a cell that has results, one per replicate; `None` if it diverged.
+    /// The final values of a measured quantity of a cell that has results, one per replicate; `None` if
+    /// it diverged.
     ///
     /// # Errors
     /// If there are no results, or they are not as they were written.
-    pub fn finals(&self, experiment: &str, id: &str) -> Result<Vec<Option<f64>>, Error> {
+    pub fn finals(
+        &self,
+        experiment: &str,
+        id: &str,
+        of: Quantity,
+    ) -> Result<Vec<Option<f64>>, Error> {
         let (pack, i) = self.find(experiment, id)?;
-        self.with_rows(&pack, i, TraceRows::finals)
+        self.with_rows(&pack, i, |rows, range| rows.finals(range, of))
     }
 
     /// What `read` makes of the rows of the `i`-th cell of a pack.

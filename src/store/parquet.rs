@@ -1,7 +1,7 @@
 //! Traces in Parquet, written and read by polars.
 
 use exactfed_core::federated::Cost;
-use exactfed_runner::manifest::{Metric, TimeAverage};
+use exactfed_runner::manifest::{Metric, Quantity, TimeAverage};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{Outcome, Trace};
@@ -209,7 +209,7 @@ pub struct TraceRows {
     /// The bytes that they take, approximately.
     pub bytes: usize,
     replicate: Vec<u32>,
-    sq_error: Vec<f64>,
+    sq_error: Vec<Option<f64>>,
     outcome: Vec<Outcome>,
     round: Vec<u64>,
     cost: Vec<Cost>,
@@ -261,7 +261,7 @@ impl TraceRows {
             averages.extend(lists(&name.column())?.map(|values| (*name, values)));
         }
         Ok(Self {
-            sq_error: frame.column("sq_error")?.f64()?.into_no_null_iter().collect(),
+            sq_error: number("sq_error")?,
             outcome,
             round: frame.column("round")?.u64()?.into_no_null_iter().collect(),
             cost,
@@ -279,14 +279,22 @@ impl TraceRows {
         self.replicate.len()
     }
 
-    /// The final errors of the cell in these rows, one per replicate; `None` if it diverged.
-    pub fn finals(&self, range: Range<usize>) -> Vec<Option<f64>> {
+    /// The final values of a measured quantity of the cell in these rows, one per replicate; `None` if
+    /// it diverged, or has no such value.
+    pub fn finals(&self, range: Range<usize>, of: Quantity) -> Vec<Option<f64>> {
         let mut finals: Vec<Option<f64>> = Vec::new();
+        let further = || self.further.iter().find(|(metric, _)| metric.quantity() == of);
+        let values = match of {
+            Quantity::SqError => &self.sq_error[..],
+            Quantity::SqErrorLimit => &self.sq_error_limit,
+            _ => further().map_or(&[][..], |(_, values)| values),
+        };
         for i in range {
             // Rows of a replicate are in the order of its rounds: the last one stays.
             let r = self.replicate[i] as usize;
             finals.resize(finals.len().max(r + 1), None);
-            finals[r] = (self.outcome[i] == Outcome::Finished).then_some(self.sq_error[i]);
+            let value = values.get(i).copied().flatten();
+            finals[r] = value.filter(|_| self.outcome[i] == Outcome::Finished);
         }
         finals
     }
@@ -305,7 +313,7 @@ impl TraceRows {
             let trace = &mut traces[r];
             trace.round.push(self.round[i]);
             trace.cost.push(self.cost[i]);
-            trace.sq_error.push(self.sq_error[i]);
+            trace.sq_error.extend(self.sq_error.get(i).copied().flatten());
             trace.sq_error_limit.extend(self.sq_error_limit.get(i).copied().flatten());
             for ((_, to), (_, from)) in trace.further.iter_mut().zip(&names) {
                 to.extend(from[i]);

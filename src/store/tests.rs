@@ -6,7 +6,7 @@ use super::*;
 use crate::npz;
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_evidence::results::Provenance;
-use exactfed_runner::manifest::{Metric, Source, TimeAverage};
+use exactfed_runner::manifest::{Metric, Quantity, Source, TimeAverage};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Done, Prepared, prepare};
 use exactfed_runner::trace;
@@ -81,7 +81,7 @@ fn cells_come_back_bit_for_bit() {
             assert_eq!((&*stored.record.label, &*stored.record.provenance), (&*cell.label, &by()));
             assert_eq!(store.settings(NAME, &cell.id).unwrap(), cell.identity.canonical());
             let finals: Vec<_> = traces[i].iter().map(Trace::final_error).collect();
-            assert_eq!(store.finals(NAME, &cell.id).unwrap(), finals);
+            assert_eq!(store.finals(NAME, &cell.id, Quantity::SqError).unwrap(), finals);
         }
         ids.sort();
         assert_eq!(store.ids(NAME).unwrap(), ids);

@@ -12,6 +12,8 @@ pub struct FinalsColumns {
     /// Names of the settings that vary. A name that is a key of both the problem and an algorithm
     /// stands after that of its table, as in `algorithm.batch`.
     pub settings: Vec<String>,
+    /// The quantity by which the manifest compares runs, whose column comes first.
+    pub first: Quantity,
     /// Whether theory knows an exact bias.
     pub has_bias: bool,
     /// Whether errors around the limit are recorded.
@@ -46,12 +48,16 @@ impl FinalsColumns {
             }
         }
         let is_known = |q: Quantity| cells.iter().any(|cell| cell.runs.finals(q).is_some());
+        let first = experiment.plan.manifest.record.default_quantity();
+        let is_further =
+            |q: &Quantity| ![first, Quantity::SqErrorLimit].contains(q) && is_known(*q);
         let asked = experiment.plan.manifest.record.metrics.iter().map(|m: &Metric| m.quantity());
         Self {
             settings,
+            first,
             has_bias: cells.iter().any(|c| c.exact_bias.is_some()),
             has_limit: is_known(Quantity::SqErrorLimit),
-            further: asked.filter(|q| *q != Quantity::SqErrorLimit && is_known(*q)).collect(),
+            further: asked.filter(is_further).collect(),
         }
     }
 
@@ -76,12 +82,17 @@ fn value<'c>(cell: &'c Cell, column: &str) -> Option<&'c Setting> {
     cell.settings.iter().find(is_it).map(|(_, value)| value)
 }
 
-/// At most `most` cells, those with the smallest mean error, in their order. Cells with runs that
+/// At most `most` cells, those with the best means of a quantity, in their order. Cells with runs that
 /// diverged have no mean and rank last.
-pub fn best<'c, 'a>(cells: &'c [CellResult<'a>], most: usize) -> Vec<&'c CellResult<'a>> {
+pub fn best<'c, 'a>(
+    cells: &'c [CellResult<'a>],
+    quantity: Quantity,
+    most: usize,
+) -> Vec<&'c CellResult<'a>> {
     let mut places: Vec<usize> = (0..cells.len()).collect();
     if places.len() > most {
-        let errors: Vec<f64> = cells.iter().map(|c| c.final_mean(Quantity::SqError)).collect();
+        let loss = |cell: &CellResult<'_>| quantity.loss(cell.final_mean(quantity));
+        let errors: Vec<f64> = cells.iter().map(loss).collect();
         places.sort_by(|a, b| errors[*a].total_cmp(&errors[*b]));
         places.truncate(most);
         places.sort_unstable();

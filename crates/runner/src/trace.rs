@@ -2,7 +2,7 @@
 //! for two runs if all their bits are.
 
 pub use crate::hex::TraceDigest;
-use crate::manifest::{Metric, TimeAverage};
+use crate::manifest::{Metric, Quantity, TimeAverage};
 use exactfed_core::federated::Cost;
 use sha2::{Digest, Sha256};
 
@@ -38,7 +38,7 @@ pub struct Trace {
     pub round: Vec<u64>,
     /// What the rounds up to t have cost.
     pub cost: Vec<Cost>,
-    /// ‖θ_t − θ*‖².
+    /// ‖θ_t − θ*‖²; empty where the manifest leaves θ* out.
     pub sq_error: Vec<f64>,
     /// ‖θ_t − lim E θ_t‖², where theory knows the limit; else empty.
     pub sq_error_limit: Vec<f64>,
@@ -59,10 +59,28 @@ impl Trace {
         self.round.len()
     }
 
-    /// ‖θ_T − θ*‖²; `None` if the run diverged.
+    /// ‖θ_T − θ*‖²; `None` if the run diverged, or θ* is left out.
     pub fn final_error(&self) -> Option<f64> {
+        self.final_value(Quantity::SqError)
+    }
+
+    /// What is measured at the recorded rounds of a quantity; empty if it is not recorded.
+    pub fn measured(&self, quantity: Quantity) -> &[f64] {
+        match quantity {
+            Quantity::SqError => &self.sq_error,
+            Quantity::SqErrorLimit => &self.sq_error_limit,
+            other => {
+                let mut further = self.further.iter();
+                let found = further.find(|(metric, _)| metric.quantity() == other);
+                found.map_or(&[], |(_, values)| values)
+            }
+        }
+    }
+
+    /// A measured quantity at the last round; `None` if the run diverged, or it is not recorded.
+    pub fn final_value(&self, quantity: Quantity) -> Option<f64> {
         match self.outcome {
-            Outcome::Finished => self.sq_error.last().copied(),
+            Outcome::Finished => self.measured(quantity).last().copied(),
             Outcome::Diverged => None,
         }
     }

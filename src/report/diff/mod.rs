@@ -14,7 +14,7 @@ use crate::compare::{
     Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
     SideClaim, Timing,
 };
-use crate::evidence::Figure;
+use crate::evidence::{Figure, unique};
 use exactfed_core::words;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::short as short_path;
@@ -191,6 +191,7 @@ fn shown(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         id: change.pair.after,
         name: format!("{}, {}", change.name, change.note),
     });
+    let compared = unique(comparison.changed.iter().map(|change| change.quantity.compared()));
     let largest = comparison.largest_first().filter(|c| c.verdict.is_change());
     context! {
         before => clean(&comparison.sides.0),
@@ -204,6 +205,7 @@ fn shown(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         empty => comparison.is_empty(),
         margin => percent(comparison.margin),
         tested => comparison.tested,
+        compared => words::enumerated(&compared),
         incomparable => incomparable.map(|line| clean(&line)).collect::<Vec<_>>(),
         removed => lone(&comparison.removed),
         added => lone(&comparison.added),

@@ -2,7 +2,7 @@
 //! file, so they do no I/O.
 
 pub use super::column::Column;
-use super::{Fault, Minimiser};
+use super::{Fault, OptimumSearch};
 use crate::kernel::SparseRows;
 pub use crate::words::sanitised;
 use crate::words::{count, nearest};
@@ -148,9 +148,10 @@ pub trait Files: Sync {
     /// # Errors
     /// The reason why it cannot be read.
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String>;
-    /// What an earlier search found as θ* of the instance that is built from these files.
-    fn known_optimum(&self) -> Option<&Minimiser> {
-        None
+    /// How θ* of the instance that is built from these files is found where it has no closed form.
+    /// It is asked for when all else is read, right before the search.
+    fn optimum_search(&self) -> OptimumSearch<'_> {
+        OptimumSearch::New
     }
 }
 

@@ -58,10 +58,28 @@ pub struct Minimiser {
     pub error: f64,
 }
 
+/// How the minimiser of a function without a formula is found.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum OptimumSearch<'k> {
+    /// By a search.
+    #[default]
+    New,
+    /// By taking what an earlier search found, if it is of the same function, and else by a search.
+    Known(&'k Minimiser),
+    /// Not at all.
+    LeftOut,
+}
+
 impl Minimiser {
-    /// That of a function of d unknowns, before it is searched.
+    /// That of a function of d unknowns that is not searched. θ is NaN, so that nothing can be
+    /// computed from it unnoticed.
     pub fn unknown(d: usize) -> Self {
-        Self { theta: vec![0.0; d], residual: f64::INFINITY, error: f64::INFINITY }
+        Self { theta: vec![f64::NAN; d], residual: f64::INFINITY, error: f64::INFINITY }
+    }
+
+    /// Whether it was searched.
+    pub fn is_searched(&self) -> bool {
+        self.residual.is_finite()
     }
 
     /// Whether the bound on the error says anything: it is below the length of θ, or below 1.

@@ -43,7 +43,7 @@ pub use cost::{ProblemCost, RecordCost, RecordsCost};
 pub use exact::Exact;
 pub use generic::mean_of_calls;
 pub use groups::{by_distribution, group_clients};
-pub use minimise::{MOST_REFINED, Minimiser};
+pub use minimise::{MOST_REFINED, Minimiser, OptimumSearch};
 pub use records::{InstanceInputs, RecordProblem};
 pub use settings::{
     Fault, Faults, InstanceSize, MOST_DIMENSIONS, MOST_SPARSE_FEATURES, MemoryPart, OnRecords,
@@ -77,8 +77,13 @@ pub trait Facts: Send + Sync {
     fn weight(&self, client: usize) -> f64 {
         self.unequal_shares().map_or(1.0, |shares| self.clients() as f64 * shares[client])
     }
-    /// θ*, d numbers.
+    /// θ*, d numbers; all NaN where it is not known ([`Facts::knows_optimum`]).
     fn optimum(&self) -> &[f64];
+    /// Whether θ* is known. It is not where it has no closed form and was not searched for; then no
+    /// fact that depends on it is known either.
+    fn knows_optimum(&self) -> bool {
+        true
+    }
     /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum that counts all
     /// rounding errors, where one is known: of a mean loss of records. Other optima are solutions of
     /// linear systems, which are solved to the last digit; but the coefficients of these systems are
@@ -226,6 +231,7 @@ macro_rules! forward_facts {
             fn clients(&self) -> usize;
             fn unequal_shares(&self) -> Option<&[f64]>;
             fn optimum(&self) -> &[f64];
+            fn knows_optimum(&self) -> bool;
             fn optimum_error(&self) -> Option<f64>;
             fn searched_optimum(&self) -> Option<&$crate::problem::Minimiser>;
             fn jacobian(&self, client: usize) -> Matrix;

@@ -70,15 +70,9 @@ fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, N
 
 /// A quantity along a trace; empty if it is not recorded.
 pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<'t, [f64]> {
-    match quantity {
-        Quantity::SqError => (&trace.sq_error[..]).into(),
-        Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
-        other => {
-            let mut further = trace.further.iter();
-            let found = further.find(|(metric, _)| Some(*metric) == other.metric());
-            let cost = || trace.cost.iter().map_while(|cost| other.of_cost(cost, prices)).collect();
-            found.map_or_else(|| Cow::Owned(cost()), |(_, values)| values[..].into())
-        }
+    match trace.measured(quantity) {
+        [] => trace.cost.iter().map_while(|cost| quantity.of_cost(cost, prices)).collect(),
+        measured => measured.into(),
     }
 }
 

@@ -25,9 +25,16 @@ pub struct TraceNeeds {
     pub averages: BTreeSet<TimeAverage>,
     /// Quantities at costs.
     pub at: Vec<(AtCost, Quantity)>,
+    /// The quantity whose final value is kept of each run, also where others diverged.
+    pub finals_of: Quantity,
 }
 
 impl TraceNeeds {
+    /// Whether nothing is needed beside final values.
+    fn is_none(&self) -> bool {
+        self.along.is_empty() && self.averages.is_empty() && self.at.is_empty()
+    }
+
     /// Adds some quantities at a cost, if there is one.
     pub fn add_at(&mut self, at: Option<AtCost>, quantities: impl IntoIterator<Item = Quantity>) {
         let Some(at) = at else { return };
@@ -94,8 +101,8 @@ pub struct Runs {
 /// What few cells of a large grid have, so that the others need no room for it.
 #[derive(Clone, Debug, Default)]
 struct MoreRuns {
-    /// ‖θ_T − θ*‖² per run, where some diverged.
-    errors: Box<[Option<f64>]>,
+    /// The final value of [`TraceNeeds::finals_of`] per run, where some diverged.
+    finals: Box<[Option<f64>]>,
     /// The final values of each run, where samples have means over several.
     single: Box<[f64]>,
     averages: (Box<[Averages]>, Centres),
@@ -147,14 +154,14 @@ impl Runs {
             more: None,
         };
         let has_averages = traces.iter().any(|t| !t.averages.is_empty());
-        if diverged > 0 || on_each > 1 || has_averages || *needs != TraceNeeds::default() {
+        if diverged > 0 || on_each > 1 || has_averages || !needs.is_none() {
             let at = |(at, quantity): &(AtCost, Quantity)| {
                 let sample = CostSample::new(&traces, on_each, (*at, *quantity), prices);
                 (*at, *quantity, sample)
             };
-            let errors = traces.iter().map(Trace::final_error).filter(|_| diverged > 0);
+            let finals = traces.iter().map(|trace| trace.final_value(needs.finals_of));
             let mut more = MoreRuns {
-                errors: errors.collect(),
+                finals: finals.filter(|_| diverged > 0).collect(),
                 single: single.into(),
                 at: needs.at.iter().map(at).collect(),
                 prices: *prices,
@@ -198,15 +205,16 @@ impl Runs {
         self.more.as_ref().map_or(&[], |more| &more.along)
     }
 
-    /// ‖θ_T − θ*‖² per run; `None` where it diverged.
-    pub fn errors(&self) -> Vec<Option<f64>> {
+    /// The final value per run of a quantity, which is [`TraceNeeds::finals_of`]; `None` where it
+    /// diverged.
+    pub fn finals_by_run(&self, quantity: Quantity) -> Vec<Option<f64>> {
         match self.diverged {
             0 if self.on_each > 1 => {
-                let all = self.by_instance(Quantity::SqError, None);
+                let all = self.by_instance(quantity, None);
                 all.into_iter().flatten().flatten().map(Some).collect()
             }
-            0 => self.finals(Quantity::SqError).into_iter().flatten().map(Some).collect(),
-            _ => self.more.as_ref().map_or(Vec::new(), |more| more.errors.to_vec()),
+            0 => self.finals(quantity).into_iter().flatten().map(Some).collect(),
+            _ => self.more.as_ref().map_or(Vec::new(), |more| more.finals.to_vec()),
         }
     }
 
@@ -400,7 +408,7 @@ mod tests {
         }
         assert_eq!(runs.finals(Quantity::Bias), Some(vec![5.0, 5.0]));
         assert_eq!(runs.averages(TimeAverage::CrossCovariance), None);
-        assert_eq!(runs.errors(), [Some(0.1 + 0.2); 2]);
+        assert_eq!(runs.finals_by_run(Quantity::SqError), [Some(0.1 + 0.2); 2]);
     }
 
     #[test]
@@ -431,7 +439,7 @@ mod tests {
         let needs = TraceNeeds {
             along: [Quantity::Lyapunov].into(),
             averages: [TimeAverage::CrossCovariance].into(),
-            at: Vec::new(),
+            ..TraceNeeds::default()
         };
         let runs = runs([trace(Outcome::Finished)], &needs);
         let [trace] = runs.along() else { panic!("one run") };
@@ -445,7 +453,7 @@ mod tests {
         let traces = [trace(Outcome::Finished), trace(Outcome::Diverged)];
         let runs = runs(traces, &TraceNeeds::default());
         assert_eq!(runs.finals(Quantity::SqError), None);
-        assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
+        assert_eq!(runs.finals_by_run(Quantity::SqError), [Some(0.1 + 0.2), None]);
     }
 
     /// Three recorded rounds, of which the last costs 7 communications.

@@ -97,6 +97,7 @@ fn answers(
     let run = of_run(&identity.algorithm, identity.oracle == Oracle::Exact, compared);
     let prepared = theory.prepared(&cell.cell.id).ok_or("its instance is not known");
     let known = prepared.and_then(|prepared| match &prepared.scenarios[..] {
+        [scenario] if !scenario.instance.knows_optimum() => Err("θ* was not searched for"),
         [scenario] => Ok((&*scenario.instance as &dyn Facts, theory.constants(prepared))),
         _ => Err("each run has an instance of its own"),
     });

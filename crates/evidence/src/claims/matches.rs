@@ -69,8 +69,13 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
                 let name = average.name();
                 let message =
                     format!("`{name}` is not recorded: write averages = [\"{name}\"] in [record]");
-                let is_recorded = table.manifest.record.averages.contains(&average);
-                table.require(is_recorded, "average", message);
+                let record = &table.manifest.record;
+                let is_recorded = record.averages.contains(&average);
+                if record.optimum {
+                    table.require(is_recorded, "average", message);
+                } else {
+                    table.needs_optimum("average", &format!("`{name}`"));
+                }
                 let against =
                     claim.prediction.is_some() && claim.right.is_none() && claim.value.is_none();
                 table.require(against, "", "a vector is compared with a `prediction`");

@@ -53,6 +53,7 @@ impl<'a> MeanComparison<'a> {
             }
             check_time(table, at, metric, right);
         }
+        table.predictions("prediction", prediction.is_some());
         if let Some(value) = value {
             table.above("value", value, 0.0);
         }

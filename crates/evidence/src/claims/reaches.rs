@@ -43,6 +43,7 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
         if let Some(within) = claim.within {
             table.above("within", within, 0.0);
         }
+        table.predictions("prediction", claim.prediction.is_some());
         let one = claim.within.is_some() != claim.prediction.is_some();
         table.require(one, "", "write `within` or `prediction`, one of them");
         let bound = claim.prediction.is_none_or(Prediction::is_bound);

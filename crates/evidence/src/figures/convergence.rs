@@ -38,9 +38,12 @@ impl Default for ConvergenceKeys {
 }
 
 impl KindKeys<FigureKeys> for ConvergenceKeys {
+    const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("y");
+
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.quantity("x", figure.x);
         table.quantity("y", figure.y);
+        table.predictions("theory", !figure.theory.is_empty());
     }
 }
 

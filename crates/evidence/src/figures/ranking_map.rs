@@ -45,6 +45,8 @@ pub struct WinnersKeys {
 }
 
 impl KindKeys<FigureKeys> for WinnersKeys {
+    const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("metric");
+
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         let metric = figure.metric;
         table.quantity("metric", metric);

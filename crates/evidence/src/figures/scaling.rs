@@ -39,12 +39,15 @@ fn logarithmic() -> Scale {
 }
 
 impl KindKeys<FigureKeys> for ScalingKeys {
+    const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("y");
+
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.setting("x", &figure.x, true);
         if let Some(x) = Quantity::named(&figure.x).filter(|_| figure.x != "local-steps") {
             table.quantity("x", x);
         }
         table.quantity("y", figure.y);
+        table.predictions("theory", !figure.theory.is_empty());
         let slope = figure.reference_slope.unwrap_or_default();
         let message = format!("`reference-slope` must be finite, not {slope}");
         table.require(slope.is_finite(), "reference-slope", message);

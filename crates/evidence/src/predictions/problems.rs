@@ -34,6 +34,8 @@ pub struct Instances {
     pub further_drifts: usize,
     /// That the mean of a round's step is biased for some cells, as a sentence.
     pub biased_participation: Option<String>,
+    /// Whether θ* of some instance was not searched for, because the manifest leaves it out.
+    pub without_optimum: bool,
     /// What a reader should know of the columns of data files: sentences.
     pub remarks: Vec<String>,
     /// The measures and drifts that are not computed at this size: how many, and the largest
@@ -95,6 +97,7 @@ pub fn instances(
     let by_id: HashMap<&str, &Prepared<'_>> =
         prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
     let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
+    let mut without_optimum = false;
     let mut budget = CostBudget::default();
     let facts = groups.iter().flat_map(|cells| {
         let first = by_id.get(cells[0].id.as_str());
@@ -108,6 +111,12 @@ pub fn instances(
     for cells in &groups {
         let Some(first) = by_id.get(cells[0].id.as_str()) else { continue };
         let facts: &dyn Facts = &*first.scenarios[0].instance;
+        if !facts.knows_optimum() {
+            // All measures and drifts are at θ*.
+            without_optimum = true;
+            found.push((first, Vec::new(), false));
+            continue;
+        }
         let mut walks = walks(cells);
         walks.retain(|(_, steps)| {
             let calls = steps.saturating_mul(facts.clients() as u64);
@@ -131,6 +140,7 @@ pub fn instances(
         further,
         further_drifts,
         biased_participation,
+        without_optimum,
         remarks,
         not_computed,
     })

@@ -18,6 +18,7 @@ pub mod schema;
 mod source;
 pub mod tune;
 
+use crate::quantity::MeasuredOn;
 pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
 use exactfed_core::algorithm::custom::CustomDefinition;
@@ -172,7 +173,8 @@ impl Manifest {
 
     /// The quantity by which the page ranks the algorithms: that by which they are tuned.
     pub fn ranked_by(&self) -> Quantity {
-        self.tune.as_ref().map(|tune| tune.metric).unwrap_or_default()
+        let tuned = self.tune.as_ref().map(|tune| tune.metric);
+        tuned.unwrap_or_else(|| self.record.default_quantity())
     }
 }
 
@@ -290,7 +292,7 @@ pub struct Budget {
 }
 
 /// What is recorded of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Record {
     /// About this many rounds are recorded, the first and the last among them.
@@ -321,12 +323,56 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0), example = 0.1, extend("default" = 0.1))]
     pub burn_in: Option<f64>,
+    /// Whether θ* is found before the first step, and ‖θ_t − θ*‖² is recorded. On records without a
+    /// closed form it is found by Newton's method, which may take minutes in thousands of unknowns:
+    /// `false` saves this time where losses and accuracies are enough. Then nothing that needs θ* may
+    /// be asked for. Figures and rankings that name no quantity are of the first loss among
+    /// `metrics`, or else of the first metric, in place of `sq-error`.
+    #[serde(skip_serializing_if = "is_true")]
+    #[schemars(example = false, extend("default" = true))]
+    pub optimum: bool,
+}
+
+/// Whether a key has its default, which is true.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self {
+            points: None,
+            every: None,
+            spacing: Spacing::default(),
+            iterates: false,
+            metrics: Vec::new(),
+            averages: Vec::new(),
+            burn_in: None,
+            optimum: true,
+        }
+    }
 }
 
 /// The default of the burn-in.
 pub const BURN_IN: f64 = 0.1;
 
 impl Record {
+    /// The quantity by which runs are compared unless another one is named: ‖θ − θ*‖². Where θ* is left
+    /// out, it is the first loss that is recorded, or else the first metric but those of control
+    /// variates, which few algorithms have; `sq-error` if nothing else is recorded either.
+    pub fn default_quantity(&self) -> Quantity {
+        if self.optimum {
+            return Quantity::SqError;
+        }
+        let first = |is_meant: fn(MeasuredOn) -> bool| {
+            let mut metrics = self.metrics.iter().filter(|metric| is_meant(metric.measured().0));
+            metrics.next().map(|metric| metric.quantity())
+        };
+        let loss = first(|on| matches!(on, MeasuredOn::Loss(_)));
+        loss.or_else(|| first(|on| on != MeasuredOn::Variates)).unwrap_or_default()
+    }
+
     /// Rounds before averages begin.
     pub fn rounds_before(&self, rounds: u64) -> u64 {
         (self.burn_in.unwrap_or(BURN_IN) * rounds as f64) as u64

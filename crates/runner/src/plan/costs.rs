@@ -1,14 +1,22 @@
 //! What is wrong with the quantities that figures and claims name, and with the costs at which
-//! runs are compared: that they are not recorded, or that no run gets as far.
+//! runs are compared: that they are not recorded, that they need θ* where it is left out, or that no
+//! run gets as far.
 
 use super::Cell;
 use super::places::Checker;
+use super::settings::short;
 use crate::manifest::{AtCost, Manifest, Metric, Quantity};
 use exactfed_core::words::count;
+
+/// That something needs θ* where a manifest leaves it out, as the end of a sentence.
+pub const NEEDS_OPTIMUM: &str = "needs θ*, which `record.optimum = false` leaves out";
 
 /// Why a quantity cannot be drawn or claimed of: it is not recorded.
 pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
     let name = quantity.name();
+    if quantity.needs_optimum() && !manifest.record.optimum {
+        return Some(format!("`{name}` {NEEDS_OPTIMUM}"));
+    }
     match (quantity.metric(), quantity.average()) {
         (Some(Metric::SqErrorLimit), _) => None,
         (Some(metric), _) if !manifest.record.metrics.contains(&metric) => {
@@ -28,8 +36,30 @@ pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
 impl Checker<'_> {
     /// A quantity must be recorded.
     pub fn quantity(&mut self, key: &str, quantity: Quantity) {
-        if let Some(message) = unrecorded(self.manifest, quantity) {
+        if quantity.needs_optimum() && !self.manifest.record.optimum {
+            let is_default = !self.is_written(key);
+            if is_default && self.manifest.record.default_quantity() == quantity {
+                // That nothing is recorded that could take its place is noted at `record.optimum`.
+                return;
+            }
+            let default = if is_default { ", the default," } else { "" };
+            let value = format!("{} = \"{}\"", short(key), quantity.name());
+            self.needs_optimum(key, &format!("`{value}`{default}"));
+        } else if let Some(message) = unrecorded(self.manifest, quantity) {
             self.fault(key, message);
+        }
+    }
+
+    /// Notes that `what`, which a key asks for, needs θ*, if the manifest leaves θ* out.
+    pub fn needs_optimum(&mut self, key: &str, what: &str) {
+        let message = format!("{what} {NEEDS_OPTIMUM}");
+        self.require(self.manifest.record.optimum, key, message);
+    }
+
+    /// A key that asks for predictions, if it asks for some: all of them are about θ*.
+    pub fn predictions(&mut self, key: &str, are_asked_for: bool) {
+        if are_asked_for {
+            self.needs_optimum(key, &format!("`{key}`"));
         }
     }
 

@@ -7,6 +7,7 @@ use super::places::Checker;
 use super::{Cell, Setting, Tuning, short};
 use crate::manifest::Manifest;
 use crate::manifest::figure::FigureKeys;
+use crate::quantity::Quantity;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Ids and paths of all figures of a plan's manifest.
@@ -72,12 +73,13 @@ impl Checker<'_> {
 const CURVES: usize = 8;
 const PANELS: usize = 16;
 
-/// The figure of a manifest without figures: ‖θ_t − θ*‖² over communications, with a panel for
-/// each problem, start and budget, and for further settings while panels hold many curves.
+/// The figure of a manifest without figures: the quantity by which it compares runs over
+/// communications, with a panel for each problem, start and budget, and for further settings while
+/// panels hold many curves.
 pub fn default_figures(
     kinds: &EvidenceKinds,
     cells: &[Cell],
-    tuning: Option<&Tuning>,
+    (tuning, quantity): (Option<&Tuning>, Quantity),
 ) -> Vec<KindTable<FigureKeys>> {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
@@ -103,7 +105,7 @@ pub fn default_figures(
     }
     let figure = toml::Table::from_iter([("panels".to_owned(), panels.into())]);
     let tree = toml::Table::from_iter([(kinds.figures[0].name.to_owned(), vec![figure].into())]);
-    let tables = KindTable::read("figure", kinds.figures, tree);
+    let tables = KindTable::read("figure", kinds.figures, tree, quantity);
     tables.expect("the first kind of figure has defaults for all keys")
 }
 

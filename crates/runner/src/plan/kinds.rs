@@ -5,7 +5,7 @@ use super::places::Checker;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;
 use crate::manifest::kinds::from_tree;
-use crate::manifest::{Manifest, reference, schema};
+use crate::manifest::{Manifest, Quantity, reference, schema};
 use exactfed_core::flattened::Flattened;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -92,6 +92,8 @@ pub struct TableKind<C: 'static> {
     pub name: &'static str,
     /// What its tables are, in a sentence.
     pub description: &'static str,
+    /// The key whose default is the quantity by which the manifest compares runs, if it has one.
+    default_quantity_key: Option<&'static str>,
     /// The schema of one table.
     schema: fn(&mut SchemaGenerator) -> Schema,
     read: ReadTable<C>,
@@ -106,7 +108,8 @@ impl<C: CommonKeys> TableKind<C> {
             Ok(Arc::new(from_tree::<Flattened<C, K>>(tree)?))
         }
         let schema = SchemaGenerator::subschema_for::<Flattened<C, K>>;
-        Self { name, description, schema, read: read::<C, K> }
+        let default_quantity_key = K::DEFAULT_QUANTITY_KEY;
+        Self { name, description, default_quantity_key, schema, read: read::<C, K> }
     }
 }
 
@@ -129,6 +132,10 @@ impl CommonKeys for FigureKeys {
 
 /// The keys that one kind of a table has.
 pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
+    /// The key whose default is the quantity by which the manifest compares runs
+    /// ([`Record::default_quantity`](crate::manifest::Record::default_quantity)), if it has one.
+    const DEFAULT_QUANTITY_KEY: Option<&'static str> = None;
+
     /// Notes what is wrong with a table, beyond its common keys.
     fn check(table: &Flattened<C, Self>, checker: &mut Checker<'_>)
     where
@@ -182,16 +189,21 @@ impl<C: CommonKeys> KindTable<C> {
     }
 
     /// Reads all tables of a sort, kind by kind, from a tree that fits the schema of these kinds.
+    /// `quantity` is that by which the manifest compares runs.
     pub(super) fn read(
         sort: &str,
         kinds: &[TableKind<C>],
         mut tree: Table,
+        quantity: Quantity,
     ) -> Result<Vec<Self>, String> {
         let mut tables = Vec::new();
-        for TableKind { name, read, .. } in kinds {
+        for TableKind { name, read, default_quantity_key, .. } in kinds {
             let own = tree.remove(*name).map_or(Ok(Vec::new()), from_tree::<Vec<Table>>)?;
             for (i, mut table) in own.into_iter().enumerate() {
                 C::complete(&mut table, name, i);
+                if let Some(key) = default_quantity_key {
+                    table.entry(*key).or_insert_with(|| quantity.name().into());
+                }
                 let path = format!("{sort}.{name}.{i}");
                 tables.push(Self { kind: name, path, table: read(Value::Table(table))? });
             }

@@ -37,7 +37,7 @@ use crate::manifest::{
     Spacing,
 };
 pub use canonical::CanonicalSettings;
-pub use costs::unrecorded;
+pub use costs::{NEEDS_OPTIMUM, unrecorded};
 use exactfed_core::problem::Fault;
 use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::{algorithm, problem};
@@ -189,8 +189,16 @@ impl Plan {
         let (mut manifest, axes) = read(&root, &schema, tuning.is_some()).map_err(reject)?;
         let unread = |message| reject(vec![Diagnostic::new(None, "", message)]);
         let [figure, claim] = [&mut manifest.figure, &mut manifest.claim].map(std::mem::take);
-        let mut figure_tables = KindTable::read("figure", kinds.figures, figure).map_err(unread)?;
-        let claim_tables = KindTable::read("claim", kinds.claims, claim).map_err(unread)?;
+        let compared_by = manifest.record.default_quantity();
+        if let Some(tune) = &mut manifest.tune
+            && !places::is_written(&root, "tune.metric")
+        {
+            tune.metric = compared_by;
+        }
+        let tables = KindTable::read("figure", kinds.figures, figure, compared_by);
+        let mut figure_tables = tables.map_err(unread)?;
+        let claim_tables = KindTable::read("claim", kinds.claims, claim, compared_by);
+        let claim_tables = claim_tables.map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
         let with = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());
@@ -209,7 +217,8 @@ impl Plan {
         let Hashes { known: files, sizes, .. } = hashes;
         let source = Source { files, sizes, algorithms, ..source };
         if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {
-            figure_tables = figures::default_figures(kinds, &cells, tuning.as_ref());
+            let by = (tuning.as_ref(), compared_by);
+            figure_tables = figures::default_figures(kinds, &cells, by);
         }
         let all = figure_ids(&manifest, &figure_tables);
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));

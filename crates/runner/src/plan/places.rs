@@ -30,6 +30,11 @@ pub fn find_node<'a>(root: &'a Node, path: &str, choice: &Choice) -> Option<(&'a
     Some((node, true))
 }
 
+/// Whether a manifest has the key at this path.
+pub fn is_written(root: &Node, path: &str) -> bool {
+    find_node(root, path, &Choice::new()).is_some_and(|(_, is_its_own)| is_its_own)
+}
+
 /// A diagnostic that points to a path, under a choice of axis values.
 pub fn diagnostic_under(
     root: &Node,
@@ -73,6 +78,11 @@ impl<'a> Checker<'a> {
         path.clone_into(&mut self.table);
         check(self);
         self.table.clear();
+    }
+
+    /// Whether the manifest has this key.
+    pub(super) fn is_written(&self, key: &str) -> bool {
+        is_written(self.root, &below(&self.table, key))
     }
 
     /// Whether nothing is wrong so far, in this table and in those before it.

@@ -1,6 +1,7 @@
 //! What a manifest means, and what its cells are called.
 
 use super::*;
+use crate::manifest::Metric;
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
 
@@ -309,4 +310,33 @@ fn registered_kinds_are_read_by_their_definitions() {
         let found = read(keys).err().unwrap_or_else(|| panic!("{keys}")).to_string();
         assert!(found.contains(said), "{keys}: {found}");
     }
+}
+
+/// The default is no part of an id, so that cells with θ* keep theirs.
+#[test]
+fn leaving_the_optimum_out_is_another_cell() {
+    let logistic = include_str!("../../../../experiments/smoke/logistic.toml");
+    let ids = |set: &[&str]| -> Vec<CellId> {
+        let metrics = ["record.metrics=[\"train-loss\"]"];
+        let cells = Plan::of_text(logistic, &[&metrics, set].concat()).cells;
+        cells.into_iter().map(|cell| cell.id).collect()
+    };
+    let plain = ids(&[]);
+    assert_eq!(ids(&["record.optimum=true"]), plain);
+    let without = ids(&["record.optimum=false"]);
+    assert!(without.iter().all(|id| !plain.contains(id)));
+}
+
+/// By what runs are compared where θ* is left out.
+#[test]
+fn a_loss_takes_the_place_of_the_error() {
+    use Metric::{Accuracy, CorrectionSum, SqGradient, TestLoss, TrainLoss};
+    let by = |optimum, metrics: &[Metric]| {
+        Record { optimum, metrics: metrics.to_vec(), ..Record::default() }.default_quantity()
+    };
+    assert_eq!(by(true, &[TestLoss]), Quantity::SqError);
+    assert_eq!(by(false, &[]), Quantity::SqError, "nothing takes its place");
+    assert_eq!(by(false, &[CorrectionSum]), Quantity::SqError);
+    assert_eq!(by(false, &[Accuracy, TestLoss, TrainLoss]), Quantity::TestLoss);
+    assert_eq!(by(false, &[CorrectionSum, Accuracy, SqGradient]), Quantity::Accuracy);
 }

@@ -1,5 +1,6 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
+use super::costs::NEEDS_OPTIMUM;
 use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::settings::SpecParts;
 use super::short;
@@ -10,7 +11,7 @@ use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
     Source, Spacing, Start,
 };
-use crate::quantity::MeasuredOn;
+use crate::quantity::{MeasuredOn, Quantity};
 use exactfed_core::algorithm::Participation;
 use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
@@ -97,6 +98,38 @@ impl Checker<'_> {
             let message = "`burn-in` has no effect without `averages`";
             self.require(!record.averages.is_empty(), "record.burn-in", message);
         }
+        if !record.optimum {
+            self.without_optimum(record);
+        }
+    }
+
+    /// Notes what `[record]` asks for, and what there is in place of runs, that needs θ* where it is
+    /// left out, and that nothing is left by which runs could be compared.
+    fn without_optimum(&mut self, record: &Record) {
+        let metrics = record.metrics.iter().map(|metric| metric.quantity());
+        let metrics: Vec<Quantity> = metrics.collect();
+        for (i, metric) in metrics.iter().enumerate().filter(|(_, metric)| metric.needs_optimum()) {
+            self.needs_optimum(&format!("record.metrics.{i}"), &format!("`{}`", metric.name()));
+        }
+        // All averages are around θ*, or around the limit, which is computed from it.
+        for (i, average) in record.averages.iter().enumerate() {
+            self.needs_optimum(&format!("record.averages.{i}"), &format!("`{}`", average.name()));
+        }
+        let manifest = self.manifest;
+        for (key, count) in [("frontier", manifest.frontier.len()), ("phase", manifest.phase.len())]
+        {
+            if count > 0 {
+                self.needs_optimum(&format!("{key}.0"), &format!("`{key}`"));
+            }
+        }
+        let is_comparable = !record.default_quantity().needs_optimum();
+        let usual =
+            if manifest.problem().record_metrics().loss { "train-loss" } else { "sq-gradient" };
+        let message = format!(
+            "`optimum = false` leaves nothing by which runs can be drawn or ranked: write metrics = [\"{usual}\"] in [record]"
+        );
+        let has_runs = !manifest.algorithm.is_empty();
+        self.require(is_comparable || !has_runs, "record.optimum", message);
     }
 
     fn instances(&mut self, manifest: &Manifest) {
@@ -187,7 +220,7 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
     add("budget", check_budget(point).as_slice());
     add("record", too_many_points(&manifest.record, point).as_slice());
     add("record", &metrics_without_records(&manifest.record, point));
-    add("start", check_start(point.start).as_slice());
+    add("start", check_start(point.start, &manifest.record).as_slice());
     found
 }
 
@@ -298,7 +331,15 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     Some(Fault::new(key, message))
 }
 
-fn check_start(start: &Start) -> Option<Fault> {
+fn check_start(start: &Start, record: &Record) -> Option<Fault> {
+    let around_optimum = match start {
+        Start::Offset(_) => Some("offset"),
+        Start::Limit(_) => Some("limit"),
+        Start::Point(_) | Start::Zero(_) => None,
+    };
+    if let Some(key) = around_optimum.filter(|_| !record.optimum) {
+        return Some(Fault::new(key, NEEDS_OPTIMUM));
+    }
     let finite = |key, value: f64| {
         (!value.is_finite()).then(|| Fault::new(key, format!("must be finite, not {value}")))
     };

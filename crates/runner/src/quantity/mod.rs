@@ -37,6 +37,9 @@ pub struct QuantityInfo {
     /// Of a quantity of which more is better, what is compared in its place; `None` where less is
     /// better.
     pub shortfall: Option<Shortfall>,
+    /// Whether it is about θ*, or about the exact limit, which is computed from θ*: it is not measured
+    /// where a manifest leaves θ* out.
+    pub needs_optimum: bool,
 }
 
 /// How far a quantity of which more is better is below its largest value. Ratios and rankings are of
@@ -113,6 +116,7 @@ impl QuantityInfo {
             expected: None,
             is_norm: false,
             shortfall: None,
+            needs_optimum: false,
         }
     }
 
@@ -122,6 +126,10 @@ impl QuantityInfo {
 
     const fn expected(self, expected: ExpectedValue) -> Self {
         Self { expected: Some(expected), ..self }
+    }
+
+    const fn of_optimum(self) -> Self {
+        Self { needs_optimum: true, ..self }
     }
 
     const fn norm(self) -> Self {
@@ -205,15 +213,18 @@ quantities! {
     errors {
         /// ‖θ_t − θ*‖².
         SqError = Info::new("sq-error", "sq_error", "‖θ − θ*‖²", Error)
+            .of_optimum()
             .meaning("squared distance of the server's estimate from the optimum", r"\lVert \theta_t - \theta^* \rVert^2")
             .expected(|moments, _, _| Some(moments.sq_error));
         /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
         Bias = Info::new("bias", "bias", "‖E θ − θ*‖", Average(TimeAverage::Bias))
+            .of_optimum()
             .meaning("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert")
             .norm();
         /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`, and `bias` where
         /// theory knows no limit (without it this is E‖θ − θ*‖², and pages write that).
         Variance = Info::new("variance", "variance", "tr Cov θ", Average(TimeAverage::Covariance))
+            .of_optimum()
             .meaning(
                 "trace of the covariance over the rounds after the burn-in, around the exact limit, or else the measured mean",
                 r"\operatorname{tr} \operatorname{Cov} \theta",
@@ -240,6 +251,7 @@ quantities! {
         /// linear problems with independent noise that are not too large; if it is listed, also without noise on any
         /// field, around the fixed point that theory finds.
         SqErrorLimit = Info::new("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Measured(Limit, |_| None))
+            .of_optimum()
             .meaning(
                 "squared distance from the fixed point of the mean, which is its limit where it converges",
                 r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
@@ -247,10 +259,12 @@ quantities! {
             .expected(measure::expected_from_limit);
         /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.
         SqErrorAverage = Info::new("sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²", Measured(Estimate, measure::mean_so_far))
+            .of_optimum()
             .meaning("squared distance of the average of the estimates so far", r"\lVert \bar\theta_t - \theta^* \rVert^2")
             .expected(|moments, _, _| Some(moments.sq_error_average));
         /// N⁻¹ Σ_c ‖θ_c − θ*‖², the clients at the end of their local steps; weighted as they are.
         SqErrorClients = Info::new("sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²", Measured(Clients, measure::clients))
+            .of_optimum()
             .meaning("mean squared distance of the clients", r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2")
             .expected(|moments, _, _| moments.sq_error_clients);
         /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
@@ -258,12 +272,14 @@ quantities! {
             .meaning("squared distance from the fixed point of the virtual chain", r"\lVert \theta_t - \tilde\theta \rVert^2");
         /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary distributions (TD).
         SqErrorFeatures = Info::new("sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ", Measured(Features, measure::in_features))
+            .of_optimum()
             .meaning(
                 "squared distance in the mean covariance of the features",
                 r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
             );
         /// f(θ_t) − f(θ*) (losses).
         Suboptimality = Info::new("suboptimality", "suboptimality", "f(θ) − f(θ*)", Measured(Objective, |at| at.facts.suboptimality(at.run.estimate())))
+            .of_optimum()
             .meaning("suboptimality of the mean loss", r"f(\theta_t) - f(\theta^*)")
             .norm();
         /// ‖F̄(θ_t)‖², the squared norm of the gradient, F̄ = N⁻¹ Σ F̄_c unless clients are weighted.
@@ -272,6 +288,7 @@ quantities! {
         /// The Lyapunov function of SCAFFLSA: (51) for a fixed number of local steps, (45) under
         /// random communication.
         Lyapunov = Info::new("lyapunov", "lyapunov", "ψ", Measured(Variates, measure::lyapunov))
+            .of_optimum()
             .meaning(
                 "Lyapunov function of errors and variates (SCAFFLSA 51, and 45 under a coin), where ℓ is γH, and γ/p under a coin; at a fixed local step the first term is the mean over clients",
                 r"\psi_t = \lVert \theta_t - \theta^* \rVert^2 + \frac{\ell^2}{N} \sum_{c=1}^{N} \lVert \xi_c - \xi_c^* \rVert^2",
@@ -279,6 +296,7 @@ quantities! {
             .expected(|moments, _, _| moments.lyapunov);
         /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
         SqCoupling = Info::new("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Measured(Estimate, |at| Some(at.distance_to(at.coupled?))))
+            .of_optimum()
             .meaning("squared distance of two runs with the same noise", r"\lVert \theta_t - \theta'_t \rVert^2");
         /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
         CorrectionSum = Info::new("correction-sum", "correction_sum", "‖Σ ξ_c‖", Measured(Variates, measure::correction_sum))
@@ -422,6 +440,11 @@ impl Quantity {
         if self.more_is_better() { "smallest" } else { "largest" }
     }
 
+    /// Whether it is about θ*, so that it is not known where a manifest leaves θ* out.
+    pub const fn needs_optimum(self) -> bool {
+        self.info().needs_optimum
+    }
+
     /// What it counts as in a run that has diverged: nothing is worse.
     pub fn after_divergence(self) -> f64 {
         self.info().shortfall.map_or(f64::INFINITY, |shortfall| shortfall.least)
@@ -474,6 +497,18 @@ mod tests {
             assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());
             assert_eq!(metric.quantity().metric(), Some(*metric));
             metric.measured();
+        }
+    }
+
+    /// What has θ* or the limit in its symbol needs it, and only a twin that starts at θ* needs it
+    /// without showing it.
+    #[test]
+    fn what_needs_the_optimum_shows_it() {
+        let others = [Quantity::Variance, Quantity::Lyapunov, Quantity::SqCoupling];
+        for quantity in Quantity::ALL {
+            let shows = ["θ*", "lim"].iter().any(|sign| quantity.formula().contains(sign));
+            let needs = shows || others.contains(quantity);
+            assert_eq!(quantity.needs_optimum(), needs, "{}", quantity.name());
         }
     }
 }

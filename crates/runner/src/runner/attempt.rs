@@ -11,7 +11,7 @@ use crate::plan::Identity;
 use crate::trace::{Outcome, Trace};
 use exactfed_core::algorithm::{Instance, Spec};
 use exactfed_core::federated::{Conditions, Run};
-use exactfed_core::kernel::squared_distance;
+use exactfed_core::kernel::{dot, squared_distance};
 use std::ops::Range;
 
 /// Client steps after which they are reported to the observer, also between recorded rounds.
@@ -72,8 +72,9 @@ impl<'p> Attempt<'p> {
         let (algorithm, instance) = (&identity.algorithm, &*scenario.instance);
         let mut twin =
             scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
-        let at_optimum = Conditions { start: instance.optimum(), ..conditions };
-        let mut coupled = is_coupled(identity).then(|| start(instance, algorithm, &at_optimum));
+        let optimum = scenario.optimum().filter(|_| is_coupled(identity));
+        let at_optimum = optimum.map(|optimum| Conditions { start: optimum, ..conditions });
+        let mut coupled = at_optimum.map(|from| start(instance, algorithm, &from));
         twin.iter_mut().chain(&mut coupled).for_each(|run| run.without_ends());
         let meter = Meter::new(scenario, &identity.record, identity.rounds, own);
         let further = meter.metrics.iter().map(|metric| (*metric, Vec::new())).collect();
@@ -136,10 +137,12 @@ impl<'p> Attempt<'p> {
         Ok(self.trace.rows() < recorded.len())
     }
 
-    /// Whether the run has diverged.
+    /// Whether the run has diverged: its squared error overflows, or ‖θ‖² where θ* is left out.
     fn diverged(&mut self, own: &dyn Run, observer: &dyn Observer) -> bool {
         let theta = own.estimate();
-        if squared_distance(theta, self.scenario.instance.optimum()).is_finite() {
+        let optimum = self.scenario.optimum();
+        let size = optimum.map_or_else(|| dot(theta, theta), |star| squared_distance(theta, star));
+        if size.is_finite() {
             return false;
         }
         if theta.iter().any(|x| !x.is_finite()) {
@@ -172,7 +175,8 @@ impl<'p> Attempt<'p> {
         let (theta, trace) = (own.estimate(), &mut self.trace);
         trace.round.push(self.round);
         trace.cost.push(own.cost());
-        trace.sq_error.push(squared_distance(theta, self.scenario.instance.optimum()));
+        let optimum = self.scenario.optimum();
+        trace.sq_error.extend(optimum.map(|optimum| squared_distance(theta, optimum)));
         let limit = self.scenario.fixed_point.as_ref();
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
         self.meter.read(own, coupled, &mut trace.further);

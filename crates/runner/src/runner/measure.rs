@@ -135,6 +135,8 @@ impl<'a> Meter<'a> {
 
 /// Whether the run on this problem has the metric.
 fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
+    // Where θ* may be unknown, it is asked at another point whether there is such a metric.
+    let anywhere = || vec![0.0; facts.dim()];
     match metric.measured().0 {
         // It has a column of its own.
         MeasuredOn::Limit => false,
@@ -142,10 +144,10 @@ fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
         MeasuredOn::Clients => run.clients().is_some(),
         MeasuredOn::Variates => run.clients().is_some_and(|c| !c.corrections.is_empty()),
         MeasuredOn::VirtualOptimum => facts.virtual_optimum().is_some(),
-        MeasuredOn::Features => facts.feature_norm(&vec![0.0; facts.dim()]).is_some(),
+        MeasuredOn::Features => facts.feature_norm(&anywhere()).is_some(),
         MeasuredOn::Objective => facts.suboptimality(facts.optimum()).is_some(),
-        MeasuredOn::Loss(of) => facts.loss(facts.optimum(), of).is_some(),
-        MeasuredOn::Classes(of) => facts.accuracy(facts.optimum(), of).is_some(),
+        MeasuredOn::Loss(of) => facts.loss(&anywhere(), of).is_some(),
+        MeasuredOn::Classes(of) => facts.accuracy(&anywhere(), of).is_some(),
     }
 }
 

@@ -7,7 +7,7 @@ use exactfed_core::algorithm::{Boxed, Component, Instance};
 use exactfed_core::federated::{Learning, Schedule, Terms, Variates};
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::arrays::{Contents, DataFile, Files};
-use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OracleForm};
+use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
 use exactfed_core::program::Traced;
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use exactfed_core::theory::linear::LocalUpdate;
@@ -16,6 +16,7 @@ use exactfed_core::theory::{deterministic, linear, markov};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// What a replicate runs on.
 pub struct Scenario {
@@ -23,6 +24,10 @@ pub struct Scenario {
     pub instance: Arc<dyn Instance>,
     /// A hash of what determines the instance: its settings, its files' contents and its seed.
     pub key: Arc<str>,
+    /// How long the search for θ* took, where there was one.
+    pub optimum_search: Duration,
+    /// Whether runs are measured from θ*, as the manifest says.
+    uses_optimum: bool,
     /// θ_0.
     pub start: Vec<f64>,
     /// The mean that rounds leave as it is, where theory knows it: lim E θ_t if means converge. Runs
@@ -50,6 +55,11 @@ pub struct OwnLimits {
 }
 
 impl Scenario {
+    /// θ*, from which runs are measured; `None` if the manifest leaves it out.
+    pub fn optimum(&self) -> Option<&[f64]> {
+        self.uses_optimum.then(|| self.instance.optimum())
+    }
+
     /// Takes over what theory made of the rounds of an algorithm of one's own.
     pub fn knows(&self, program: Traced) {
         let _ = self.program.set(Some(Arc::new(program)));
@@ -93,11 +103,12 @@ impl Prepared<'_> {
     }
 }
 
-/// What determines an instance: the problem, the seed, and which form of it is run.
-type Key = (Arc<str>, u64, OracleForm);
+/// What determines an instance: the problem, the seed, and which form of it is run; and whether its
+/// optimum is found.
+type Key = (Arc<str>, u64, OracleForm, bool);
 
-/// An instance, and the hash of what determines it.
-type BuiltInstance = (Arc<dyn Instance>, Arc<str>);
+/// An instance, the hash of what determines it, and how long the search for its optimum took.
+type BuiltInstance = (Arc<dyn Instance>, Arc<str>, Duration);
 
 /// The number of the first replicate, and of the first of several instances, that are drawn apart
 /// from those of other cells.
@@ -170,8 +181,9 @@ impl Shared {
     fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = Key> {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
-        let numbers = 0..identity.built_instances();
-        numbers.map(move |i| (problem.clone(), seed_of_instance(identity, identity.seed, i), form))
+        let (numbers, optimum) = (0..identity.built_instances(), identity.record.optimum);
+        let seed = |i| seed_of_instance(identity, identity.seed, i);
+        numbers.map(move |i| (problem.clone(), seed(i), form, optimum))
     }
 
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
@@ -183,18 +195,21 @@ impl Shared {
 /// Looks up what an earlier search found as θ* of the instance with a key.
 pub type KnownOptima<'k> = &'k (dyn Fn(&str) -> Option<Minimiser> + Sync);
 
-/// Files, and what is known of the instance that is built from them.
+/// Files, and how the optimum of the instance that is built from them is found.
 struct FilesAndOptimum<'a> {
     files: &'a dyn Files,
-    optimum: Option<Minimiser>,
+    optimum: OptimumSearch<'a>,
+    /// When the search began.
+    searched_from: OnceLock<Instant>,
 }
 
 impl Files for FilesAndOptimum<'_> {
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
         self.files.open(file)
     }
-    fn known_optimum(&self) -> Option<&Minimiser> {
-        self.optimum.as_ref()
+    fn optimum_search(&self) -> OptimumSearch<'_> {
+        self.searched_from.get_or_init(Instant::now);
+        self.optimum
     }
 }
 
@@ -228,10 +243,8 @@ pub fn prepare_knowing<'a>(
     let built: HashMap<Key, Result<BuiltInstance, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let hash: Arc<str> = sha256(format!("{} {}", key.1, key.0).as_bytes()).into();
-            let known = FilesAndOptimum { files, optimum: optima(&hash) };
-            let built = cell.identity.problem.build(key.1, &known, key.2, Boxed);
-            (key, built.map(|instance| (Arc::from(instance), hash)))
+            let built = build(files, optima, &key, cell);
+            (key, built)
         })
         .collect();
     let prepared: Vec<Result<Prepared<'a>, Fault>> = cells
@@ -253,7 +266,7 @@ pub fn prepare_knowing<'a>(
             let scenario = |key: Key| {
                 let own = instance(&key)?;
                 let twin = match wants_twin(&cell.identity) {
-                    true => Some(instance(&(key.0.clone(), key.1, OracleForm::Twin))?.0),
+                    true => Some(instance(&(key.0.clone(), key.1, OracleForm::Twin, key.3))?.0),
                     false => None,
                 };
                 scenario(cell, own, twin).map(Arc::new)
@@ -264,6 +277,27 @@ pub fn prepare_knowing<'a>(
         })
         .collect();
     all_or_wrong(prepared)
+}
+
+/// Builds the instance of a cell with this key.
+fn build(
+    files: &dyn Files,
+    optima: KnownOptima<'_>,
+    (text, seed, form, has_optimum): &Key,
+    cell: &Cell,
+) -> Result<BuiltInstance, Fault> {
+    let hash: Arc<str> = sha256(format!("{seed} {text}").as_bytes()).into();
+    let known = if *has_optimum { optima(&hash) } else { None };
+    let optimum = match &known {
+        Some(known) => OptimumSearch::Known(known),
+        None if *has_optimum => OptimumSearch::New,
+        None => OptimumSearch::LeftOut,
+    };
+    let files = FilesAndOptimum { files, optimum, searched_from: OnceLock::new() };
+    let instance = cell.identity.problem.build(*seed, &files, *form, Boxed)?;
+    let searched_from = files.searched_from.get().filter(|_| instance.searched_optimum().is_some());
+    let search = searched_from.map_or(Duration::ZERO, Instant::elapsed);
+    Ok((Arc::from(instance), hash, search))
 }
 
 /// All that exists, or all that does not.
@@ -277,7 +311,7 @@ pub fn all_or_wrong<T>(found: Vec<Result<T, Fault>>) -> Result<Vec<T>, Vec<Fault
 
 fn scenario(
     cell: &Cell,
-    (instance, key): BuiltInstance,
+    (instance, key, optimum_search): BuiltInstance,
     twin: Option<Arc<dyn Instance>>,
 ) -> Result<Scenario, Fault> {
     let algorithm = &cell.identity.algorithm;
@@ -313,6 +347,8 @@ fn scenario(
         twin,
         instance,
         key,
+        optimum_search,
+        uses_optimum: cell.identity.record.optimum,
         program: OnceLock::new(),
         own_limits: OnceLock::new(),
         means_converge: OnceLock::new(),
@@ -415,10 +451,13 @@ fn fixed_point_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Opt
 
 /// The weighted sum of the means that the runs leave as they are of which the algorithm is made. On a
 /// linear field with independent noise it is exact, and computed if it is not too large; without noise
-/// on any other it is the fixed point, if the manifest lists `sq-error-limit`.
+/// on any other it is the fixed point, if the manifest lists `sq-error-limit`. It is left out with θ*.
 fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
     let identity = &cell.identity;
+    if !identity.record.optimum {
+        return None;
+    }
     let closed = facts.linear() && facts.independent();
     if facts.linear() && !facts.independent() {
         return fixed_point_along_trajectories(identity, facts);

@@ -9,7 +9,7 @@ use exactfed_core::kernel::{axpy, dot};
 
 /// The most that N Σ π_c ξ_c may differ from 0, relative to its terms: rounding alone leaves 10⁻¹⁴.
 const TOLERANCE: f64 = 1e-8;
-/// Squared errors beyond which a run may be about to overflow.
+/// Squared errors, or squared lengths of estimates, beyond which a run may be about to overflow.
 const LARGE: f64 = 1e100;
 
 /// The state of the checks of one run.
@@ -29,12 +29,13 @@ impl Sanity {
         scenario: &Scenario,
     ) -> Result<(), String> {
         let rows = trace.rows();
-        let (round, error) = (trace.round[rows - 1], trace.sq_error[rows - 1]);
+        let (round, theta) = (trace.round[rows - 1], run.estimate());
+        let size = trace.sq_error.last().copied().unwrap_or_else(|| dot(theta, theta));
         let measured =
             trace.further.iter().filter_map(|(m, values)| Some((m.name(), values.last()?)));
         let limit = trace.sq_error_limit.last().map(|value| ("sq-error-limit", value));
         for (name, value) in measured.chain(limit) {
-            if !value.is_finite() && error < LARGE {
+            if !value.is_finite() && size < LARGE {
                 return Err(format!("{name} is {value} at round {round}"));
             }
         }

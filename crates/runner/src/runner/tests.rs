@@ -1,6 +1,7 @@
 //! What the queue must keep.
 
 use super::*;
+use crate::manifest::Metric;
 use crate::plan::Plan;
 use exactfed_core::algorithm::Spec;
 use exactfed_core::kernel::squared_distance;
@@ -143,5 +144,29 @@ fn the_noise_has_a_seed_of_its_own() {
         assert_eq!(noise.2, other.2, "noise is that of its seed");
         assert!(noise.0 != plain.0 && noise.3 != plain.3 && noise.3 != other.3);
         assert_eq!(given("seed=1 noise-seed=1"), plain, "the default can be written");
+    }
+}
+
+/// Without θ* runs have the same costs, estimates and losses, also on problems that know it at once.
+#[test]
+fn leaving_the_optimum_out_changes_no_run() {
+    let lms = include_str!("../../../../experiments/smoke/all-lms.toml");
+    for (text, metric) in [(LOGISTIC, Metric::TrainLoss), (lms, Metric::SqGradient)] {
+        let metrics = format!("record.metrics=[\"{}\"]", metric.name());
+        let traces = |more: &[&str]| -> Vec<Trace> {
+            let sets = [&["start={ zero = true }", &*metrics, "record.averages=[]"], more].concat();
+            let plan = Plan::of_text(text, &sets);
+            let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+            let runs = prepared.iter().flat_map(|cell| [cell.simulate(0), cell.simulate(1)]);
+            runs.collect()
+        };
+        let (with, without) = (traces(&[]), traces(&["record.optimum=false"]));
+        assert_eq!(with.len(), without.len());
+        for (with, without) in with.into_iter().zip(without) {
+            assert!(with.sq_error.len() == with.rows() && with.rows() > 1);
+            assert_eq!(with.measured(metric.quantity()).len(), with.rows());
+            let bare = Trace { sq_error: Vec::new(), sq_error_limit: Vec::new(), ..with };
+            assert_eq!(bare, without);
+        }
     }
 }

@@ -201,9 +201,10 @@ impl ClientRecords {
         files: &dyn Files,
         store: impl Fn(&Records, &[Vec<usize>]) -> Result<S, Fault>,
     ) -> Result<RecordProblem<L, S>, Fault> {
-        let (shares, optimum) = (self.shares.clone(), files.known_optimum());
+        let (shares, held) = (self.shares.clone(), store(&self.records, &self.held)?);
+        let optimum = files.optimum_search();
         let given = InstanceInputs { shares, optimum, ..InstanceInputs::default() };
-        let problem = RecordProblem::new(loss, store(&self.records, &self.held)?, given)?;
+        let problem = RecordProblem::new(loss, held, given)?;
         let Some(test) = &self.test else { return Ok(problem) };
         Ok(problem.with_test(store(test, &[(0..test.count()).collect()])?))
     }

@@ -118,8 +118,8 @@ impl crate::problem::Settings for Settings {
         let set =
             |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
         let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
-        let given = InstanceInputs { optimum: files.known_optimum(), ..InstanceInputs::default() };
         let records = SparseRecords::new(loss, (0..self.clients).map(set).collect());
+        let given = InstanceInputs { optimum: files.optimum_search(), ..InstanceInputs::default() };
         SparseLogistic::new(loss, records, given)
     }
 }

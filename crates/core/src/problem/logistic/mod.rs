@@ -148,7 +148,7 @@ impl super::Settings for Settings {
         Some(InstanceSize { clients, dimension, parts })
     }
 
-    fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
         let distributions = match self.data {
             Data::Noisy { .. } => 1,
             Data::Heterogeneous { .. } => 2,
@@ -162,7 +162,11 @@ impl super::Settings for Settings {
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         let records = dense(self.dimension, &loss, &held.collect::<Vec<_>>());
-        let given = InstanceInputs { clients: Some(self.clients), ..InstanceInputs::default() };
+        let given = InstanceInputs {
+            clients: Some(self.clients),
+            optimum: files.optimum_search(),
+            ..InstanceInputs::default()
+        };
         Logistic::new(loss, records, given)
     }
 }

@@ -13,7 +13,7 @@ mod loss;
 mod optimum_bound;
 
 use super::affine::{Affine, half_square};
-use super::minimise::{Minimiser, Objective, factored_step, minimise};
+use super::minimise::{Minimiser, Objective, OptimumSearch, factored_step, minimise};
 use super::{DrawSmoothness, Draws, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
 use crate::kernel::records::Tangent;
 use crate::kernel::{Cohort, InstructionSet, SparseRecords, squared_distance};
@@ -36,8 +36,8 @@ pub struct InstanceInputs<'a> {
     pub clients: Option<usize>,
     /// π_c, N numbers, if clients do not weigh the same; then each holds its own set.
     pub shares: Option<Vec<f64>>,
-    /// What an earlier search found.
-    pub optimum: Option<&'a Minimiser>,
+    /// How θ* is found where it has no closed form.
+    pub optimum: OptimumSearch<'a>,
 }
 
 /// An instance: a loss, and the records that clients hold.
@@ -62,15 +62,19 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// # Panics
     /// If there are not as many shares as sets.
     pub fn new(loss: L, records: S, given: InstanceInputs<'_>) -> Result<Self, Fault> {
-        let InstanceInputs { clients, shares: client_shares, optimum: known } = given;
+        let InstanceInputs { clients, shares: client_shares, optimum: search } = given;
         let (d, sets) = (records.features() * records.classes(), records.sets());
         assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets));
         let held = (0..sets).map(|_| SetFacts::default()).collect();
         let (clients, test, optimum) = (clients.unwrap_or(sets), None, Minimiser::unknown(d));
         let mut instance = Self { loss, records, clients, client_shares, held, test, optimum };
-        instance.optimum = match instance.loss.affine() {
-            Some((_, mean)) => solved_optimum(&instance, mean),
-            None => find_optimum(&instance, instance.shares(), known)?,
+        instance.optimum = match (instance.loss.affine(), search) {
+            (Some((_, mean)), _) => solved_optimum(&instance, mean),
+            (None, OptimumSearch::New) => find_optimum(&instance, instance.shares(), None)?,
+            (None, OptimumSearch::Known(known)) => {
+                find_optimum(&instance, instance.shares(), Some(known))?
+            }
+            (None, OptimumSearch::LeftOut) => return Ok(instance),
         };
         Ok(instance)
     }
@@ -166,8 +170,11 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn optimum_error(&self) -> Option<f64> {
         Some(self.optimum.error).filter(|error| error.is_finite())
     }
+    fn knows_optimum(&self) -> bool {
+        self.optimum.is_searched()
+    }
     fn searched_optimum(&self) -> Option<&Minimiser> {
-        (!self.linear()).then_some(&self.optimum)
+        (!self.linear()).then_some(&self.optimum).filter(|found| found.is_searched())
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
         if let Some(own) = self.affine(client) {
@@ -432,6 +439,30 @@ mod tests {
     use super::*;
     use crate::kernel::dot;
     use crate::sample;
+
+    /// Without a search nothing that depends on θ* is a number, and the losses are what they are.
+    #[test]
+    fn an_optimum_that_is_left_out_is_not_known() {
+        let RecordProblem { loss, records, clients, client_shares, .. } =
+            sample::weighted_logistic();
+        let theta = vec![0.5; records.features()];
+        let searched = sample::weighted_logistic();
+        let given = InstanceInputs {
+            clients: Some(clients),
+            shares: client_shares,
+            optimum: OptimumSearch::LeftOut,
+        };
+        let problem = RecordProblem::new(loss, records, given).unwrap();
+        assert!(searched.knows_optimum() && !problem.knows_optimum());
+        assert_eq!(problem.dim(), theta.len());
+        assert!(problem.optimum().iter().all(|x| x.is_nan()));
+        assert_eq!(problem.optimum_error(), None);
+        assert_eq!(problem.searched_optimum(), None);
+        assert!(problem.suboptimality(&theta).unwrap().is_nan());
+        assert!(problem.field_at_optimum(0).iter().all(|x| x.is_nan()));
+        let [a, b] = [&searched, &problem].map(|p| p.loss(&theta, RecordsOf::Clients).unwrap());
+        assert_eq!(a.to_bits(), b.to_bits());
+    }
 
     #[test]
     fn a_known_optimum_is_taken_if_it_is_of_this_very_function() {

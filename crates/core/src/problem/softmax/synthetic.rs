@@ -146,13 +146,13 @@ impl crate::problem::Settings for Settings {
         });
         let held: Vec<_> = held.collect();
         let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
-        let given = InstanceInputs {
-            shares: self.weights.shares(&counts),
-            optimum: files.known_optimum(),
-            ..InstanceInputs::default()
-        };
         let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
         let loss = SoftmaxLoss { classes: self.classes, l2: self.l2, batch: self.batch };
+        let given = InstanceInputs {
+            shares: self.weights.shares(&counts),
+            optimum: files.optimum_search(),
+            ..InstanceInputs::default()
+        };
         Softmax::new(loss, tables, given)
     }
 }

@@ -17,7 +17,7 @@ use exactfed_core::words::count;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::Selection;
-use exactfed_runner::plan::{Cell, Plan, selected};
+use exactfed_runner::plan::{Cell, NEEDS_OPTIMUM, Plan, selected};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{KnownOptima, Prepared};
 use kinds::ValueSource;
@@ -105,6 +105,10 @@ pub fn cell_theory<'a>(
     cell: &'a Cell,
     instance: usize,
 ) -> Result<CellTheory<'a>, Error> {
+    if !plan.manifest.record.optimum {
+        let message = format!("what theory knows of a cell {NEEDS_OPTIMUM}");
+        return Err(error(Path::new(&plan.source.name), message));
+    }
     let prepared = build_knowing(plan, known, &[cell])?.remove(0);
     let Some(scenario) = prepared.scenarios.get(instance) else {
         let there = count(prepared.scenarios.len(), "instance");

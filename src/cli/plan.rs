@@ -6,6 +6,7 @@ use super::memory;
 use super::outcome::{Code, Failure, print};
 use super::prepare::{pool, prepared, warn_of};
 use crate::evidence::{tuned, wants_moments};
+use crate::report::check_texts;
 use crate::store::{Status, Store};
 use exactfed_core::problem::Spec;
 use exactfed_core::theory::effort::Effort;
@@ -70,7 +71,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     memory::fits_instances(plan, &sample)?;
     let begin = Instant::now();
     let sample = prepared(plan, &sample)?;
-    let set_up = set_up(begin.elapsed());
+    let set_up_time = begin.elapsed();
     warn_of(plan, &sample);
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
@@ -103,7 +104,8 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         labels.write(&mut out);
     }
     out.push_str(&what_follows(plan, threads)?);
-    out.push_str(&set_up);
+    out.push_str(&set_up(set_up_time));
+    out.push_str(&without_optimum(plan, &sample, (set_up_time.as_secs_f64(), seconds), threads));
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
@@ -155,6 +157,42 @@ fn set_up(took: Duration) -> String {
         return String::new();
     }
     format!("before the first step, problems are set up: {} here\n", duration(seconds))
+}
+
+/// The seconds of a search for θ* that are worth a sentence, or else the part of the stated time.
+const LONG_SEARCH: (f64, f64) = (10.0, 0.5);
+
+/// That `[record] optimum = false` saves the search for θ*, where the search takes long and nothing but
+/// `sq-error` needs θ*; `set_up` and `runs` are the stated times, in seconds.
+fn without_optimum(
+    plan: &Plan,
+    sample: &[Prepared<'_>],
+    (set_up, runs): (f64, f64),
+    threads: usize,
+) -> String {
+    let scenarios = sample.iter().flat_map(|prepared| &prepared.scenarios);
+    let searches =
+        scenarios.map(|scenario| (&*scenario.key, scenario.optimum_search.as_secs_f64()));
+    let searches: HashMap<&str, f64> = searches.filter(|(_, seconds)| *seconds > 0.0).collect();
+    let at_a_time = searches.len().clamp(1, threads);
+    let seconds = (searches.values().sum::<f64>() / at_a_time as f64).min(set_up);
+    let is_long = seconds > LONG_SEARCH.0 || seconds > LONG_SEARCH.1 * (set_up + runs);
+    if seconds < SHORTEST_PRINTED || !is_long {
+        return String::new();
+    }
+    let mut source = plan.source.clone();
+    source.overrides.push("record.optimum=false".into());
+    let Ok(other) = crate::evidence::plan(plan.experiment.clone(), source) else {
+        return String::new();
+    };
+    if check_texts(&other).is_err() {
+        return String::new();
+    }
+    format!(
+        "the search for θ* takes about {} of this, and nothing but `sq-error` needs it: `optimum = false` in [record] saves the time; figures and rankings that name no quantity are then of `{}`\n",
+        duration(seconds),
+        other.manifest.record.default_quantity().name()
+    )
 }
 
 /// N of each problem, for those whose data file determines it.
@@ -258,4 +296,45 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     }
     out.push('\n');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_core::problem::arrays::NoFiles;
+    use exactfed_runner::manifest::Source;
+    use exactfed_runner::runner::prepare;
+
+    const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
+
+    /// What is said of a manifest whose search for θ* took so many of 30 seconds of set-up.
+    fn said(searched: u64, sets: &[&str]) -> String {
+        let overrides = ["record.metrics=[\"accuracy\", \"train-loss\"]"].iter().chain(sets);
+        let overrides = overrides.map(|set| (*set).to_owned()).collect();
+        let source = Source { text: LOGISTIC.into(), overrides, ..Source::default() };
+        let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let mut sample = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
+        let scenario = Arc::get_mut(&mut sample[0].scenarios[0]).unwrap();
+        assert!(scenario.optimum_search > Duration::ZERO);
+        scenario.optimum_search = Duration::from_secs(searched);
+        without_optimum(&plan, &sample, (30.0, 5.0), 2)
+    }
+
+    #[test]
+    fn a_long_search_for_nothing_is_said_to_be_saved() {
+        let of_losses = "figure.convergence=[{ y = \"train-loss\" }]";
+        let sentence = said(25, &[of_losses, "claim={}"]);
+        assert_eq!(
+            sentence,
+            "the search for θ* takes about 25 s of this, and nothing but `sq-error` needs it: `optimum = false` in [record] saves the time; figures and rankings that name no quantity are then of `train-loss`\n"
+        );
+        assert_eq!(said(9, &[of_losses, "claim={}"]), "", "neither long nor most of the time");
+        for needs in [
+            "figure.convergence=[{ y = \"sq-error\" }]",
+            "start={ offset = 1.0 }",
+            "analysis=\"{{ mean(cell(\\\"Scaffold-RR\\\", oracle=\\\"exact\\\")) }}\"",
+        ] {
+            assert_eq!(said(25, &[of_losses, "claim={}", needs]), "", "{needs}");
+        }
+    }
 }

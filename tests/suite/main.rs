@@ -67,4 +67,5 @@ mod trust;
 mod tune;
 mod tutorial;
 mod watch;
+mod without_optimum;
 mod words;

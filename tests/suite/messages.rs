@@ -23,6 +23,80 @@ fn the_good_manifest_is_good() {
     Bench::ran(GOOD);
 }
 
+/// A manifest on records that leaves θ* out, with these tables in addition.
+fn without_optimum(record: &str, more: &str) -> String {
+    format!(
+        "title = \"t\"\nseed = 1\nreplicates = 2\n\
+         [problem.logistic]\ndimension = 2\nrecords = 10\nclients = 3\nl2 = 0.1\n\
+         data = {{ noisy = {{ spread = 2.0 }} }}\n[start]\nzero = true\n[budget]\nrounds = 5\n\
+         [record]\noptimum = false\n{record}\n\
+         [[algorithm.fedavg]]\nlabel = \"A\"\nstep-size = 0.1\nlocal-steps = 2\n{more}"
+    )
+}
+
+/// Whatever needs θ* is named before the first cell runs.
+#[test]
+fn what_needs_an_optimum_that_is_left_out() {
+    let measured = "metrics = [\"train-loss\", \"suboptimality\", \"sq-error-limit\", \"lyapunov\"]
+averages = [\"bias\", \"covariance\"]";
+    let evidence = "
+[[figure.convergence]]
+y = \"sq-error\"
+theory = [\"closure\"]
+[[figure.scaling]]
+x = \"sq-error-average\"
+y = \"bias\"
+[[figure.winners]]
+x = \"step-size\"
+y = \"local-steps\"
+metric = \"lyapunov\"
+[[claim.less]]
+id = \"a\"
+statement = \"s\"
+left = { label = \"A\" }
+value = 1.0
+[[claim.matches]]
+id = \"b\"
+statement = \"s\"
+of = { label = \"A\" }
+average = \"bias\"
+prediction = \"closure\"
+margin = 0.1
+[[claim.reaches]]
+id = \"c\"
+statement = \"s\"
+of = { label = \"A\" }
+metric = \"train-loss\"
+reaching = { target = 0.1 }
+prediction = \"scafflsa-a5\"
+";
+    let losses = "metrics = [\"train-loss\"]";
+    let analysis = without_optimum(losses, "");
+    let analysis = analysis.replace("seed = 1", "analysis = '{{ mean(cell(\"A\")) }}'\nseed = 1");
+    let tuned = edited(
+        &without_optimum(
+            losses,
+            "[tune]\nover = \"step-size\"\nvalues = [0.1, 0.2]\nmetric = \"sq-error\"\n",
+        ),
+        &[("step-size = 0.1\n", "")],
+    );
+    let offset = without_optimum(losses, "").replace("zero = true", "offset = 1.0");
+    let limit = without_optimum(losses, "").replace("zero = true", "limit = true");
+    let frontier = edited(FRONTIER, &[("[[frontier]]", "[record]\noptimum = false\n[[frontier]]")]);
+    let texts = [
+        without_optimum(measured, ""),
+        without_optimum("", "[[figure.convergence]]\n"),
+        without_optimum(losses, evidence),
+        offset,
+        limit,
+        analysis,
+        tuned,
+        frontier,
+    ];
+    let messages: Vec<String> = texts.iter().map(|text| messages(text, &[])).collect();
+    insta::assert_snapshot!("without_optimum", messages.join("\n"));
+}
+
 macro_rules! snapshots {
     ($($name:ident: $from:literal => $to:literal;)*) => {
         $(#[test] fn $name() { insta::assert_snapshot!(stringify!($name), message($from, $to)); })*

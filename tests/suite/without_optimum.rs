@@ -1,7 +1,7 @@
 //! `[record] optimum = false`: runs that no θ* is searched for, driven as a user drives them. What
 //! they have in common with the same runs with θ* has the same bits, and what needs θ* is nowhere.
 
-use crate::support::Bench;
+use crate::support::{Bench, Finished, edited, exactfed};
 use std::collections::{BTreeMap, HashMap};
 
 /// A problem of records of three classes or of two, by its kind and the column of its labels.
@@ -111,14 +111,14 @@ fn losses_have_the_same_bits_and_there_is_no_error() {
 }
 
 #[test]
-fn digests_depend_neither_on_threads_nor_on_interruptions() {
+fn digests_depend_neither_on_threads_nor_on_parts() {
     let bench = bench(PROBLEMS[0]);
     bench.compute(&["without.toml", "--threads", "1"]);
     let digests = bench.digests("results");
     assert_eq!(digests.len(), 4);
     bench.compute(&["without.toml", "--threads", "3", "--out", "other"]);
     assert_eq!(bench.digests("other"), digests);
-    // As a run that was interrupted: some cells are there, and some have fewer runs.
+    // Some cells are there already, and some have fewer runs.
     bench.compute(&["without.toml", "--shard", "1/2", "--out", "parts"]);
     bench.compute(&["without.toml", "--replicates", "2", "--out", "parts"]);
     bench.compute(&["without.toml", "--out", "parts"]);
@@ -131,6 +131,28 @@ fn digests_depend_neither_on_threads_nor_on_interruptions() {
     bench.run(&["merge", "half-1", "half-2", "--out", "merged"]).expect(0);
     assert_eq!(bench.digests("merged"), digests);
     bench.run(&["verify", "merged"]).expect(0).prints("4 bit-identical");
+}
+
+/// A run that is interrupted between its cells goes on to the same digests.
+#[test]
+fn an_interrupted_run_goes_on_without_an_optimum() {
+    let bench = bench(PROBLEMS[0]);
+    let long = [("rounds = 12", "rounds = 300_000"), ("every = 3", "every = 100_000")];
+    bench.write("long.toml", edited(&bench.read("without.toml"), &long));
+    bench.compute(&["long.toml", "--out", "calm"]);
+    let program = exactfed().args(["run", "long.toml", "--threads", "1"]).folder(&bench.folder);
+    let mut run = program.start();
+    let stored = bench.path("results/long");
+    run.wait_for("cells", |_| {
+        let mut files = std::fs::read_dir(&stored).ok()?.flatten();
+        files.find(|file| file.path().extension().is_some_and(|end| end == "parquet"))
+    });
+    run.signal("INT");
+    Finished::from(run.finish()).expect(130);
+    let kept = bench.digests("results").len();
+    assert!((1..4).contains(&kept), "{kept} cells");
+    bench.compute(&["long.toml"]);
+    assert_eq!(bench.digests("results"), bench.digests("calm"));
 }
 
 #[test]

@@ -290,3 +290,27 @@ def test_docstrings_describe_all_columns(results: ef.Results, tmp_path: Path) ->
     for method, section, frame in frames:
         columns = [name.removeprefix("algorithm_") for name in frame.columns]
         assert described(method, section) == [name for name in columns if name not in settings]
+
+
+def test_frames_without_an_optimum(tmp_path: Path) -> None:
+    """With ``record.optimum = false`` there is no error, and losses take its place."""
+    manifest = {
+        "title": "t", "seed": 1, "replicates": 3, "start": {"zero": True}, "budget": {"rounds": 5},
+        "problem": {"logistic": {"dimension": 2, "records": 20, "clients": 3, "l2": 0.1,
+                                 "data": {"noisy": {"spread": 2.0}}}},
+        "record": {"metrics": ["train-loss"]},
+        "algorithm": {kind: {"step-size": 0.1, "local-steps": 2} for kind in ("fedavg", "scaffold")},
+    }  # fmt: skip
+    with_optimum = ef.run(manifest, out=tmp_path / "with", name="t")
+    left_out = {"record.optimum": False}
+    without = ef.run(manifest, out=tmp_path / "without", name="t", set=left_out)
+    frame, other = without.frame(), with_optimum.frame()
+    assert "sq_error" not in frame.columns and "sq_error" in other.columns
+    losses = [of.select("label", "replicate", "round", "train_loss") for of in (frame, other)]
+    assert_frame_equal(*losses, check_exact=True)
+    last = frame.filter(pl.col("round") == 5).group_by("label").agg(pl.col("train_loss").mean())
+    best = last.sort("train_loss").row(0)
+    ranking = without.ranking().row(0, named=True)
+    assert (ranking["best"], ranking["value"]) == pytest.approx(best)
+    with pytest.raises(ef.ExactfedError, match=r"record\.optimum = false"):
+        ef.exact(manifest, set=left_out, label="FedAvg")

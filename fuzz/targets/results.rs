@@ -9,6 +9,7 @@
 use clap::Parser;
 use exactfed::cli::{Cli, dispatch};
 use exactfed::compare::results::ResultsFolder;
+use exactfed::manifest::Quantity;
 use exactfed::store::{Cached, Results, Store};
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
@@ -147,7 +148,7 @@ fn read(root: &Path) {
         for cell in plan.cells.iter().take(4) {
             let _ = store.status(&plan.experiment, &cell.id);
             let _ = store.read(&plan.experiment, &cell.id);
-            let _ = store.finals(&plan.experiment, &cell.id);
+            let _ = store.finals(&plan.experiment, &cell.id, Quantity::SqError);
             let _ = store.cached(&Cached::Moments(cell.id.to_string()));
         }
     }

@@ -12,6 +12,7 @@ mod frontier;
 mod gallery;
 mod legend;
 mod names;
+mod numbers;
 mod offline;
 mod published;
 mod ratios;

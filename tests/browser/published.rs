@@ -1,11 +1,12 @@
 //! Every page that `make reproduce` has written, in a browser: the first figure, or the first claim
 //! that is drawn, is on the first screen, texts of drawings are whole and apart, names, looks, curves
-//! and bands agree with those of the static drawings, and axe-core finds nothing.
+//! and bands agree with those of the static drawings, numbers with those of the CSV files, and axe-core
+//! finds nothing.
 
 use crate::access::{axe, violations};
 use crate::driver::Browser;
 use crate::support::{Bench, files_below, root};
-use crate::{Page, drawings, list, names, number, ratios};
+use crate::{Page, drawings, list, names, number, numbers, ratios};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,8 @@ fn pages_pass(part: usize) {
     files.retain(|file| file.ends_with("report.html"));
     assert!(files.len() > 40, "{}: {} pages; `make reproduce`", reports.display(), files.len());
     let page = Page { browser: Browser::start(), bench: Bench::new() };
-    let (mut compared, mut labelled, mut of_ratios, mut figures, mut texts) = (0, 0, 0, 0, 0.0);
+    let (mut compared, mut labelled, mut of_ratios) = (0, 0, 0);
+    let (mut figures, mut points, mut texts) = (0, 0, 0.0);
     for file in files.iter().skip(part).step_by(PARTS) {
         let name = file.parent().unwrap().strip_prefix(&reports).unwrap().display().to_string();
         texts += check_screens(&page, file, &name);
@@ -59,6 +61,7 @@ fn pages_pass(part: usize) {
         labelled += labels;
         of_ratios += ratios::check(&page, file);
         figures += drawings::check(&page, file);
+        points += numbers::check(&page, file);
         for scheme in ["light", "dark"] {
             page.browser.media("screen", scheme);
             page.browser.size(1400, 900);
@@ -70,7 +73,7 @@ fn pages_pass(part: usize) {
     assert!(compared > 100 && labelled > 100, "{compared} entries, {labelled} labels");
     assert!(texts > 1000.0, "{texts} texts of drawings");
     assert!(of_ratios > 10, "{of_ratios} ratios");
-    assert!(figures > 10, "{figures} figures");
+    assert!(figures > 10 && points > 1000, "{figures} figures, {points} points");
 }
 
 #[test]

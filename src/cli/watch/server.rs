@@ -30,9 +30,9 @@ use tokio::time::sleep;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 /// Connections that are open at a time, at most.
 const MOST_CONNECTIONS: usize = 64;
-/// Files that the process has open without connections, at most, and one connection more, which is
-/// accepted before it takes the place of another.
-const OTHER_FILES: usize = 11;
+/// Files that the process has open without connections, at most, and two connections more: one that is
+/// accepted before it takes the place of another, and the other while it closes.
+const OTHER_FILES: usize = 12;
 /// Time that a connection waits before it takes the place of another.
 const BETWEEN_REPLACEMENTS: Duration = Duration::from_millis(10);
 

@@ -1,7 +1,7 @@
 //! Stationary values, limits and radii against the exact moments of many rounds, and against runs, at
 //! random step sizes on both sides of the edge of stability: for every built-in algorithm on every
-//! linear problem. `EXACTFED_STABILITY=60` draws so many step sizes for each problem, and includes
-//! Markov chains, whose moments take most of an hour then.
+//! linear problem. `EXACTFED_STABILITY=10` draws so many step sizes for each problem, and includes
+//! Markov chains, whose moments take a quarter of an hour then.
 
 use crate::plan;
 use crate::predictions::{MomentsCache, Theory};

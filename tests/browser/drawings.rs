@@ -65,12 +65,9 @@ pub fn same_as(page: &Page, drawing: &str, id: &str) {
     }
 }
 
-/// Compares all figures of a page with their static drawings; how many were compared.
+/// Compares all figures of the open page with their static drawings; how many were compared.
 #[track_caller]
 pub fn check(page: &Page, file: &Path) -> usize {
-    page.browser.size(1400, 900);
-    page.browser.open(file, "");
-    settle(page);
     let ids = "JSON.parse(document.getElementById('data').textContent).figures.map(f => f.id)";
     let ids = page.ask(ids, json!([]));
     for id in list(&ids) {

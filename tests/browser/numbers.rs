@@ -29,11 +29,8 @@ fn is_same(a: f64, b: f64) -> bool {
     a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-5 * b.abs()
 }
 
-/// Compares all figures of a page with their files; how many points were compared.
+/// Compares all figures of the open page with their files; how many points were compared.
 pub fn check(page: &Page, file: &Path) -> usize {
-    page.browser.size(1400, 900);
-    page.browser.open(file, "");
-    crate::drawings::settle(page);
     let saved = page.browser.wait(SAVED, json!([]));
     let mut compared = 0;
     for figure in list(&saved) {

@@ -59,6 +59,9 @@ fn pages_pass(part: usize) {
         let (entries, labels) = names::check(&page, file);
         compared += entries;
         labelled += labels;
+        page.browser.size(1400, 900);
+        page.browser.open(file, "");
+        drawings::settle(&page);
         of_ratios += ratios::check(&page, file);
         figures += drawings::check(&page, file);
         points += numbers::check(&page, file);

@@ -82,11 +82,8 @@ fn ratios_of_line(line: &str) -> Option<(String, HashMap<String, String>)> {
     Some((best, ratios))
 }
 
-/// Compares all ratios of the labels of a page; how many were compared.
+/// Compares all ratios of the labels of the open page; how many were compared.
 pub fn check(page: &Page, file: &Path) -> usize {
-    page.browser.size(1400, 900);
-    page.browser.open(file, "");
-    crate::drawings::settle(page);
     let ids = "JSON.parse(document.getElementById('data').textContent).figures.map(f => f.id)";
     let drawing = |id: &Value| {
         let id = id.as_str().unwrap().to_owned();

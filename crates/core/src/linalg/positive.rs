@@ -36,11 +36,10 @@ impl SymmetricBlocks {
 
     /// The matrix, the row and the column of each number.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize, usize)> {
-        let rows =
-            self.orders.iter().enumerate().flat_map(|(block, n)| {
-                (0..*n).flat_map(move |i| (i..*n).map(move |j| (block, i, j)))
-            });
-        rows.collect::<Vec<_>>().into_iter()
+        self.orders
+            .iter()
+            .enumerate()
+            .flat_map(|(block, n)| (0..*n).flat_map(move |i| (i..*n).map(move |j| (block, i, j))))
     }
 
     /// The identity in each place.

@@ -87,10 +87,14 @@ impl<'a> Cycle<'a> {
         if self.infinite.is_some() {
             return Err(INFINITE_SQUARES.into());
         }
-        let orders = std::iter::once(&self.lift).chain(&self.own_lifts);
-        let blocks = SymmetricBlocks::new(orders.map(|lift| lift.free.len()));
         let zeros = vec![0.0; self.begin.mean.len()];
-        Ok(SquareMap { cycle: self, zeros, whole: OnceCell::new(), blocks })
+        Ok(SquareMap { cycle: self, zeros, whole: OnceCell::new(), blocks: self.free_blocks() })
+    }
+
+    /// The covariances of the free coordinates of the state, and of the deviations of each type.
+    fn free_blocks(&self) -> SymmetricBlocks {
+        let lifts = std::iter::once(&self.lift).chain(&self.own_lifts);
+        SymmetricBlocks::new(lifts.map(|lift| lift.free.len()))
     }
 
     /// Whether means converge, to a limit that does not depend on the start.
@@ -219,19 +223,15 @@ impl<'a> Cycle<'a> {
         }
         // The noise of a state that is known, and that which a state of any covariance causes. Each is
         // judged by its own size.
-        let numbers = SymmetricBlocks::new(
-            std::iter::once(&self.lift).chain(&self.own_lifts).map(|lift| lift.free.len()),
-        );
+        let numbers = self.free_blocks();
         let zeros = vec![0.0; self.begin.mean.len()];
         let gain = self.gain();
         let of = |numbers: &[f64], mean: &[f64]| {
-            let known = if numbers.is_empty() {
-                let begin = self.empty(1);
-                ProgramState { mean: mean.to_vec(), ..begin }
+            let mut after = if numbers.is_empty() {
+                ProgramState { mean: mean.to_vec(), ..self.empty(1) }
             } else {
                 self.state(&column(numbers), mean)
             };
-            let mut after = known;
             let mut deviation = 0.0_f64;
             for round in &self.rounds {
                 let (next, found) = self.exact.after(round, &after);

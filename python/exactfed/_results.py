@@ -147,8 +147,9 @@ class Results:
             The mean over fresh runs with the selected values, and its 95 % interval.
         runs
             The number of fresh runs.
-        candidates, diverged
-            The number of candidates, and of those of which a run diverged.
+        candidates, diverged, stopped
+            The number of candidates, of those of which a run diverged, and of those that were
+            stopped after their first runs.
         gain, gain_low, gain_high
             How many times larger the mean is with the values that are best for all algorithms
             together, and the 95 % interval of this ratio; of an accuracy, how many times larger

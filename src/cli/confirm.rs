@@ -48,7 +48,9 @@ impl PlannedTime {
             most * each.fold(0.0, f64::max)
         };
         let fresh = groups.iter().map(dearest).sum();
-        Self { candidates: expected_seconds(plan.cells.iter(), threads), fresh, threads }
+        // Of candidates that race, all may go on to the end.
+        let candidates = plan.tuning.as_ref().map_or(&plan.cells, |tuning| &tuning.listed);
+        Self { candidates: expected_seconds(candidates.iter(), threads), fresh, threads }
     }
 
     /// What follows from results may take without a question, in seconds.

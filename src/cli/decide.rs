@@ -8,7 +8,7 @@ use super::interrupt::Interrupt;
 use super::memory;
 use super::outcome::{Code, Failure};
 use super::prepare::pool;
-use super::reuse::EarlierReplicates;
+use super::reuse::EarlierRuns;
 use super::run::{Args, Follower, PreparedRun, RunOptions};
 use crate::evidence::claims::JudgedClaim;
 use crate::evidence::unplanned::{are_fresh, seeds_of};
@@ -76,7 +76,7 @@ pub fn decide(
         let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
             Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
         });
-        let earlier = EarlierReplicates(earlier.collect());
+        let earlier = EarlierRuns::with_replicates(earlier.collect());
         let mut prepared = PreparedRun::new(&plans, options, interrupt)?.reusing(earlier);
         store.create()?;
         for (plan, looks) in plans.iter().zip(&mut open) {

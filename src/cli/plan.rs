@@ -135,18 +135,26 @@ fn what_follows(plan: &Plan, threads: usize) -> Result<String, Failure> {
     let fresh = if groups > 1 { 2 * groups } else { groups };
     let (fresh, time) = (count(fresh, "cell"), PlannedTime::new(&manifest, threads));
     let (of_fresh, unasked) = (duration(time.fresh), duration(time.unasked()));
+    let race = match plan.has_race() {
+        true => format!(
+            "these are the first runs of candidates that race: then the others of those that are not stopped, about {} for all; ",
+            duration(time.candidates)
+        ),
+        false => String::new(),
+    };
     Ok(format!(
-        "then fresh runs of what is selected, up to {fresh}, about {of_fresh}; and, where candidates are best at the edge of their range, up to {more}: run asks before what follows takes more than {unasked}\n"
+        "{race}then fresh runs of what is selected, up to {fresh}, about {of_fresh}; and, where candidates are best at the edge of their range, up to {more}: run asks before what follows takes more than {unasked}\n"
     ))
 }
 
 /// The runs of each cell, in words.
 fn runs_of_each(plan: &Plan) -> String {
-    let first = plan.cells.first().map(|cell| cell.identity.replicates);
-    let replicates = count(first.unwrap_or(plan.manifest.replicates) as usize, "replicate");
-    match plan.manifest.instances {
-        Some(several) if several > 1 => format!("{replicates} on each of {several} instances"),
-        _ => replicates,
+    let first = plan.cells.first().map(|cell| &cell.identity);
+    let replicates = first.map_or(plan.manifest.replicates, |identity| identity.replicates);
+    let replicates = count(replicates as usize, "replicate");
+    match first.map_or(1, |identity| identity.instances) {
+        1 => replicates,
+        several => format!("{replicates} on each of {several} instances"),
     }
 }
 

@@ -1,33 +1,59 @@
-//! Runs that results have already, in cells with fewer replicates: a replicate is a function of its
-//! cell and its number alone, so that the first r of R replicates are those of a cell with r.
+//! Runs that results have already, in cells with fewer replicates or instances: a run is a function of its
+//! cell and its number alone, so that the first runs of a cell are those of a cell with fewer.
 //!
 //! *Invariant*: the traces of a cell that is completed this way are those of its runs from the
-//! start (`tests/suite/looks.rs` compares the digests).
+//! start (`tests/suite/looks.rs` and `tests/suite/tune.rs` compare the digests).
 
 use crate::store::{Results, Store};
 use exactfed_runner::files::{Error, error};
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::{Done, Prepared};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The numbers of replicates of earlier cells, by experiment; each has one instance, or one per
-/// replicate.
+/// Where the first runs of cells are stored.
 #[derive(Default)]
-pub struct EarlierReplicates(pub HashMap<String, u64>);
+pub struct EarlierRuns {
+    /// The numbers of replicates of earlier cells, by experiment; each has one instance, or one per
+    /// replicate.
+    pub replicates: HashMap<String, u64>,
+    /// Whether all runs are to be run again.
+    pub is_forced: bool,
+}
 
-impl EarlierReplicates {
+/// A cell whose runs are the first of another one.
+struct FirstCell {
+    id: CellId,
+    runs: u64,
+}
+
+impl EarlierRuns {
+    /// The runs of cells that have these numbers of replicates, by experiment.
+    pub fn with_replicates(replicates: HashMap<String, u64>) -> Self {
+        Self { replicates, is_forced: false }
+    }
+
+    /// The cell whose runs are the first of a cell, if there is one: with the replicates of an earlier look, or
+    /// the first runs of a candidate.
+    fn first_cell(&self, plan: &Plan, cell: &Cell) -> Option<FirstCell> {
+        let first = match self.replicates.get(&plan.experiment) {
+            Some(&runs) => FirstCell { id: cell.identity.id_with(runs), runs },
+            None => {
+                let first = plan.first_cell_of(cell)?;
+                FirstCell { id: first.id, runs: first.identity.runs() }
+            }
+        };
+        (!self.is_forced && first.runs < cell.identity.runs()).then_some(first)
+    }
+
     /// Leaves out the runs of these cells that the same version of exactfed has stored.
     pub fn leave_out(&self, plan: &Plan, store: &Store, cells: &mut [Prepared<'_>]) {
-        let Some(replicates) = self.0.get(&plan.experiment) else { return };
         for prepared in cells {
-            let identity = &prepared.cell.identity;
-            let earlier = store.checked_summary(&plan.experiment, &identity.id_with(*replicates));
+            let Some(first) = self.first_cell(plan, prepared.cell) else { continue };
+            let earlier = store.checked_summary(&plan.experiment, &first.id);
             let is_same = |version: &str| version == env!("CARGO_PKG_VERSION");
-            if earlier.is_ok_and(|e| e.is_some_and(|e| is_same(&e.provenance.version)))
-                && *replicates < identity.runs()
-            {
-                prepared.first_run = *replicates;
+            if earlier.is_ok_and(|e| e.is_some_and(|e| is_same(&e.provenance.version))) {
+                prepared.first_run = first.runs;
             }
         }
     }
@@ -42,12 +68,11 @@ impl EarlierReplicates {
         store: &Store,
         mut done: Done<'c>,
     ) -> Result<Done<'c>, Error> {
-        let (name, identity) = (&plan.experiment, &done.cell.identity);
-        let Some(replicates) = self.0.get(name) else { return Ok(done) };
-        if done.traces.len() as u64 == identity.runs() {
+        let name = &plan.experiment;
+        if done.traces.len() as u64 == done.cell.identity.runs() {
             return Ok(done);
         }
-        let id = identity.id_with(*replicates);
+        let Some(FirstCell { id, .. }) = self.first_cell(plan, done.cell) else { return Ok(done) };
         let gone =
             || error(&store.root.join(name), format!("cell {id} was removed during the run"));
         let stored = store.read(name, &id)?.ok_or_else(gone)?;

@@ -3,7 +3,8 @@
 use super::number_text::{bracket, nine_digits, ratio_text, short};
 use super::series::line;
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
-use crate::evidence::{Experiment, TunedRow, TuningResult};
+use crate::evidence::tuned::STOPPING_LEVEL;
+use crate::evidence::{CandidateCounts, CandidateRow, Experiment, TunedRow, TuningResult};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
@@ -53,17 +54,30 @@ pub fn section(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Optio
             None => {}
         }
         cells.push(short(row.tuning_value));
-        cells.push(match row.candidates {
-            (all, 0) => all.to_string(),
-            (all, diverged) => format!("{all}, {diverged} diverged"),
-        });
+        cells.push(candidates_in_words(row.candidates));
         cells.extend(bordered.then(|| row.edges.join("; ")));
         cells
     };
     files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
+    if found.stopped_after.is_some() {
+        files("candidates.csv", &mut |out| out.write_all(candidates_csv(found).as_bytes()));
+    }
     let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
         .of_rows(found.rows.len(), "tuned.csv");
     Some(json!({ "sentences": sentences(experiment, found), "table": table }))
+}
+
+/// How many candidates there are, and of how many the runs ended early.
+fn candidates_in_words(counts: CandidateCounts) -> String {
+    let CandidateCounts { all, diverged, stopped } = counts;
+    let mut words = all.to_string();
+    if diverged > 0 {
+        words += &format!(", {diverged} diverged");
+    }
+    if stopped > 0 {
+        words += &format!(", {stopped} stopped");
+    }
+    words
 }
 
 /// The selected values; `none` for a setting that the algorithm lacks or where none is selected.
@@ -109,6 +123,17 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
         count(runs as usize, "run"),
         experiment.tuned_in_words(),
     )];
+    if let Some(first) = &found.stopped_after {
+        let counts = found.rows.iter().map(|row| row.candidates);
+        let (stopped, candidates) = counts.fold((0, 0), |(stopped, candidates), counts| {
+            (stopped + counts.stopped, candidates + counts.all)
+        });
+        all.push(format!(
+            "Candidates race: {stopped} of {} were stopped after {first}, since their {} was worse than that of the best with a p-value below {STOPPING_LEVEL}. Those that went on have the runs that they would have without a race; candidates.csv lists what became of each.",
+            count(candidates, "candidate"),
+            found.metric.formula(),
+        ));
+    }
     if found.rows.iter().any(|row| row.shared.is_some()) {
         let (means, mean) = match found.metric.info().shortfall {
             Some(shortfall) => {
@@ -147,7 +172,7 @@ fn csv(found: &TuningResult) -> String {
     }
     let further = [
         "at_edge tuning_value value low high replicates",
-        "candidates diverged gain gain_low gain_high",
+        "candidates diverged stopped gain gain_low gain_high",
     ];
     heads.extend(further.iter().flat_map(|names| names.split(' ')).map(str::to_owned));
     let mut out = line(&heads);
@@ -159,11 +184,44 @@ fn csv(found: &TuningResult) -> String {
         cells.push(nine_digits(row.tuning_value));
         let fresh = row.fresh.map_or([f64::NAN; 3], |s| [s.mean, s.interval.0, s.interval.1]);
         cells.extend(fresh.map(nine_digits));
-        cells.extend([row.replicates.to_string(), row.candidates.0.to_string()]);
-        cells.push(row.candidates.1.to_string());
+        let CandidateCounts { all, diverged, stopped } = row.candidates;
+        cells.push(row.replicates.to_string());
+        cells.extend([all, diverged, stopped].map(|count| count.to_string()));
         let gain = row.shared.as_ref().map(|(_, ratio)| [ratio.estimate, ratio.low, ratio.high]);
         cells.extend(gain.unwrap_or([f64::NAN; 3]).map(nine_digits));
         out.push_str(&line(&cells));
     }
     out
+}
+
+/// `candidates.csv`: a line for each candidate, with its runs and whether it was stopped after them.
+fn candidates_csv(found: &TuningResult) -> String {
+    let mut heads = vec!["label".to_owned()];
+    heads.extend(found.axes.iter().cloned());
+    heads.extend(found.settings.iter().map(|setting| setting.key.clone()));
+    heads.extend(["runs", "mean_loss", "fate"].map(str::to_owned));
+    let mut out = line(&heads);
+    for row in &found.rows {
+        for candidate in &row.candidate_rows {
+            let mut cells = vec![row.label.clone()];
+            cells.extend(row.values.iter().map(setting_or_empty));
+            cells.extend(values(Some(&candidate.values), found.settings.len(), ""));
+            cells.push(candidate.runs.to_string());
+            cells.push(candidate.loss.map_or(String::new(), nine_digits));
+            cells.push(fate(candidate).to_owned());
+            out.push_str(&line(&cells));
+        }
+    }
+    out
+}
+
+/// What became of a candidate, in a word.
+fn fate(candidate: &CandidateRow) -> &'static str {
+    match candidate.loss {
+        None => "not run",
+        Some(f64::INFINITY) => "diverged",
+        Some(_) if candidate.is_stopped => "stopped",
+        Some(_) if candidate.is_selected => "selected",
+        Some(_) => "not selected",
+    }
 }

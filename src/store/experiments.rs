@@ -15,6 +15,7 @@ use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::registered::registered;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Removed cells that a message names.
@@ -123,7 +124,9 @@ impl Store {
         }
         let packs = self.packs(&plan.experiment)?;
         let is_gone = |cell: &&Cell| packs.place(&cell.id).is_none();
-        let gone: Vec<&Cell> = plan.fixed_cells().filter(is_gone).collect();
+        let mut seen = HashSet::new();
+        let cells = plan.all_cells().filter(|cell| seen.insert(cell.id));
+        let gone: Vec<&Cell> = cells.filter(is_gone).collect();
         // The cells of a damaged pack are reported as damaged when they are read.
         if gone.is_empty() || !packs.damaged.is_empty() {
             return Ok(());

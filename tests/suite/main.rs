@@ -47,6 +47,7 @@ mod pages;
 mod phase;
 mod properties;
 mod quantities;
+mod race;
 mod ratios;
 mod readers;
 mod reference;

@@ -62,7 +62,7 @@ pub use scene::map::{
     DenseMap, Lead, Map, MapLine, Maps, Ranking, Square, SquareValue, StabilityValue,
 };
 pub use study::{Experiment, analyse, analyse_with};
-pub use tuning::{TunedRow, TuningResult};
+pub use tuning::{CandidateCounts, CandidateRow, TunedRow, TuningResult};
 
 /// The kinds of claims and figures of manifests.
 pub static KINDS: EvidenceKinds = EvidenceKinds::new(claims::KINDS, figures::KINDS);

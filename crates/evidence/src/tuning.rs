@@ -19,7 +19,9 @@ use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::tune::{Tune, TunedSetting};
-use exactfed_runner::plan::{Cell, Plan, Setting, Tuning, TuningEdge, TuningGroup, short};
+use exactfed_runner::plan::{
+    Candidate, Cell, Plan, Setting, Tuning, TuningEdge, TuningGroup, short,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What tuning found.
@@ -33,6 +35,8 @@ pub struct TuningResult {
     pub axes: Vec<String>,
     /// A row for each algorithm at each point of the grid.
     pub rows: Vec<TunedRow>,
+    /// What the first runs are by which candidates were stopped, in words, if some were.
+    pub stopped_after: Option<String>,
 }
 
 /// What tuning found for an algorithm at a point of the grid.
@@ -52,10 +56,61 @@ pub struct TunedRow {
     /// The values that are best for all algorithms together, and how many times larger the fresh
     /// mean loss ([`Quantity::loss`]) is with them.
     pub shared: Option<(Vec<Option<f64>>, Ratio)>,
-    /// The number of candidates, and of those of which a run diverged.
-    pub candidates: (usize, usize),
+    /// What became of the candidates.
+    pub candidates: CandidateCounts,
+    /// Each candidate, in the order of their values.
+    pub candidate_rows: Vec<CandidateRow>,
     /// The fresh runs.
     pub replicates: u64,
+}
+
+/// A candidate, and what its runs gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CandidateRow {
+    /// The values of the tuned settings; `None` for one that the algorithm lacks.
+    pub values: Vec<Option<f64>>,
+    /// The runs on all instances together.
+    pub runs: u64,
+    /// The mean loss of these runs, infinite if one diverged; `None` if they were not run.
+    pub loss: Option<f64>,
+    /// Whether the candidate was stopped after these runs.
+    pub is_stopped: bool,
+    /// Whether it was selected.
+    pub is_selected: bool,
+}
+
+impl CandidateRow {
+    fn of_group(group: &TuningGroup) -> Vec<Self> {
+        let row = |(place, candidate): (usize, &Candidate)| Self {
+            values: candidate.values.clone(),
+            runs: candidate.last_cell().identity.runs(),
+            loss: candidate.last_loss(),
+            is_stopped: candidate.is_stopped(),
+            is_selected: group.selected == Some(place),
+        };
+        group.candidates.iter().enumerate().map(row).collect()
+    }
+}
+
+/// How many candidates an algorithm has at a point of the grid, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CandidateCounts {
+    /// All of them.
+    pub all: usize,
+    /// Those of which a run diverged.
+    pub diverged: usize,
+    /// Those that were stopped after their first runs, since they were worse than another.
+    pub stopped: usize,
+}
+
+impl CandidateCounts {
+    fn new(group: &TuningGroup) -> Self {
+        let has_diverged = |c: &&Candidate| c.loss == Some(f64::INFINITY);
+        let diverged = group.candidates.iter().filter(has_diverged).count();
+        let is_stopped = |c: &&Candidate| c.is_stopped() && !has_diverged(c);
+        let stopped = group.candidates.iter().filter(is_stopped).count();
+        Self { all: group.candidates.len(), diverged, stopped }
+    }
 }
 
 /// The candidates of a plan with their results, and fresh runs of what is best for all.
@@ -72,7 +127,7 @@ impl<'a> TuningCells<'a> {
     /// If results are damaged.
     pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<(Self, Vec<Missing<'a>>), Error> {
         let groups = || plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-        let candidates = groups().flat_map(|g| &g.candidates).map(|c| &c.cell);
+        let candidates = groups().flat_map(|g| &g.candidates).map(Candidate::last_cell);
         let shared = groups().filter_map(|group| group.shared.as_ref());
         let mut needs = TraceNeeds::default();
         if let Some(tune) = &plan.manifest.tune {
@@ -111,7 +166,6 @@ impl TuningResult {
                 let value = |setting: &TunedSetting| cell.settings.get(&setting.key)?.number();
                 Some((tuning.settings.iter().map(value).collect(), ratio))
             };
-            let diverged = group.candidates.iter().filter(|c| c.loss == Some(f64::INFINITY));
             let ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
             let ended = ended.then(|| "runs end before the cost".to_owned());
             let at_edge = !group.edges.is_empty();
@@ -133,7 +187,8 @@ impl TuningResult {
                 tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
                 fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
                 shared: group.shared.as_ref().and_then(ratio),
-                candidates: (group.candidates.len(), diverged.count()),
+                candidates: CandidateCounts::new(group),
+                candidate_rows: CandidateRow::of_group(group),
                 replicates: evaluated.unwrap_or(0),
             })
         };
@@ -142,6 +197,7 @@ impl TuningResult {
             settings: tuning.settings.clone(),
             axes: axes.iter().map(|name| (*name).to_owned()).collect(),
             rows: tuning.groups.iter().filter_map(row).collect(),
+            stopped_after: stopped_after(tuning),
         })
     }
 }
@@ -174,6 +230,22 @@ pub fn add_figures(plan: &Plan, read: &TuningCells<'_>, figures: &mut Vec<Figure
 /// The number of candidates so far.
 fn candidates(tuning: &Tuning) -> usize {
     tuning.groups.iter().map(|group| group.candidates.len()).sum()
+}
+
+/// What the first runs are by which candidates of these were stopped, in words, if some were.
+fn stopped_after(tuning: &Tuning) -> Option<String> {
+    let mut candidates = tuning.groups.iter().flat_map(|group| &group.candidates);
+    let stopped = candidates.find(|candidate| candidate.is_stopped())?;
+    let first = &stopped.last_cell().identity;
+    let all = &stopped.cell.identity;
+    Some(match all.instances {
+        1 => format!("the first {} of {}", first.replicates, count(all.replicates as usize, "run")),
+        instances => format!(
+            "runs on the first {} of {}",
+            first.instances,
+            count(instances as usize, "instance")
+        ),
+    })
 }
 
 /// Panels, at most, of the figures of candidates.
@@ -230,26 +302,39 @@ fn caption(tuning: &Tuning, number: usize) -> String {
         }
         None => "",
     };
+    let stopped: usize =
+        tuning.groups.iter().map(|group| CandidateCounts::new(group).stopped).sum();
+    let race = match stopped_after(tuning).filter(|_| stopped > 0) {
+        Some(first) => format!(
+            " The points of {} that {} stopped are means of {first}.",
+            count(stopped, "candidate"),
+            if stopped == 1 { "was" } else { "were" }
+        ),
+        None => String::new(),
+    };
     let has_it = |group: &TuningGroup| group.candidates.iter().any(|c| c.values[number].is_some());
     let with_it = if tuning.groups.iter().all(has_it) { "" } else { " that has this setting" };
     format!(
-        "{others} A ring marks the selected candidate of each algorithm, and the label of a curve says the value there. Every algorithm{with_it} began with the same {} values{ratio}{more}.",
+        "{others} A ring marks the selected candidate of each algorithm, and the label of a curve says the value there. Every algorithm{with_it} began with the same {} values{ratio}{more}.{race}",
         values.values.len()
     )
 }
 
-/// The ids of the candidates that are the best with their value of a setting, over the values of
-/// the other settings.
+/// The ids of the last cells of the candidates that are the best with their value of a setting, over the
+/// values of the other settings. A candidate that was stopped is worse than any that was not.
 fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
-    let mut best: HashMap<(usize, u64), (f64, &str)> = HashMap::new();
+    let mut best: HashMap<(usize, u64), ((bool, f64), &str)> = HashMap::new();
     for (i, group) in tuning.groups.iter().enumerate() {
         for candidate in &group.candidates {
-            let (Some(value), Some(loss)) = (candidate.values[number], candidate.loss) else {
+            let (Some(value), Some(loss)) = (candidate.values[number], candidate.last_loss())
+            else {
                 continue;
             };
-            let kept = best.entry((i, value.to_bits())).or_insert((loss, &candidate.cell.id));
-            if loss < kept.0 {
-                *kept = (loss, &candidate.cell.id);
+            let key = (candidate.is_stopped(), loss);
+            let id = &candidate.last_cell().id;
+            let kept = best.entry((i, value.to_bits())).or_insert((key, id));
+            if key < kept.0 {
+                *kept = (key, id);
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::cli::code::require_code;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::outcome::{self, Code, Failure};
 use crate::cli::prepare::pool;
-use crate::cli::reuse::EarlierReplicates;
+use crate::cli::reuse::EarlierRuns;
 use crate::cli::shard::Cells;
 use crate::cli::{confirm, memory, shard};
 use crate::evidence::frontier::are_known;
@@ -61,13 +61,21 @@ impl<'a> PreparedRun<'a> {
         // their pages, which takes a time that is not known.
         let place = |task: &Task<'_>| (!are_known(task.plan, &store), task.work.nanoseconds);
         waiting.sort_by_cached_key(place);
-        let (by, earlier) = (provenance(), EarlierReplicates::default());
+        let (by, earlier) =
+            (provenance(), EarlierRuns { is_forced: options.force, ..EarlierRuns::default() });
         let session = Session { store, options, pool, by, interrupt, earlier };
         Ok(Self { session, waiting: waiting.into() })
     }
 
+    /// The same run, in which the experiments with these names come first.
+    pub fn beginning_with(mut self, names: &[String]) -> Self {
+        let comes_first = |task: &Task<'_>| names.contains(&task.plan.experiment);
+        self.waiting.make_contiguous().sort_by_key(|task| !comes_first(task));
+        self
+    }
+
     /// The same run, in which runs of earlier cells are not run again, unless it is forced.
-    pub fn reusing(mut self, earlier: EarlierReplicates) -> Self {
+    pub fn reusing(mut self, earlier: EarlierRuns) -> Self {
         if !self.session.options.force {
             self.session.earlier = earlier;
         }

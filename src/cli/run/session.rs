@@ -7,7 +7,7 @@ use crate::cli::outcome::{Code, Failure};
 use crate::cli::plan::frontiers;
 use crate::cli::prepare::prepared;
 use crate::cli::progress::Progress;
-use crate::cli::reuse::EarlierReplicates;
+use crate::cli::reuse::EarlierRuns;
 use crate::store::{BatchWriter, Lock, Provenance, Status, Store, work_for};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
@@ -80,7 +80,7 @@ pub struct Session<'a> {
     pub pool: rayon::ThreadPool,
     pub by: Provenance,
     pub interrupt: Interrupt,
-    pub earlier: EarlierReplicates,
+    pub earlier: EarlierRuns,
 }
 
 impl Session<'_> {
@@ -224,7 +224,7 @@ impl Session<'_> {
 
     fn report_others(&self, plan: &Plan, follower: &dyn Follower) {
         let name = &plan.experiment;
-        if self.earlier.0.contains_key(name) {
+        if self.earlier.replicates.contains_key(name) {
             // The cells of earlier looks are not left out: claims are judged on them too.
             return;
         }

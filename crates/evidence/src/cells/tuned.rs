@@ -3,15 +3,87 @@
 use crate::cells::cost_sample::NoSample;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::results::Results;
+use crate::stats::log_means::LogMeans;
 use crate::stats::mean;
 use crate::stats::selection::selection_changes;
+use exactfed_runner::data::DataFolder;
 use exactfed_runner::files::Error;
-use exactfed_runner::manifest::tune::loss;
-use exactfed_runner::plan::{Candidate, Cell, CellId, Plan, TuningGroup};
+use exactfed_runner::manifest::Prices;
+use exactfed_runner::manifest::tune::{Tune, loss};
+use exactfed_runner::plan::{Candidate, CandidateRuns, Cell, CellId, Plan, TuningGroup};
 use exactfed_runner::runner::prepare;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// The level at which the first runs of a candidate have to be worse than those of the best one for it to
+/// be stopped, on a typical instance or in a typical run: by their geometric means.
+pub const STOPPING_LEVEL: f64 = 1e-3;
+
+/// The level at which their arithmetic means have to be worse, by which candidates are selected. A few runs
+/// say little about the tail of a distribution, so that a stricter one would stop hardly anything.
+const STOPPING_LEVEL_OF_MEANS: f64 = 0.05;
+
+/// The stored runs of a plan's candidates.
+struct StoredCandidates<'r> {
+    results: &'r dyn Results,
+    experiment: String,
+    folder: DataFolder,
+    tune: Tune,
+    prices: Prices,
+    /// The numbers of clients, by the addresses of problems.
+    clients: RefCell<HashMap<usize, Option<usize>>>,
+    /// The metric of each run or instance, by cell.
+    samples: RefCell<HashMap<CellId, Vec<f64>>>,
+}
+
+impl CandidateRuns for StoredCandidates<'_> {
+    type Error = Error;
+
+    fn loss(&self, cell: &Cell) -> Result<Option<f64>, Error> {
+        let Some(stored) = self.results.read(&self.experiment, &cell.id)? else {
+            return Ok(None);
+        };
+        let Tune { metric, at, .. } = self.tune;
+        let mut needs = TraceNeeds::default();
+        needs.add_at(at, [metric]);
+        let runs = Runs::new(stored.traces, Grouping::new(cell), &needs, &self.prices);
+        Ok(Some(match runs.sample(metric, at) {
+            Ok(sample) => {
+                let loss = loss(metric, mean(&sample));
+                self.samples.borrow_mut().insert(cell.id, sample);
+                loss
+            }
+            // Under a coin a run may end before the cost: it is not compared.
+            Err(NoSample::Ended) => f64::NAN,
+            Err(_) => f64::INFINITY,
+        }))
+    }
+
+    fn clients(&self, cell: &Cell) -> Result<Option<usize>, Error> {
+        let problem = Arc::as_ptr(&cell.identity.problem).addr();
+        // A candidate that was run can be prepared; for any other nothing is known.
+        let count = || Some(prepare(&self.folder, &[cell]).ok()?.first()?.clients());
+        Ok(*self.clients.borrow_mut().entry(problem).or_insert_with(count))
+    }
+
+    fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool {
+        let samples = self.samples.borrow();
+        let losses = |cell: &Cell| -> Option<Vec<f64>> {
+            let sample = samples.get(&cell.id)?.iter();
+            Some(sample.map(|value| self.tune.metric.loss(*value)).collect())
+        };
+        let known: Option<Vec<(f64, Vec<f64>)>> =
+            terms.iter().map(|(weight, cell)| Some((*weight, losses(cell)?))).collect();
+        let Some(known) = known else { return false };
+        let points: Vec<(f64, &[f64])> =
+            known.iter().map(|(weight, losses)| (*weight, losses.as_slice())).collect();
+        let typical = LogMeans::over_instances(&points);
+        let means = LogMeans::new(&points);
+        typical.is_some_and(|typical| typical.above(0.0) < STOPPING_LEVEL)
+            && means.is_some_and(|means| means.above(0.0) < STOPPING_LEVEL_OF_MEANS)
+    }
+}
 
 /// The plan of fresh runs of what the results of the candidates select; a plan without `[tune]` as
 /// it is.
@@ -20,41 +92,25 @@ use std::sync::Arc;
 /// If results are damaged.
 pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
     let Some(tune) = plan.manifest.tune.clone() else { return Ok(plan) };
-    let prices = plan.manifest.prices.unwrap_or_default();
-    let experiment = plan.experiment.clone();
-    let (folder, counted) = (plan.folder(), RefCell::new(HashMap::new()));
-    let clients = |cell: &Cell| {
-        let (problem, mut counted) = (Arc::as_ptr(&cell.identity.problem), counted.borrow_mut());
-        // A candidate that was run can be prepared; for any other nothing is known.
-        let count = || Some(prepare(&folder, &[cell]).ok()?.first()?.clients());
-        Ok(*counted.entry(problem).or_insert_with(count))
+    let runs = StoredCandidates {
+        results,
+        experiment: plan.experiment.clone(),
+        folder: plan.folder(),
+        tune,
+        prices: plan.manifest.prices.unwrap_or_default(),
+        clients: RefCell::default(),
+        samples: RefCell::default(),
     };
-    let samples: RefCell<HashMap<CellId, Vec<f64>>> = RefCell::default();
-    let loss = |cell: &Cell| {
-        let Some(stored) = results.read(&experiment, &cell.id)? else { return Ok(None) };
-        let mut needs = TraceNeeds::default();
-        needs.add_at(tune.at, [tune.metric]);
-        let runs = Runs::new(stored.traces, Grouping::new(cell), &needs, &prices);
-        Ok(Some(match runs.sample(tune.metric, tune.at) {
-            Ok(sample) => {
-                let loss = loss(tune.metric, mean(&sample));
-                samples.borrow_mut().insert(cell.id, sample);
-                loss
-            }
-            // Under a coin a run may end before the cost: it is not compared.
-            Err(NoSample::Ended) => f64::NAN,
-            Err(_) => f64::INFINITY,
-        }))
-    };
-    let mut plan = plan.following(loss, clients)?;
-    let samples = samples.into_inner();
+    let mut plan = plan.following(&runs)?;
+    let metric = runs.tune.metric;
+    let samples = runs.samples.into_inner();
     let losses = samples.iter().map(|(id, sample)| {
-        let losses = sample.iter().map(|value| tune.metric.loss(*value)).collect();
+        let losses = sample.iter().map(|value| metric.loss(*value)).collect();
         (*id, losses)
     });
     let losses: HashMap<CellId, Vec<f64>> = losses.collect();
     for group in plan.tuning.iter_mut().flat_map(|tuning| &mut tuning.groups) {
-        let is_best_largest = tune.metric.more_is_better();
+        let is_best_largest = metric.more_is_better();
         group.selection_changes = changes_of_selection(group, &samples, is_best_largest).into();
         group.loss_selection_changes = changes_of_selection(group, &losses, false).into();
     }

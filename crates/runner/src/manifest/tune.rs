@@ -49,6 +49,13 @@ pub struct Tune {
     /// run is compared after its last round.
     #[schemars(example = AtCost::EXAMPLE)]
     pub at: Option<AtCost>,
+    /// Whether candidates race: each is run on the first third of its instances, or has the first third of
+    /// its runs on a single instance, and is stopped there if its mean is certain to be worse than
+    /// the best one's. All others are run to the end, with the same numbers as without a race. There
+    /// is no race where a third is fewer than 5.
+    #[serde(default = "race")]
+    #[schemars(example = false)]
+    pub race: bool,
     /// How many times candidates are added if the best one is at the edge of its range, or next to
     /// a candidate that diverged. At the edge, three further candidates are added beyond it. Next
     /// to a candidate that diverged, one is added between the two. Values that the manifest could
@@ -65,6 +72,10 @@ fn ratio() -> f64 {
 
 fn extend() -> u64 {
     3
+}
+
+fn race() -> bool {
+    true
 }
 
 /// One name or several.

@@ -45,7 +45,7 @@ pub fn expand(root: &mut Node, schema: &ManifestSchema) -> Result<Option<Tuning>
     for setting in &settings {
         put_candidates(root, schema, setting, &setting.values)?;
     }
-    Ok(Some(Tuning { settings, groups: Vec::new() }))
+    Ok(Some(Tuning { settings, ..Tuning::default() }))
 }
 
 fn fault(root: &Node, path: &str, message: impl Into<String>) -> Vec<Diagnostic> {

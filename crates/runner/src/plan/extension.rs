@@ -5,7 +5,7 @@
 
 use super::candidates::{put_candidates, rounded};
 use super::cells::cells;
-use super::tune::{Candidate, TuningEdge, TuningGroup};
+use super::tune::{Candidate, CandidateRuns, TuningEdge, TuningGroup};
 use super::{Cell, CellId, Hashes, Identity, Plan};
 use crate::manifest::Rejected;
 use crate::manifest::document::parse;
@@ -107,11 +107,11 @@ impl Plan {
 
     /// Adds candidates to the groups that are complete and whose best stands at an edge; whether
     /// there are any.
-    pub(super) fn extend<E>(
+    pub(super) fn extend<R: CandidateRuns>(
         &self,
         groups: &mut [TuningGroup],
-        clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
-    ) -> Result<bool, E> {
+        runs: &R,
+    ) -> Result<bool, R::Error> {
         let most = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend);
         let open = |group: &TuningGroup| group.is_complete() && group.extended < most;
         let all = groups.iter().enumerate().filter(|(_, group)| open(group));
@@ -119,7 +119,7 @@ impl Plan {
             .map(|(i, group)| (i, group.further(self.tuned_settings())))
             .filter(|(_, further)| !further.is_empty())
             .collect();
-        let tried = self.tried(groups, &wanted, clients)?;
+        let tried = self.tried(groups, &wanted, runs)?;
         let mut any = false;
         for (place, (i, _)) in wanted.iter().enumerate() {
             let group = &mut groups[*i];
@@ -138,11 +138,11 @@ impl Plan {
 
     /// Leaves out the edges beyond which the manifest could have no candidate: a cohort of all
     /// clients is at no border.
-    pub(super) fn leave_allowed_edges<E>(
+    pub(super) fn leave_allowed_edges<R: CandidateRuns>(
         &self,
         groups: &mut [TuningGroup],
-        clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
-    ) -> Result<(), E> {
+        runs: &R,
+    ) -> Result<(), R::Error> {
         let mut wanted: Vec<(usize, NewValues)> = Vec::new();
         for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.is_complete()) {
             for edge in &group.edges {
@@ -152,7 +152,7 @@ impl Plan {
                 wanted.extend(next.map(|next| (i, NewValues::from([(s, vec![next])]))));
             }
         }
-        let Ok(tried) = self.tried(groups, &wanted, clients)? else { return Ok(()) };
+        let Ok(tried) = self.tried(groups, &wanted, runs)? else { return Ok(()) };
         for ((i, values), tried) in wanted.iter().zip(tried) {
             let group = &mut groups[*i];
             let Some(s) = values.keys().next().copied() else { continue };
@@ -169,12 +169,12 @@ impl Plan {
 
     /// For groups with values that they want in addition, the candidates that these make, each with
     /// what is wrong with it; or why there can be none of them.
-    fn tried<E>(
+    fn tried<R: CandidateRuns>(
         &self,
         groups: &[TuningGroup],
         wanted: &[(usize, NewValues)],
-        clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
-    ) -> Result<Result<Vec<Vec<Tried>>, String>, E> {
+        runs: &R,
+    ) -> Result<Result<Vec<Vec<Tried>>, String>, R::Error> {
         if wanted.is_empty() {
             return Ok(Ok(Vec::new()));
         }
@@ -209,7 +209,7 @@ impl Plan {
                 problem.extent().is_none() && algorithm.check_for(1).is_some()
             };
             let asks = new.iter().any(asks_for_clients);
-            let of_problem = if asks { clients(&group.candidates[0].cell)? } else { None };
+            let of_problem = if asks { runs.clients(&group.candidates[0].cell)? } else { None };
             let fault = |cell: &Cell| {
                 let own = faults.get(&cell.id).cloned();
                 own.or_else(|| {

@@ -17,6 +17,7 @@ mod identity;
 mod kinds;
 mod phase;
 mod places;
+mod race;
 mod replicates;
 mod selection;
 mod settings;
@@ -47,6 +48,7 @@ pub use identity::{Identity, RunKeys};
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 pub use phase::phase_problem;
 pub use places::{Checker, place_of};
+pub use race::{Decision, FirstRuns};
 pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
 pub use settings::{Setting, Settings, Shapes, leaves, short};
@@ -54,7 +56,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-pub use tune::{Candidate, Tuning, TuningEdge, TuningGroup};
+pub use tune::{Candidate, CandidateRuns, Tuning, TuningEdge, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
@@ -85,8 +87,8 @@ pub struct Plan {
     pub figures: Vec<String>,
     /// The order of the claims in the manifest, as indices into those of its table.
     pub claims: Vec<usize>,
-    /// The settings that are tuned. Then the cells are those of all candidates, until the plan
-    /// follows their results ([`Plan::following`]).
+    /// The settings that are tuned. Then the cells are those of all listed candidates, or of their first runs
+    /// where candidates race, until the plan follows their results ([`Plan::following`]).
     pub tuning: Option<Tuning>,
 }
 
@@ -224,7 +226,7 @@ impl Plan {
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
         let figures = figures.into_iter().map(|place| all[place].0.clone()).collect();
         let claims = in_order_of_text(&root, claim_tables.iter().map(|claim| &*claim.path));
-        Ok(Self {
+        let mut plan = Self {
             experiment,
             source,
             manifest,
@@ -236,7 +238,9 @@ impl Plan {
             figures,
             claims,
             tuning,
-        })
+        };
+        plan.begin_race();
+        Ok(plan)
     }
 
     /// The data files beside the manifest.

@@ -16,19 +16,15 @@ impl Plan {
         Self::new(self.experiment.clone(), source, self.kinds)
     }
 
-    /// The cells that do not depend on results: the candidates where settings are tuned, and all
-    /// cells otherwise.
-    pub fn fixed_cells(&self) -> impl Iterator<Item = &Cell> {
-        let groups = self.tuning.iter().flat_map(|tuning| &tuning.groups);
-        let candidates = groups.flat_map(|group| &group.candidates);
-        let candidates: Vec<&Cell> = candidates.map(|candidate| &candidate.cell).collect();
-        let others: &[Cell] = if candidates.is_empty() { &self.cells } else { &[] };
-        candidates.into_iter().chain(others)
-    }
-
-    /// The hash of the cells that do not depend on results, whatever their order.
+    /// The hash of the cells that do not depend on results, whatever their order: where settings are tuned
+    /// those with which the candidates of the manifest begin, and all cells otherwise.
     pub fn cells_hash(&self) -> String {
-        let mut ids: Vec<&str> = self.fixed_cells().map(|cell| &*cell.id).collect();
+        let begin = |cell: &Cell| self.first_cell(cell).map_or(cell.id, |first| first.id);
+        let ids = match &self.tuning {
+            Some(tuning) => tuning.listed.iter().map(begin).collect(),
+            None => self.cells.iter().map(|cell| cell.id).collect::<Vec<_>>(),
+        };
+        let mut ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
         ids.sort_unstable();
         ids.dedup();
         sha256(ids.join("\n").as_bytes())[..16].to_owned()

@@ -5,6 +5,7 @@
 //! that it does not matter when, where and in which order they were run.
 
 use super::candidates::replicates;
+use super::race::FirstRuns;
 use super::settings::short;
 use super::{Cell, CellId, Plan};
 use crate::manifest::tune::{EVALUATE, TunedSetting};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 pub struct Tuning {
     /// The settings.
     pub settings: Vec<TunedSetting>,
+    /// The cells of the candidates that the manifest lists, each with all its runs.
+    pub listed: Vec<Cell>,
     /// The candidates of each algorithm at each point of the grid, once the plan follows results.
     pub groups: Vec<TuningGroup>,
 }
@@ -60,13 +63,38 @@ pub struct TuningGroup {
 /// A candidate.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its runs.
+    /// Its runs, all of them.
     pub cell: Cell,
+    /// Its first runs, if candidates race.
+    pub first: Option<FirstRuns>,
     /// The values of the tuned settings, in their order; `None` for one that the algorithm lacks.
     pub values: Vec<Option<f64>>,
-    /// The mean over its runs; infinite if one diverged, NaN if one ends before the cost at which
-    /// candidates are compared, `None` if it was not run.
+    /// The mean over all its runs; infinite if one diverged, NaN if one ends before the cost at which
+    /// candidates are compared, `None` if they were not run.
     pub loss: Option<f64>,
+}
+
+/// What the runs of candidates gave.
+pub trait CandidateRuns {
+    /// Why results cannot be read.
+    type Error;
+
+    /// The mean loss of the runs of a cell: infinite if one diverged, NaN if one ends before the cost at
+    /// which candidates are compared, `None` if they were not run.
+    ///
+    /// # Errors
+    /// If results are damaged.
+    fn loss(&self, cell: &Cell) -> Result<Option<f64>, Self::Error>;
+
+    /// The number of clients of a cell whose settings do not say it.
+    ///
+    /// # Errors
+    /// If results are damaged.
+    fn clients(&self, cell: &Cell) -> Result<Option<usize>, Self::Error>;
+
+    /// Whether Σ w log(mean loss) of these weights w and cells, which have equally many runs, is above 0
+    /// with the confidence that stopping a candidate asks for.
+    fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool;
 }
 
 /// Where the selected candidate is at the edge of what was tried.
@@ -90,9 +118,9 @@ impl TuningEdge {
 }
 
 impl TuningGroup {
-    /// Whether the losses of all candidates are known.
+    /// Whether the losses of all candidates are known that were not stopped.
     pub fn is_complete(&self) -> bool {
-        self.candidates.iter().all(|candidate| candidate.loss.is_some())
+        self.candidates.iter().all(|candidate| candidate.loss.is_some() || candidate.is_stopped())
     }
 
     /// The candidate that is selected.
@@ -202,38 +230,33 @@ impl Plan {
                 cell.settings.at_path(&format!("algorithm.{kind}.{}", setting.key))?.number()
             };
             let values = self.tuned_settings().iter().map(value).collect();
-            groups[place].candidates.push(Candidate { cell: cell.clone(), values, loss: None });
+            let first = self.first_runs(cell);
+            groups[place].candidates.push(Candidate {
+                cell: cell.clone(),
+                first,
+                values,
+                loss: None,
+            });
         }
         groups
     }
 
-    /// The plan of fresh runs of what is selected by the losses of the candidates: `loss` is the
-    /// mean over the runs of a cell, infinite if one diverged, `None` if it was not run. Where it is
-    /// not known yet, more candidates are to be run first; `clients` is the number of clients of a
-    /// cell whose settings do not say it. A plan without `[tune]` stays as it is.
+    /// The plan of fresh runs of what is selected by the runs of the candidates. Where these do not
+    /// decide yet, the candidates have cells that are to be run first. A plan without `[tune]` stays as
+    /// it is.
     ///
     /// # Errors
-    /// What `loss` and `clients` return.
-    pub fn following<E>(
-        mut self,
-        loss: impl Fn(&Cell) -> Result<Option<f64>, E>,
-        clients: impl Fn(&Cell) -> Result<Option<usize>, E>,
-    ) -> Result<Self, E> {
-        if self.tuning.is_none() {
+    /// If results cannot be read.
+    pub fn following<R: CandidateRuns>(mut self, runs: &R) -> Result<Self, R::Error> {
+        let Some(listed) = self.tuning.as_mut().map(|tuning| std::mem::take(&mut tuning.listed))
+        else {
             return Ok(self);
-        }
-        let mut groups = self.groups(&self.cells);
+        };
+        let mut groups = self.groups(&listed);
         loop {
-            for group in &mut groups {
-                for candidate in group.candidates.iter_mut().filter(|c| c.loss.is_none()) {
-                    candidate.loss = loss(&candidate.cell)?;
-                }
-                if group.is_complete() {
-                    group.select(self.tuned_settings());
-                }
-            }
-            self.leave_allowed_edges(&mut groups, &clients)?;
-            if !self.extend(&mut groups, &clients)? {
+            self.read_losses(&mut groups, runs)?;
+            self.leave_allowed_edges(&mut groups, runs)?;
+            if !self.extend(&mut groups, runs)? {
                 break;
             }
         }
@@ -243,15 +266,54 @@ impl Plan {
         }
         self.cells = groups.iter().filter_map(|group| group.evaluation.clone()).collect();
         if let Some(tuning) = &mut self.tuning {
+            tuning.listed = listed;
             tuning.groups = groups;
         }
         Ok(self)
     }
 
-    /// Selects, at each point of the grid, the candidate that is best for all algorithms together:
-    /// the smallest product of losses among those of which no run diverged.
-    fn select_shared(&self, groups: &mut [TuningGroup]) {
-        // The settings that vary in every algorithm.
+    /// Reads what is not known yet of the candidates' runs, and selects one in each group of which all is
+    /// known that the selection needs.
+    fn read_losses<R: CandidateRuns>(
+        &self,
+        groups: &mut [TuningGroup],
+        runs: &R,
+    ) -> Result<(), R::Error> {
+        for group in groups.iter_mut() {
+            for first in group.candidates.iter_mut().filter_map(|c| c.first.as_mut()) {
+                if first.loss.is_none() {
+                    first.loss = runs.loss(&first.cell)?;
+                }
+            }
+        }
+        self.race(groups, runs);
+        for group in groups {
+            loop {
+                let mut open = group.candidates.iter_mut().filter(|c| c.loss.is_none());
+                open.try_for_each(|candidate| {
+                    if candidate.goes_on() {
+                        candidate.loss = runs.loss(&candidate.cell)?;
+                    }
+                    Ok(())
+                })?;
+                if !group.is_complete() {
+                    break;
+                }
+                group.select(self.tuned_settings());
+                if !group.resume_neighbours(self.tuned_settings().len()) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of the groups at each point of the grid, by the values of the settings that vary in
+    /// every algorithm.
+    pub(super) fn groups_by_point(
+        &self,
+        groups: &[TuningGroup],
+    ) -> BTreeMap<Vec<String>, Vec<usize>> {
         let names = |group: &TuningGroup| -> BTreeSet<String> {
             let varied = group.candidates[0].cell.varied.iter();
             varied.filter(|path| !self.is_tuned(path)).map(|path| short(path).to_owned()).collect()
@@ -267,7 +329,13 @@ impl Plan {
         for (i, group) in groups.iter().enumerate() {
             points.entry(point(group)).or_default().push(i);
         }
-        for places in points.into_values() {
+        points
+    }
+
+    /// Selects, at each point of the grid, the candidate that is best for all algorithms together:
+    /// the smallest product of losses among those of which no run diverged and that were not stopped.
+    fn select_shared(&self, groups: &mut [TuningGroup]) {
+        for places in self.groups_by_point(groups).into_values() {
             // What is added to the candidates of one may change what is best for all.
             if !places.iter().all(|place| groups[*place].is_complete()) {
                 continue;
@@ -299,7 +367,7 @@ impl Plan {
     pub fn all_cells(&self) -> impl Iterator<Item = &Cell> {
         let groups = self.tuning.iter().flat_map(|tuning| &tuning.groups);
         let of_groups = groups.flat_map(|group| {
-            let candidates = group.candidates.iter().map(|candidate| &candidate.cell);
+            let candidates = group.candidates.iter().flat_map(Candidate::cells);
             candidates.chain(&group.evaluation).chain(&group.shared)
         });
         self.cells.iter().chain(of_groups)
@@ -308,10 +376,8 @@ impl Plan {
     /// For each algorithm at each point of the grid the fresh runs of each of its candidates, one
     /// or two of which follow; none where nothing is tuned.
     pub fn possible_evaluations(&self) -> Vec<Vec<Cell>> {
-        if self.tuning.is_none() {
-            return Vec::new();
-        }
-        let groups = self.groups(&self.cells);
+        let Some(tuning) = &self.tuning else { return Vec::new() };
+        let groups = self.groups(&tuning.listed);
         let of = |group: &TuningGroup| {
             group.candidates.iter().map(|candidate| self.evaluation(candidate)).collect()
         };

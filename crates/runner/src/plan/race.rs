@@ -1,0 +1,280 @@
+//! The race of candidates: each has its first runs, and those that are certain to be worse than the
+//! best of them are stopped there.
+//!
+//! *Invariant*: the candidates that are not stopped have the cells, and thus the numbers, that they
+//! would have without a race; which are stopped is a function of the manifest and of first runs.
+
+use super::candidates::replicates;
+use super::tune::{Candidate, CandidateRuns, TuningGroup};
+use super::{Cell, CellId, Plan};
+use std::sync::Arc;
+
+/// The fewest first runs by which a candidate is stopped: fewer say little about how much runs vary.
+const LEAST_FIRST_RUNS: u64 = 5;
+
+/// The part of all runs that first runs are.
+const PART: u64 = 3;
+
+/// The first runs of a candidate.
+#[derive(Clone, Debug)]
+pub struct FirstRuns {
+    /// Their cell: that of the candidate with fewer instances, or fewer runs on its only one.
+    pub cell: Cell,
+    /// The mean loss of these runs, as [`Candidate::loss`] is that of all.
+    pub loss: Option<f64>,
+    /// What becomes of the candidate, once that is known.
+    pub decision: Option<Decision>,
+}
+
+/// What becomes of a candidate after its first runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It has all its runs.
+    GoesOn,
+    /// It is worse than another candidate, and has no more runs.
+    Stopped,
+}
+
+impl Candidate {
+    /// Whether the race ended for it after its first runs.
+    pub fn is_stopped(&self) -> bool {
+        self.first.as_ref().is_some_and(|first| first.decision == Some(Decision::Stopped))
+    }
+
+    /// Whether it is known that it has all its runs.
+    pub fn goes_on(&self) -> bool {
+        self.first.as_ref().is_none_or(|first| first.decision == Some(Decision::GoesOn))
+    }
+
+    /// The cell with the most runs that the candidate has, as far as is known.
+    pub fn last_cell(&self) -> &Cell {
+        match &self.first {
+            Some(first) if !self.goes_on() => &first.cell,
+            _ => &self.cell,
+        }
+    }
+
+    /// The mean loss of the runs of [`Self::last_cell`].
+    pub fn last_loss(&self) -> Option<f64> {
+        match &self.first {
+            Some(first) if !self.goes_on() => first.loss,
+            _ => self.loss,
+        }
+    }
+
+    /// All its cells, as far as is known.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        let first = self.first.as_ref().map(|first| &first.cell);
+        first.into_iter().chain(self.goes_on().then_some(&self.cell))
+    }
+
+    /// Whether one of its first runs diverged, and thus one of all its runs.
+    fn first_runs_diverged(&self) -> bool {
+        self.first.as_ref().is_some_and(|first| first.loss == Some(f64::INFINITY))
+    }
+
+    fn decide(&mut self, decision: Decision) {
+        if let Some(first) = &mut self.first {
+            first.decision = Some(decision);
+        }
+    }
+}
+
+impl TuningGroup {
+    /// Whether all candidates have their first runs, if there are such.
+    fn has_first_runs(&self) -> bool {
+        let mut firsts = self.candidates.iter().filter_map(|candidate| candidate.first.as_ref());
+        firsts.all(|first| first.loss.is_some())
+    }
+
+    /// The place of the candidate with these values.
+    fn place_of(&self, values: &[Option<f64>]) -> Option<usize> {
+        self.candidates.iter().position(|candidate| candidate.values == values)
+    }
+
+    /// The mean loss of a candidate's first runs, if it is finite.
+    fn first_loss(&self, place: usize) -> Option<f64> {
+        self.candidates[place].first.as_ref()?.loss.filter(|loss| loss.is_finite())
+    }
+
+    /// The place of the candidate whose first runs are the best.
+    fn first_in_race(&self) -> Option<usize> {
+        let losses = (0..self.candidates.len()).filter_map(|i| Some((i, self.first_loss(i)?)));
+        losses.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
+    }
+
+    /// Lets a candidate go on that was stopped, whether it was.
+    fn resume(&mut self, place: usize) -> bool {
+        let was_stopped = self.candidates[place].is_stopped();
+        if was_stopped {
+            self.candidates[place].decide(Decision::GoesOn);
+        }
+        was_stopped
+    }
+
+    /// Lets the candidates go on that stand next above the selected one: whether any of their runs
+    /// diverges determines whether it stands at an edge. Whether there are such.
+    pub(super) fn resume_neighbours(&mut self, settings: usize) -> bool {
+        let Some(winner) = self.winner() else { return false };
+        let above = |setting| {
+            let neighbour = self.above(winner, setting)?;
+            self.place_of(&neighbour.values)
+        };
+        let places: Vec<usize> = (0..settings).filter_map(above).collect();
+        places.into_iter().fold(false, |any, place| self.resume(place) || any)
+    }
+}
+
+impl Plan {
+    /// Whether candidates of this plan race.
+    pub fn has_race(&self) -> bool {
+        let listed = self.tuning.iter().flat_map(|tuning| &tuning.listed);
+        listed.map(|cell| self.first_cell(cell)).any(|first| first.is_some())
+    }
+
+    /// Replaces the cells of the listed candidates by those of their first runs, where candidates race.
+    pub(super) fn begin_race(&mut self) {
+        if self.tuning.is_none() {
+            return;
+        }
+        let first =
+            self.cells.iter().map(|cell| self.first_cell(cell).unwrap_or_else(|| cell.clone()));
+        let first = first.collect();
+        let listed = std::mem::replace(&mut self.cells, first);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.listed = listed;
+        }
+    }
+
+    /// The first runs of a candidate with this cell, by which it may be stopped; `None` if candidates do not
+    /// race.
+    pub(super) fn first_runs(&self, candidate: &Cell) -> Option<FirstRuns> {
+        let cell = self.first_cell(candidate)?;
+        Some(FirstRuns { cell, loss: None, decision: None })
+    }
+
+    /// The cell of a candidate's first runs, if candidates race.
+    pub(super) fn first_cell(&self, candidate: &Cell) -> Option<Cell> {
+        let has_race = self.manifest.tune.as_ref().is_some_and(|tune| tune.race);
+        let several = candidate.identity.instances > 1;
+        let all =
+            if several { candidate.identity.instances } else { candidate.identity.replicates };
+        let part = all.div_ceil(PART);
+        if !has_race || part < LEAST_FIRST_RUNS {
+            return None;
+        }
+        let mut cell = candidate.clone();
+        let keys = Arc::make_mut(&mut cell.identity.keys);
+        *(if several { &mut keys.instances } else { &mut keys.replicates }) = part;
+        cell.id = CellId::of(&cell.identity.canonical().to_string());
+        Some(cell)
+    }
+
+    /// The cell of a candidate's first runs, if this is the cell of all its runs and candidates race.
+    pub fn first_cell_of(&self, cell: &Cell) -> Option<Cell> {
+        let identity = &cell.identity;
+        let all_instances = self.manifest.instances.unwrap_or(1);
+        let has_all_runs = identity.instances == all_instances
+            && identity.replicates == replicates(&self.manifest);
+        if self.tuning.is_none() || identity.fresh || !has_all_runs {
+            return None;
+        }
+        self.first_cell(cell)
+    }
+
+    /// Decides what becomes of the candidates of which that is not known and whose group has all first
+    /// runs. One is stopped if its first runs are certain to be worse than the best first runs of its group,
+    /// unless its values may be the best for all algorithms together, or if one of them diverged; runs that
+    /// ended before the cost are not compared, and go on.
+    pub(super) fn race<R: CandidateRuns>(&self, groups: &mut [TuningGroup], runs: &R) {
+        for places in self.groups_by_point(groups).into_values() {
+            if !places.iter().all(|place| groups[*place].has_first_runs()) {
+                continue;
+            }
+            let shared = self.shared_in_race(groups, &places, runs);
+            for &place in &places {
+                let decisions = decisions(&groups[place], &shared, runs);
+                for (candidate, decision) in groups[place].candidates.iter_mut().zip(decisions) {
+                    candidate.decide(decision);
+                    if candidate.first_runs_diverged() {
+                        candidate.loss = Some(f64::INFINITY);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The values that may be the best for all these groups together: those whose product of the losses of
+    /// first runs is not certain to be larger than the smallest product.
+    fn shared_in_race<R: CandidateRuns>(
+        &self,
+        groups: &[TuningGroup],
+        places: &[usize],
+        runs: &R,
+    ) -> Vec<Vec<Option<f64>>> {
+        if places.len() < 2 {
+            return Vec::new();
+        }
+        let mut all: Vec<SharedValues<'_>> = Vec::new();
+        for candidate in &groups[places[0]].candidates {
+            all.extend(SharedValues::new(groups, places, &candidate.values));
+        }
+        let products = all.iter().min_by(|a, b| a.log_product.total_cmp(&b.log_product));
+        let Some(best) = products else { return Vec::new() };
+        let may_be_best = |values: &&SharedValues<'_>| {
+            let mut terms: Vec<(f64, &Cell)> =
+                values.cells.iter().map(|cell| (1.0, *cell)).collect();
+            terms.extend(best.cells.iter().map(|cell| (-1.0, *cell)));
+            !runs.is_larger(&terms)
+        };
+        all.iter().filter(may_be_best).map(|values| values.values.to_vec()).collect()
+    }
+}
+
+/// Values that candidates of several groups have.
+struct SharedValues<'g> {
+    values: &'g [Option<f64>],
+    /// The cells of the first runs with these values, one of each group.
+    cells: Vec<&'g Cell>,
+    /// Σ log of the mean losses of these cells.
+    log_product: f64,
+}
+
+impl<'g> SharedValues<'g> {
+    /// These values, if the first runs of all these groups have finite losses with them.
+    fn new(groups: &'g [TuningGroup], places: &[usize], values: &'g [Option<f64>]) -> Option<Self> {
+        let mut shared = Self { values, cells: Vec::new(), log_product: 0.0 };
+        for group in places.iter().map(|place| &groups[*place]) {
+            let place = group.place_of(values)?;
+            shared.log_product += libm::log(group.first_loss(place)?);
+            shared.cells.push(&group.candidates[place].first.as_ref()?.cell);
+        }
+        Some(shared)
+    }
+}
+
+/// What becomes of each candidate of a group.
+fn decisions<R: CandidateRuns>(
+    group: &TuningGroup,
+    shared: &[Vec<Option<f64>>],
+    runs: &R,
+) -> Vec<Decision> {
+    let best = group.first_in_race().and_then(|place| group.candidates[place].first.as_ref());
+    let decision = |candidate: &Candidate| {
+        let Some(first) = &candidate.first else { return Decision::GoesOn };
+        if let Some(decision) = first.decision {
+            return decision;
+        }
+        let is_finite = first.loss.is_some_and(f64::is_finite);
+        let is_worse = best.is_some_and(|best| {
+            is_finite && runs.is_larger(&[(1.0, &first.cell), (-1.0, &best.cell)])
+        });
+        let may_be_shared = shared.contains(&candidate.values);
+        if candidate.first_runs_diverged() || is_worse && !may_be_shared {
+            Decision::Stopped
+        } else {
+            Decision::GoesOn
+        }
+    };
+    group.candidates.iter().map(decision).collect()
+}

@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce fresh site test mutations browser check adding portability deny advisories faults fuzz soak slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
+.PHONY: help build reproduce fresh site test mutations browser check lints adding portability deny advisories faults fuzz soak slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -14,8 +14,10 @@ help: ## Print this list
 build: ## Build the program
 	$(CARGO) build --release --locked
 
+# The experiment whose figure README.md shows is run first, so that its page is there at once.
+FIRST = frontier/quadratic
 reproduce: build ## Run every manifest under experiments/ and write the reports
-	$(EXACTFED) reproduce --out $(RESULTS) --reports $(REPORTS)
+	$(EXACTFED) reproduce --first $(FIRST) --out $(RESULTS) --reports $(REPORTS)
 
 # The results are computed anew, so that nothing that lies in results/ is on the pages.
 FRESH = target/fresh
@@ -42,12 +44,13 @@ browser: ## Test the pages in a browser (after `make reproduce`; needs chromium,
 	AXE=$$(.ci/axe) EXACTFED_REPORTS=$(abspath $(REPORTS)) $(CARGO) test --release --locked --test browser
 
 LINTS = -D warnings -D clippy::too_many_lines
-check: ## Check format and lints and run the tests, as continuous integration does
+check: lints test ## Check format and lints and run the tests, as continuous integration does
+
+lints: ## Check format and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- $(LINTS)
 	$(CARGO) clippy --release --locked --bench bars --bench compare --test browser -- $(LINTS)
 	$(CARGO) clippy --release --locked -p exactfed-python -- $(LINTS)
-	$(MAKE) test
 
 adding: ## Compile the worked examples of CONTRIBUTING.md (docs/adding)
 	scripts/adding.sh

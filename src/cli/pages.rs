@@ -12,9 +12,9 @@ use exactfed_runner::panics::{beside, lock};
 use exactfed_runner::plan::Plan;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
 /// Number of changes of each experiment's results.
@@ -45,6 +45,8 @@ pub struct LivePages<'p> {
     quiet: bool,
     /// What was written while cells are run; `None` once the final pages are written.
     live: Mutex<Option<LiveEntries>>,
+    /// Done once it is printed where the first page is.
+    announced: Once,
 }
 
 /// Of each experiment, the number of changes that its page has, and its entry of the index.
@@ -63,7 +65,7 @@ impl<'p> LivePages<'p> {
         let mut writer = Writer::new(reports, &FORMATS)?;
         writer.of_manifests = plans.is_some();
         let (results, live) = (results.to_owned(), Mutex::new(Some(LiveEntries::new())));
-        Ok(Self { results, plans, writer, quiet, live })
+        Ok(Self { results, plans, writer, quiet, live, announced: Once::new() })
     }
 
     /// Does the work of a run, and writes pages meanwhile where results change, until it ends or
@@ -120,7 +122,21 @@ impl<'p> LivePages<'p> {
             entries.insert(name, (count, subject.write(&store, &self.writer, printed)));
         }
         let written = entries.values().map(|(_, written)| written.clone());
-        report::write_index(written, &self.writer).map(drop)
+        report::write_index(written, &self.writer)?;
+        if self.plans.is_some() && !self.quiet && !entries.is_empty() {
+            self.announced.call_once(|| {
+                let index = self.writer.index_file();
+                eprintln!("the first page is written: open {}; the others follow", index.display());
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes the pages of experiments that changed, with all threads of the machine: what is run waits. A
+    /// page that cannot be written is reported at the end.
+    pub fn write_now(&self, changes: &Changes) {
+        let Ok(pool) = pool(None) else { return };
+        let _ = pool.install(|| self.update(changes, &|| false));
     }
 
     /// The experiments that have pages; while cells are run, those of plans of which results have

@@ -18,6 +18,9 @@ pub struct Args {
     /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
+    /// Name of an experiment that is run, and whose page is written, before all others (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    first: Vec<String>,
     #[command(flatten)]
     options: run::RunOptions,
 }
@@ -31,11 +34,20 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     }
     let (overrides, python, replicates) = Default::default();
     let plans = Manifests { files, overrides, replicates, python }.plans()?;
-    let mut run = PreparedRun::new(&plans, &args.options, None)?;
+    if let Some(name) = args.first.iter().find(|name| !plans.iter().any(|p| p.experiment == **name))
+    {
+        let folder = args.experiments.display();
+        return Err(Failure::input(format!(
+            "error: --first {name}: {folder} contains no experiment of this name"
+        )));
+    }
+    let mut run = PreparedRun::new(&plans, &args.options, None)?.beginning_with(&args.first);
     // Before cells are run: a folder that cannot be written to costs nothing.
     let options = &args.options;
     let pages = LivePages::new(Some(&plans), &options.out, &args.reports, options.quiet)?;
-    let (finished, stop) = (FinishedExperiments::default(), run.interrupt().stop.clone());
+    let finished =
+        FinishedExperiments { changes: Mutex::default(), first: &args.first, pages: &pages };
+    let stop = run.interrupt().stop.clone();
     let code = pages.during(&finished, &stop, || run.execute(&finished))?;
     if code == Code::Interrupted {
         // The pages of experiments that have ended are complete.
@@ -48,20 +60,27 @@ pub fn run(args: Args) -> Result<Code, Failure> {
 }
 
 /// The experiments whose cells were run, each of which changes its page once.
-#[derive(Default)]
-struct FinishedExperiments(Mutex<Changes>);
+struct FinishedExperiments<'a> {
+    changes: Mutex<Changes>,
+    /// The names of those whose pages are written before any other experiment is run.
+    first: &'a [String],
+    pages: &'a LivePages<'a>,
+}
 
-impl Observer for FinishedExperiments {}
+impl Observer for FinishedExperiments<'_> {}
 
-impl Follower for FinishedExperiments {
+impl Follower for FinishedExperiments<'_> {
     fn ends(&self, experiment: &str) {
-        lock(&self.0).insert(experiment.to_owned(), 1);
+        lock(&self.changes).insert(experiment.to_owned(), 1);
+        if self.first.iter().any(|name| name == experiment) {
+            self.pages.write_now(&self.changes());
+        }
     }
 }
 
-impl ChangingResults for FinishedExperiments {
+impl ChangingResults for FinishedExperiments<'_> {
     fn changes(&self) -> Changes {
-        lock(&self.0).clone()
+        lock(&self.changes).clone()
     }
 }
 

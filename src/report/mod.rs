@@ -457,11 +457,18 @@ fn provenance(experiment: &Experiment<'_>) -> String {
         let dirty = if p.dirty { ", with uncommitted changes" } else { "" };
         format!("- exactfed {} at commit {}{dirty}", p.version, p.commit)
     });
-    let seconds: f64 = experiment.cells.iter().map(|c| c.seconds).sum();
+    let computed = if experiment.cells.is_empty() {
+        "No results of runs are on this page.".to_owned()
+    } else {
+        let seconds: f64 = experiment.cells.iter().map(|cell| cell.seconds).sum();
+        let versions = unique(by).join("\n");
+        format!(
+            "The results were computed by\n\n{versions}\n\nin {seconds:.1} s of one thread by the clock."
+        )
+    };
     format!(
-        "# Provenance of {}\n\nThe results were computed by\n\n{}\n\nin {seconds:.1} s of one thread by the clock. This page was written on {} ({}, {} processors).\n",
+        "# Provenance of {}\n\n{computed} This page was written on {} ({}, {} processors).\n",
         experiment.plan.experiment,
-        unique(by).join("\n"),
         std::env::consts::OS,
         std::env::consts::ARCH,
         std::thread::available_parallelism().map_or(1, usize::from),

@@ -3,7 +3,7 @@
 
 use crate::served::SOME_FAIL;
 use crate::support::process::Running;
-use crate::support::{Bench, Finished, TINY, edited, exactfed};
+use crate::support::{Bench, Finished, TINY, edited, exactfed, root};
 
 /// The page of the experiment that takes no time, whose name comes last.
 const QUICK: &str = "reports/z/quick/report.html";
@@ -64,4 +64,32 @@ fn an_interruption_leaves_the_pages_of_what_has_ended() {
     assert!(bench.read(INDEX).contains("z/quick/"));
     bench.run(&["reproduce", "--quiet"]).expect(4);
     bench.has_pages_of_report();
+}
+
+/// The experiment that is named comes first, though it takes longer, and it is printed where its page
+/// is; a name that no manifest has costs one message.
+#[test]
+fn the_first_page_is_that_of_the_experiment_that_is_named() {
+    let bench = Bench::new();
+    bench.write("experiments/a/slow.toml", edited(TINY, &[("rounds = ", "rounds = 100")]));
+    bench.write("experiments/z/quick.toml", TINY);
+    let run = bench.run(&["reproduce", "--first", "a/slow", "--threads", "1"]).expect(0);
+    run.warns("the first page is written: open reports/index.html; the others follow");
+    let place = |text: &str| run.err.find(text).unwrap_or_else(|| panic!("{text}: {}", run.err));
+    assert!(place("a/slow: ") < place("the first page is written"), "{}", run.err);
+    assert!(place("the first page is written") < place("z/quick: "), "{}", run.err);
+    let wrong = bench.run(&["reproduce", "--first", "b"]).expect(2);
+    wrong.warns("error: --first b: experiments contains no experiment of this name");
+}
+
+/// `make reproduce` begins with the experiment whose figure README.md shows.
+#[test]
+fn the_figure_of_the_readme_comes_first() {
+    let [readme, makefile] =
+        ["README.md", "Makefile"].map(|name| std::fs::read_to_string(root().join(name)).unwrap());
+    let figures =
+        readme.split("](reports/").skip(1).filter_map(|link| link.split_once("/figures/"));
+    let shown: Vec<&str> = figures.map(|(experiment, _)| experiment).collect();
+    let first = makefile.lines().find_map(|line| line.strip_prefix("FIRST = ")).unwrap();
+    assert_eq!(shown, first.split(' ').collect::<Vec<_>>());
 }

@@ -2,6 +2,14 @@
 # Measures the times that README.md and docs/PERFORMANCE.md state, and prints them as a table:
 #
 #   scripts/times.sh [FOLDER]
+#   scripts/times.sh --check [TIMES LOG]
+#   scripts/times.sh --children FILE
+#
+# With --check it compares the processor time of building, testing and reproducing with the committed
+# table, docs/notes/times.toml, and exits with 1 if their sum has grown by more than 5 %
+# (scripts/check_times.py). The times are those that it measures, or those of TIMES, which has lines with a name, a tab
+# and seconds, and of LOG, which is what `exactfed reproduce` wrote to standard error. With --children it
+# prints the processor time of child processes, in seconds, from what bash's `times` wrote to FILE.
 #
 # The committed state is cloned into FOLDER (target/times by default), which is made anew, and built,
 # run and tested there. Dependencies are downloaded before the clock starts. The tests in a browser
@@ -9,6 +17,24 @@
 # which should have nothing else to do: the last column is the load when a step began.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [ "${1:-}" = --children ]; then
+    # The second line is that of children, such as "12m3.456s 0m1.234s".
+    awk 'NR == 2 {
+        seconds = 0
+        for (i = 1; i <= 2; i++) {
+            split($i, parts, /[ms]/)
+            seconds += 60 * parts[1] + parts[2]
+        }
+        printf "%.3f\n", seconds
+    }' "$2"
+    exit
+fi
+check=
+if [ "${1:-}" = --check ]; then
+    [ $# -lt 3 ] || exec python3 scripts/check_times.py docs/notes/times.toml "$2" "$3"
+    check=1
+    shift
+fi
 folder=${1:-target/times}
 rm -rf "$folder"
 mkdir -p "$folder"
@@ -38,6 +64,17 @@ fail() {
     echo "error: $1 failed; its output is in $folder/log" >&2
     exit 1
 }
+# processor_time WHAT COMMAND: adds a line with the processor time of a command.
+processor_time() {
+    local before after
+    times > "$folder/clock"
+    before=$(scripts/times.sh --children "$folder/clock")
+    eval "$2" > "$folder/log" 2>&1 || fail "$2"
+    times > "$folder/clock"
+    after=$(scripts/times.sh --children "$folder/clock")
+    awk -v what="$1" -v a="$before" -v b="$after" \
+        'BEGIN { printf "%s\t%.2f\n", what, b - a }' >> "$folder/times"
+}
 # step WHAT COMMAND: runs a command and adds a row.
 step() {
     local begin before
@@ -46,6 +83,18 @@ step() {
     eval "$2" > "$folder/log" 2>&1 || fail "$2"
     row "$1" "$2" $((($(now) - begin) / 1000000)) "$before"
 }
+if [ -n "$check" ]; then
+    unit() { processor_time unit "$folder/target/release/examples/reference_loop"; }
+    processor_time "build from nothing" "cargo build --release --locked"
+    processor_time "build tests from nothing" "cargo test --release --locked --no-run"
+    unit
+    processor_time tests "make test"
+    unit
+    processor_time reproduce "make reproduce"
+    cp "$folder/log" "$folder/reproduce.log"
+    unit
+    exec python3 scripts/check_times.py docs/notes/times.toml "$folder/times" "$folder/reproduce.log"
+fi
 
 processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 wide=$(grep -qw avx512f /proc/cpuinfo && echo "with AVX-512" || echo "without AVX-512")

@@ -7,6 +7,7 @@ mod at_cost;
 mod bands;
 mod benches;
 mod caches;
+mod ci;
 mod claims;
 mod cli;
 mod data;

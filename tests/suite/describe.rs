@@ -41,21 +41,9 @@ fn has(text: &str, lines: &[&str]) {
     }
 }
 
-/// Four algorithms, each with settings selected among the same candidates.
-#[test]
-fn a_tuned_comparison_runs_as_it_is_printed() {
-    let (bench, _) = runs("records.csv", table().as_bytes(), &["--label", "grade", "--tune"]);
-    let rows = bench.rows("reports/start/tuned.csv");
-    let labels: Vec<&str> = rows.iter().map(|row| row["label"].as_str()).collect();
-    assert_eq!(labels, ["FedAvg", "FedProx", "Richardson-Romberg", "Scaffold", "mini-batch SGD"]);
-    for row in &rows {
-        let number = |name: &str| row[name].parse::<f64>().unwrap();
-        assert!(number("selected_step-size") > 0.0 && number("low") < number("high"), "{row:?}");
-    }
-}
-
 /// What `init` writes is what `data` prints; it is checked, run and reported by the commands that
-/// it names, and the page has a figure.
+/// it names, and the page has a figure. In a tuned comparison each algorithm has settings that are
+/// selected among the same candidates.
 #[test]
 fn a_manifest_of_records_runs_by_the_commands_that_are_printed() {
     let bench = Bench::new();
@@ -79,6 +67,13 @@ fn a_manifest_of_records_runs_by_the_commands_that_are_printed() {
         let pages = format!("reports/{experiment}");
         assert!(bench.read(&format!("{pages}/report.html")).contains("<svg"));
         assert!(!files_with(&bench.path(&pages), "svg").is_empty());
+    }
+    let rows = bench.rows("reports/tuned/tuned.csv");
+    let labels: Vec<&str> = rows.iter().map(|row| row["label"].as_str()).collect();
+    assert_eq!(labels, ["FedAvg", "FedProx", "Richardson-Romberg", "Scaffold", "mini-batch SGD"]);
+    for row in &rows {
+        let number = |name: &str| row[name].parse::<f64>().unwrap();
+        assert!(number("selected_step-size") > 0.0 && number("low") < number("high"), "{row:?}");
     }
 }
 

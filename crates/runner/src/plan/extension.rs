@@ -5,7 +5,7 @@
 
 use super::candidates::{put_candidates, rounded};
 use super::cells::cells;
-use super::tune::{Candidate, CandidateRuns, TuningEdge, TuningGroup};
+use super::tuning::{Candidate, CandidateRuns, TuningEdge, TuningGroup};
 use super::{Cell, CellId, Hashes, Identity, Plan};
 use crate::manifest::Rejected;
 use crate::manifest::document::parse;

@@ -23,6 +23,7 @@ mod selection;
 mod settings;
 mod tables;
 mod tune;
+mod tuning;
 mod validate;
 
 use crate::data::DataFolder;
@@ -48,7 +49,6 @@ pub use identity::{Identity, RunKeys};
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 pub use phase::phase_problem;
 pub use places::{Checker, place_of};
-pub use race::{Decision, FirstRuns};
 pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
 pub use settings::{Setting, Settings, Shapes, leaves, short};
@@ -56,7 +56,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-pub use tune::{Candidate, CandidateRuns, Tuning, TuningEdge, TuningGroup};
+pub use tuning::{Candidate, CandidateRuns, Decision, FirstRuns, Tuning, TuningEdge, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.

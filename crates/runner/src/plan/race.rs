@@ -5,7 +5,7 @@
 //! would have without a race; which are stopped is a function of the manifest and of first runs.
 
 use super::candidates::replicates;
-use super::tune::{Candidate, CandidateRuns, TuningGroup};
+use super::tuning::{Candidate, CandidateRuns, Decision, FirstRuns, TuningGroup};
 use super::{Cell, CellId, Plan};
 use std::sync::Arc;
 
@@ -14,71 +14,6 @@ const LEAST_FIRST_RUNS: u64 = 5;
 
 /// The part of all runs that first runs are.
 const PART: u64 = 3;
-
-/// The first runs of a candidate.
-#[derive(Clone, Debug)]
-pub struct FirstRuns {
-    /// Their cell: that of the candidate with fewer instances, or fewer runs on its only one.
-    pub cell: Cell,
-    /// The mean loss of these runs, as [`Candidate::loss`] is that of all.
-    pub loss: Option<f64>,
-    /// What becomes of the candidate, once that is known.
-    pub decision: Option<Decision>,
-}
-
-/// What becomes of a candidate after its first runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// It has all its runs.
-    GoesOn,
-    /// It is worse than another candidate, and has no more runs.
-    Stopped,
-}
-
-impl Candidate {
-    /// Whether the race ended for it after its first runs.
-    pub fn is_stopped(&self) -> bool {
-        self.first.as_ref().is_some_and(|first| first.decision == Some(Decision::Stopped))
-    }
-
-    /// Whether it is known that it has all its runs.
-    pub fn goes_on(&self) -> bool {
-        self.first.as_ref().is_none_or(|first| first.decision == Some(Decision::GoesOn))
-    }
-
-    /// The cell with the most runs that the candidate has, as far as is known.
-    pub fn last_cell(&self) -> &Cell {
-        match &self.first {
-            Some(first) if !self.goes_on() => &first.cell,
-            _ => &self.cell,
-        }
-    }
-
-    /// The mean loss of the runs of [`Self::last_cell`].
-    pub fn last_loss(&self) -> Option<f64> {
-        match &self.first {
-            Some(first) if !self.goes_on() => first.loss,
-            _ => self.loss,
-        }
-    }
-
-    /// All its cells, as far as is known.
-    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
-        let first = self.first.as_ref().map(|first| &first.cell);
-        first.into_iter().chain(self.goes_on().then_some(&self.cell))
-    }
-
-    /// Whether one of its first runs diverged, and thus one of all its runs.
-    fn first_runs_diverged(&self) -> bool {
-        self.first.as_ref().is_some_and(|first| first.loss == Some(f64::INFINITY))
-    }
-
-    fn decide(&mut self, decision: Decision) {
-        if let Some(first) = &mut self.first {
-            first.decision = Some(decision);
-        }
-    }
-}
 
 impl TuningGroup {
     /// Whether all candidates have their first runs, if there are such.

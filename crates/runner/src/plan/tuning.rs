@@ -1,0 +1,245 @@
+//! What tuning is about: the candidates of each algorithm at each point of the grid, what is known of their
+//! runs, and which of them is selected.
+
+use super::Cell;
+use crate::manifest::tune::TunedSetting;
+use std::sync::Arc;
+
+/// Settings that are tuned, and how far that is.
+#[derive(Clone, Debug, Default)]
+pub struct Tuning {
+    /// The settings.
+    pub settings: Vec<TunedSetting>,
+    /// The cells of the candidates that the manifest lists, each with all its runs.
+    pub listed: Vec<Cell>,
+    /// The candidates of each algorithm at each point of the grid, once the plan follows results.
+    pub groups: Vec<TuningGroup>,
+}
+
+impl Tuning {
+    /// Whether the setting at a path is tuned.
+    pub fn has(&self, path: &str) -> bool {
+        let mut keys = self.settings.iter().map(|setting| setting.key.as_str());
+        let mut parts = path.splitn(3, '.');
+        parts.next() == Some("algorithm") && keys.any(|key| parts.clone().nth(1) == Some(key))
+    }
+}
+
+/// The candidates of an algorithm at a point of the grid.
+#[derive(Clone, Debug, Default)]
+pub struct TuningGroup {
+    /// The algorithm's label.
+    pub label: String,
+    /// All candidates, in the order of their values.
+    pub candidates: Vec<Candidate>,
+    /// The place of the selected one, once the losses of all are known; `None` before, and where
+    /// runs of every candidate diverged.
+    pub selected: Option<usize>,
+    /// Why a better one may be outside of the candidates.
+    pub edges: Vec<TuningEdge>,
+    /// How often candidates were added.
+    pub extended: u64,
+    /// Why further candidates were left out, each reason once.
+    pub refused: Vec<String>,
+    /// How much resamples of the runs change the logarithm of the mean of what they select, once that is
+    /// known.
+    pub selection_changes: Arc<[f64]>,
+    /// How much they change the logarithm of the mean loss, which differs where more of the metric is
+    /// better.
+    pub loss_selection_changes: Arc<[f64]>,
+    /// Fresh runs of the selected one.
+    pub evaluation: Option<Cell>,
+    /// Fresh runs of the candidate that is best for all algorithms together.
+    pub shared: Option<Cell>,
+}
+
+/// A candidate.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its runs, all of them.
+    pub cell: Cell,
+    /// Its first runs, if candidates race.
+    pub first: Option<FirstRuns>,
+    /// The values of the tuned settings, in their order; `None` for one that the algorithm lacks.
+    pub values: Vec<Option<f64>>,
+    /// The mean over all its runs; infinite if one diverged, NaN if one ends before the cost at which
+    /// candidates are compared, `None` if they were not run.
+    pub loss: Option<f64>,
+}
+
+/// The first runs of a candidate.
+#[derive(Clone, Debug)]
+pub struct FirstRuns {
+    /// Their cell: that of the candidate with fewer instances, or fewer runs on its only one.
+    pub cell: Cell,
+    /// The mean loss of these runs, as [`Candidate::loss`] is that of all.
+    pub loss: Option<f64>,
+    /// What becomes of the candidate, once that is known.
+    pub decision: Option<Decision>,
+}
+
+/// What becomes of a candidate after its first runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It has all its runs.
+    GoesOn,
+    /// It is worse than another candidate, and has no more runs.
+    Stopped,
+}
+
+impl Candidate {
+    /// Whether the race ended for it after its first runs.
+    pub fn is_stopped(&self) -> bool {
+        self.first.as_ref().is_some_and(|first| first.decision == Some(Decision::Stopped))
+    }
+
+    /// Whether it is known that it has all its runs.
+    pub fn goes_on(&self) -> bool {
+        self.first.as_ref().is_none_or(|first| first.decision == Some(Decision::GoesOn))
+    }
+
+    /// The cell with the most runs that the candidate has, as far as is known.
+    pub fn last_cell(&self) -> &Cell {
+        match &self.first {
+            Some(first) if !self.goes_on() => &first.cell,
+            _ => &self.cell,
+        }
+    }
+
+    /// The mean loss of the runs of [`Self::last_cell`].
+    pub fn last_loss(&self) -> Option<f64> {
+        match &self.first {
+            Some(first) if !self.goes_on() => first.loss,
+            _ => self.loss,
+        }
+    }
+
+    /// All its cells, as far as is known.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        let first = self.first.as_ref().map(|first| &first.cell);
+        first.into_iter().chain(self.goes_on().then_some(&self.cell))
+    }
+
+    /// Whether one of its first runs diverged, and thus one of all its runs.
+    pub(super) fn first_runs_diverged(&self) -> bool {
+        self.first.as_ref().is_some_and(|first| first.loss == Some(f64::INFINITY))
+    }
+
+    /// Decides what becomes of it after its first runs.
+    pub(super) fn decide(&mut self, decision: Decision) {
+        if let Some(first) = &mut self.first {
+            first.decision = Some(decision);
+        }
+    }
+}
+
+/// What the runs of candidates gave.
+pub trait CandidateRuns {
+    /// Why results cannot be read.
+    type Error;
+
+    /// The mean loss of the runs of a cell: infinite if one diverged, NaN if one ends before the cost at
+    /// which candidates are compared, `None` if they were not run.
+    ///
+    /// # Errors
+    /// If results are damaged.
+    fn loss(&self, cell: &Cell) -> Result<Option<f64>, Self::Error>;
+
+    /// The number of clients of a cell whose settings do not say it.
+    ///
+    /// # Errors
+    /// If results are damaged.
+    fn clients(&self, cell: &Cell) -> Result<Option<usize>, Self::Error>;
+
+    /// Whether Σ w log(mean loss) of these weights w and cells, which have equally many runs, is above 0
+    /// with the confidence that stopping a candidate asks for.
+    fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool;
+}
+
+/// Where the selected candidate is at the edge of what was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TuningEdge {
+    /// It has the smallest value of the setting of this number.
+    Smallest(usize),
+    /// It has the largest.
+    Largest(usize),
+    /// Runs with the next larger value diverged.
+    Divergence(usize),
+}
+
+impl TuningEdge {
+    /// The number of the setting.
+    pub fn setting(self) -> usize {
+        match self {
+            Self::Smallest(i) | Self::Largest(i) | Self::Divergence(i) => i,
+        }
+    }
+}
+
+impl TuningGroup {
+    /// Whether the losses of all candidates are known that were not stopped.
+    pub fn is_complete(&self) -> bool {
+        self.candidates.iter().all(|candidate| candidate.loss.is_some() || candidate.is_stopped())
+    }
+
+    /// The candidate that is selected.
+    pub fn winner(&self) -> Option<&Candidate> {
+        self.selected.map(|place| &self.candidates[place])
+    }
+
+    /// The different values of a setting, increasing.
+    pub(super) fn values(&self, setting: usize) -> Vec<f64> {
+        let mut all: Vec<f64> =
+            self.candidates.iter().filter_map(|candidate| candidate.values[setting]).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+
+    /// Selects the candidate with the smallest loss, the first of equals.
+    pub(super) fn select(&mut self, settings: &[TunedSetting]) {
+        let losses = self.candidates.iter().enumerate();
+        let finite = losses.filter_map(|(i, c)| Some((i, c.loss.filter(|loss| loss.is_finite())?)));
+        self.selected = finite.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place);
+        self.edges = (0..settings.len()).flat_map(|i| self.edges_of(i, &settings[i])).collect();
+    }
+
+    /// The edges of a setting at which the selected candidate stands.
+    fn edges_of(&self, setting: usize, tuned: &TunedSetting) -> Vec<TuningEdge> {
+        let values = self.values(setting);
+        if values.len() < 2 {
+            return Vec::new();
+        }
+        let Some(winner) = self.winner() else {
+            // Where everything diverged a smaller value may not.
+            let diverged = self.candidates.iter().all(|c| c.loss == Some(f64::INFINITY));
+            return diverged.then_some(TuningEdge::Smallest(setting)).into_iter().collect();
+        };
+        let Some(own) = winner.values[setting] else { return Vec::new() };
+        let mut edges = Vec::new();
+        // There is no whole number below 1 to be tried.
+        if own == values[0] && !(tuned.whole && own <= 1.0) {
+            edges.push(TuningEdge::Smallest(setting));
+        }
+        match self.above(winner, setting) {
+            None if Some(&own) == values.last() => edges.push(TuningEdge::Largest(setting)),
+            Some(above) if above.loss == Some(f64::INFINITY) => {
+                edges.push(TuningEdge::Divergence(setting));
+            }
+            _ => {}
+        }
+        edges
+    }
+
+    /// The candidate with the next larger value of a setting, and the others equal.
+    pub(super) fn above(&self, of: &Candidate, setting: usize) -> Option<&Candidate> {
+        let alike = |other: &&Candidate| {
+            let mut pairs = other.values.iter().zip(&of.values).enumerate();
+            pairs.all(|(i, (a, b))| if i == setting { a > b } else { a == b })
+        };
+        let by_value = |a: &&Candidate, b: &&Candidate| {
+            a.values[setting].partial_cmp(&b.values[setting]).unwrap_or(std::cmp::Ordering::Equal)
+        };
+        self.candidates.iter().filter(alike).min_by(by_value)
+    }
+}

@@ -323,22 +323,28 @@ fn caption(tuning: &Tuning, number: usize) -> String {
 /// The ids of the last cells of the candidates that are the best with their value of a setting, over the
 /// values of the other settings. A candidate that was stopped is worse than any that was not.
 fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
-    let mut best: HashMap<(usize, u64), ((bool, f64), &str)> = HashMap::new();
+    /// The best candidate so far with a value in a group.
+    struct Best<'t> {
+        is_stopped: bool,
+        loss: f64,
+        id: &'t str,
+    }
+    let mut best: HashMap<(usize, u64), Best<'_>> = HashMap::new();
     for (i, group) in tuning.groups.iter().enumerate() {
         for candidate in &group.candidates {
             let (Some(value), Some(loss)) = (candidate.values[number], candidate.last_loss())
             else {
                 continue;
             };
-            let key = (candidate.is_stopped(), loss);
-            let id = &candidate.last_cell().id;
-            let kept = best.entry((i, value.to_bits())).or_insert((key, id));
-            if key < kept.0 {
-                *kept = (key, id);
+            let is_stopped = candidate.is_stopped();
+            let id = &*candidate.last_cell().id;
+            let known = best.entry((i, value.to_bits())).or_insert(Best { is_stopped, loss, id });
+            if (is_stopped, loss) < (known.is_stopped, known.loss) {
+                *known = Best { is_stopped, loss, id };
             }
         }
     }
-    best.into_values().map(|(_, id)| id).collect()
+    best.into_values().map(|best| best.id).collect()
 }
 
 /// The losses of these candidates over a setting, with a ring around those that are selected.

@@ -56,7 +56,11 @@ impl TuningGroup {
             self.place_of(&neighbour.values)
         };
         let places: Vec<usize> = (0..settings).filter_map(above).collect();
-        places.into_iter().fold(false, |any, place| self.resume(place) || any)
+        let mut was_stopped = false;
+        for place in places {
+            was_stopped |= self.resume(place);
+        }
+        was_stopped
     }
 }
 

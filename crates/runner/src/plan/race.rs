@@ -38,13 +38,14 @@ impl TuningGroup {
         losses.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
     }
 
-    /// Lets a candidate go on that was stopped, whether it was.
+    /// Lets a candidate go on that was stopped though none of its first runs diverged; whether it does.
     fn resume(&mut self, place: usize) -> bool {
-        let was_stopped = self.candidates[place].is_stopped();
-        if was_stopped {
-            self.candidates[place].decide(Decision::GoesOn);
+        let candidate = &mut self.candidates[place];
+        let may_go_on = candidate.is_stopped() && !candidate.first_runs_diverged();
+        if may_go_on {
+            candidate.decide(Decision::GoesOn);
         }
-        was_stopped
+        may_go_on
     }
 
     /// Lets the candidates go on that stand next above the selected one: whether any of their runs
@@ -56,11 +57,11 @@ impl TuningGroup {
             self.place_of(&neighbour.values)
         };
         let places: Vec<usize> = (0..settings).filter_map(above).collect();
-        let mut was_stopped = false;
+        let mut any_goes_on = false;
         for place in places {
-            was_stopped |= self.resume(place);
+            any_goes_on |= self.resume(place);
         }
-        was_stopped
+        any_goes_on
     }
 }
 

@@ -129,7 +129,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
             (stopped + counts.stopped, candidates + counts.all)
         });
         all.push(format!(
-            "Candidates race: {stopped} of {} were stopped after {first}, since their {} was worse than that of the best with a p-value below {STOPPING_LEVEL}. Those that went on have the runs that they would have without a race; candidates.csv lists what became of each.",
+            "Candidates race: {stopped} of {} were stopped after {first}, since their {} was worse than that of the best with a p-value below {STOPPING_LEVEL}. Those that went on have the runs that they would have without a race; candidates.csv has the mean of each candidate and says whether it was stopped.",
             count(candidates, "candidate"),
             found.metric.formula(),
         ));
@@ -215,7 +215,7 @@ fn candidates_csv(found: &TuningResult) -> String {
     out
 }
 
-/// What became of a candidate, in a word.
+/// How the race ended for a candidate, in a word.
 fn fate(candidate: &CandidateRow) -> &'static str {
     match candidate.loss {
         None => "not run",

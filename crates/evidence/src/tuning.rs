@@ -56,7 +56,7 @@ pub struct TunedRow {
     /// The values that are best for all algorithms together, and how many times larger the fresh
     /// mean loss ([`Quantity::loss`]) is with them.
     pub shared: Option<(Vec<Option<f64>>, Ratio)>,
-    /// What became of the candidates.
+    /// How many candidates there are, and how their runs ended.
     pub candidates: CandidateCounts,
     /// Each candidate, in the order of their values.
     pub candidate_rows: Vec<CandidateRow>,
@@ -92,7 +92,7 @@ impl CandidateRow {
     }
 }
 
-/// How many candidates an algorithm has at a point of the grid, and what became of them.
+/// How many candidates an algorithm has at a point of the grid, and how their runs ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CandidateCounts {
     /// All of them.
@@ -324,12 +324,12 @@ fn caption(tuning: &Tuning, number: usize) -> String {
 /// values of the other settings. A candidate that was stopped is worse than any that was not.
 fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     /// The best candidate so far with a value in a group.
-    struct Best<'t> {
+    struct BestCandidate<'t> {
         is_stopped: bool,
         loss: f64,
         id: &'t str,
     }
-    let mut best: HashMap<(usize, u64), Best<'_>> = HashMap::new();
+    let mut best: HashMap<(usize, u64), BestCandidate<'_>> = HashMap::new();
     for (i, group) in tuning.groups.iter().enumerate() {
         for candidate in &group.candidates {
             let (Some(value), Some(loss)) = (candidate.values[number], candidate.last_loss())
@@ -338,9 +338,10 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
             };
             let is_stopped = candidate.is_stopped();
             let id = &*candidate.last_cell().id;
-            let known = best.entry((i, value.to_bits())).or_insert(Best { is_stopped, loss, id });
+            let known =
+                best.entry((i, value.to_bits())).or_insert(BestCandidate { is_stopped, loss, id });
             if (is_stopped, loss) < (known.is_stopped, known.loss) {
-                *known = Best { is_stopped, loss, id };
+                *known = BestCandidate { is_stopped, loss, id };
             }
         }
     }

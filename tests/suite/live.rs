@@ -91,5 +91,6 @@ fn the_figure_of_the_readme_comes_first() {
         readme.split("](reports/").skip(1).filter_map(|link| link.split_once("/figures/"));
     let shown: Vec<&str> = figures.map(|(experiment, _)| experiment).collect();
     let first = makefile.lines().find_map(|line| line.strip_prefix("FIRST = ")).unwrap();
-    assert_eq!(shown, first.split(' ').collect::<Vec<_>>());
+    // Before it comes one that takes no time, so that there is a page to open at once.
+    assert_eq!(first.split(' ').skip(1).collect::<Vec<_>>(), shown);
 }

@@ -108,7 +108,7 @@ const bare = (x, y) => ({ x, y, geometric: null, low: null, high: null, n: null 
 
 // Means with the ends of a band as the report computed them (evidence::measured).
 function measuredPoints(figure, cell, axis, band) {
-  const all = values(cell.mean), x = values(cell.x[axis]).subarray(0, all.length), y = all.subarray(0, x.length), n = Array(x.length).fill(cell.n);
+  const all = values(cell.mean), x = values(cell.x[axis]).subarray(0, all.length), y = all.subarray(0, x.length), n = Array.isArray(cell.n) ? cell.n : Array(x.length).fill(cell.n);
   const ends = cell.bands[figure.bands.indexOf(band)], geometric = cell.geometric && values(cell.geometric);
   return ends ? { x, y, geometric, low: values(ends[0]), high: values(ends[1]), n } : { ...bare(x, y), geometric, n };
 }

@@ -83,7 +83,8 @@ impl FixedParts {
                     bands.push([column(|p| p.low), column(|p| p.high)]);
                 }
                 let name = format!("{}, {title}", curve.name());
-                let n = series.points.first().map_or(0, |p| p.n);
+                // Candidates that were stopped have fewer runs than the others.
+                let n: Vec<usize> = series.points.iter().map(|p| p.n).collect();
                 self.cells.push(json!({
                     "id": name, "name": name, "n": n, "diverged": series.diverged,
                     "x": { "x": x }, "mean": y, "geometric": null, "bands": bands, "runs": [],

@@ -87,7 +87,7 @@ impl TuningGroup {
         self.candidates.sort_by(order);
         if !self.is_complete() {
             // The place of what was selected among those before is no longer its own.
-            (self.selected, self.edges) = (None, Vec::new());
+            self.deselect();
         }
     }
 

@@ -61,6 +61,10 @@ impl TuningGroup {
         for place in places {
             any_goes_on |= self.resume(place);
         }
+        if any_goes_on {
+            // Their other runs may show that one of them is better.
+            self.deselect();
+        }
         any_goes_on
     }
 }
@@ -217,4 +221,108 @@ fn decisions<R: CandidateRuns>(
         }
     };
     group.candidates.iter().map(decision).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::{BTreeSet, HashSet};
+    use std::convert::Infallible;
+
+    const MANIFEST: &str = r#"
+        title = "a race"
+        question = "?"
+        seed = 1
+        replicates = 30
+        [problem.quadratic]
+        dimension = 2
+        clients = 3
+        spectrum = { from = 0.5, to = 2.0 }
+        gradient-heterogeneity = 1.0
+        hessian-heterogeneity = 0.2
+        noise = 0.5
+        [start]
+        offset = 1.0
+        [budget]
+        rounds = 10
+        [record]
+        points = 2
+        [tune]
+        over = "step-size"
+        range = [0.01, 0.1]
+        [[algorithm.fedavg]]
+        local-steps = 2
+        [[algorithm.scaffold]]
+        local-steps = 2
+        [[algorithm.minibatch-sgd]]
+    "#;
+
+    /// Losses that are functions of the ids of cells, of those that were run; a part of all pairs is told apart.
+    struct Invented {
+        seed: u64,
+        done: RefCell<HashSet<CellId>>,
+    }
+
+    impl Invented {
+        /// A number in [0, 1) of a text.
+        fn number(&self, text: &str) -> f64 {
+            let start = 0xcbf2_9ce4_8422_2325 ^ self.seed;
+            let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            let hash = text.bytes().fold(start, mix);
+            (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) as f64 / 2f64.powi(64)
+        }
+    }
+
+    impl CandidateRuns for Invented {
+        type Error = Infallible;
+
+        fn loss(&self, cell: &Cell) -> Result<Option<f64>, Infallible> {
+            let x = self.number(cell.id.as_str());
+            let loss = if x > 0.95 { f64::INFINITY } else { 0.1 + x };
+            Ok(self.done.borrow().contains(&cell.id).then_some(loss))
+        }
+
+        fn clients(&self, _: &Cell) -> Result<Option<usize>, Infallible> {
+            Ok(Some(3))
+        }
+
+        fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool {
+            let part = |(weight, cell): &(f64, &Cell)| weight * self.number(cell.id.as_str());
+            terms.iter().map(part).sum::<f64>() > 0.3
+        }
+    }
+
+    /// All cells that are ever asked for, in whichever order they are run, are those that belong to the
+    /// experiment in the end.
+    #[test]
+    fn no_cell_is_run_that_the_experiment_does_not_have() {
+        let mut extended = 0;
+        for seed in 0..60 {
+            let runs = Invented { seed, done: RefCell::default() };
+            let plan = || {
+                Plan::of_text(MANIFEST, &[]).following(&runs).unwrap_or_else(|never| match never {})
+            };
+            loop {
+                let asked: BTreeSet<CellId> = plan().all_cells().map(|cell| cell.id).collect();
+                let is_open = |id: &&CellId| !runs.done.borrow().contains(*id);
+                let mut open: Vec<CellId> = asked.iter().filter(is_open).copied().collect();
+                if open.is_empty() {
+                    let done: BTreeSet<CellId> = runs.done.borrow().iter().copied().collect();
+                    assert_eq!(asked, done, "seed {seed}");
+                    break;
+                }
+                // A part of them, another one for each seed.
+                open.sort_by(|a, b| runs.number(a.as_str()).total_cmp(&runs.number(b.as_str())));
+                open.truncate(1 + seed as usize * open.len() / 60);
+                runs.done.borrow_mut().extend(open);
+            }
+            let groups = plan().tuning.map(|tuning| tuning.groups).unwrap_or_default();
+            assert!(
+                groups.iter().all(|group| group.evaluation.is_some() || group.selected.is_none())
+            );
+            extended += groups.iter().map(|group| group.extended).sum::<u64>();
+        }
+        assert!(extended > 30, "candidates were added {extended} times");
+    }
 }

@@ -204,6 +204,12 @@ impl TuningGroup {
         self.edges = (0..settings.len()).flat_map(|i| self.edges_of(i, &settings[i])).collect();
     }
 
+    /// Takes a selection back, until it can be made again.
+    pub(super) fn deselect(&mut self) {
+        self.selected = None;
+        self.edges.clear();
+    }
+
     /// The edges of a setting at which the selected candidate stands.
     fn edges_of(&self, setting: usize, tuned: &TunedSetting) -> Vec<TuningEdge> {
         let values = self.values(setting);

@@ -1,5 +1,5 @@
 //! Exact moments: the expected curve of a hundred clients over rounds of ten thousand local
-//! steps, and of a million clients with two distributions.
+//! steps, and of a million clients with two distributions; and a frontier in eight dimensions.
 
 #[path = "support/problems.rs"]
 mod problems;
@@ -8,6 +8,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use exactfed::problem::Facts;
 use exactfed::problem::garnet::Heterogeneity;
 use exactfed::problem::td::Noise;
+use exactfed::theory::frontier::{FrontierAlgorithm, Search, StartError, StepSizes, search};
 use exactfed::theory::moments::{AlgorithmModel, Correction, ExactMoments};
 use std::hint::black_box;
 
@@ -18,6 +19,27 @@ fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> 
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     let rounds: Vec<u64> = (0..=rounds).collect();
     exact.at_rounds(&start, &rounds).last().map_or(f64::NAN, |m| m.sq_error)
+}
+
+/// The fewest rounds of four algorithms, for a hundred clients, five targets and H up to 4096.
+fn frontier(facts: &dyn Facts) -> usize {
+    let asked = Search {
+        methods: vec![
+            FrontierAlgorithm::Sgd,
+            FrontierAlgorithm::MinibatchSgd,
+            FrontierAlgorithm::Fedavg,
+            FrontierAlgorithm::Scaffold,
+        ],
+        clients: vec![100],
+        targets: vec![0.3, 0.2, 0.1, 0.06, 0.03],
+        local_steps: (0..=12).map(|power| 1 << power).collect(),
+        step_sizes: StepSizes { from: 1e-4, to: 1.0, points: 60 },
+        refinements: 0,
+        prices: Vec::new(),
+        start: StartError::Isotropic { mean_square: 1.0 },
+        own: None,
+    };
+    search(facts, &asked, &|_| ()).map_or(0, |found| found.len())
 }
 
 fn benches(c: &mut Criterion) {
@@ -34,6 +56,10 @@ fn benches(c: &mut Criterion) {
             b.iter(|| black_box(curve(&million, correction, 100, 1000)));
         });
     }
+    group.bench_function("frontier, N = 100 of two kinds, d = 8, H up to 4096", |b| {
+        let two_kinds = garnet(100, Heterogeneity::TwoKernels {});
+        b.iter(|| black_box(frontier(&two_kinds)));
+    });
     group.finish();
 }
 

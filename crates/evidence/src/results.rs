@@ -127,7 +127,7 @@ impl Cached {
     pub fn version(&self) -> u32 {
         match self {
             Self::Moments(_) => moments::VERSION,
-            Self::Frontier(_) => 3,
+            Self::Frontier(_) => 4,
             Self::Measures(_) => 1,
             Self::Optimum(_) => 2,
         }

@@ -151,6 +151,20 @@ fn nearer(of: &Search, best: &Reached) -> Search {
     Search { methods: vec![best.run.method], local_steps, step_sizes, ..of.clone() }
 }
 
+/// FedAvg with as many local steps as were best with a server step: around its step size another server step may
+/// be better than around that of the best.
+fn fedavg(of: &Search, best: &Reached) -> Option<Search> {
+    let is_tuned = best.run.method == FrontierAlgorithm::FedavgServerStep;
+    let has_fedavg = of.methods.contains(&FrontierAlgorithm::Fedavg);
+    (is_tuned && has_fedavg).then(|| Search {
+        methods: vec![FrontierAlgorithm::Fedavg],
+        local_steps: vec![best.run.local_steps],
+        refinements: 0,
+        prices: Vec::new(),
+        ..of.clone()
+    })
+}
+
 /// What is least on a problem at the price of each of its squares.
 fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     let problem = &prepared.problems[place];
@@ -167,13 +181,24 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
             };
             best.iter().any(is_it)
         });
+        let mut known: Vec<MethodRun> = Vec::new();
+        found.retain(|one| {
+            let is_new = !known.contains(&one.run);
+            known.push(one.run);
+            is_new
+        });
     };
     let Some(instance) = prepared.build(problem) else { return Vec::new() };
     let searched =
         |search_for: &Search| search(&*instance, search_for, &|_| ()).unwrap_or_default();
     let mut found = searched(&problem.search);
     keep_best(&mut found);
-    let nearer = found.iter().map(|one| nearer(&problem.search, one));
+    let of_fedavg = found.iter().filter_map(|one| fedavg(&problem.search, one));
+    let of_fedavg: Vec<Reached> = of_fedavg.flat_map(|search| searched(&search)).collect();
+    let others = of_fedavg.iter().filter(|one| one.held).flat_map(in_others);
+    let is_new = |other: &Reached| found.iter().all(|one| one.run != other.run);
+    let starts: Vec<Reached> = found.iter().copied().chain(others.filter(is_new)).collect();
+    let nearer = starts.iter().map(|one| nearer(&problem.search, one));
     let more = nearer.filter(|near| !near.local_steps.is_empty()).flat_map(|near| searched(&near));
     let more: Vec<Reached> = more.collect();
     found.extend(more);

@@ -3,7 +3,7 @@
 
 use super::curve::MOST_PASSING;
 use crate::linalg::Matrix;
-use crate::theory::program::Squares;
+use crate::theory::program::MeanRounds;
 
 /// Rounding errors of the bounds, relative.
 pub const MARGIN: f64 = 1e-9;
@@ -21,33 +21,33 @@ pub struct NoiselessError {
 
 impl NoiselessError {
     /// The error of these rounds.
-    pub fn new(squares: &Squares<'_>) -> Self {
+    pub fn new(rounds_of: &MeanRounds) -> Self {
         Self {
-            powers: vec![squares.means.clone()],
+            powers: vec![rounds_of.means.clone()],
             least: Vec::new(),
             states: [
-                squares.columns.clone(),
-                squares.columns.clone(),
-                squares.ends[0].times(&squares.columns),
+                rounds_of.columns.clone(),
+                rounds_of.columns.clone(),
+                rounds_of.ends[0].times(&rounds_of.columns),
             ],
         }
     }
 
     /// Whether the error after some of the first `rounds` rounds may be at most `most` with noise.
-    pub fn may_pass(&mut self, squares: &Squares<'_>, rounds: u64, most: f64) -> bool {
+    pub fn may_pass(&mut self, rounds_of: &MeanRounds, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
         let is_passed =
             |least: &[f64]| least.last().is_some_and(|least| *least <= most * (1.0 + MARGIN));
         while self.least.len() <= rounds && !is_passed(&self.least) {
             let round = self.least.len();
-            let error = match round.checked_sub(squares.noiseless.len()) {
-                None => squares.noiseless[round],
+            let error = match round.checked_sub(rounds_of.noiseless.len()) {
+                None => rounds_of.noiseless[round],
                 Some(later) => {
                     let [state, next, ends] = &mut self.states;
-                    let phase = later % squares.ends.len();
-                    squares.ends[phase].times_into(state, ends);
+                    let phase = later % rounds_of.ends.len();
+                    rounds_of.ends[phase].times_into(state, ends);
                     let error = square(ends);
-                    if phase + 1 == squares.ends.len() {
+                    if phase + 1 == rounds_of.ends.len() {
                         self.powers[0].times_into(state, next);
                         std::mem::swap(state, next);
                     }
@@ -60,13 +60,13 @@ impl NoiselessError {
     }
 
     /// Whether the error after `rounds` rounds may be at most `most` with noise.
-    pub fn allows(&mut self, squares: &Squares<'_>, rounds: u64, most: f64) -> bool {
-        let (lead, length) = (squares.noiseless.len() as u64 - 1, squares.ends.len() as u64);
+    pub fn allows(&mut self, rounds_of: &MeanRounds, rounds: u64, most: f64) -> bool {
+        let (lead, length) = (rounds_of.noiseless.len() as u64 - 1, rounds_of.ends.len() as u64);
         if rounds <= lead {
-            return squares.noiseless[rounds as usize] <= most * (1.0 + MARGIN);
+            return rounds_of.noiseless[rounds as usize] <= most * (1.0 + MARGIN);
         }
         let cycles = (rounds - lead - 1) / length;
-        let mut state = squares.columns.clone();
+        let mut state = rounds_of.columns.clone();
         for bit in 0..64 - cycles.leading_zeros() as usize {
             if self.powers.len() == bit {
                 let next = self.powers[bit - 1].times(&self.powers[bit - 1]);
@@ -76,7 +76,7 @@ impl NoiselessError {
                 state = self.powers[bit].times(&state);
             }
         }
-        let end = &squares.ends[((rounds - lead - 1) % length) as usize];
+        let end = &rounds_of.ends[((rounds - lead - 1) % length) as usize];
         square(&end.times(&state)) <= most * (1.0 + MARGIN)
     }
 }

@@ -6,10 +6,13 @@
 //! size does not depend on N, and N enters the round's linear map as a number.
 
 mod algorithm;
+mod best;
 mod bounds;
 mod curve;
+mod least;
 mod parts;
 mod proof;
+mod refine;
 mod rounds;
 mod search;
 
@@ -54,8 +57,8 @@ pub struct Search {
     /// The number of golden-section steps in log γ between the neighbours of the best of them; 0
     /// for none.
     pub refinements: u32,
-    /// If there are any, only those numbers of local steps are refined that may cost least at one of these
-    /// prices of a communication in oracle calls.
+    /// Prices of a communication in oracle calls. If there are any, only what may cost least at one of them is
+    /// found, without first passages and without what another choice might need beyond the range.
     pub prices: Vec<f64>,
     /// The start.
     pub start: StartError,

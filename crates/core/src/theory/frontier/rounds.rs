@@ -6,7 +6,7 @@ use crate::problem::Facts;
 use crate::program::Program;
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::{AlgorithmModel, Correction, RunModel, constant};
-use crate::theory::program::{KnownSteps, Squares, Type};
+use crate::theory::program::{KnownSteps, Outline, OutlinedRun, OutlinedRuns, Squares, Type};
 
 /// A problem with its clients in types, and what is searched for on it.
 pub struct TypedProblem<'a> {
@@ -79,6 +79,26 @@ impl TypedProblem<'_> {
             found.set_counts(self.counts(run.clients));
         }
         Ok(then(&mut found))
+    }
+
+    /// The outline of a method's rounds, if there is one: not of random numbers of local steps, and of no method that
+    /// is defined outside of this crate.
+    pub fn outline(&self, run: &MethodRun, known: &KnownSteps) -> Option<Outline> {
+        let method = run.method;
+        if method.is_own() || method == FrontierAlgorithm::Scaffnew {
+            return None;
+        }
+        let runs = model(run).runs.into_iter().map(|one| OutlinedRun {
+            weight: one.weight,
+            update: (one.update)(0),
+            server_step: one.server_step,
+        });
+        let runs = OutlinedRuns {
+            runs: runs.collect(),
+            is_corrected: method.is_corrected(),
+            is_common: method.shares_draws(),
+        };
+        Outline::new(runs, (self.facts, &self.types), &self.search.start, known).ok()
     }
 
     /// The errors of a method with all its settings.

@@ -3,22 +3,19 @@
 //! Methods are searched in parallel, and of each the step sizes from the largest to the smallest:
 //! their local steps' powers are shared by all numbers of local steps, which are in parallel, and of
 //! clients. A round's map is made only if the bounds allow a target to be reached in no more
-//! rounds than with the best step size so far, so that step sizes wait for each other. No number
-//! depends on the number of threads, because each is computed by one of them.
+//! rounds than with the best step size so far, so that step sizes wait for each other. With prices these rounds must
+//! be such that they may cost least, and most settings are excluded before their rounds are written as a program. No
+//! number depends on the number of threads, because each is computed by one of them.
 
+use super::best::{Best, held_crossings, rounds_to_follow};
 use super::bounds::{MARGIN, NoiselessError};
 use super::curve::{Crossing, ErrorCurve, MOST_PASSING};
+use super::least::LeastCosts;
+use super::refine::{Refined, refine};
 use super::rounds::TypedProblem;
-use super::{FrontierAlgorithm, MethodRun, RangeEnd, Reached, Search, StepSizes, Worked};
+use super::{FrontierAlgorithm, MethodRun, RangeEnd, Reached, StepSizes, Worked};
 use crate::theory::program::{KnownSteps, Squares};
 use rayon::prelude::*;
-
-/// Settings, and where the error comes below a target with them.
-#[derive(Clone, Copy)]
-struct Best {
-    run: MethodRun,
-    crossing: Crossing,
-}
 
 /// The best settings so far of a number of clients and of local steps for a target.
 #[derive(Clone, Copy)]
@@ -33,88 +30,137 @@ struct Bests {
     clipped: bool,
 }
 
-impl Best {
-    /// Whether it has fewer rounds, or as many and a smaller error after them.
-    fn improves(&self, on: Option<&Self>) -> bool {
-        let key = |best: &Self| (best.crossing.rounds, best.crossing.square);
-        on.is_none_or(|other| key(self) < key(other))
-    }
+/// How far an outline of rounds must be above a target to exclude it: many times its rounding errors.
+const OUTLINED: f64 = 1.0 + 1e-6;
 
-    /// Puts another one in the place of one on which it improves.
-    fn keep(best: &mut Option<Self>, other: Option<Self>) {
-        if other.is_some_and(|other| other.improves(best.as_ref())) {
-            *best = other;
-        }
-    }
+/// A method with one step size and choice of further settings, and what is known for it.
+struct Tried<'t, 's> {
+    run: MethodRun,
+    known: &'t KnownSteps,
+    least: &'t LeastCosts<'s>,
+    /// Whether first passages are of interest.
+    passing: bool,
 }
 
-/// Improves the best settings of a number of local steps, by number of clients and target, with one
-/// step size and choice of further settings.
-fn improve(
-    problem: &TypedProblem<'_>,
-    (run, known): (MethodRun, &KnownSteps),
-    best: &mut [Vec<Bests>],
-) {
-    let improve = |squares: &mut Squares<'_>| {
-        // Rounds without noise are the same for all numbers of clients.
-        let mut noiseless = NoiselessError::new(squares);
-        for (n, best) in best.iter_mut().enumerate() {
-            let clients = best[0].clients;
-            let with = |crossing| Best { run: MethodRun { clients, ..run }, crossing };
-            // The targets that may be held in no more rounds, and those that may be passed in no more and
-            // in fewer than it takes to hold them.
-            let held = (0..best.len()).filter(|&k| {
-                let best = &best[k];
-                best.held
-                    .is_none_or(|b| noiseless.allows(squares, b.crossing.rounds, best.square()))
+impl Tried<'_, '_> {
+    /// The most rounds to hold a target, which is number `place`, that are of interest.
+    fn most_held(&self, best: &Bests, place: usize) -> u64 {
+        let most = self.least.most_rounds(place, &self.run);
+        best.held.map_or(most, |best| best.crossing.rounds.min(most))
+    }
+
+    /// The most rounds to pass a target that are of interest: no more than the fewest so far, and fewer than
+    /// it takes to hold it.
+    fn most_passing(&self, best: &Bests) -> Option<u64> {
+        let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
+        let fewer = rounds(best.held, MOST_PASSING + 1).checked_sub(1);
+        fewer.filter(|_| self.passing).map(|fewer| fewer.min(rounds(best.passing, MOST_PASSING)))
+    }
+
+    /// Improves the best settings of a number of local steps, by number of clients and target.
+    fn improve(&self, problem: &TypedProblem<'_>, best: &mut [Vec<Bests>]) {
+        let mut all = best.iter().flatten().enumerate();
+        if all.all(|(place, best)| self.most_held(best, place) == 0) && !self.passing {
+            return;
+        }
+        // Where first passages are of interest too, hardly anything is excluded before its program is made.
+        if !self.passing && self.is_excluded(problem, best) {
+            return;
+        }
+        let improve = |squares: &mut Squares<'_>| {
+            // Rounds without noise are the same for all numbers of clients.
+            let mut noiseless = NoiselessError::new(&squares.mean);
+            for (n, best) in best.iter_mut().enumerate() {
+                self.improve_one(problem, (squares, &mut noiseless), n, best);
+            }
+        };
+        // Without exact moments there is nothing to improve.
+        let _ = problem.squares(&self.run, self.known, improve);
+    }
+
+    /// Whether no target can be held in so few rounds that they are of interest, as far as the means of the
+    /// rounds and the noise at their limit say.
+    fn is_excluded(&self, problem: &TypedProblem<'_>, best: &[Vec<Bests>]) -> bool {
+        let Some(outline) = problem.outline(&self.run, self.known) else { return false };
+        let mut noiseless = NoiselessError::new(&outline.means);
+        let all = best.iter().flatten().enumerate().filter(|(place, best)| {
+            let most = self.most_held(best, *place);
+            most == u64::MAX || noiseless.allows(&outline.means, most, OUTLINED * best.square())
+        });
+        let open: Vec<&Bests> = all.map(|(_, best)| best).collect();
+        if open.is_empty() {
+            return true;
+        }
+        // The variance with the problem's own number of clients that excludes all of them.
+        let clients = problem.facts.clients() as f64;
+        let enough = |bias: f64| {
+            let each = open
+                .iter()
+                .map(|best| (OUTLINED * best.square() - bias) * best.clients as f64 / clients);
+            each.fold(0.0, f64::max)
+        };
+        let found = outline.least_stationary(enough);
+        found.is_some_and(|[bias, variance]| variance > enough(bias))
+    }
+
+    /// Improves the best settings of a number of local steps and of clients, which is number `n`.
+    fn improve_one(
+        &self,
+        problem: &TypedProblem<'_>,
+        (squares, noiseless): (&mut Squares<'_>, &mut NoiselessError),
+        n: usize,
+        best: &mut [Bests],
+    ) {
+        let run = MethodRun { clients: best[0].clients, ..self.run };
+        let first = n * best.len();
+        let with = |crossing| Best { run, crossing };
+        let held = (0..best.len()).filter(|&k| {
+            let most = self.most_held(&best[k], first + k);
+            most == u64::MAX || noiseless.allows(&squares.mean, most, best[k].square())
+        });
+        let mut held: Vec<usize> = held.collect();
+        let passing = (0..best.len()).filter(|&k| {
+            let most = self.most_passing(&best[k]);
+            most.is_some_and(|most| noiseless.may_pass(&squares.mean, most, best[k].square()))
+        });
+        let passing: Vec<usize> = passing.collect();
+        if held.is_empty() && passing.is_empty() {
+            return;
+        }
+        if n > 0 {
+            squares.set_counts(problem.counts(run.clients));
+        }
+        if !held.is_empty() {
+            let least = squares.least_stationary().unwrap_or(f64::INFINITY);
+            held.retain(|&k| least <= best[k].square() * (1.0 + MARGIN));
+        }
+        if held.is_empty() && passing.is_empty() {
+            return;
+        }
+        let known = held.iter().map(|&k| best[k].held);
+        if let Some(rounds) = rounds_to_follow(known).filter(|_| passing.is_empty()) {
+            let errors = squares.errors(rounds);
+            held.retain(|&k| {
+                let square = best[k].square();
+                best[k].held.is_none_or(|best| best.may_be_improved(&errors, square))
             });
-            let mut held: Vec<usize> = held.collect();
-            let passing = (0..best.len()).filter(|&k| {
-                let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
-                let fewer = rounds(best[k].held, MOST_PASSING + 1).checked_sub(1);
-                let most = fewer.map(|fewer| fewer.min(rounds(best[k].passing, MOST_PASSING)));
-                most.is_some_and(|most| noiseless.may_pass(squares, most, best[k].square()))
-            });
-            let passing: Vec<usize> = passing.collect();
-            if held.is_empty() && passing.is_empty() {
-                continue;
-            }
-            if n > 0 {
-                squares.set_counts(problem.counts(clients));
-            }
-            if !held.is_empty() {
-                let least = squares.least_stationary().unwrap_or(f64::INFINITY);
-                held.retain(|&k| least <= best[k].square() * (1.0 + MARGIN));
-            }
-            if held.is_empty() && passing.is_empty() {
-                continue;
-            }
-            let mut curve = ErrorCurve::new(squares);
-            for k in passing {
-                let passage = curve.first_passage(best[k].square());
-                Best::keep(&mut best[k].passing, passage.map(with));
-            }
-            let squares: Vec<f64> = held.iter().map(|&k| best[k].square()).collect();
-            let crossings = held_crossings(&mut curve, run.method, &squares);
-            for (k, crossing) in held.into_iter().zip(crossings) {
-                Best::keep(&mut best[k].held, crossing.map(with));
+            if held.is_empty() {
+                return;
             }
         }
-    };
-    // Without exact moments there is nothing to improve.
-    let _ = problem.squares(&run, known, improve);
-}
-
-/// Where an error comes below these squares and stays. That of an algorithm that is defined outside
-/// of this crate may oscillate, and is followed until it provably stays.
-fn held_crossings(
-    curve: &mut ErrorCurve,
-    method: FrontierAlgorithm,
-    squares: &[f64],
-) -> Vec<Option<Crossing>> {
-    match method {
-        FrontierAlgorithm::Own(_) => squares.iter().map(|square| curve.proven(*square)).collect(),
-        _ => curve.crossings(squares),
+        let mut curve = ErrorCurve::new(squares);
+        for k in passing {
+            let passage = curve.first_passage(best[k].square());
+            Best::keep(&mut best[k].passing, passage.map(with));
+        }
+        let squares: Vec<f64> = held.iter().map(|&k| best[k].square()).collect();
+        let crossings = held_crossings(&mut curve, run.method, &squares);
+        for (k, crossing) in held.into_iter().zip(crossings) {
+            Best::keep(&mut best[k].held, crossing.map(with));
+            if let Some(Crossing { rounds, .. }) = crossing {
+                self.least.lower(first + k, &run, rounds);
+            }
+        }
     }
 }
 
@@ -181,37 +227,33 @@ fn of_method(
     let none: Vec<Vec<Bests>> = search.clients.iter().map(none).collect();
     let mut best = vec![none; local_steps.len()];
     let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
+    let least = &LeastCosts::new(search);
+    let passing = search.prices.is_empty();
     for i in (0..search.step_sizes.points).rev() {
         let step_size = search.step_sizes.nth(i);
-        let known = problem.known.afresh();
+        let known = &problem.known.afresh();
         best.par_iter_mut().zip(local_steps).for_each(|(best, &local_steps)| {
             for choice in 0..method.choices() {
                 let clients = search.clients[0];
                 let run = MethodRun { method, clients, local_steps, step_size, choice };
-                improve(problem, (run, &known), best);
+                Tried { run, known, least, passing }.improve(problem, best);
             }
         });
         worked(on_grid / search.step_sizes.points as f64);
     }
-    let best: Vec<Vec<Bests>> = best.into_iter().flatten().collect();
-    let to_refine = |of: &Bests| to_refine(search, of, &best);
-    let count = best.iter().flatten().filter_map(to_refine).count();
+    drop_what_is_beyond(least, &mut best);
+    let is_held = |best: &&Bests| best.held.is_some();
+    let count = best.iter().flatten().flatten().filter(is_held).count();
     if count == 0 {
         worked(1.0 - on_grid);
     }
     let share = (1.0 - on_grid) / count as f64;
-    let refined = |mut over_targets: Vec<Bests>| {
-        for best in &mut over_targets {
-            let Some(held) = to_refine(best) else { continue };
-            let refined = refine(problem, best.square(), held);
-            best.held = Some(refined);
-            best.clipped = is_clipped(problem, best.square(), &refined);
-            worked(share);
-        }
-        keep_what_smaller_targets_need(problem, &mut over_targets);
-        over_targets
+    let refined = |mut best: Vec<Vec<Bests>>| {
+        refine_held(problem, &mut best, &|| worked(share));
+        best.iter_mut().for_each(|best| keep_what_smaller_targets_need(problem, best));
+        best.into_iter().flatten()
     };
-    let mut all: Vec<Bests> = best.clone().into_par_iter().flat_map_iter(refined).collect();
+    let mut all: Vec<Bests> = best.into_par_iter().flat_map_iter(refined).collect();
     // In the order of N and ε.
     let place = |best: &Bests| {
         let n = search.clients.iter().position(|n| *n == best.clients);
@@ -221,28 +263,33 @@ fn of_method(
     all.iter().flat_map(|best| best.reached(search.step_sizes)).collect()
 }
 
-/// The most by which a refinement may lower a cost.
-const MOST_REFINED: f64 = 1.5;
-
-/// The best so far, if it is refined: unless it costs so much at each of the prices that no refinement
-/// makes it the least of all for its target.
-fn to_refine(search: &Search, best: &Bests, all: &[Vec<Bests>]) -> Option<Best> {
-    let held = best.held?;
-    if search.prices.is_empty() {
-        return Some(held);
+/// Leaves out what costs too much to become the least at any price. It may not have been the best of its number
+/// of local steps.
+fn drop_what_is_beyond(least: &LeastCosts<'_>, best: &mut [Vec<Vec<Bests>>]) {
+    for of_steps in best {
+        for (place, best) in of_steps.iter_mut().flatten().enumerate() {
+            best.held = best
+                .held
+                .filter(|Best { run, crossing }| !least.is_beyond(place, run, crossing.rounds));
+        }
     }
-    let cost = |Best { run, crossing }: Best, price: f64| {
-        let round = search.round_price(&run);
-        crossing.rounds as f64 * (price * round.communications + round.gradients)
-    };
-    let is_other = |other: &&Bests| (other.clients, other.target) == (best.clients, best.target);
-    let others: Vec<Best> =
-        all.iter().flatten().filter(is_other).filter_map(|other| other.held).collect();
-    let may_be_least = |&price: &f64| {
-        let costs = others.iter().map(|other| cost(*other, price));
-        cost(held, price) <= MOST_REFINED * costs.fold(f64::INFINITY, f64::min)
-    };
-    search.prices.iter().any(may_be_least).then_some(held)
+}
+
+/// Refines the step sizes with which targets are held, and finds those for which the range may end too early;
+/// `worked` is called for each.
+fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<Bests>], worked: &dyn Fn()) {
+    let search = problem.search;
+    let mut held: Vec<&mut Bests> = best.iter_mut().flatten().collect();
+    held.retain(|best| best.held.is_some());
+    let begin =
+        |best: &&mut Bests| Some(Refined::new(search.step_sizes, best.square(), best.held?));
+    let mut refined: Vec<Refined> = held.iter().filter_map(begin).collect();
+    refine(problem, &mut refined);
+    for (best, Refined { best: refined, .. }) in held.into_iter().zip(refined) {
+        best.held = Some(refined);
+        best.clipped = search.prices.is_empty() && is_clipped(problem, best.square(), &refined);
+        worked();
+    }
 }
 
 /// Gives each target the step sizes with which a smaller one needs fewer rounds: what stays below the
@@ -304,45 +351,9 @@ fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
     };
     let below = |squares: &Squares<'_>| {
         let fewer = best.crossing.rounds.saturating_sub(1);
-        !stays(squares) || NoiselessError::new(squares).allows(squares, fewer, most)
+        !stays(squares) || NoiselessError::new(&squares.mean).allows(&squares.mean, fewer, most)
     };
     let mut others = (0..best.run.method.choices()).filter(|choice| *choice != best.run.choice);
     let StepSizes { from, to, .. } = problem.search.step_sizes;
     others.any(|choice| with(choice, from, &below) || with(choice, to, &stays))
-}
-
-/// Another step size, if it is better than `best` to stay at most at a square.
-fn better(problem: &TypedProblem<'_>, square: f64, step_size: f64, best: &Best) -> Option<Best> {
-    let run = MethodRun { step_size, ..best.run };
-    let found = problem.squares(&run, &problem.known.afresh(), |squares| {
-        let may_hold = NoiselessError::new(squares).allows(squares, best.crossing.rounds, square)
-            && squares.least_stationary()? <= square * (1.0 + MARGIN);
-        let mut curve = may_hold.then(|| ErrorCurve::new(squares))?;
-        let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;
-        Some(Best { run, crossing })
-    });
-    found.ok()?.filter(|found| found.improves(Some(best)))
-}
-
-/// The best step size after golden-section steps in log γ between the neighbours of the best of
-/// the range.
-fn refine(problem: &TypedProblem<'_>, square: f64, mut best: Best) -> Best {
-    /// The part of the larger side of the best at which the next step size lies.
-    const PART: f64 = 0.381_966_011_250_105_1;
-    let StepSizes { from, to, points } = problem.search.step_sizes;
-    let (low, high, mut center) = (libm::log(from), libm::log(to), libm::log(best.run.step_size));
-    let spacing = (high - low) / points.saturating_sub(1).max(1) as f64;
-    let (mut a, mut b) = ((center - spacing).max(low), (center + spacing).min(high));
-    for _ in 0..problem.search.refinements {
-        let is_right = b - center > center - a;
-        let next = center + PART * (if is_right { b } else { a } - center);
-        match better(problem, square, libm::exp(next), &best) {
-            Some(found) => {
-                *(if is_right { &mut a } else { &mut b }) = center;
-                (best, center) = (found, next);
-            }
-            None => *(if is_right { &mut b } else { &mut a }) = next,
-        }
-    }
-    best
 }

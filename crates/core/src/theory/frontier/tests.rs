@@ -8,7 +8,7 @@ use crate::problem::td::{Environment, Noise, Td};
 use crate::program::{Level, Program, Round, mean, sum};
 use crate::sample;
 use crate::theory::moments::{AlgorithmModel, ExactMoments};
-use crate::theory::program::Squares;
+use crate::theory::program::{MeanRounds, Squares};
 use std::sync::Mutex;
 
 /// A run of a method, with a server step other than 1 where it has several.
@@ -190,6 +190,120 @@ fn the_search_equals_brute_force() {
         compare(facts, &settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]))[0]
     });
     assert!(held.iter().sum::<usize>() > 400, "{held:?} optima are compared");
+}
+
+/// At each price, what a search at prices finds is what costs least of all that a search of everything finds,
+/// which equals brute force.
+#[test]
+fn a_search_at_prices_finds_what_costs_least() {
+    let problems: [&dyn Facts; 3] = [&sample::noisy(4), &two_chains(2, 1), &scalar_types()];
+    let cases = problems.into_iter().flat_map(|facts| [(facts, 0), (facts, 5)]);
+    let mut compared = 0;
+    for (facts, refinements) in cases {
+        let n = facts.clients() as u64;
+        let all = Search { refinements, ..settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]) };
+        let priced = Search { prices: vec![1.0, 7.0, 200.0], ..all.clone() };
+        let [all, found] =
+            [&all, &priced].map(|search| super::search(facts, search, &|_| ()).unwrap());
+        assert!(found.len() < all.len() && found.iter().all(|reached| reached.held));
+        let cost = |one: &Reached, price: f64| {
+            let round = priced.round_price(&one.run);
+            one.rounds as f64 * (price * round.communications + round.gradients)
+        };
+        let of = |one: &Reached| (one.run.method.name(), one.run.clients, one.target.to_bits());
+        for one in all.iter().filter(|one| one.held) {
+            for &price in &priced.prices {
+                let others = all.iter().filter(|other| other.held && of(other) == of(one));
+                if others.map(|other| cost(other, price)).all(|other| cost(one, price) <= other) {
+                    let is_it = |r: &Reached| {
+                        (r.run, r.target, r.rounds) == (one.run, one.target, one.rounds)
+                    };
+                    assert!(found.iter().any(is_it), "{one:?} at the price {price}");
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 600, "{compared} least costs are compared");
+}
+
+/// Numbers of clients and targets that are refined at once are refined as each alone.
+#[test]
+fn refinements_do_not_depend_on_each_other() {
+    let facts = two_chains(1, 1);
+    let joint = Search { refinements: 6, ..settings(&[2, 40], &[0.3, 0.1, 0.05]) };
+    let found = search(&facts, &joint, &|_| ()).unwrap();
+    let mut compared = 0;
+    for &clients in &joint.clients {
+        // Larger targets may take what a smaller one needs.
+        let alone = Search { clients: vec![clients], targets: vec![0.05], ..joint.clone() };
+        let alone = search(&facts, &alone, &|_| ()).unwrap();
+        let is_same = |r: &&Reached| (r.run.clients, r.target) == (clients, 0.05);
+        compared += alone.len();
+        let joint: Vec<Reached> = found.iter().filter(is_same).copied().collect();
+        assert_eq!(alone, joint);
+    }
+    assert!(compared > 15, "{compared} are compared");
+}
+
+/// An outline of rounds has the means of their program, and the same least stationary error, for all numbers
+/// of clients; errors without a map of the rounds are those with one.
+#[test]
+fn outlines_agree_with_programs() {
+    let problems: [&dyn Facts; 4] =
+        [&sample::noisy(4), &two_chains(1, 1), &two_chains(2, 1), &scalar_types()];
+    let mut outlined = 0;
+    for facts in problems {
+        let n = facts.clients() as u64;
+        let d = facts.dim() as f64;
+        let start = facts.optimum().iter().map(|x| x + 1.0 / d).collect();
+        for start in [StartError::Isotropic { mean_square: 4.0 }, StartError::Point(start)] {
+            let search = from(start);
+            let methods = FrontierAlgorithm::ALL;
+            for (local_steps, step_size) in [(1, 0.2), (3, 0.05), (40, 0.01)] {
+                for (method, clients) in methods.into_iter().flat_map(|m| [(m, n), (m, 10 * n)]) {
+                    let run = run_of(method, clients, local_steps, step_size);
+                    let problem = search.typed(facts, &[method], &[clients]).unwrap();
+                    let known = problem.known.afresh();
+                    let outline = problem.outline(&run, &known);
+                    assert_eq!(outline.is_none(), method == FrontierAlgorithm::Scaffnew);
+                    let compare = |squares: &mut Squares<'_>| {
+                        let curve = ErrorCurve::new(squares).errors(9);
+                        for (a, b) in curve.iter().zip(squares.errors(9)) {
+                            assert!((a / b - 1.0).abs() < 1e-11, "{run:?}: {a} {b}");
+                        }
+                        let Some(outline) = outline else { return };
+                        let errors =
+                            [&outline.means, &squares.mean].map(|means| noiseless(means, 9));
+                        for (a, b) in errors[0].iter().zip(&errors[1]) {
+                            assert!((a - b).abs() < 1e-11 * b + 1e-20, "{run:?}: {a} {b}");
+                        }
+                        let [bias, variance] = outline.least_stationary(|_| f64::INFINITY).unwrap();
+                        let least = bias + variance * n as f64 / clients as f64;
+                        let wanted = squares.least_stationary().unwrap();
+                        assert!((least / wanted - 1.0).abs() < 1e-8, "{run:?}: {least} {wanted}");
+                        let part = outline.least_stationary(|_| variance / 2.0).unwrap()[1];
+                        assert!(part > variance / 2.0 && part < variance * (1.0 + 1e-9));
+                        outlined += 1;
+                    };
+                    problem.squares(&run, &known, compare).unwrap();
+                }
+            }
+        }
+    }
+    assert_eq!(outlined, 4 * 2 * 3 * 8 * 2);
+}
+
+/// ‖E θ_t − θ*‖² after 0, 1, …, `count` rounds, or its mean over the start.
+fn noiseless(means: &MeanRounds, count: usize) -> Vec<f64> {
+    let square = |m: &Matrix| m.entries().iter().map(|x| x * x).sum::<f64>();
+    let (mut errors, mut state) = (means.noiseless.clone(), means.columns.clone());
+    while errors.len() <= count {
+        errors.extend(means.ends.iter().map(|end| square(&end.times(&state))));
+        state = means.means.times(&state);
+    }
+    errors.truncate(count + 1);
+    errors
 }
 
 /// One dimension, two clients of curvatures of their own.

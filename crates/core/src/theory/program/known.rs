@@ -113,8 +113,9 @@ impl KnownSteps {
         }
         let powers = self.powers(one, count.checked_ilog2().unwrap_or(0))?;
         let bits = powers.iter().enumerate().filter(|(bit, _)| count >> bit & 1 == 1);
-        let steps = bits.map(|(_, power)| power.as_ref().clone());
-        let all = steps.reduce(|all, power| all.then(&power));
+        let all = bits.fold(None, |all: Option<Steps>, (_, power)| {
+            Some(all.map_or_else(|| power.as_ref().clone(), |all| all.then(power)))
+        });
         Ok(all.unwrap_or_else(|| powers[0].as_ref().clone()))
     }
 

@@ -12,6 +12,7 @@ mod layers;
 mod local;
 mod moments;
 mod noise;
+mod outline;
 mod reduction;
 mod round;
 mod setup;
@@ -26,8 +27,9 @@ mod variates;
 
 pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
+pub use outline::{Outline, OutlinedRun, OutlinedRuns};
 pub use sizes::ProgramSizes;
-pub use squares::{Squares, StartError};
+pub use squares::{MeanRounds, Squares, StartError};
 pub use stationary::Cycle;
 pub use types::Type;
 pub use values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};

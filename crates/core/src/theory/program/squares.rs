@@ -10,6 +10,7 @@ use super::layers::{self, trace};
 use super::moments::ProgramMoments;
 use super::reduction::Echelon;
 use super::setup::{ProgramState, Setup};
+use super::stages::PreparedRound;
 use super::stationary::{Cycle, WRITTEN, numbers_at, put_lifted};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
@@ -17,6 +18,7 @@ use crate::linalg::{Matrix, SymmetricBlocks, solve};
 use crate::problem::Facts;
 use crate::program::Program;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// The distribution of the error θ_0 − θ* of the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +42,7 @@ impl StartError {
     }
 
     /// Columns c with Σ c cᵀ = E (θ_0 − θ*, 1)(θ_0 − θ*, 1)ᵀ.
-    fn columns(&self, optimum: &[f64]) -> Vec<(Vec<f64>, f64)> {
+    pub(super) fn columns(&self, optimum: &[f64]) -> Vec<(Vec<f64>, f64)> {
         let d = optimum.len();
         match self {
             Self::Point(start) => vec![(difference(start, optimum), 1.0)],
@@ -64,6 +66,12 @@ pub struct Squares<'a> {
     read: Matrix,
     /// Columns c with Σ c cᵀ = E x xᵀ of the state x before the first round.
     begins: Vec<Vec<f64>>,
+    /// The means of its rounds.
+    pub mean: MeanRounds,
+}
+
+/// The means of rounds.
+pub struct MeanRounds {
     /// ‖E θ_t − θ*‖² after 0, 1, … rounds, up to the start of the cycle, or its mean over the start.
     pub noiseless: Vec<f64>,
     /// Columns c with Σ c cᵀ = E u uᵀ there without noise.
@@ -144,7 +152,8 @@ impl<'a> Squares<'a> {
             (means, ends, _) = follow(&cycle, (&spread, &read), false);
         }
         let columns = Matrix::from_columns(columns.iter().map(|mean| read.apply(mean)));
-        Ok(Self { cycle, spread, read, begins, noiseless, columns, means, ends })
+        let mean = MeanRounds { noiseless, columns, means, ends };
+        Ok(Self { cycle, spread, read, begins, mean })
     }
 
     /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
@@ -157,16 +166,31 @@ impl<'a> Squares<'a> {
 
     /// The numbers at the start of the cycle, and E‖θ_t − θ*‖² after 0, 1, … rounds up to it.
     pub fn start(&self) -> (Vec<f64>, Vec<f64>) {
+        let (state, first) = self.followed(&self.cycle.lead);
+        (self.numbers(&state).into_entries(), first)
+    }
+
+    /// E‖θ_t − θ*‖² after 0, 1, …, `count` rounds, without a map of them.
+    pub fn errors(&self, count: usize) -> Vec<f64> {
+        let Cycle { lead, rounds, .. } = &self.cycle;
+        self.followed(lead.iter().chain(rounds.iter().cycle()).take(count)).1
+    }
+
+    /// The state after these rounds from the start, and E‖θ_t − θ*‖² before them and after each.
+    fn followed<'r>(
+        &self,
+        rounds: impl IntoIterator<Item = &'r Rc<PreparedRound>>,
+    ) -> (ProgramState, Vec<f64>) {
         let exact = &self.cycle.exact;
         let mut state = exact.initial(exact.setup.facts.optimum(), 0.0);
         self.begins.iter().for_each(|begin| state.covariance.add_outer(1.0, begin, begin));
-        let mut first = vec![self.noiseless[0]];
-        for round in &self.cycle.lead {
+        let mut errors = vec![self.mean.noiseless[0]];
+        for round in rounds {
             let (next, found) = exact.after(round, &state);
             state = next;
-            first.push(found.covariance.trace());
+            errors.push(found.covariance.trace());
         }
-        (self.numbers(&state).into_entries(), first)
+        (state, errors)
     }
 
     /// The numbers of a state, of which the columns are layers.
@@ -207,9 +231,9 @@ impl<'a> Squares<'a> {
     /// A lower bound of the stationary E‖θ_t − θ*‖² after the last round of the cycle: bias and the
     /// variance that follows from the noise at the stationary mean; `None` if means have no limit.
     pub fn least_stationary(&self) -> Option<f64> {
-        let n = self.means.rows() - 1;
-        let linear = Matrix::from_fn(n, n, |i, j| self.means[(i + 1, j + 1)]);
-        let constant: Vec<f64> = (0..n).map(|i| self.means[(i + 1, 0)]).collect();
+        let n = self.mean.means.rows() - 1;
+        let linear = Matrix::from_fn(n, n, |i, j| self.mean.means[(i + 1, j + 1)]);
+        let constant: Vec<f64> = (0..n).map(|i| self.mean.means[(i + 1, 0)]).collect();
         let mut u = vec![1.0];
         u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
         let mut numbers = numbers_at(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1);
@@ -231,7 +255,7 @@ impl<'a> Squares<'a> {
                 return None;
             }
         }
-        let end = self.ends.last()?;
+        let end = self.mean.ends.last()?;
         let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
         Some(errors.entries().last()? + end.times(&sum).times_transposed(&end).trace())
     }

@@ -1,0 +1,283 @@
+//! The means of runs of local steps and averages, and the least noise around their limit, from the clients'
+//! local steps alone: lower bounds of errors, for a small part of what preparing a program takes.
+//!
+//! With e_r = θ − θ* of run r, ζ_k = ξ_k + F̄_k(θ*) of its corrections ξ_k and h steps of size γ, client k
+//! goes from e_r to e_k, the server to (1 − β) e_r + β ē, and ζ_k to ζ_k + (e_k − ē)/(γh).
+
+use super::known::{KnownSteps, OneStep};
+use super::local::{Drive, Steps};
+use super::squares::{MeanRounds, StartError};
+use super::types::Type;
+use crate::linalg::{Matrix, solve};
+use crate::problem::Facts;
+use crate::theory::linear::LocalUpdate;
+use std::sync::Arc;
+
+/// A run of rounds in which all clients make the same local steps.
+#[derive(Clone, Copy, Debug)]
+pub struct OutlinedRun {
+    /// The weight of its estimate in that of the algorithm.
+    pub weight: f64,
+    /// The local steps.
+    pub update: LocalUpdate,
+    /// β.
+    pub server_step: f64,
+}
+
+/// Several runs from one start.
+#[derive(Clone, Debug)]
+pub struct OutlinedRuns {
+    /// The runs.
+    pub runs: Vec<OutlinedRun>,
+    /// Whether their clients keep corrections, which are 0 before the first round.
+    pub is_corrected: bool,
+    /// Whether they share their draws.
+    pub is_common: bool,
+}
+
+/// What is known of the rounds of several runs without their program.
+pub struct Outline {
+    /// The rounds of u = (1, e_1, …, ζ_1, …), without the corrections of the last type, which follow from
+    /// the others since all add up to 0.
+    pub means: MeanRounds,
+    layout: OutlineLayout,
+    runs: OutlinedRuns,
+    types: Vec<Type>,
+    /// By types and pairs of runs, of which the first is not before the second.
+    steps: Vec<Vec<Arc<Steps>>>,
+    /// Σ weight · e_r over u.
+    result: Matrix,
+}
+
+/// Where the numbers of u are.
+#[derive(Clone, Copy)]
+struct OutlineLayout {
+    d: usize,
+    runs: usize,
+    /// The types whose corrections are among them.
+    corrected: usize,
+}
+
+impl OutlineLayout {
+    fn size(self) -> usize {
+        1 + self.runs * self.d * (1 + self.corrected)
+    }
+
+    /// The first number of e_r.
+    fn estimate(self, run: usize) -> usize {
+        1 + run * self.d
+    }
+
+    /// The first number of ζ of a type.
+    fn correction(self, run: usize, g: usize) -> usize {
+        1 + self.d * (self.runs + run * self.corrected + g)
+    }
+}
+
+/// The place of a pair of runs among the steps of a type.
+fn pair(first: usize, second: usize) -> usize {
+    first * (first + 1) / 2 + second
+}
+
+impl Outline {
+    /// Of runs on a problem whose clients are of these types.
+    ///
+    /// # Errors
+    /// If second moments do not close.
+    pub fn new(
+        runs: OutlinedRuns,
+        (facts, types): (&dyn Facts, &[Type]),
+        start: &StartError,
+        known: &KnownSteps,
+    ) -> Result<Self, String> {
+        let corrected = if runs.is_corrected { types.len() - 1 } else { 0 };
+        let layout = OutlineLayout { d: facts.dim(), runs: runs.runs.len(), corrected };
+        let drive = |run: usize| Drive { update: runs.runs[run].update, pulled: runs.is_corrected };
+        let mut steps = Vec::new();
+        for of_type in types {
+            let mut all = Vec::new();
+            for (r, s) in (0..layout.runs).flat_map(|r| (0..=r).map(move |s| (r, s))) {
+                let drives = [drive(r), drive(s)];
+                all.push(known.steps(OneStep {
+                    facts,
+                    client: of_type.first,
+                    drives,
+                    same: r == s,
+                })?);
+            }
+            steps.push(all);
+        }
+        let optimum = facts.optimum();
+        let column = |(apart, unit): (Vec<f64>, f64)| {
+            let mut column = vec![unit];
+            (0..layout.runs).for_each(|_| column.extend(&apart));
+            for g in (0..layout.runs).flat_map(|_| 0..corrected) {
+                column.extend(facts.field_at_optimum(types[g].first).iter().map(|x| unit * x));
+            }
+            column
+        };
+        let mut result = Matrix::zeros(layout.d, layout.size());
+        for (r, run) in runs.runs.iter().enumerate() {
+            (0..layout.d).for_each(|i| result[(i, layout.estimate(r) + i)] = run.weight);
+        }
+        let means = MeanRounds {
+            noiseless: vec![start.mean_square(optimum)],
+            columns: Matrix::from_columns(start.columns(optimum).into_iter().map(column)),
+            means: Matrix::zeros(0, 0),
+            ends: Vec::new(),
+        };
+        let mut new = Self { means, layout, runs, types: types.to_vec(), steps, result };
+        new.means.means = new.map();
+        new.means.ends = vec![new.result.times(&new.means.means)];
+        Ok(new)
+    }
+
+    /// The share of a type in all clients.
+    fn share(&self, g: usize) -> f64 {
+        self.types[g].count / self.types.iter().map(|t| t.count).sum::<f64>()
+    }
+
+    /// How much of ζ of a type the kept corrections are, each with its number.
+    fn correction_of(&self, g: usize) -> Vec<(usize, f64)> {
+        match g < self.layout.corrected {
+            true => vec![(g, 1.0)],
+            false => {
+                let of = |h: usize| (h, -self.share(h) / self.share(g));
+                (0..self.layout.corrected).map(of).collect()
+            }
+        }
+    }
+
+    /// How fast the corrections of a run learn, 1/(γh).
+    fn rate(&self, run: usize) -> f64 {
+        let update = self.runs.runs[run].update;
+        1.0 / (update.step * update.steps as f64)
+    }
+
+    /// e_k of a type after the local steps of a run, over u.
+    fn ends_of(&self, run: usize, g: usize) -> Matrix {
+        let layout = self.layout;
+        let steps = &self.steps[g][pair(run, run)].ends[0];
+        let mut ends = Matrix::zeros(layout.d, layout.size());
+        let corrections = self.correction_of(g);
+        for i in 0..layout.d {
+            for j in 0..layout.d {
+                ends[(i, layout.estimate(run) + j)] = steps[(i, j)];
+                if self.runs.is_corrected {
+                    for (h, weight) in &corrections {
+                        ends[(i, layout.correction(run, *h) + j)] =
+                            weight * steps[(i, layout.d + 1 + j)];
+                    }
+                }
+            }
+            ends[(i, 0)] = steps[(i, layout.d)];
+        }
+        ends
+    }
+
+    /// The map of u over a round.
+    fn map(&self) -> Matrix {
+        let layout = self.layout;
+        let mut map = Matrix::zeros(layout.size(), layout.size());
+        map[(0, 0)] = 1.0;
+        for (r, run) in self.runs.runs.iter().enumerate() {
+            let ends: Vec<Matrix> = (0..self.types.len()).map(|g| self.ends_of(r, g)).collect();
+            let mut mean = Matrix::zeros(layout.d, layout.size());
+            ends.iter().enumerate().for_each(|(g, ends)| mean.add(self.share(g), ends));
+            for i in 0..layout.d {
+                let place = layout.estimate(r) + i;
+                map[(place, place)] = 1.0 - run.server_step;
+                let to = map.row_mut(place).iter_mut();
+                to.zip(mean.row(i)).for_each(|(to, x)| *to += run.server_step * x);
+            }
+            for (g, i) in (0..layout.corrected).flat_map(|g| (0..layout.d).map(move |i| (g, i))) {
+                let place = layout.correction(r, g) + i;
+                map[(place, place)] = 1.0;
+                let parts = ends[g].row(i).iter().zip(mean.row(i));
+                let to = map.row_mut(place).iter_mut();
+                to.zip(parts).for_each(|(to, (end, mean))| *to += self.rate(r) * (end - mean));
+            }
+        }
+        map
+    }
+
+    /// A lower bound of the stationary E‖θ_t − θ*‖²: the bias, and the variance that follows from the noise
+    /// at the stationary mean, or part of it that is more than `enough` makes of the bias. `None` if there is no
+    /// stationary mean.
+    pub fn least_stationary(&self, enough: impl Fn(f64) -> f64) -> Option<[f64; 2]> {
+        let n = self.layout.size() - 1;
+        let means = &self.means.means;
+        let linear = Matrix::from_fn(n, n, |i, j| means[(i + 1, j + 1)]);
+        let constant: Vec<f64> = (0..n).map(|i| means[(i + 1, 0)]).collect();
+        let mut u = vec![1.0];
+        u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
+        let result = Matrix::from_fn(self.layout.d, n, |i, j| self.result[(i, j + 1)]);
+        let bias = self.result.apply(&u).iter().map(|x| x * x).sum::<f64>();
+        let enough = enough(bias);
+        // The covariance that a round adds, and what of it is left after 0, 1, … rounds.
+        let mut sum = self.noise_at(&u);
+        let mut power = linear;
+        let size = |m: &Matrix| m.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        for _ in 0..60 {
+            let variance = result.times(&sum).times_transposed(&result).trace();
+            let left = size(&power);
+            if variance > enough || left * left <= 1e-20 {
+                return Some([bias, variance]);
+            }
+            sum.add(1.0, &power.times(&sum).times_transposed(&power));
+            power = power.times(&power);
+        }
+        None
+    }
+
+    /// The covariance of u without the number 1 that a round adds at a mean.
+    fn noise_at(&self, u: &[f64]) -> Matrix {
+        let layout = self.layout;
+        let d = layout.d;
+        let n = layout.size() - 1;
+        let width = layout.runs * d;
+        let mut noise = Matrix::zeros(n, n);
+        for (g, of_type) in self.types.iter().enumerate() {
+            let corrections = self.correction_of(g);
+            let y = |run: usize| {
+                let mut y = u[layout.estimate(run)..][..d].to_vec();
+                y.push(1.0);
+                if self.runs.is_corrected {
+                    y.extend((0..d).map(|i| {
+                        let part =
+                            |(h, weight): &(usize, f64)| weight * u[layout.correction(run, *h) + i];
+                        corrections.iter().map(part).sum::<f64>()
+                    }));
+                }
+                y
+            };
+            // Of the mean over the type, in all runs.
+            let mut of_ends = Matrix::zeros(width, width);
+            for (r, s) in (0..layout.runs).flat_map(|r| (0..=r).map(move |s| (r, s))) {
+                if r == s || self.runs.is_common {
+                    let y = Matrix::outer(&y(r), &y(s));
+                    let found = self.steps[g][pair(r, s)].noise.apply(y.entries());
+                    for (i, j) in (0..d).flat_map(|i| (0..d).map(move |j| (i, j))) {
+                        let x = found[i * d + j] / of_type.count;
+                        of_ends[(r * d + i, s * d + j)] = x;
+                        of_ends[(s * d + j, r * d + i)] = x;
+                    }
+                }
+            }
+            // What of it each number of the next state has.
+            let mut enters = Matrix::zeros(n, width);
+            for (r, run) in self.runs.runs.iter().enumerate() {
+                for i in 0..d {
+                    enters[(layout.estimate(r) + i - 1, r * d + i)] =
+                        run.server_step * self.share(g);
+                    for h in 0..layout.corrected {
+                        let own = f64::from(u8::from(g == h)) - self.share(g);
+                        enters[(layout.correction(r, h) + i - 1, r * d + i)] = own * self.rate(r);
+                    }
+                }
+            }
+            noise.add(1.0, &enters.times(&of_ends).times_transposed(&enters));
+        }
+        noise
+    }
+}

@@ -34,7 +34,7 @@ struct Bests {
 const OUTLINED: f64 = 1.0 + 1e-6;
 
 /// A method with one step size and choice of further settings, and what is known for it.
-struct Tried<'t, 's> {
+struct TriedSettings<'t, 's> {
     run: MethodRun,
     known: &'t KnownSteps,
     least: &'t LeastCosts<'s>,
@@ -42,7 +42,7 @@ struct Tried<'t, 's> {
     passing: bool,
 }
 
-impl Tried<'_, '_> {
+impl TriedSettings<'_, '_> {
     /// The most rounds to hold a target, which is number `place`, that are of interest.
     fn most_held(&self, best: &Bests, place: usize) -> u64 {
         let most = self.least.most_rounds(place, &self.run);
@@ -236,7 +236,7 @@ fn of_method(
             for choice in 0..method.choices() {
                 let clients = search.clients[0];
                 let run = MethodRun { method, clients, local_steps, step_size, choice };
-                Tried { run, known, least, passing }.improve(problem, best);
+                TriedSettings { run, known, least, passing }.improve(problem, best);
             }
         });
         worked(on_grid / search.step_sizes.points as f64);

@@ -151,9 +151,9 @@ fn nearer(of: &Search, best: &Reached) -> Search {
     Search { methods: vec![best.run.method], local_steps, step_sizes, ..of.clone() }
 }
 
-/// FedAvg with as many local steps as were best with a server step: around its step size another server step may
-/// be better than around that of the best.
-fn fedavg(of: &Search, best: &Reached) -> Option<Search> {
+/// The search for FedAvg with as many local steps as were best with a server step: around its step size another
+/// server step may be better than around that of the best.
+fn search_for_fedavg(of: &Search, best: &Reached) -> Option<Search> {
     let is_tuned = best.run.method == FrontierAlgorithm::FedavgServerStep;
     let has_fedavg = of.methods.contains(&FrontierAlgorithm::Fedavg);
     (is_tuned && has_fedavg).then(|| Search {
@@ -163,6 +163,18 @@ fn fedavg(of: &Search, best: &Reached) -> Option<Search> {
         prices: Vec::new(),
         ..of.clone()
     })
+}
+
+/// Leaves out rounds that were found before with the same settings.
+fn drop_repeated(found: &mut Vec<Reached>) {
+    let mut known: Vec<MethodRun> = Vec::new();
+    found.retain(|one| {
+        let is_new = !known.contains(&one.run);
+        if is_new {
+            known.push(one.run);
+        }
+        is_new
+    });
 }
 
 /// What is least on a problem at the price of each of its squares.
@@ -181,19 +193,14 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
             };
             best.iter().any(is_it)
         });
-        let mut known: Vec<MethodRun> = Vec::new();
-        found.retain(|one| {
-            let is_new = !known.contains(&one.run);
-            known.push(one.run);
-            is_new
-        });
+        drop_repeated(found);
     };
     let Some(instance) = prepared.build(problem) else { return Vec::new() };
     let searched =
         |search_for: &Search| search(&*instance, search_for, &|_| ()).unwrap_or_default();
     let mut found = searched(&problem.search);
     keep_best(&mut found);
-    let of_fedavg = found.iter().filter_map(|one| fedavg(&problem.search, one));
+    let of_fedavg = found.iter().filter_map(|one| search_for_fedavg(&problem.search, one));
     let of_fedavg: Vec<Reached> = of_fedavg.flat_map(|search| searched(&search)).collect();
     let others = of_fedavg.iter().filter(|one| one.held).flat_map(in_others);
     let is_new = |other: &Reached| found.iter().all(|one| one.run != other.run);

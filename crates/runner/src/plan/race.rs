@@ -258,7 +258,8 @@ mod tests {
         [[algorithm.minibatch-sgd]]
     "#;
 
-    /// Losses that are functions of the ids of cells, of those that were run; a part of all pairs is told apart.
+    /// Invented results. The loss of a cell is a function of its id, and known once the cell was run. A
+    /// comparison is certain for some pairs of cells.
     struct Invented {
         seed: u64,
         done: RefCell<HashSet<CellId>>,

@@ -45,7 +45,7 @@ pub fn rounds_to_follow(best: impl Iterator<Item = Option<Best>>) -> Option<usiz
     rounds.max().filter(|most| *most <= MOST_FOLLOWED).map(|most| most as usize)
 }
 
-/// Where an error comes below these squares and stays. That of an algorithm that is defined outside
+/// Where an error comes below these squares and stays. The error of an algorithm that is defined outside
 /// of this crate may oscillate, and is followed until it provably stays.
 pub fn held_crossings(
     curve: &mut ErrorCurve,

@@ -21,33 +21,29 @@ pub struct NoiselessError {
 
 impl NoiselessError {
     /// The error of these rounds.
-    pub fn new(rounds_of: &MeanRounds) -> Self {
+    pub fn new(mean: &MeanRounds) -> Self {
         Self {
-            powers: vec![rounds_of.means.clone()],
+            powers: vec![mean.means.clone()],
             least: Vec::new(),
-            states: [
-                rounds_of.columns.clone(),
-                rounds_of.columns.clone(),
-                rounds_of.ends[0].times(&rounds_of.columns),
-            ],
+            states: [mean.columns.clone(), mean.columns.clone(), mean.ends[0].times(&mean.columns)],
         }
     }
 
     /// Whether the error after some of the first `rounds` rounds may be at most `most` with noise.
-    pub fn may_pass(&mut self, rounds_of: &MeanRounds, rounds: u64, most: f64) -> bool {
+    pub fn may_pass(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
         let is_passed =
             |least: &[f64]| least.last().is_some_and(|least| *least <= most * (1.0 + MARGIN));
         while self.least.len() <= rounds && !is_passed(&self.least) {
             let round = self.least.len();
-            let error = match round.checked_sub(rounds_of.noiseless.len()) {
-                None => rounds_of.noiseless[round],
+            let error = match round.checked_sub(mean.noiseless.len()) {
+                None => mean.noiseless[round],
                 Some(later) => {
                     let [state, next, ends] = &mut self.states;
-                    let phase = later % rounds_of.ends.len();
-                    rounds_of.ends[phase].times_into(state, ends);
+                    let phase = later % mean.ends.len();
+                    mean.ends[phase].times_into(state, ends);
                     let error = square(ends);
-                    if phase + 1 == rounds_of.ends.len() {
+                    if phase + 1 == mean.ends.len() {
                         self.powers[0].times_into(state, next);
                         std::mem::swap(state, next);
                     }
@@ -60,13 +56,13 @@ impl NoiselessError {
     }
 
     /// Whether the error after `rounds` rounds may be at most `most` with noise.
-    pub fn allows(&mut self, rounds_of: &MeanRounds, rounds: u64, most: f64) -> bool {
-        let (lead, length) = (rounds_of.noiseless.len() as u64 - 1, rounds_of.ends.len() as u64);
+    pub fn allows(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
+        let (lead, length) = (mean.noiseless.len() as u64 - 1, mean.ends.len() as u64);
         if rounds <= lead {
-            return rounds_of.noiseless[rounds as usize] <= most * (1.0 + MARGIN);
+            return mean.noiseless[rounds as usize] <= most * (1.0 + MARGIN);
         }
         let cycles = (rounds - lead - 1) / length;
-        let mut state = rounds_of.columns.clone();
+        let mut state = mean.columns.clone();
         for bit in 0..64 - cycles.leading_zeros() as usize {
             if self.powers.len() == bit {
                 let next = self.powers[bit - 1].times(&self.powers[bit - 1]);
@@ -76,7 +72,7 @@ impl NoiselessError {
                 state = self.powers[bit].times(&state);
             }
         }
-        let end = &rounds_of.ends[((rounds - lead - 1) % length) as usize];
+        let end = &mean.ends[((rounds - lead - 1) % length) as usize];
         square(&end.times(&state)) <= most * (1.0 + MARGIN)
     }
 }

@@ -3,7 +3,8 @@
 use super::{MethodRun, Search};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most by which a refinement may lower a cost.
+/// The factor by which a refinement is taken to lower a cost at most. It is no bound: what would be lowered by more
+/// is not found, and has a cost that is not the least.
 const MOST_REFINED: f64 = 1.5;
 
 /// The least costs of a method so far, by number of clients, target and price. Threads share them: they
@@ -15,7 +16,7 @@ pub struct LeastCosts<'s> {
 }
 
 impl<'s> LeastCosts<'s> {
-    /// Before anything is found.
+    /// The costs of a search that has found nothing so far.
     pub fn new(search: &'s Search) -> Self {
         let count = search.clients.len() * search.targets.len() * search.prices.len();
         let none = || AtomicU64::new(f64::INFINITY.to_bits());

@@ -25,7 +25,7 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Around the best step size of a range, between its neighbours.
+    /// Begins with the best step size of a range; a better one may lie between its neighbours.
     pub fn new(range: StepSizes, square: f64, best: Best) -> Self {
         let least = libm::log(range.from);
         let most = libm::log(range.to);
@@ -117,7 +117,7 @@ fn try_step_size(
     found
 }
 
-/// Those of which the stationary error and the errors of the first rounds allow that something better is found.
+/// Keeps the targets for which the stationary error and the errors of the first rounds allow something better.
 fn may_hold(squares: &Squares<'_>, mut open: Vec<usize>, all: &[Refined]) -> Vec<usize> {
     if !open.is_empty() {
         let least = squares.least_stationary().unwrap_or(f64::INFINITY);

@@ -98,7 +98,7 @@ impl TypedProblem<'_> {
             is_corrected: method.is_corrected(),
             is_common: method.shares_draws(),
         };
-        Outline::new(runs, (self.facts, &self.types), &self.search.start, known).ok()
+        Outline::new(runs, (self.facts, &self.types), &self.search.start, known)
     }
 
     /// The errors of a method with all its settings.

@@ -257,7 +257,7 @@ fn extended(end: &Matrix, rest: f64) -> Matrix {
 }
 
 /// The largest entry in size; NaN if one is NaN.
-fn largest(matrix: &Matrix) -> f64 {
+pub(super) fn largest(matrix: &Matrix) -> f64 {
     matrix.entries().iter().fold(0.0, |most, x| maximum(most, x.abs()))
 }
 
@@ -270,8 +270,8 @@ fn rows_of(matrix: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), matrix.cols(), |i, j| matrix[(rows[i], j)])
 }
 
-/// The weight of so many local steps is neglected.
-const NEGLIGIBLE: f64 = 1e-20;
+/// What has a weight, or the square of a size, up to this is neglected.
+pub(super) const NEGLIGIBLE: f64 = 1e-20;
 /// What steps of a neglected probability may add where their sizes are not discounted.
 const SMALL: f64 = 1e-17;
 /// The size at which the powers of a local step count as growing.

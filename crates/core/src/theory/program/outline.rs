@@ -8,7 +8,7 @@ use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};
 use super::squares::{MeanRounds, StartError};
 use super::types::Type;
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::theory::linear::LocalUpdate;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use std::sync::Arc;
 pub struct OutlinedRun {
     /// The weight of its estimate in that of the algorithm.
     pub weight: f64,
-    /// The local steps.
+    /// The local steps that each client makes in a round.
     pub update: LocalUpdate,
-    /// β.
+    /// The server step β, between the estimate before the round and the mean of the clients' ends.
     pub server_step: f64,
 }
 
 /// Several runs from one start.
 #[derive(Clone, Debug)]
 pub struct OutlinedRuns {
-    /// The runs.
+    /// The runs, whose weighted estimates add up to that of the algorithm.
     pub runs: Vec<OutlinedRun>,
     /// Whether their clients keep corrections, which are 0 before the first round.
     pub is_corrected: bool,
@@ -58,9 +58,22 @@ struct OutlineLayout {
     corrected: usize,
 }
 
+impl OutlinedRuns {
+    /// How the clients of a run are driven.
+    fn drive(&self, run: usize) -> Drive {
+        Drive { update: self.runs[run].update, pulled: self.is_corrected }
+    }
+}
+
 impl OutlineLayout {
+    /// How many numbers u has.
     fn size(self) -> usize {
         1 + self.runs * self.d * (1 + self.corrected)
+    }
+
+    /// All pairs of runs, of which the first is not before the second.
+    fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.runs).flat_map(|r| (0..=r).map(move |s| (r, s)))
     }
 
     /// The first number of e_r.
@@ -74,38 +87,30 @@ impl OutlineLayout {
     }
 }
 
-/// The place of a pair of runs among the steps of a type.
+/// The place of a pair of runs among all, in the order of [`OutlineLayout::pairs`].
 fn pair(first: usize, second: usize) -> usize {
     first * (first + 1) / 2 + second
 }
 
 impl Outline {
-    /// Of runs on a problem whose clients are of these types.
-    ///
-    /// # Errors
-    /// If second moments do not close.
+    /// Outlines runs on a problem whose clients are of these types; `None` if second moments do not close.
     pub fn new(
         runs: OutlinedRuns,
         (facts, types): (&dyn Facts, &[Type]),
         start: &StartError,
         known: &KnownSteps,
-    ) -> Result<Self, String> {
+    ) -> Option<Self> {
         let corrected = if runs.is_corrected { types.len() - 1 } else { 0 };
         let layout = OutlineLayout { d: facts.dim(), runs: runs.runs.len(), corrected };
-        let drive = |run: usize| Drive { update: runs.runs[run].update, pulled: runs.is_corrected };
         let mut steps = Vec::new();
         for of_type in types {
-            let mut all = Vec::new();
-            for (r, s) in (0..layout.runs).flat_map(|r| (0..=r).map(move |s| (r, s))) {
-                let drives = [drive(r), drive(s)];
-                all.push(known.steps(OneStep {
-                    facts,
-                    client: of_type.first,
-                    drives,
-                    same: r == s,
-                })?);
+            let mut of_pairs = Vec::new();
+            for (r, s) in layout.pairs() {
+                let drives = [runs.drive(r), runs.drive(s)];
+                let client = of_type.first;
+                of_pairs.push(known.steps(OneStep { facts, client, drives, same: r == s }).ok()?);
             }
-            steps.push(all);
+            steps.push(of_pairs);
         }
         let optimum = facts.optimum();
         let column = |(apart, unit): (Vec<f64>, f64)| {
@@ -129,7 +134,7 @@ impl Outline {
         let mut new = Self { means, layout, runs, types: types.to_vec(), steps, result };
         new.means.means = new.map();
         new.means.ends = vec![new.result.times(&new.means.means)];
-        Ok(new)
+        Some(new)
     }
 
     /// The share of a type in all clients.
@@ -205,79 +210,78 @@ impl Outline {
     /// at the stationary mean, or part of it that is more than `enough` makes of the bias. `None` if there is no
     /// stationary mean.
     pub fn least_stationary(&self, enough: impl Fn(f64) -> f64) -> Option<[f64; 2]> {
+        let u = self.means.stationary()?;
         let n = self.layout.size() - 1;
-        let means = &self.means.means;
-        let linear = Matrix::from_fn(n, n, |i, j| means[(i + 1, j + 1)]);
-        let constant: Vec<f64> = (0..n).map(|i| means[(i + 1, 0)]).collect();
-        let mut u = vec![1.0];
-        u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
         let result = Matrix::from_fn(self.layout.d, n, |i, j| self.result[(i, j + 1)]);
         let bias = self.result.apply(&u).iter().map(|x| x * x).sum::<f64>();
         let enough = enough(bias);
-        // The covariance that a round adds, and what of it is left after 0, 1, … rounds.
-        let mut sum = self.noise_at(&u);
-        let mut power = linear;
-        let size = |m: &Matrix| m.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        for _ in 0..60 {
-            let variance = result.times(&sum).times_transposed(&result).trace();
-            let left = size(&power);
-            if variance > enough || left * left <= 1e-20 {
-                return Some([bias, variance]);
-            }
-            sum.add(1.0, &power.times(&sum).times_transposed(&power));
-            power = power.times(&power);
-        }
-        None
+        let variance = |sum: &Matrix| result.times(sum).times_transposed(&result).trace();
+        let sum = self.means.accumulated(self.noise_at(&u), |sum| variance(sum) > enough)?;
+        Some([bias, variance(&sum)])
     }
 
     /// The covariance of u without the number 1 that a round adds at a mean.
     fn noise_at(&self, u: &[f64]) -> Matrix {
-        let layout = self.layout;
-        let d = layout.d;
-        let n = layout.size() - 1;
-        let width = layout.runs * d;
+        let n = self.layout.size() - 1;
         let mut noise = Matrix::zeros(n, n);
-        for (g, of_type) in self.types.iter().enumerate() {
-            let corrections = self.correction_of(g);
-            let y = |run: usize| {
-                let mut y = u[layout.estimate(run)..][..d].to_vec();
-                y.push(1.0);
-                if self.runs.is_corrected {
-                    y.extend((0..d).map(|i| {
-                        let part =
-                            |(h, weight): &(usize, f64)| weight * u[layout.correction(run, *h) + i];
-                        corrections.iter().map(part).sum::<f64>()
-                    }));
-                }
-                y
-            };
-            // Of the mean over the type, in all runs.
-            let mut of_ends = Matrix::zeros(width, width);
-            for (r, s) in (0..layout.runs).flat_map(|r| (0..=r).map(move |s| (r, s))) {
-                if r == s || self.runs.is_common {
-                    let y = Matrix::outer(&y(r), &y(s));
-                    let found = self.steps[g][pair(r, s)].noise.apply(y.entries());
-                    for (i, j) in (0..d).flat_map(|i| (0..d).map(move |j| (i, j))) {
-                        let x = found[i * d + j] / of_type.count;
-                        of_ends[(r * d + i, s * d + j)] = x;
-                        of_ends[(s * d + j, r * d + i)] = x;
-                    }
-                }
-            }
-            // What of it each number of the next state has.
-            let mut enters = Matrix::zeros(n, width);
-            for (r, run) in self.runs.runs.iter().enumerate() {
-                for i in 0..d {
-                    enters[(layout.estimate(r) + i - 1, r * d + i)] =
-                        run.server_step * self.share(g);
-                    for h in 0..layout.corrected {
-                        let own = f64::from(u8::from(g == h)) - self.share(g);
-                        enters[(layout.correction(r, h) + i - 1, r * d + i)] = own * self.rate(r);
-                    }
-                }
-            }
+        for g in 0..self.types.len() {
+            let enters = self.entry_of_ends(g);
+            let of_ends = self.noise_of_ends(g, u);
             noise.add(1.0, &enters.times(&of_ends).times_transposed(&enters));
         }
         noise
+    }
+
+    /// The state in which a client of a type begins its local steps in a run, at a mean of u: (e, 1), and its
+    /// correction if there are such.
+    fn begin(&self, run: usize, g: usize, u: &[f64]) -> Vec<f64> {
+        let d = self.layout.d;
+        let mut begin = u[self.layout.estimate(run)..][..d].to_vec();
+        begin.push(1.0);
+        if self.runs.is_corrected {
+            let corrections = self.correction_of(g);
+            begin.extend((0..d).map(|i| {
+                let parts = corrections.iter();
+                parts
+                    .map(|(h, weight)| weight * u[self.layout.correction(run, *h) + i])
+                    .sum::<f64>()
+            }));
+        }
+        begin
+    }
+
+    /// The covariance of the mean of a type's ends in all runs, around what a mean of u determines.
+    fn noise_of_ends(&self, g: usize, u: &[f64]) -> Matrix {
+        let d = self.layout.d;
+        let width = self.layout.runs * d;
+        let mut of_ends = Matrix::zeros(width, width);
+        // Runs with draws of their own are not correlated.
+        for (r, s) in self.layout.pairs().filter(|(r, s)| r == s || self.runs.is_common) {
+            let begins = Matrix::outer(&self.begin(r, g, u), &self.begin(s, g, u));
+            let found = self.steps[g][pair(r, s)].noise.apply(begins.entries());
+            for (i, j) in (0..d).flat_map(|i| (0..d).map(move |j| (i, j))) {
+                let x = found[i * d + j] / self.types[g].count;
+                of_ends[(r * d + i, s * d + j)] = x;
+                of_ends[(s * d + j, r * d + i)] = x;
+            }
+        }
+        of_ends
+    }
+
+    /// How the mean of a type's ends in all runs enters the next u, without the number 1.
+    fn entry_of_ends(&self, g: usize) -> Matrix {
+        let layout = self.layout;
+        let d = layout.d;
+        let mut enters = Matrix::zeros(layout.size() - 1, layout.runs * d);
+        for (r, run) in self.runs.runs.iter().enumerate() {
+            for i in 0..d {
+                enters[(layout.estimate(r) + i - 1, r * d + i)] = run.server_step * self.share(g);
+                for h in 0..layout.corrected {
+                    let own = f64::from(u8::from(g == h)) - self.share(g);
+                    enters[(layout.correction(r, h) + i - 1, r * d + i)] = own * self.rate(r);
+                }
+            }
+        }
+        enters
     }
 }

@@ -7,6 +7,7 @@
 
 use super::known::KnownSteps;
 use super::layers::{self, trace};
+use super::local::{NEGLIGIBLE, largest};
 use super::moments::ProgramMoments;
 use super::reduction::Echelon;
 use super::setup::{ProgramState, Setup};
@@ -232,32 +233,64 @@ impl<'a> Squares<'a> {
     /// variance that follows from the noise at the stationary mean; `None` if means have no limit.
     pub fn least_stationary(&self) -> Option<f64> {
         let n = self.mean.means.rows() - 1;
-        let linear = Matrix::from_fn(n, n, |i, j| self.mean.means[(i + 1, j + 1)]);
-        let constant: Vec<f64> = (0..n).map(|i| self.mean.means[(i + 1, 0)]).collect();
-        let mut u = vec![1.0];
-        u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
+        let u = self.mean.stationary()?;
         let mut numbers = numbers_at(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1);
         numbers.resize(self.size(), 0.0);
         let (after, errors) = self.after(&Matrix::from_entries(numbers.len(), 1, numbers));
         let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;
-        // The covariance that a cycle adds, and what of it is left after 0, 1, … cycles.
-        let mut sum = Matrix::from_fn(n, n, |i, j| {
+        // The covariance that a cycle adds.
+        let sum = Matrix::from_fn(n, n, |i, j| {
             let (a, b) = (i.min(j) + 1, i.max(j) + 1);
             after[(place(a, b), 0)] - u[a] * u[b]
         });
-        let (mut power, mut doublings) = (linear, 0);
-        let size = |m: &Matrix| m.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        while size(&power) * size(&power) > 1e-20 {
-            sum.add(1.0, &power.times(&sum).times_transposed(&power));
-            power = power.times(&power);
-            doublings += 1;
-            if doublings > 60 || !size(&power).is_finite() {
-                return None;
-            }
-        }
+        let sum = self.mean.accumulated(sum, |_| false)?;
         let end = self.mean.ends.last()?;
         let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
         Some(errors.entries().last()? + end.times(&sum).times_transposed(&end).trace())
+    }
+}
+
+/// How often the cycles whose noise is added up are doubled at most.
+const MOST_DOUBLINGS: usize = 60;
+
+impl MeanRounds {
+    /// The map of E u over a cycle without the number 1, which is the first of u.
+    fn linear(&self) -> Matrix {
+        let n = self.means.rows() - 1;
+        Matrix::from_fn(n, n, |i, j| self.means[(i + 1, j + 1)])
+    }
+
+    /// The stationary E u; `None` if there is none.
+    pub(super) fn stationary(&self) -> Option<Vec<f64>> {
+        let linear = self.linear();
+        let n = linear.rows();
+        let constant: Vec<f64> = (0..n).map(|i| self.means[(i + 1, 0)]).collect();
+        let mut u = vec![1.0];
+        u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
+        Some(u)
+    }
+
+    /// The covariance of u without the number 1 that follows from what each cycle adds to it, or a part of it that
+    /// is enough; `None` if what is left of a cycle does not vanish.
+    pub(super) fn accumulated(
+        &self,
+        added: Matrix,
+        is_enough: impl Fn(&Matrix) -> bool,
+    ) -> Option<Matrix> {
+        let mut sum = added;
+        let mut power = self.linear();
+        for _ in 0..=MOST_DOUBLINGS {
+            let left = largest(&power);
+            if is_enough(&sum) || left * left <= NEGLIGIBLE {
+                return Some(sum);
+            }
+            if !left.is_finite() {
+                return None;
+            }
+            sum.add(1.0, &power.times(&sum).times_transposed(&power));
+            power = power.times(&power);
+        }
+        None
     }
 }
 

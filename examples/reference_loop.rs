@@ -1,12 +1,12 @@
 //! A loop whose processor time is the unit of docs/notes/times.toml: it never changes, so that the time of
-//! everything else is compared with it on the same machine in the same minutes.
+//! everything else is compared with it on the same machine at the same time (scripts/measure.py).
 //!
 //! It has a third each of what experiments, builds and tests do: additions and products of numbers in
 //! the first-level cache, integer arithmetic with branches, and reads at random from beyond the
 //! second-level cache.
 //!
 //! ```sh
-//! cargo build --release --locked --example reference_loop && time target/release/examples/reference_loop
+//! rustc -O --edition 2024 examples/reference_loop.rs -o target/reference_loop && time target/reference_loop
 //! ```
 
 use std::hint::black_box;
@@ -52,9 +52,9 @@ fn read(reads: u64) -> u64 {
 
 fn main() {
     let results = (
-        multiply(black_box(120_000_000)),
-        branch(black_box(3_000_000)),
-        read(black_box(12_000_000)),
+        multiply(black_box(12_000_000)),
+        branch(black_box(300_000)),
+        read(black_box(1_200_000)),
     );
     println!("{results:?}");
 }

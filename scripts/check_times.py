@@ -2,25 +2,25 @@
 
     python3 scripts/check_times.py TABLE TIMES LOG
 
-TABLE is docs/notes/times.toml. TIMES has lines with a name, a tab and seconds of processor time; the lines
-named "unit" are times of examples/reference_loop.rs, by whose median all others are divided. LOG is what
-`exactfed reproduce` wrote to standard error: its lines say how long each experiment and frontier took by
-the clock.
+TABLE is docs/notes/times.toml. TIMES is what scripts/measure.py wrote: lines with a name, seconds of
+processor time and the speed of the machine meanwhile, in runs of the reference loop per second. LOG is
+what `exactfed reproduce` wrote to standard error: its lines say how long each experiment and frontier took
+by the clock.
 
-The sum of the times that both have may exceed that of the table by 5 %, and by as much as the times of the
-unit differ within this run, since the machine was no steadier than that. Exit code 1 means that it
-has grown by more. On a processor for which the table has no times nothing is compared, and the lines to
-add to it are printed.
+The sum of the times that both have, in units of the loop, may exceed that of the table by 5 %, and by
+MEASUREMENT more, which is how much two measurements of the same program differ (docs/PERFORMANCE.md). Exit code 1
+means that it has grown by more. On a processor for which the table has no times nothing is compared, and
+the lines to add to it are printed.
 
 A change that makes the sum larger on purpose writes its times into the table, and an entry that says why
 (tests/suite/times.rs checks that there is one).
 """
 
 import re
-import statistics
 import sys
 
 ALLOWED_GROWTH = 1.05
+MEASUREMENT = 1.05
 SHOWN = 12
 
 
@@ -40,15 +40,13 @@ def read_table(path):
 
 
 def read_times(path):
-    """The processor times and those of the unit, in seconds."""
-    times, units = {}, []
+    """What was measured, in units of the loop, and the speeds meanwhile: {name: units}, {name: runs per second}."""
+    units, speeds = {}, {}
     for line in open(path, encoding="utf-8"):
-        name, seconds = line.rstrip("\n").split("\t")
-        if name == "unit":
-            units.append(float(seconds))
-        else:
-            times[name] = times.get(name, 0.0) + float(seconds)
-    return times, units
+        name, seconds, speed = line.rstrip("\n").split("\t")
+        units[name] = float(seconds) * float(speed)
+        speeds[name] = float(speed)
+    return units, speeds
 
 
 def read_experiments(path):
@@ -66,25 +64,28 @@ def read_experiments(path):
 
 
 def processor_name():
-    """The processor, with what determines how fast the kernels are on it."""
+    """The processor, with what tells models of the same name apart."""
     text = open("/proc/cpuinfo", encoding="utf-8").read()
-    model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
-    with_avx512 = re.search(r"\bavx512f\b", text)
-    name = model[1].strip() if model else "unknown"
-    return f"{name} {'with' if with_avx512 else 'without'} AVX-512"
+
+    def value(key):
+        found = re.search(rf"^{key}\s*: (.+)$", text, re.MULTILINE)
+        return found[1].strip() if found else "unknown"
+
+    avx512 = "with" if re.search(r"\bavx512f\b", text) else "without"
+    return f"{value('model name')}, family {value('cpu family')}, model {value('model')}, {avx512} AVX-512"
 
 
 def main(table_path, times_path, log_path):
-    times, units = read_times(times_path)
-    if not units:
-        sys.exit("error: no time of the unit was measured")
-    unit, spread = statistics.median(units), max(units) / min(units)
-    processor = processor_name()
-    measured = {name: seconds / unit for name, seconds in times.items()}
-    experiments = read_experiments(log_path)
-    measured_rows = measured | {name: seconds / unit for name, seconds in experiments.items()}
-    print(f"processor times on {processor}: the unit is {unit:.2f} s, and varied by a factor of {spread:.3f}")
+    measured, speeds = read_times(times_path)
+    measured_rows = dict(measured)
+    if "reproduce" in speeds:
+        for name, seconds in read_experiments(log_path).items():
+            measured_rows[name] = seconds * speeds["reproduce"]
+    print(f"processor times on {processor_name()}")
+    for name, speed in speeds.items():
+        print(f"  {name}: {measured[name] / speed:.1f} s at {speed:.2f} runs of the reference loop per second")
 
+    processor = processor_name()
     committed = read_table(table_path).get(processor)
     if committed is None:
         print(f"{table_path} has no times of this processor, so nothing is compared; these are the lines to add:")
@@ -95,7 +96,7 @@ def main(table_path, times_path, log_path):
 
     both = [name for name in measured if name in committed]
     now, before = sum(measured[name] for name in both), sum(committed[name] for name in both)
-    allowed = ALLOWED_GROWTH * spread
+    allowed = ALLOWED_GROWTH * MEASUREMENT
     ratios = [(name, measured_rows[name], committed[name]) for name in measured_rows if name in committed]
     ratios.sort(key=lambda row: row[2] - row[1])
     for name, units_now, units_before in ratios[:SHOWN]:

@@ -3,13 +3,11 @@
 #
 #   scripts/times.sh [FOLDER]
 #   scripts/times.sh --check [TIMES LOG]
-#   scripts/times.sh --children FILE
 #
 # With --check it compares the processor time of building, testing and reproducing with the committed
 # table, docs/notes/times.toml, and exits with 1 if their sum has grown by more than 5 %
-# (scripts/check_times.py). The times are those that it measures, or those of TIMES, which has lines with a name, a tab
-# and seconds, and of LOG, which is what `exactfed reproduce` wrote to standard error. With --children it
-# prints the processor time of child processes, in seconds, from what bash's `times` wrote to FILE.
+# (scripts/check_times.py). The times are those that it measures, or those of TIMES, which scripts/measure.py
+# wrote, and of LOG, which is what `exactfed reproduce` wrote to standard error.
 #
 # The committed state is cloned into FOLDER (target/times by default), which is made anew, and built,
 # run and tested there. Dependencies are downloaded before the clock starts. The tests in a browser
@@ -17,18 +15,6 @@
 # which should have nothing else to do: the last column is the load when a step began.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if [ "${1:-}" = --children ]; then
-    # The second line is that of children, such as "12m3.456s 0m1.234s".
-    awk 'NR == 2 {
-        seconds = 0
-        for (i = 1; i <= 2; i++) {
-            split($i, parts, /[ms]/)
-            seconds += 60 * parts[1] + parts[2]
-        }
-        printf "%.3f\n", seconds
-    }' "$2"
-    exit
-fi
 check=
 if [ "${1:-}" = --check ]; then
     [ $# -lt 3 ] || exec python3 scripts/check_times.py docs/notes/times.toml "$2" "$3"
@@ -64,16 +50,9 @@ fail() {
     echo "error: $1 failed; its output is in $folder/log" >&2
     exit 1
 }
-# processor_time WHAT COMMAND: adds a line with the processor time of a command.
+# processor_time WHAT COMMAND...: adds a line with the processor time of a command.
 processor_time() {
-    local before after
-    times > "$folder/clock"
-    before=$(scripts/times.sh --children "$folder/clock")
-    eval "$2" > "$folder/log" 2>&1 || fail "$2"
-    times > "$folder/clock"
-    after=$(scripts/times.sh --children "$folder/clock")
-    awk -v what="$1" -v a="$before" -v b="$after" \
-        'BEGIN { printf "%s\t%.2f\n", what, b - a }' >> "$folder/times"
+    python3 scripts/measure.py "$folder/reference_loop" "$folder/times" "$@" > "$folder/log" 2>&1 || fail "$*"
 }
 # step WHAT COMMAND: runs a command and adds a row.
 step() {
@@ -84,15 +63,12 @@ step() {
     row "$1" "$2" $((($(now) - begin) / 1000000)) "$before"
 }
 if [ -n "$check" ]; then
-    unit() { processor_time unit "$folder/target/release/examples/reference_loop"; }
-    processor_time "build from nothing" "cargo build --release --locked"
-    processor_time "build tests from nothing" "cargo test --release --locked --no-run"
-    unit
-    processor_time tests "make test"
-    unit
-    processor_time reproduce "make reproduce"
+    rustc -O --edition 2024 examples/reference_loop.rs -o "$folder/reference_loop"
+    processor_time "build from nothing" cargo build --release --locked
+    processor_time "build tests from nothing" cargo test --release --locked --no-run
+    processor_time tests make test
+    processor_time reproduce make reproduce
     cp "$folder/log" "$folder/reproduce.log"
-    unit
     exec python3 scripts/check_times.py docs/notes/times.toml "$folder/times" "$folder/reproduce.log"
 fi
 

@@ -51,10 +51,7 @@ fn read(reads: u64) -> u64 {
 }
 
 fn main() {
-    let results = (
-        multiply(black_box(12_000_000)),
-        branch(black_box(300_000)),
-        read(black_box(1_200_000)),
-    );
+    let results =
+        (multiply(black_box(12_000_000)), branch(black_box(300_000)), read(black_box(1_200_000)));
     println!("{results:?}");
 }

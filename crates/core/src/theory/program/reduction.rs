@@ -7,9 +7,10 @@
 //!
 //! A map may have the eigenvalue 1 for another reason: at γ = 2/λ two local steps along an eigenvector
 //! of curvature λ multiply the error by (1 − γλ)² = 1. The combination that is *kept* by the mean map
-//! then holds the error of the start, and noise is added to it in each round. So what is kept is a
-//! constant of the rounds only if its value does not depend on the start and no noise reaches it
-//! ([`super::stationary::Cycle`] checks both).
+//! then holds the error of the start, and noise is added to it in each round. A counter is kept by the
+//! linear map too, and grows by the constant of each round. So what is kept is a constant of the rounds
+//! only if its value does not depend on the start and neither noise nor a constant is added to it
+//! ([`super::stationary::Cycle`] checks all three).
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;

@@ -7,8 +7,8 @@
 //! M S Mᵀ ⪯ T(S), so that ρ(M)² ≤ ρ(T).
 //!
 //! Both are radii of what is free in the state. What is kept for ever is 1 more eigenvalue unless it is a
-//! constant of the rounds, that is, unless its value is the same whatever the start, and no noise
-//! reaches it.
+//! constant of the rounds, that is, unless its value is the same whatever the start, and neither noise
+//! nor a constant is added to it.
 
 use super::local::InfiniteMoments;
 use super::setup::ProgramState;
@@ -31,6 +31,7 @@ const INFINITE_SQUARES: &str =
 const UNSTABLE: &str = "its moments do not come to rest";
 const OF_START: &str = "where it comes to rest depends on its start";
 const WALKS: &str = "its moments do not come to rest: noise adds up in what it keeps";
+const DRIFTS: &str = "its moments do not come to rest: a constant adds up in what it keeps";
 
 /// The map of second moments over a cycle, without constants.
 pub(super) struct SquareMap<'c, 'a> {
@@ -108,6 +109,8 @@ impl<'a> Cycle<'a> {
             Err(UNSTABLE.into())
         } else if self.depends_on_start() {
             Err(OF_START.into())
+        } else if self.constant_is_kept() {
+            Err(DRIFTS.into())
         } else {
             Ok(())
         }
@@ -134,13 +137,13 @@ impl<'a> Cycle<'a> {
             return Some(SpectralRadii { mean: f64::INFINITY, square: f64::INFINITY });
         }
         let map = self.free_mean_map();
-        let is_of_start = self.depends_on_start();
-        let mean_is_below = !is_of_start && contracts(&map);
+        let has_no_limit = self.depends_on_start() || self.constant_is_kept();
+        let mean_is_below = !has_no_limit && contracts(&map);
         let mean = self.of_one_round(radius(map), mean_is_below);
         let Ok(map) = self.square_map() else {
             return Some(SpectralRadii { mean, square: f64::INFINITY });
         };
-        let square_is_below = !is_of_start && !self.noise_is_kept() && map.contracts();
+        let square_is_below = !has_no_limit && !self.noise_is_kept() && map.contracts();
         let square = self.of_one_round(map.radius()?, square_is_below);
         Some(SpectralRadii { mean, square })
     }
@@ -192,6 +195,27 @@ impl<'a> Cycle<'a> {
             }
             all.iter().any(|x| *x != 0.0) && self.reads_at_rest(&all)
         })
+    }
+
+    /// Whether the rounds add a constant to what the linear map keeps, as a counter does, and estimates or
+    /// noise read it.
+    pub(super) fn constant_is_kept(&self) -> bool {
+        let begin = &self.begin.mean;
+        let after = means_after(&self.rounds, begin.clone());
+        let gain = self.gain();
+        let mut drift = vec![0.0; begin.len()];
+        for (row, place) in self.lift.kept.each() {
+            let mut sum = 0.0;
+            let mut size = 0.0;
+            for (i, x) in row.iter().enumerate() {
+                sum += x * (after[i + 1] - begin[i + 1]);
+                size += x.abs() * (after[i + 1].abs() + begin[i + 1].abs());
+            }
+            if sum.abs() > ROUNDING * gain * size {
+                drift[place + 1] = sum;
+            }
+        }
+        drift.iter().any(|x| *x != 0.0) && self.reads_at_rest(&drift)
     }
 
     /// Whether estimates or noise depend on these values of the kept coordinates, where the free ones

@@ -4,7 +4,9 @@
 use super::*;
 use crate::kernel::squared_distance;
 use crate::problem::Facts;
-use crate::program::{Coefficient, Each, Expression, Level, Mask, Operation, Program, mean, sum};
+use crate::program::{
+    Coefficient, Each, Expression, Level, Mask, Operation, Program, Round, mean, sum,
+};
 use crate::rng::{Purpose, Stream};
 use crate::sample::{self, STEP, alternating, program};
 
@@ -125,6 +127,53 @@ fn a_walk_does_not_come_to_rest() {
     let normal = Operation::Normal { level: Level::Server };
     let walk = program(vec![], vec![normal], sum([(0, 1.0), (3, 1.0)]));
     assert_eq!(ratio_and_rest(&walk).1, None);
+}
+
+/// Gradient descent on the server's θ, whose estimates are `read` times the number of rounds before, times
+/// 0.01, away from it.
+fn with_counter(read: f64) -> Program {
+    let plain = program(vec![], vec![], sum([(2, 1.0)]));
+    let first = plain.rounds[0].clone();
+    let mut counted = Expression { constant: Coefficient::Number(0.01), ..sum([]) };
+    let first = Round { next: vec![first.next[0].clone(), counted.clone()], ..first };
+    counted.terms = sum([(1, 1.0)]).terms;
+    let later = Round {
+        state: vec![Level::Server, Level::Server],
+        operations: vec![sample::steps(1, STEP), mean(sum([(2, 1.0)]))],
+        next: vec![sum([(3, 1.0)]), counted],
+        result: sum([(1, read), (3, 1.0)]),
+        ..first.clone()
+    };
+    Program { rounds: vec![first, later], order: vec![0, 1], cycle: 1, ..plain }
+}
+
+/// A counter that estimates read moves them for ever. One that nothing reads changes nothing.
+#[test]
+fn a_counter_does_not_come_to_rest_where_it_is_read() {
+    let f = 1.0 - STEP * CURVATURE;
+    for read in [1.0, 0.0] {
+        let program = with_counter(read);
+        let (errors, radii, rest) = of_trivial(&program);
+        let wanted = |rounds: i32| (f.powi(rounds) + 0.01 * read * f64::from(rounds - 1)).powi(2);
+        for (error, rounds) in errors.iter().zip([1, 5]) {
+            assert!((error / wanted(rounds) - 1.0).abs() < 1e-12, "{read}: {error}");
+        }
+        let facts = quadratic(&program);
+        let start = StartError::Point(vec![facts.optimum()[0] + 1.0]);
+        let squares = Squares::new(&program, &facts, &start, None);
+        if read == 0.0 {
+            assert!(
+                (radii.mean / f - 1.0).abs() < 1e-7 && (radii.square / f / f - 1.0).abs() < 1e-7
+            );
+            assert!(rest.unwrap().abs() < 1e-20);
+            let errors = squares.unwrap().errors(5);
+            assert!((errors[5] / wanted(5) - 1.0).abs() < 1e-12);
+        } else {
+            assert_eq!(radii, SpectralRadii { mean: 1.0, square: 1.0 });
+            assert!(rest.unwrap_err().contains("a constant adds up"));
+            assert!(squares.err().unwrap().contains("a constant adds up"));
+        }
+    }
 }
 
 /// The moments of rounds that forget or never move: after 1 and 5 rounds from a distance of 1, the radii

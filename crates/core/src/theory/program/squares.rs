@@ -104,12 +104,7 @@ impl<'a> Squares<'a> {
         let cycle = Cycle::of(exact, WRITTEN)?;
         // Refuses infinite moments.
         cycle.square_map()?;
-        if cycle.noise_is_kept() {
-            return Err("noise adds up in what it keeps".into());
-        }
-        if cycle.constant_is_kept() {
-            return Err("a constant adds up in what it keeps".into());
-        }
+        cycle.check_kept()?;
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
         let mut spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),

@@ -130,6 +130,21 @@ impl<'a> Cycle<'a> {
         }
     }
 
+    /// Whether what the linear map of the means keeps is a constant of the rounds, but for its dependence on the
+    /// start.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub(super) fn check_kept(&self) -> Result<(), String> {
+        if self.noise_is_kept() {
+            Err("noise adds up in what it keeps".into())
+        } else if self.constant_is_kept() {
+            Err("a constant adds up in what it keeps".into())
+        } else {
+            Ok(())
+        }
+    }
+
     /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
     /// second moments does not settle. A radius is below 1 if and only if that is proven.
     pub fn radii(&self) -> Option<SpectralRadii> {

@@ -36,6 +36,8 @@ def run_loop(loop):
 
 def measure(loop, command):
     """Runs a command; its exit code, its processor time in seconds, and the mean speed meanwhile."""
+    # A loop that cannot run is reported before the command, which may take long.
+    run_loop(loop)
     ended = threading.Event()
     speeds = []
 

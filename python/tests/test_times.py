@@ -38,7 +38,7 @@ def check(tmp_path, monkeypatch, capsys):
 
 
 def test_times_are_compared_in_units_of_the_reference_loop(check):
-    # On a machine that is half as fast all takes twice as long. Only one of the two ran beside other work.
+    # On a machine that is half as fast all takes twice as long. Only one of the two ran next to other work.
     code, text = check(("tests", 100.0, 0.5), ("reproduce", 408.0, 0.25))
     assert code == 0 and "is 1.013 times that of the table in units" in text
 
@@ -60,15 +60,17 @@ def test_experiments_are_shown_in_the_unit_of_their_run(check):
     assert code == 0 and "  a/b: 8.00 units, 3.00 in the table (2.67 times)" in text
 
 
-def test_what_was_not_measured_is_not_compared(check):
-    # Kept results are not computed again.
-    code, text = check(("tests", 51.0, 1.0), ("build from nothing", 500.0, 9.0))
-    assert code == 0 and "the sum over tests is 1.020 times" in text
-
-
-def test_times_that_the_table_lacks_are_not_compared(check):
-    code, text = check(("other", 51.0, 1.0))
-    assert code == 0 and "none of the compared times was measured" in text
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        # Kept results are not computed again.
+        ([("tests", 51.0, 1.0), ("build from nothing", 500.0, 9.0)], "the sum over tests is 1.020 times"),
+        ([("other", 51.0, 1.0)], "none of the compared times was measured"),
+    ],
+)
+def test_what_only_one_side_has_is_not_compared(check, rows, wanted):
+    code, text = check(*rows)
+    assert code == 0 and wanted in text
 
 
 MEASURE = SCRIPT.with_name("measure.py")
@@ -92,6 +94,16 @@ def test_the_processor_time_of_a_command_includes_its_children(tmp_path):
     assert code == 3
     assert 0.6 <= seconds < 1.5, "two children of 0.3 s, and no time of sleep"
     assert 2 < speed <= 20, "a run of the loop takes 0.05 s, and the start of the interpreter"
+
+
+def test_a_loop_that_cannot_run_is_reported_before_the_command_begins(tmp_path):
+    begun = tmp_path / "begun"
+    done = subprocess.run(
+        [sys.executable, MEASURE, tmp_path / "none", tmp_path / "times", "it", "touch", begun],
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode != 0 and not begun.exists()
 
 
 def test_a_command_that_a_signal_ends_has_the_exit_code_of_a_shell(tmp_path):

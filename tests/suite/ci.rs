@@ -103,6 +103,10 @@ fn larger_processor_times_have_an_entry_that_says_why() {
     let entries = table["entry"].as_array().unwrap();
     for (processor, times) in table["times"].as_table().unwrap() {
         let times = times.as_table().unwrap();
+        for name in COMPARED {
+            let seconds = table["seconds"][processor][name].as_float().unwrap();
+            assert!(seconds > 0.0, "{processor}: {name} has seconds as well");
+        }
         let sum: f64 = COMPARED.iter().map(|name| times[*name].as_float().unwrap()).sum();
         let mut of_processor =
             entries.iter().filter(|entry| entry["processor"].as_str() == Some(processor));

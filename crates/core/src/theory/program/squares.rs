@@ -104,7 +104,9 @@ impl<'a> Squares<'a> {
         let cycle = Cycle::of(exact, WRITTEN)?;
         // Refuses infinite moments.
         cycle.square_map()?;
-        cycle.check_kept()?;
+        if let Some(reason) = cycle.what_adds_up() {
+            return Err(reason.into());
+        }
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
         let mut spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),

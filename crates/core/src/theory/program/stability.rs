@@ -30,8 +30,8 @@ const INFINITE_SQUARES: &str =
     "second moments are infinite after the random number of local steps between communications";
 const UNSTABLE: &str = "its moments do not come to rest";
 const OF_START: &str = "where it comes to rest depends on its start";
-const WALKS: &str = "its moments do not come to rest: noise adds up in what it keeps";
-const DRIFTS: &str = "its moments do not come to rest: a constant adds up in what it keeps";
+const NOISE_ADDS_UP: &str = "noise adds up in what it keeps";
+const CONSTANT_ADDS_UP: &str = "a constant adds up in what it keeps";
 
 /// The map of second moments over a cycle, without constants.
 pub(super) struct SquareMap<'c, 'a> {
@@ -110,7 +110,7 @@ impl<'a> Cycle<'a> {
         } else if self.depends_on_start() {
             Err(OF_START.into())
         } else if self.constant_is_kept() {
-            Err(DRIFTS.into())
+            Err(format!("{UNSTABLE}: {CONSTANT_ADDS_UP}"))
         } else {
             Ok(())
         }
@@ -124,24 +124,20 @@ impl<'a> Cycle<'a> {
         if !map.contracts() {
             Err(UNSTABLE.into())
         } else if self.noise_is_kept() {
-            Err(WALKS.into())
+            Err(format!("{UNSTABLE}: {NOISE_ADDS_UP}"))
         } else {
             Ok(())
         }
     }
 
-    /// Whether what the linear map of the means keeps is a constant of the rounds, but for its dependence on the
-    /// start.
-    ///
-    /// # Errors
-    /// Why it is not.
-    pub(super) fn check_kept(&self) -> Result<(), String> {
+    /// What adds up in what the linear map of the means keeps, in words; `None` if nothing does, or nothing reads it.
+    pub(super) fn what_adds_up(&self) -> Option<&'static str> {
         if self.noise_is_kept() {
-            Err("noise adds up in what it keeps".into())
+            Some(NOISE_ADDS_UP)
         } else if self.constant_is_kept() {
-            Err("a constant adds up in what it keeps".into())
+            Some(CONSTANT_ADDS_UP)
         } else {
-            Ok(())
+            None
         }
     }
 
@@ -214,12 +210,16 @@ impl<'a> Cycle<'a> {
 
     /// Whether the rounds add a constant to what the linear map keeps, as a counter does, and estimates or
     /// noise read it.
-    pub(super) fn constant_is_kept(&self) -> bool {
+    fn constant_is_kept(&self) -> bool {
+        let kept = &self.lift.kept;
+        if kept.rows.is_empty() {
+            return false;
+        }
         let begin = &self.begin.mean;
         let after = means_after(&self.rounds, begin.clone());
         let gain = self.gain();
         let mut drift = vec![0.0; begin.len()];
-        for (row, place) in self.lift.kept.each() {
+        for (row, place) in kept.each() {
             let mut sum = 0.0;
             let mut size = 0.0;
             for (i, x) in row.iter().enumerate() {

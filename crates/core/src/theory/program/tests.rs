@@ -129,18 +129,17 @@ fn a_walk_does_not_come_to_rest() {
     assert_eq!(ratio_and_rest(&walk).1, None);
 }
 
-/// Gradient descent on the server's θ, whose estimates are `read` times the number of rounds before, times
-/// 0.01, away from it.
+/// Gradient descent with a counter, s ← s + 0.01, which is 0 in the first round. The estimate after a round is
+/// θ + `read` · s.
 fn with_counter(read: f64) -> Program {
     let plain = program(vec![], vec![], sum([(2, 1.0)]));
-    let first = plain.rounds[0].clone();
-    let mut counted = Expression { constant: Coefficient::Number(0.01), ..sum([]) };
-    let first = Round { next: vec![first.next[0].clone(), counted.clone()], ..first };
-    counted.terms = sum([(1, 1.0)]).terms;
+    let step = || Expression { constant: Coefficient::Number(0.01), ..sum([]) };
+    let alone = plain.rounds[0].clone();
+    let first = Round { next: vec![alone.next[0].clone(), step()], ..alone };
     let later = Round {
         state: vec![Level::Server, Level::Server],
         operations: vec![sample::steps(1, STEP), mean(sum([(2, 1.0)]))],
-        next: vec![sum([(3, 1.0)]), counted],
+        next: vec![sum([(3, 1.0)]), Expression { terms: sum([(1, 1.0)]).terms, ..step() }],
         result: sum([(1, read), (3, 1.0)]),
         ..first.clone()
     };

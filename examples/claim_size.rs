@@ -5,7 +5,7 @@
 //! star marks where every wrong verdict comes with a warning that runs are too few.
 //!
 //! `cargo run --release --locked --example claim_size [trials]`, the tables of
-//! docs/SIMULATIONS.md; claims on costs have theirs in the test `claims_on_costs_have_their_size`.
+//! docs/notes/simulations.md; claims on costs have theirs in the test `claims_on_costs_have_their_size`.
 
 use exactfed::rng::Stream;
 use exactfed::stats::verdict::{Doubt, Evidence, slope_weights};

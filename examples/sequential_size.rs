@@ -4,7 +4,7 @@
 //! at the most replicates, and with adding replicates by hand until a claim is decided at 5 %.
 //!
 //! `cargo run --release --locked --example sequential_size [trials]`, the tables of
-//! docs/SIMULATIONS.md, section *Replicates until claims are decided*.
+//! docs/notes/simulations.md, section *Replicates until claims are decided*.
 
 use exactfed::rng::Stream;
 use exactfed::stats::log_means::LogMeans;

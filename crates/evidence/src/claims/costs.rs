@@ -276,7 +276,7 @@ mod tests {
 
     /// A false claim, with the target just below the mean at the round that is allowed, is
     /// supported at most as often as the level says, and a true one refuted; run with
-    /// --nocapture for the table of docs/SIMULATIONS.md.
+    /// --nocapture for the table of docs/notes/simulations.md.
     #[test]
     fn claims_on_costs_have_their_size() {
         let (mut rng, trials) = (Stream::shared_instance(1), 600);

@@ -5,7 +5,7 @@
 //! difference between the two. An interval from fresh runs alone is too narrow for a statement about the
 //! tuned algorithm: two algorithms of one law, tuned with other draws on three to ten instances and
 //! compared on as many fresh ones, are found to differ in up to 10 % of simulations at the level of 5 %
-//! (docs/SIMULATIONS.md). Where both select the same candidate they are so in 5 %.
+//! (docs/notes/simulations.md). Where both select the same candidate they are so in 5 %.
 
 use super::basics::mean;
 use exactfed_core::rng::Stream;

@@ -5,8 +5,8 @@
 #   scripts/times.sh --check [TIMES LOG]
 #
 # With --check it compares the processor time of building, testing and reproducing with the committed
-# table, docs/notes/times.toml, and exits with 1 if their sum has grown by more than scripts/check_times.py
-# allows. The times are those that it measures, or those of TIMES, which scripts/measure.py
+# table, docs/notes/times.toml, and exits with 1 if their sum has grown by more than
+# scripts/check_times.py allows. The times are those that it measures, or those of TIMES, which scripts/measure.py
 # wrote, and of LOG, which is what `exactfed reproduce` wrote to standard error.
 #
 # The committed state is cloned into FOLDER (target/times by default), which is made anew, and built,

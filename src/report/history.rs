@@ -13,7 +13,7 @@ use minijinja::value::{Serde, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Folder and file of a repository in which a table of benchmarks is looked for.
-pub const BENCHMARKS: [&str; 2] = ["docs", "PERFORMANCE.md"];
+pub const BENCHMARKS: [&str; 2] = ["docs/notes", "performance.md"];
 
 /// What a history is of.
 pub struct HistoryScope<'a> {

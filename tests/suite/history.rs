@@ -29,12 +29,12 @@ fn past() -> Bench {
     git(&bench, &["init", "-q"]).expect(0);
     let table = "| what | bar | measured (95 % interval) | holds |\n| --- | --- | --- | --- |\n";
     let row = |rest: &str| format!("{table}| a step | at most 9 ns | {rest} |\n");
-    bench.write("docs/PERFORMANCE.md", row("5.08 ns (5.00 to 5.17) | yes"));
+    bench.write("docs/notes/performance.md", row("5.08 ns (5.00 to 5.17) | yes"));
     bench.write("reports/old/record.toml", "schema = ");
     bench.write("reports/old/finals.csv", "");
     commit(&bench, "a", Verdict::Supported, [0.5, 0.4, 0.6]);
     commit(&bench, "b", Verdict::Supported, [0.5, 0.3, 0.7]);
-    bench.write("docs/PERFORMANCE.md", row("9.50 ns | no"));
+    bench.write("docs/notes/performance.md", row("9.50 ns | no"));
     commit(&bench, "c", Verdict::Refuted, [2.0, 1.5, 3.0]);
     bench.write("other", "");
     git(&bench, &["add", "."]).expect(0);
@@ -82,7 +82,7 @@ fn what_is_no_range_is_refused() {
     for no in ["nowhere", "nowhere..HEAD", "HEAD..nowhere", "HEAD...HEAD", "-x", "--all..HEAD"] {
         bench.run(&["history", "--", no]).expect(2).warns("is no git revision (");
     }
-    let none = ": no commit changes reports/ or docs/PERFORMANCE.md";
+    let none = ": no commit changes reports/ or docs/notes/performance.md";
     bench.run(&["history", "HEAD~1..HEAD"]).expect(3).warns(none);
     bench.run(&["history", "--format", "pdf"]).expect(2);
     Bench::new().run(&["history"]).expect(2).warns("is no git revision (not a git repository");
@@ -92,7 +92,9 @@ fn what_is_no_range_is_refused() {
 /// one. A comparison with that commit names the file.
 #[test]
 fn a_file_that_is_no_text_costs_its_own_commit_alone() {
-    for file in ["reports/small/record.toml", "reports/small/finals.csv", "docs/PERFORMANCE.md"] {
+    for file in
+        ["reports/small/record.toml", "reports/small/finals.csv", "docs/notes/performance.md"]
+    {
         let bench = past();
         git(&bench, &["rm", "-rq", "reports/old"]).expect(0);
         git(&bench, &["commit", "-qm", "gone"]).expect(0);

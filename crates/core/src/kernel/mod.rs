@@ -1,9 +1,9 @@
-//! The hot loops of a run, on slices and in a fixed order of operations. This is the
-//! only module with `unsafe` code.
+//! The hot loops of a run, on slices and in a fixed order of operations. In this crate no
+//! other module has `unsafe` code.
 //!
 //! *Invariant*: every result is made of IEEE operations in an order that depends on the
 //! dimension alone, without fused multiply-add and library sums. So every instruction
-//! set (scalar, SSE2, AVX2, NEON) gives the same bits.
+//! set (scalar, SSE2, AVX2, AVX-512, NEON) gives the same bits.
 
 pub mod alias;
 mod cohort;

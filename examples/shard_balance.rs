@@ -1,5 +1,5 @@
 //! How well the expected costs of cells match their measured times, and how evenly they split the
-//! cells into shards. Prints the numbers of docs/SCALE.md from the results of `make reproduce`.
+//! cells into shards. Prints the numbers of docs/notes/scale.md from the results of `make reproduce`.
 //!
 //! `cargo run --release --locked --example shard_balance -- results`
 

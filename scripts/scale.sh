@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the time and the memory of each command on a grid of many small cells (scripts/load.sh), as
-# rows of the table in docs/SCALE.md:
+# rows of the table in docs/notes/scale.md:
 #
 #   [PROGRAM=target/release/exactfed] scripts/scale.sh CELLS…
 #

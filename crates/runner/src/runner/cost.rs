@@ -2,7 +2,7 @@
 //!
 //! Nothing is timed, and all numbers are whole, so that every machine expects the same: how cells
 //! are split into shards depends on it. The constants are fitted to measured times;
-//! docs/SCALE.md compares expected and measured costs.
+//! docs/notes/scale.md compares expected and measured costs.
 
 use super::prepare::wants_twin;
 use crate::manifest::Oracle;

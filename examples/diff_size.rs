@@ -1,6 +1,6 @@
 //! How often the statistics of `exactfed diff` err: the coverage of the interval of a shift
 //! between paired samples, and the false alarms of diffs in which nothing changed. Prints both
-//! tables of docs/DIFF.md.
+//! tables of docs/notes/diff.md.
 //!
 //! `cargo run --release --locked --example diff_size`
 

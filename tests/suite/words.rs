@@ -1,5 +1,5 @@
 //! One term for one thing: the documents, the help of the program and the templates of the
-//! pages contain none of the words and phrases that docs/GLOSSARY.md lists as not used.
+//! pages contain none of the words and phrases that docs/notes/words.md lists as not used.
 
 use crate::support::markup::{tags, without, without_code};
 use crate::support::{Bench, files_with, root};
@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 /// The history of the development, which keeps the words with which it was written.
 const HISTORY: &str = "docs/notes/changes-before-0.1.0.md";
 
-/// The heading of the table in docs/GLOSSARY.md.
+/// The list of the words that are not used.
+const WORDS: &str = "docs/notes/words.md";
+
+/// The heading of the table in that list.
 const HEADING: &str = "## Words that are not used\n";
 
 /// Attributes of HTML with text for readers.
@@ -85,24 +88,24 @@ fn find(name: &str, text: &str, rejected: &[Rejected]) -> Vec<String> {
     found
 }
 
-/// The glossary before, in and after the section with the table.
-fn split(glossary: &str) -> (&str, &str, &str) {
-    let parts = glossary.split_once(&format!("\n{HEADING}"));
-    let (before, rest) = parts.unwrap_or_else(|| panic!("the glossary has no {HEADING:?}"));
+/// The list before, in and after the section with the table.
+fn split(list: &str) -> (&str, &str, &str) {
+    let parts = list.split_once(&format!("\n{HEADING}"));
+    let (before, rest) = parts.unwrap_or_else(|| panic!("the list has no {HEADING:?}"));
     let end = rest.find("\n## ").unwrap_or(rest.len());
     (before, &rest[..end], &rest[end..])
 }
 
-/// The glossary without the table, with the same numbers of lines.
-fn without_table(glossary: &str) -> String {
-    let (before, table, after) = split(glossary);
+/// The list without the table, with the same numbers of lines.
+fn without_table(list: &str) -> String {
+    let (before, table, after) = split(list);
     let lines = table.matches('\n').count() + HEADING.matches('\n').count() + 1;
     format!("{before}{}{after}", "\n".repeat(lines))
 }
 
 /// The rows of the table: each has phrases, separated by commas, and what replaces them.
-fn rejected(glossary: &str) -> Vec<Rejected> {
-    let (_, table, _) = split(glossary);
+fn rejected(list: &str) -> Vec<Rejected> {
+    let (_, table, _) = split(list);
     let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
     let mut all = Vec::new();
     for row in rows {
@@ -172,8 +175,8 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn glossary() -> String {
-    read(&root().join("docs/GLOSSARY.md"))
+fn word_list() -> String {
+    read(&root().join(WORDS))
 }
 
 /// A path as readers write it.
@@ -227,7 +230,7 @@ fn commands(help: &str) -> Vec<&str> {
 
 #[test]
 fn documents_use_the_words_of_the_glossary() {
-    let rejected = rejected(&glossary());
+    let rejected = rejected(&word_list());
     let mut documents = files_with(&root().join("docs"), "md");
     assert!(documents.len() > 8, "the documents were found");
     documents.retain(|document| !document.ends_with(HISTORY));
@@ -237,7 +240,7 @@ fn documents_use_the_words_of_the_glossary() {
     let mut found = Vec::new();
     for document in documents {
         let mut text = read(&document);
-        if document.ends_with("docs/GLOSSARY.md") {
+        if document.ends_with(WORDS) {
             text = without_table(&text);
         }
         found.extend(find(&name(&document), &without_code(&text), &rejected));
@@ -247,7 +250,7 @@ fn documents_use_the_words_of_the_glossary() {
 
 #[test]
 fn templates_use_the_words_of_the_glossary() {
-    let rejected = rejected(&glossary());
+    let rejected = rejected(&word_list());
     let [mut pages, trees, texts] =
         ["html", "page", "md"].map(|end| files_with(&root().join("templates"), end));
     assert!(pages.len() > 4 && trees.len() > 4 && texts.len() > 2, "the templates were found");
@@ -264,7 +267,7 @@ fn templates_use_the_words_of_the_glossary() {
 
 #[test]
 fn help_uses_the_words_of_the_glossary() {
-    let rejected = rejected(&glossary());
+    let rejected = rejected(&word_list());
     let bench = Bench::new();
     let help = bench.run(&["--help"]).expect(0).out;
     let commands = commands(&help);
@@ -295,7 +298,7 @@ fn sentences(text: &str) -> String {
 
 #[test]
 fn pages_and_messages_use_the_words_of_the_glossary() {
-    let rejected = rejected(&glossary());
+    let rejected = rejected(&word_list());
     let mut pages = files_with(&root().join("reports"), "md");
     // Their labels name settings.
     pages.retain(|page| !page.starts_with(root().join("reports/smoke")));
@@ -325,8 +328,8 @@ fn headlines_of_published_pages_have_at_most_twenty_words() {
 
 #[test]
 fn every_rejected_word_is_found_where_it_is_planted() {
-    let glossary = glossary();
-    let rejected = rejected(&glossary);
+    let list = word_list();
+    let rejected = rejected(&list);
     assert!(rejected.len() > 20, "the table was read");
     for one in &rejected {
         let planted = one.words.join(" ");
@@ -349,9 +352,9 @@ fn every_rejected_word_is_found_where_it_is_planted() {
             let own = format!("page.html:{line}: \"{planted}\": use {}", one.instead);
             assert!(found.contains(&own), "{title}\n{found:?}");
         }
-        let text = format!("{glossary}\nThe cell {planted} here.\n");
-        let found = find("GLOSSARY.md", &without_code(&without_table(&text)), &rejected);
-        assert!(!found.is_empty(), "{planted} at the end of the glossary");
+        let text = format!("{list}\nThe cell {planted} here.\n");
+        let found = find("words.md", &without_code(&without_table(&text)), &rejected);
+        assert!(!found.is_empty(), "{planted} at the end of the list");
     }
 }
 
@@ -404,7 +407,7 @@ fn code_and_parts_of_words_are_not_rejected() {
         let found = find("page.html", &html(&template(planted)), &rejected);
         assert_eq!(found.len(), 1, "{planted}: {found:?}");
     }
-    assert!(find("GLOSSARY.md", &without_code(&without_table(table)), &rejected).is_empty());
+    assert!(find("words.md", &without_code(&without_table(table)), &rejected).is_empty());
     assert_eq!(without_table(table).lines().count(), table.lines().count());
     assert!(without_table(table).ends_with("\n## After\n\nCells.\n"));
 }

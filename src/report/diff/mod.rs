@@ -103,7 +103,7 @@ pub fn render(
     }
 }
 
-/// Everything, with numbers as numbers; docs/DIFF.md says what each is.
+/// Everything, with numbers as numbers; docs/notes/diff.md says what each is.
 fn json_of(comparison: &Comparison, fails: &[(Class, usize)]) -> serde_json::Value {
     let counts = ChangeVerdict::ALL.map(|(v, name, _)| (name, comparison.count_verdict(v)));
     let problem = |OtherProblem { experiment, name, pair }: &OtherProblem| {

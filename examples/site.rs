@@ -113,9 +113,12 @@ impl<'a> Site<'a> {
             fs::remove_dir_all(out).map_err(|e| failed(out, e))?;
         }
         fs::create_dir_all(out).map_err(|e| failed(out, e))?;
-        let docs = names(&root.join("docs"))?.into_iter().filter(|name| name.ends_with(".md"));
-        let docs = docs.map(|name| format!("docs/{name}"));
-        let sources = TOP.map(str::to_owned).into_iter().chain(docs).collect();
+        let mut sources: BTreeSet<String> = TOP.map(str::to_owned).into();
+        for folder in ["docs", "docs/notes"].iter().filter(|folder| root.join(folder).is_dir()) {
+            let documents = names(&root.join(folder))?.into_iter();
+            let documents = documents.filter(|name| name.ends_with(".md"));
+            sources.extend(documents.map(|name| format!("{folder}/{name}")));
+        }
         let manifest = root.join("Cargo.toml");
         let text: toml::Table = read(&manifest)?.parse().map_err(|e| failed(&manifest, e))?;
         let repository = text.get("package").and_then(|package| package.get("repository"));

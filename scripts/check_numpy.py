@@ -105,8 +105,9 @@ class Logistic(Problem):
     def by_library(self, x, y, weights):
         from sklearn.linear_model import LogisticRegression
 
-        model = LogisticRegression(C=1 / self.l2, fit_intercept=False, tol=1e-13, max_iter=10_000,
-                                   solver="newton-cg")
+        model = LogisticRegression(
+            C=1 / self.l2, fit_intercept=False, tol=1e-13, max_iter=10_000, solver="newton-cg"
+        )
         return model.fit(x, y, weights).coef_.ravel()
 
 
@@ -138,8 +139,9 @@ class Softmax(Logistic):
 # Algorithms, from their formulas. Each returns theta_0, ..., theta_T.
 
 
-def fixed_rounds(problem, step, steps=(STEPS,), normalised=False, server_step=1.0, proximal=0.0,
-                 variates=None):
+def fixed_rounds(
+    problem, step, steps=(STEPS,), normalised=False, server_step=1.0, proximal=0.0, variates=None
+):
     """Rounds in which client k takes E_k steps theta <- theta - step_k (F_k(theta) + xi_k +
     proximal (theta - theta_t)), with xi_k = mean c - c_k. The variates c_k are those of FedLin
     ("fresh": F_k(theta_t), measured before the steps), of Scaffold's option I ("one": the same,
@@ -230,7 +232,8 @@ def algorithms(indexed):
 
     def doubled(**terms):
         return lambda problem, step, _: over_step_size(
-            lambda s: fixed_rounds(problem, s, **terms), step)
+            lambda s: fixed_rounds(problem, s, **terms), step
+        )
 
     h, coin = f"local-steps = {STEPS}", f"communication-probability = {COIN}"
     proximal = f"proximal = {PROXIMAL}"
@@ -239,32 +242,54 @@ def algorithms(indexed):
     every = [
         ("fedavg", h, rounds()),
         ("fedavg", f"{h}\nserver-step = 0.6", rounds(server_step=0.6)),
-        ("fedavg", f"{h}\naverage = {{ burn-in = {BURN_IN} }}",
-         lambda problem, step, _: averaged(fixed_rounds(problem, step))),
+        (
+            "fedavg",
+            f"{h}\naverage = {{ burn-in = {BURN_IN} }}",
+            lambda problem, step, _: averaged(fixed_rounds(problem, step)),
+        ),
         ("fedprox", f"{h}\n{proximal}", rounds(proximal=PROXIMAL)),
         ("fedlin", h, rounds(variates="fresh")),
         ("scaffold", h, rounds(variates="two")),
         ("scaffold", f'{h}\nvariates = "option-one"', rounds(variates="one")),
         ("scaffold", f"{h}\nserver-step = 0.6", rounds(variates="two", server_step=0.6)),
-        ("scaffold", f'{coin}\nclock = "steps"',
-         lambda problem, step, gaps: by_coin(problem, step, gaps, clock)),
+        (
+            "scaffold",
+            f'{coin}\nclock = "steps"',
+            lambda problem, step, gaps: by_coin(problem, step, gaps, clock),
+        ),
         ("scaffnew", coin, by_coin),
         ("minibatch-sgd", "batch = 3", lambda problem, step, _: minibatch(problem, step)),
         ("richardson-romberg", h, doubled()),
         ("richardson-romberg", f'{h}\nover = "scaffold"', doubled(variates="two")),
         ("richardson-romberg", f'{h}\nover = "fedlin"', doubled(variates="fresh")),
-        ("richardson-romberg", f"{h}\nover = {{ fedprox = {{ {proximal} }} }}",
-         doubled(proximal=PROXIMAL)),
+        (
+            "richardson-romberg",
+            f"{h}\nover = {{ fedprox = {{ {proximal} }} }}",
+            doubled(proximal=PROXIMAL),
+        ),
         ("richardson-romberg", f'{h}\nover = "minibatch-sgd"', doubled(steps=(1,))),
-        ("richardson-romberg", f"over = {{ scaffnew = {{ {coin} }} }}",
-         lambda problem, step, gaps: over_step_size(lambda s: by_coin(problem, s, gaps), step)),
-        ("richardson-romberg", f'{h}\nextrapolate = "local-steps"',
-         lambda problem, step, _: over_steps(problem, step, False)),
-        ("richardson-romberg", f'{h}\nextrapolate = "local-steps-printed"',
-         lambda problem, step, _: over_steps(problem, step, True)),
-        ("richardson-romberg", f'{h}\nover = "scaffold"\naverage = {{ burn-in = {BURN_IN} }}',
-         lambda problem, step, _: averaged(over_step_size(
-             lambda s: fixed_rounds(problem, s, variates="two"), step))),
+        (
+            "richardson-romberg",
+            f"over = {{ scaffnew = {{ {coin} }} }}",
+            lambda problem, step, gaps: over_step_size(lambda s: by_coin(problem, s, gaps), step),
+        ),
+        (
+            "richardson-romberg",
+            f'{h}\nextrapolate = "local-steps"',
+            lambda problem, step, _: over_steps(problem, step, False),
+        ),
+        (
+            "richardson-romberg",
+            f'{h}\nextrapolate = "local-steps-printed"',
+            lambda problem, step, _: over_steps(problem, step, True),
+        ),
+        (
+            "richardson-romberg",
+            f'{h}\nover = "scaffold"\naverage = {{ burn-in = {BURN_IN} }}',
+            lambda problem, step, _: averaged(
+                over_step_size(lambda s: fixed_rounds(problem, s, variates="two"), step)
+            ),
+        ),
     ]
     unequal = f"steps-per-client = {UNEQUAL}"
     for kind, variates in (("fedavg", None), ("scaffold", "two"), ("fedlin", "fresh")):
@@ -277,11 +302,13 @@ def algorithms(indexed):
 
 def manifest(case, start, cells):
     """A manifest of these (kind, lines) with labels that number them."""
-    text = [f'title = "check"\nseed = 1\nreplicates = 1\noracle = "exact"\n'
-            f"[problem.{case.problem.kind}]\nl2 = {case.problem.l2}\n"
-            f"[problem.{case.problem.kind}.dataset]\nfile = \"{case.file}\"\n{case.split}\n"
-            f"[start]\n{start}\n[budget]\nrounds = {ROUNDS}\n"
-            f"[record]\nevery = 1\niterates = true\n"]
+    text = [
+        f'title = "check"\nseed = 1\nreplicates = 1\noracle = "exact"\n'
+        f"[problem.{case.problem.kind}]\nl2 = {case.problem.l2}\n"
+        f'[problem.{case.problem.kind}.dataset]\nfile = "{case.file}"\n{case.split}\n'
+        f"[start]\n{start}\n[budget]\nrounds = {ROUNDS}\n"
+        f"[record]\nevery = 1\niterates = true\n"
+    ]
     for i, (kind, lines) in enumerate(cells):
         text.append(f'[[algorithm.{kind}]]\nlabel = "{i}"\nstep-size = {case.step}\n{lines}\n')
     return "\n".join(text)
@@ -306,8 +333,9 @@ def run(program, work, case, start, cells):
     (work / "check.toml").write_text(manifest(case, start, cells))
     results, rows = f"results-{case.name}-{len(cells)}", "rows.csv"
     for arguments in (["run", "check.toml", "--out", results], ["export", results, "--out", rows]):
-        done = subprocess.run([program, *arguments, "--quiet"], cwd=work, capture_output=True,
-                              text=True, timeout=300)
+        done = subprocess.run(
+            [program, *arguments, "--quiet"], cwd=work, capture_output=True, text=True, timeout=300
+        )
         if done.returncode:
             raise Refused(f"exactfed {arguments[0]} failed: {done.stderr.strip()}")
     paths = [([], []) for _ in cells]
@@ -336,7 +364,7 @@ def compare(program, work, case):
         found = difference(path, reference(case.problem, case.step, gaps))
         yield case.name, f"{kind}: {', '.join(lines.splitlines())}", found, TOLERANCE
     # An offset of 0 from the optimum: theta_0 is the optimum itself.
-    (path, _), = run(program, work, case, "offset = 0.0", [("fedavg", "local-steps = 1")])
+    ((path, _),) = run(program, work, case, "offset = 0.0", [("fedavg", "local-steps = 1")])
     found = difference(path[:1], [case.problem.optimum()])
     yield case.name, "optimum, by Newton's method in numpy", found, TOLERANCE
     try:
@@ -403,17 +431,28 @@ def sparse_cases(work, rng, extended):
             pairs = " ".join(f"{j + 1}:{float(row[j])!r}" for j in np.flatnonzero(row))
             file.write(f"{label:+.0f} {pairs}\n")
     # As many clients as records: whichever client holds a record, the mean is the same.
-    yield Case("LIBSVM, one record each", Logistic(held(x, y, np.arange(n)), 0.05, "equal"),
-               "sparse.libsvm", f"clients = {n}", indexed=False)
+    yield Case(
+        "LIBSVM, one record each",
+        Logistic(held(x, y, np.arange(n)), 0.05, "equal"),
+        "sparse.libsvm",
+        f"clients = {n}",
+        indexed=False,
+    )
     if not extended:
         return
     sizes = [20, 3, 60]
     x = sparse_records(rng, sum(sizes), 200, 8)
     y, client = signs(rng, x), rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     rows, columns = np.nonzero(x)
-    np.savez(work / "sparse.npz", data=x[rows, columns], indices=columns.astype(np.int32),
-             indptr=np.searchsorted(rows, np.arange(len(x) + 1)).astype(np.int32),
-             shape=np.array(x.shape), y=y, client=client)
+    np.savez(
+        work / "sparse.npz",
+        data=x[rows, columns],
+        indices=columns.astype(np.int32),
+        indptr=np.searchsorted(rows, np.arange(len(x) + 1)).astype(np.int32),
+        shape=np.array(x.shape),
+        y=y,
+        client=client,
+    )
     for weights, split in WEIGHTS:
         clients = Logistic(held(x, y, client), 0.05, weights)
         yield Case(f"sparse npz {weights}", clients, "sparse.npz", split)

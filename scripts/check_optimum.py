@@ -78,7 +78,9 @@ class Case:
             gradient = mp.matrix(classes * d, 1)
             hessian = mp.matrix(classes * d, classes * d)
             for i, row in enumerate(x):
-                products = [sum(row[j] * theta[k * d + j] for j in entries[i]) for k in range(classes)]
+                products = [
+                    sum(row[j] * theta[k * d + j] for j in entries[i]) for k in range(classes)
+                ]
                 residual, weight = self.record_terms(i, products)
                 for k in range(classes):
                     for j in entries[i]:
@@ -129,7 +131,11 @@ def draw(kind, rng):
         y[:2] = [0, 1]
     # Enough records for each client's own system to be regular.
     clients = min(int(rng.integers(1, 4)), n // 12)
-    client = np.sort(np.concatenate([np.repeat(np.arange(clients), 12), rng.integers(0, clients, size=n - 12 * clients)]))
+    client = np.sort(
+        np.concatenate(
+            [np.repeat(np.arange(clients), 12), rng.integers(0, clients, size=n - 12 * clients)]
+        )
+    )
     margin = float(rng.normal()) if kind == "scaled" else 0.0
     return Case(kind, x, y, client, l2, ["equal", "records"][int(rng.integers(0, 2))], margin)
 
@@ -178,17 +184,25 @@ def check(kind, count, rng, folder):
             print(f"{kind} {number}: refused: {str(error)[:200]}")
             continue
         reference = case.reference(exact.optimum)
-        distance = mp.sqrt(sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(exact.optimum, reference)))
+        distance = mp.sqrt(
+            sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(exact.optimum, reference))
+        )
         bound = exact.optimum_error
         if bound is None or distance > bound:
             failures += 1
             n, d = case.x.shape
-            print(f"{kind} {number}: n {n} d {d} l2 {case.l2:.3g}: error {float(distance):.3g}, bound {bound}", flush=True)
+            print(
+                f"{kind} {number}: n {n} d {d} l2 {case.l2:.3g}: error {float(distance):.3g}, bound {bound}",
+                flush=True,
+            )
         elif distance > 0:
             ratios.append(bound / float(distance))
     quartiles = np.percentile(ratios, [0, 25, 50, 75, 100]) if ratios else []
     shown = " ".join(f"{q:.3g}" for q in quartiles)
-    print(f"{kind}: {failures} of {count} fail, {refused} refused; bound / error (quartiles): {shown}", flush=True)
+    print(
+        f"{kind}: {failures} of {count} fail, {refused} refused; bound / error (quartiles): {shown}",
+        flush=True,
+    )
     return failures
 
 
@@ -201,7 +215,9 @@ def main():
     kinds = arguments.kind or ["scaled", "collinear", "sparse", "softmax", "ridge"]
     with tempfile.TemporaryDirectory() as folder:
         failures = sum(
-            check(kind, arguments.count, np.random.default_rng([arguments.seed, number]), Path(folder))
+            check(
+                kind, arguments.count, np.random.default_rng([arguments.seed, number]), Path(folder)
+            )
             for number, kind in enumerate(kinds)
         )
     return 1 if failures else 0

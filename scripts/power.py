@@ -35,7 +35,32 @@ WIDER = 1.5
 # A band is invisible that takes less than this share of the height of its panel, the width of a line.
 INVISIBLE = 0.01
 # Numbers of runs that the rule chooses from, besides the present number divided by powers of two.
-ROUND = [10, 12, 16, 20, 24, 30, 32, 40, 48, 60, 64, 80, 96, 100, 120, 160, 200, 240, 250, 300, 400, 500, 600, 800]
+ROUND = [
+    10,
+    12,
+    16,
+    20,
+    24,
+    30,
+    32,
+    40,
+    48,
+    60,
+    64,
+    80,
+    96,
+    100,
+    120,
+    160,
+    200,
+    240,
+    250,
+    300,
+    400,
+    500,
+    600,
+    800,
+]
 ROUND += [1000, 1200, 1500, 1600]
 # A number to which the norm of a vector is compared lies outside of its interval with this probability.
 OUTSIDE = 1e-3
@@ -238,11 +263,16 @@ def dimension_of(page: str) -> int:
     table = page.partition("\n| N | d |")[2]
     if table:
         return max(int(row[1]) for row in rows("| N | d |" + table))
-    found = [int(number(x)) for x in re.findall(r"\| problem\.\w+\.(?:dimension|features) \| (\d+) \|", page)]
+    found = [
+        int(number(x))
+        for x in re.findall(r"\| problem\.\w+\.(?:dimension|features) \| (\d+) \|", page)
+    ]
     return max(found, default=1)
 
 
-def part(kind: str, claim: dict, name: str, of: tuple[float, float, float], limit: float | None) -> Part:
+def part(
+    kind: str, claim: dict, name: str, of: tuple[float, float, float], limit: float | None
+) -> Part:
     """A part on the scale of its test: the logarithm, but for slopes and distances of vectors."""
     estimate, low, high = of
     if kind == "slope":
@@ -331,12 +361,16 @@ def of_part(claim: Claim, part: Part, together: int, runs: int) -> Certainty:
             critical = scheffe(claim.dimension, runs, tail)
             error = tripled * (high - estimate) / scheffe(claim.dimension, claim.runs, 0.05)
         else:
-            error = (high - estimate if faces_above else estimate - low) / student(0.025, claim.runs)
+            error = (high - estimate if faces_above else estimate - low) / student(
+                0.025, claim.runs
+            )
         if is_distance and low <= 0.0 and runs < claim.runs:
             # A distance that is noise grows with the noise.
             estimate *= growth
         distance = (end - estimate) if faces_above else (estimate - end)
-        worst = pick(worst, Certainty(claim.id, part.name, distance / (error * growth), critical), supported)
+        worst = pick(
+            worst, Certainty(claim.id, part.name, distance / (error * growth), critical), supported
+        )
     assert worst is not None
     return worst
 
@@ -345,7 +379,11 @@ def pick(one: Certainty | None, other: Certainty, supported: bool) -> Certainty:
     """Both ends must be kept for support; one that is passed refutes."""
     if one is None:
         return other
-    return min(one, other, key=lambda x: x.margin) if supported else max(one, other, key=lambda x: x.margin)
+    return (
+        min(one, other, key=lambda x: x.margin)
+        if supported
+        else max(one, other, key=lambda x: x.margin)
+    )
 
 
 def may_be_noise(part: Part) -> bool:
@@ -392,12 +430,18 @@ def fewest(page: Page) -> tuple[int, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="+", help="experiments, such as rr/table1")
-    parser.add_argument("--experiments", type=Path, default=Path("experiments"), help="folder of manifests")
+    parser.add_argument(
+        "--experiments", type=Path, default=Path("experiments"), help="folder of manifests"
+    )
     parser.add_argument("--reports", type=Path, default=Path("reports"), help="folder of pages")
     parser.add_argument("--before", type=Path, help="folder of the pages before the change")
-    parser.add_argument("--claims", action="store_true", help="a row for every claim that is decided by runs")
+    parser.add_argument(
+        "--claims", action="store_true", help="a row for every claim that is decided by runs"
+    )
     arguments = parser.parse_args()
     print(
         "| experiment | runs before | runs now | claim | distance before | distance now | critical value "
@@ -406,7 +450,9 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in arguments.names:
         now = read_page(arguments.experiments, arguments.reports, name)
-        before = read_page(arguments.experiments, arguments.before, name) if arguments.before else now
+        before = (
+            read_page(arguments.experiments, arguments.before, name) if arguments.before else now
+        )
         needed, why = fewest(before)
         every = [least(now, now.runs)]
         if arguments.claims:
@@ -416,7 +462,9 @@ def main() -> None:
             at_first = certainty(earlier, before.together, before.runs)
             foreseen = certainty(earlier, before.together, now.runs)
             if at_first is None or foreseen is None:
-                print(f"| {name} | {before.runs} | {now.runs} | {found.claim} was not decided before |")
+                print(
+                    f"| {name} | {before.runs} | {now.runs} | {found.claim} was not decided before |"
+                )
                 continue
             part = f" ({found.part})" if found.part else ""
             print(

@@ -20,12 +20,21 @@ LOCK = tomllib.loads((ROOT / "Cargo.lock").read_text("utf-8"))["package"]
 
 def cargo(*arguments: str) -> str:
     """What cargo prints."""
-    return subprocess.run(["cargo", *arguments, "--locked"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout.decode()
+    return subprocess.run(
+        ["cargo", *arguments, "--locked"], cwd=ROOT, check=True, stdout=subprocess.PIPE
+    ).stdout.decode()
 
 
 def compiled(target: str) -> set[str]:
     """The purls of what is linked or runs while compiling there: tests and benches are in no release."""
-    lines = cargo("tree", "-p=exactfed", "-p=exactfed-python", "-e=normal,build", "--prefix=none", f"--target={target}")
+    lines = cargo(
+        "tree",
+        "-p=exactfed",
+        "-p=exactfed-python",
+        "-e=normal,build",
+        "--prefix=none",
+        f"--target={target}",
+    )
     words = (line.split() for line in lines.splitlines() if line)
     return {f"pkg:cargo/{name}@{version[1:]}" for name, version, *_ in words}
 
@@ -43,7 +52,13 @@ def allowed(licence: str) -> bool:
 
 def component(package: dict, purl: str, hashes: dict[str, str]) -> dict:
     kind = "application" if package["name"] == "exactfed" else "library"
-    found = {"type": kind, "bom-ref": purl, "name": package["name"], "version": package["version"], "purl": purl}
+    found = {
+        "type": kind,
+        "bom-ref": purl,
+        "name": package["name"],
+        "version": package["version"],
+        "purl": purl,
+    }
     found["licenses"] = [{"expression": (package["license"] or "NONE").replace("/", " OR ")}]
     if purl in hashes:
         found["hashes"] = [{"alg": "SHA-256", "content": hashes[purl]}]
@@ -52,11 +67,22 @@ def component(package: dict, purl: str, hashes: dict[str, str]) -> dict:
 
 def main(file: str) -> int:
     targets = DENY["graph"]["targets"]
-    metadata = json.loads(cargo("metadata", "--format-version=1", *(f"--filter-platform={target}" for target in targets)))
-    purls = {package["id"]: f"pkg:cargo/{package['name']}@{package['version']}" for package in metadata["packages"]}
+    metadata = json.loads(
+        cargo(
+            "metadata", "--format-version=1", *(f"--filter-platform={target}" for target in targets)
+        )
+    )
+    purls = {
+        package["id"]: f"pkg:cargo/{package['name']}@{package['version']}"
+        for package in metadata["packages"]
+    }
     used = set().union(*map(compiled, targets))
     packages = {purls[package["id"]]: package for package in metadata["packages"]}
-    hashes = {f"pkg:cargo/{entry['name']}@{entry['version']}": entry["checksum"] for entry in LOCK if "checksum" in entry}
+    hashes = {
+        f"pkg:cargo/{entry['name']}@{entry['version']}": entry["checksum"]
+        for entry in LOCK
+        if "checksum" in entry
+    }
     components = [component(packages[purl], purl, hashes) for purl in sorted(used)]
     document = {
         "bomFormat": "CycloneDX",
@@ -65,7 +91,10 @@ def main(file: str) -> int:
         "metadata": {"component": next(part for part in components if part["name"] == "exactfed")},
         "components": [part for part in components if part["name"] != "exactfed"],
         "dependencies": [
-            {"ref": purls[node["id"]], "dependsOn": sorted({purls[to] for to in node["dependencies"]} & used)}
+            {
+                "ref": purls[node["id"]],
+                "dependsOn": sorted({purls[to] for to in node["dependencies"]} & used),
+            }
             for node in metadata["resolve"]["nodes"]
             if purls[node["id"]] in used
         ],
@@ -73,7 +102,11 @@ def main(file: str) -> int:
     Path(file).write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     sources = [None, *(f"registry+{registry}" for registry in DENY["sources"]["allow-registry"])]
     facts = {purl: (packages[purl]["license"], packages[purl]["source"]) for purl in sorted(used)}
-    refused = [purl for purl, (licence, source) in facts.items() if not allowed(licence or "") or source not in sources]
+    refused = [
+        purl
+        for purl, (licence, source) in facts.items()
+        if not allowed(licence or "") or source not in sources
+    ]
     for purl in refused:
         print("error: {}: licence {}, source {}".format(purl, *facts[purl]))
     print(f"{len(components)} crates")

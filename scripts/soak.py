@@ -72,7 +72,9 @@ def own(clients, theta, gamma, H, server=0.5):
         yield theta
 """
 SIGNALS = ["KILL", "KILL", "TERM", "INT"]
-WRONG = re.compile(r"panicked at|overflowed its stack|[Dd]amaged|moved to|Traceback.*(?!\n  File \"(own.py|<dynamic-code>)\")\n")
+WRONG = re.compile(
+    r"panicked at|overflowed its stack|[Dd]amaged|moved to|Traceback.*(?!\n  File \"(own.py|<dynamic-code>)\")\n"
+)
 HIDDEN = {".lock", ".data", ".moments", ".optima", ".frontiers", ".measures"}
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -87,7 +89,10 @@ class Soak:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.begin, self.lock = options, time.monotonic(), threading.RLock()
         self.counts, self.children, self.has_ended = Counter[str](), set[int](), False
-        self.has_wheel, self.has_emulator = find_spec("exactfed") is not None, shutil.which("qemu-x86_64") is not None
+        self.has_wheel, self.has_emulator = (
+            find_spec("exactfed") is not None,
+            shutil.which("qemu-x86_64") is not None,
+        )
 
     def say(self, line: str) -> None:
         print(time.strftime("%Y-%m-%d %H:%M:%S"), line, flush=True)
@@ -109,10 +114,16 @@ class Soak:
             if not folder.exists():
                 new = folder.with_suffix(".new")
                 new.mkdir(parents=True, exist_ok=True)
-                values = {"SOAK_FOLDER": new, "SOAK_SEED": self.options.seed * 10_000 + batch, "SOAK_COUNT": BATCH}
+                values = {
+                    "SOAK_FOLDER": new,
+                    "SOAK_SEED": self.options.seed * 10_000 + batch,
+                    "SOAK_COUNT": BATCH,
+                }
                 variables = os.environ | {name: str(value) for name, value in values.items()}
                 command = [*shlex.split(self.options.suite), "--ignored", "--exact", WRITER]
-                subprocess.run(command, cwd=ROOT, env=variables, check=True, stdout=subprocess.DEVNULL)
+                subprocess.run(
+                    command, cwd=ROOT, env=variables, check=True, stdout=subprocess.DEVNULL
+                )
                 new.rename(folder)
         return (folder / f"{k}.toml").read_text()
 
@@ -123,7 +134,9 @@ class Soak:
             case.prepare()
             ways = [case.threads, case.together, case.kills]
             ways += [case.shards] if not case.flags else []
-            ways += [case.emulated] if self.has_emulator and not case.own and case.expected < 1 else []
+            ways += (
+                [case.emulated] if self.has_emulator and not case.own and case.expected < 1 else []
+            )
             ways += [case.executor] if self.has_wheel and not case.flags else []
             for k, method in enumerate(case.rng.sample(ways, min(4, len(ways))), 1):
                 way, case.rng = method.__name__, random.Random(f"{self.options.seed}/{number}/{k}")
@@ -136,7 +149,9 @@ class Soak:
                 kept = self.options.work / "faults" / f"{self.options.seed}-{number}-{k}"
                 shutil.rmtree(kept, ignore_errors=True)
                 shutil.copytree(case.folder, kept, symlinks=True)
-                self.say(f"FAULT seed {self.options.seed} case {number} way {k} {way}: {fault!r}; see {kept}")
+                self.say(
+                    f"FAULT seed {self.options.seed} case {number} way {k} {way}: {fault!r}; see {kept}"
+                )
         shutil.rmtree(case.folder, ignore_errors=True)
         self.count(manifests=1, cells=len(case.digests))
 
@@ -151,7 +166,11 @@ class Case:
     """A manifest in a folder of its own, and the digests and failures of its reference."""
 
     def __init__(self, soak: Soak, number: int) -> None:
-        self.soak, self.number, self.rng = soak, number, random.Random(f"{soak.options.seed}/{number}/0")
+        self.soak, self.number, self.rng = (
+            soak,
+            number,
+            random.Random(f"{soak.options.seed}/{number}/0"),
+        )
         self.folder = soak.options.work / f"case-{number}"
         self.out = self.folder / "out"
         self.sets, self.flags, self.own = list[str](), list[str](), False
@@ -176,8 +195,14 @@ class Case:
         if kind >= 0.15 and self.rng.random() < 0.6:
             # No kill lands in the middle of a short run.
             rounds = self.rng.choice([100, 1000, 10_000])
-            keys = {r"\[budget\]\nrounds": f"budget.rounds={rounds}", r"\[budget\]\nlocal": f"budget.local-steps={5 * rounds}"}
-            keys |= {r"\nevery": f"record.every={rounds // 20}", "": f"replicates={self.rng.choice([2, 8])}"}
+            keys = {
+                r"\[budget\]\nrounds": f"budget.rounds={rounds}",
+                r"\[budget\]\nlocal": f"budget.local-steps={5 * rounds}",
+            }
+            keys |= {
+                r"\nevery": f"record.every={rounds // 20}",
+                "": f"replicates={self.rng.choice([2, 8])}",
+            }
             self.sets = [pair for key, pair in keys.items() if re.search(key, text)]
             _, planned, _ = self.call("plan", may_end=(0, 2))
             about = re.search(r"about ([\d.e]+) (m?s)\b.*\n$", planned)
@@ -189,7 +214,9 @@ class Case:
         self.time = time.monotonic() - begin
         self.digests, self.failures = self.stored("ref")
         if (self.ends == 4) != bool(self.failures):
-            raise Fault(f"the reference ends with {self.ends} and has {len(self.failures)} failed cells")
+            raise Fault(
+                f"the reference ends with {self.ends} and has {len(self.failures)} failed cells"
+            )
 
     def call(
         self, command: str, *arguments: object, cpu: str = "", kill: bool = False, may_end: tuple[int, ...] = (0,),
@@ -197,7 +224,10 @@ class Case:
     ) -> tuple[int, str, str]:  # fmt: skip
         """Runs exactfed, or ends it at a random moment: exit code, output and messages."""
         rng = rng or self.rng
-        python, scale = self.own or (self.soak.has_wheel and not cpu and rng.random() < 0.1), 50 if cpu else 1
+        python, scale = (
+            self.own or (self.soak.has_wheel and not cpu and rng.random() < 0.1),
+            50 if cpu else 1,
+        )
         words = ["qemu-x86_64", "-cpu", cpu] if cpu else []
         words += [sys.executable, "-m", "exactfed"] if python else [str(self.soak.options.program)]
         words.append(command)
@@ -209,8 +239,12 @@ class Case:
         words += map(str, arguments)
         note, kills = "", list[tuple[float, str]]()
         if kill:
-            after = rng.expovariate(1 / (0.05 + self.time * (10 if cpu else 1))) + 0.6 * (python or command == "executor")
-            signals = ["KILL"] if command == "executor" else rng.choices(SIGNALS, k=rng.choice([1, 1, 2]))
+            after = rng.expovariate(1 / (0.05 + self.time * (10 if cpu else 1))) + 0.6 * (
+                python or command == "executor"
+            )
+            signals = (
+                ["KILL"] if command == "executor" else rng.choices(SIGNALS, k=rng.choice([1, 1, 2]))
+            )
             kills = [(after, signals[0]), *((rng.expovariate(20), name) for name in signals[1:])]
             may_end = (*may_end, 130, *(-signal.Signals[f"SIG{name}"] for name in signals))
             note = f"  # {kills}"
@@ -221,12 +255,19 @@ class Case:
         has_begun = not (kill and err.endswith("\nKeyboardInterrupt\n"))
         wrong = WRONG.search(out + err) if has_begun else None
         if wrong or has_begun and code not in may_end:
-            (self.folder / "message.txt").write_text(f"{shlex.join(words)}{note}: {code}\n{out}\n{err}")
-            raise Fault(f"{command} ends with {code}" + (f" and says {wrong[0]!r}" if wrong else f": {err[-200:]}"))
+            (self.folder / "message.txt").write_text(
+                f"{shlex.join(words)}{note}: {code}\n{out}\n{err}"
+            )
+            raise Fault(
+                f"{command} ends with {code}"
+                + (f" and says {wrong[0]!r}" if wrong else f": {err[-200:]}")
+            )
         self.soak.count(ended=kill and code not in (0, 4))
         return code, out, err
 
-    def child(self, words: list[str], kills: list[tuple[float, str]], deadline: float) -> tuple[int, str, str]:
+    def child(
+        self, words: list[str], kills: list[tuple[float, str]], deadline: float
+    ) -> tuple[int, str, str]:
         """Runs a process. After the deadline it is killed with all that it started."""
         # Files, since what a killed process has started may keep a pipe open.
         with TemporaryFile() as out, TemporaryFile() as err:
@@ -248,10 +289,19 @@ class Case:
                         process.send_signal(signal.Signals[f"SIG{name}"])
                 process.wait(deadline)
             except subprocess.TimeoutExpired:
-                shown = ["ps", "-L", "-s", str(process.pid), "-o", "pid,tid,stat,time,wchan:32,args"]
+                shown = [
+                    "ps",
+                    "-L",
+                    "-s",
+                    str(process.pid),
+                    "-o",
+                    "pid,tid,stat,time,wchan:32,args",
+                ]
                 with open(self.folder / "hangs.txt", "wb") as file:
                     subprocess.run(shown, stdout=file, check=False)
-                raise Fault(f"{shlex.join(words[:3])} … did not end within {deadline:.0f} s") from None
+                raise Fault(
+                    f"{shlex.join(words[:3])} … did not end within {deadline:.0f} s"
+                ) from None
             finally:
                 end(process.pid)
                 process.wait()
@@ -271,13 +321,19 @@ class Case:
         """Calls at the same time."""
         with ThreadPoolExecutor(len(calls)) as pool:
             seeds = [random.Random(self.rng.random()) for _ in calls]
-            futures = [pool.submit(self.call, *given, rng=rng, **options) for (given, options), rng in zip(calls, seeds)]
+            futures = [
+                pool.submit(self.call, *given, rng=rng, **options)
+                for (given, options), rng in zip(calls, seeds)
+            ]
         return [future.result() for future in futures]
 
     def run(self, out: str, shard: str = "1/1", **options: Any) -> Call:
         """A call of `run`."""
         part = [f"--shard={shard}"] if shard != "1/1" else []
-        return ("run", f"--threads={self.rng.randint(1, 3)}", f"--out={out}", *part), {"may_end": (0, 4), **options}
+        return ("run", f"--threads={self.rng.randint(1, 3)}", f"--out={out}", *part), {
+            "may_end": (0, 4),
+            **options,
+        }
 
     def complete(self, cpu: str = "") -> None:
         """The run after which all is there."""
@@ -295,7 +351,9 @@ class Case:
     def shards(self) -> None:
         """Some at the same time, some killed, and some of another split; merged in any order."""
         count, other, rng = self.rng.randint(2, 6), self.rng.randint(1, 6), self.rng
-        splits = [f"{k + 1}/{count}" for k in range(count)] + [f"{rng.randint(1, other)}/{other}"] * rng.choice([0, 0, 1])
+        splits = [f"{k + 1}/{count}" for k in range(count)] + [
+            f"{rng.randint(1, other)}/{other}"
+        ] * rng.choice([0, 0, 1])
         rng.shuffle(splits)
         waiting = [self.run(f"part-{k}", split) for k, split in enumerate(splits)]
         while waiting:
@@ -322,7 +380,12 @@ class Case:
 
     def kills(self, cpu: str = "") -> None:
         """Kills at random moments, while others read the results."""
-        readers = [("digest", "out"), ("report", "out", "--out=seen"), ("verify", "out", *self.code()), ("export", "out", "--out=seen.csv")]
+        readers = [
+            ("digest", "out"),
+            ("report", "out", "--out=seen"),
+            ("verify", "out", *self.code()),
+            ("export", "out", "--out=seen.csv"),
+        ]
         for _ in range(self.rng.randint(1, 2 if cpu else 6)):
             calls, reader = [self.run("out", kill=True, cpu=cpu)], self.rng.choice(readers)
             if self.rng.random() < 0.4:
@@ -340,8 +403,17 @@ class Case:
     def executor(self) -> None:
         """An executor whose workers are killed, and sometimes its caller too."""
         kinds = ["processes", "processes", "threads"] + ["loky"] * (find_spec("loky") is not None)
-        task = {"kind": self.rng.choice(kinds), "workers": self.rng.randint(2, 4), "tasks": self.rng.randint(1, 12)}
-        task |= {"kills": self.rng.choice([0, 1, 3]), "seed": self.rng.random(), "time": self.time, "set": self.sets}
+        task = {
+            "kind": self.rng.choice(kinds),
+            "workers": self.rng.randint(2, 4),
+            "tasks": self.rng.randint(1, 12),
+        }
+        task |= {
+            "kills": self.rng.choice([0, 1, 3]),
+            "seed": self.rng.random(),
+            "time": self.time,
+            "set": self.sets,
+        }
         if self.rng.random() < 0.3:
             self.call("executor", json.dumps(task), kill=True, may_end=(0, 4), deadline=300)
         self.call("executor", json.dumps(task), may_end=(self.ends,), deadline=300)
@@ -352,13 +424,25 @@ class Case:
         """Compares the results with the reference, and removes them."""
         digests, failures = self.stored("out")
         if (digests, failures) != (self.digests, self.failures):
-            raise Fault(f"{sorted({*digests} ^ {*self.digests})[:4]} {failures.items() ^ self.failures.items()}")
-        checks = self.rng.sample(["verify", "diff", "report", "export", "leftovers"], self.rng.randint(1, 3))
+            raise Fault(
+                f"{sorted({*digests} ^ {*self.digests})[:4]} {failures.items() ^ self.failures.items()}"
+            )
+        checks = self.rng.sample(
+            ["verify", "diff", "report", "export", "leftovers"], self.rng.randint(1, 3)
+        )
         if "verify" in checks:
-            self.call("verify", "out", *self.code(), *self.rng.choice([[], ["--all"]]), may_end=(0,) if digests else (0, 2, 4))
+            self.call(
+                "verify",
+                "out",
+                *self.code(),
+                *self.rng.choice([[], ["--all"]]),
+                may_end=(0,) if digests else (0, 2, 4),
+            )
         if "diff" in checks:
             what = "worse,diverged,failed,claims,removed,added,underpowered,incomparable,changed"
-            self.call("diff", "ref", "out", f"--fail-on={what}", may_end=(0,) if digests else (0, 3))
+            self.call(
+                "diff", "ref", "out", f"--fail-on={what}", may_end=(0,) if digests else (0, 3)
+            )
         if "report" in checks:
             self.same("report", "pages", "--format=html,md,latex")
         if "export" in checks:
@@ -368,7 +452,9 @@ class Case:
             time.sleep(1.1)
             self.complete()
         for file in self.out.rglob("*"):
-            is_left = "leftovers" in checks and file.name.startswith(".") and file.name not in HIDDEN
+            is_left = (
+                "leftovers" in checks and file.name.startswith(".") and file.name not in HIDDEN
+            )
             if is_left or ".damaged-" in file.name:
                 raise Fault(f"{file.name} is left")
         for file in self.folder.iterdir():
@@ -380,15 +466,34 @@ class Case:
         codes, texts = list[int](), list[dict[str, bytes]]()
         for results in ("ref", "out"):
             made = self.folder / f"{results}-{name}"
-            codes.append(self.call(command, results, f"--out={made.name}", *arguments, may_end=(0, 1, 2))[0])
-            files = [file for file in [made, *made.rglob("*")] if file.is_file() and file.name != "provenance.md"]
+            codes.append(
+                self.call(command, results, f"--out={made.name}", *arguments, may_end=(0, 1, 2))[0]
+            )
+            files = [
+                file
+                for file in [made, *made.rglob("*")]
+                if file.is_file() and file.name != "provenance.md"
+            ]
             # Which build computed a cell is no part of its numbers.
-            found = {str(file.relative_to(made)): re.sub(rb",\"*[0-9a-f]{40}\"*,\w+,", b",", file.read_bytes()) for file in files}
+            found = {
+                str(file.relative_to(made)): re.sub(
+                    rb",\"*[0-9a-f]{40}\"*,\w+,", b",", file.read_bytes()
+                )
+                for file in files
+            }
             texts.append(found)
         # Pages have the reasons of failures.
-        if codes[0] != codes[1] or (texts[0] != texts[1] and not (self.failures and command == "report")):
-            files = [file for file in {**texts[0], **texts[1]} if texts[0].get(file) != texts[1].get(file)]
-            raise Fault(f"{command} of the results and of the reference: exit codes {codes}, differences {files[:4]}")
+        if codes[0] != codes[1] or (
+            texts[0] != texts[1] and not (self.failures and command == "report")
+        ):
+            files = [
+                file
+                for file in {**texts[0], **texts[1]}
+                if texts[0].get(file) != texts[1].get(file)
+            ]
+            raise Fault(
+                f"{command} of the results and of the reference: exit codes {codes}, differences {files[:4]}"
+            )
 
 
 def end(group: int) -> None:
@@ -428,7 +533,9 @@ def execute(task: dict[str, Any]) -> int:
             after = rng.expovariate(1 / (1 + task["time"]))
             threading.Thread(target=kill, args=(pool, after), daemon=True).start()
         try:
-            results = ef.run("m.toml", out="out", set=task["set"], executor=pool, tasks=task["tasks"])
+            results = ef.run(
+                "m.toml", out="out", set=task["set"], executor=pool, tasks=task["tasks"]
+            )
             return 4 if len(results.failures()) else 0
         except ef.CellError:
             return 4
@@ -439,11 +546,15 @@ def execute(task: dict[str, Any]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--hours", type=float, default=6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
-    parser.add_argument("--work", type=Path, default=ROOT / "target/soak", help="folder of cases and faults")
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "target/soak", help="folder of cases and faults"
+    )
     parser.add_argument("--only-case", type=int, help="the number of the only case to run")
     parser.add_argument("--program", type=Path, default=ROOT / "target/release/exactfed")
     tests = "cargo test --quiet --release --locked --test suite --"

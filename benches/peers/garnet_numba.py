@@ -225,7 +225,9 @@ def main():
     for peer, (local, together, length, problems) in ways.items():
         runs = [engine(local, together, length, parallel) for parallel in (False, True)]
         if "--check" in sys.argv:
-            tails = [call(runs[0], problems[100], 1000, 1000, c)[100:].mean() for c in (False, True)]
+            tails = [
+                call(runs[0], problems[100], 1000, 1000, c)[100:].mean() for c in (False, True)
+            ]
             print(f"{peer}: mean squared error of FedLSA {tails[0]:.3e}, SCAFFLSA {tails[1]:.3e}")
             continue
         for clients, steps, rounds in WORKLOADS:

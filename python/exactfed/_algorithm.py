@@ -170,7 +170,9 @@ def _key(parameter: inspect.Parameter) -> dict[str, Any]:
                 f"the parameter {name} is a key that all algorithms have: name it {common}"
             )
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise AlgorithmError(f"the parameter {parameter} can be no key of a manifest: name each one")
+        raise AlgorithmError(
+            f"the parameter {parameter} can be no key of a manifest: name each one"
+        )
     annotation: Any = parameter.annotation
     annotation = _NAMES.get(annotation, annotation) if isinstance(annotation, str) else annotation
     of: Any = annotation if annotation in _TYPES else float

@@ -132,7 +132,9 @@ def _is_installed(module: str) -> bool:
     folders = [sysconfig.get_path(kind) for kind in kinds]
     folders += [*site.getsitepackages(), site.getusersitepackages()]
     roots = [Path(folder).resolve() for folder in folders]
-    return all(any(Path(place).resolve().is_relative_to(root) for root in roots) for place in places)
+    return all(
+        any(Path(place).resolve().is_relative_to(root) for root in roots) for place in places
+    )
 
 
 def _run(path: str, text: str, lines: list[str], statements: list[ast.stmt]) -> None:

@@ -12,7 +12,14 @@ from . import _native
 from ._errors import ExactfedError
 from ._results import manifest_name
 
-_DASHES: list[list[float]] = [[], [4, 2], [1.5, 1.5], [6, 1.5, 1.5, 1.5], [3, 1.5, 1.5, 1.5, 1.5, 1.5], [9, 3]]
+_DASHES: list[list[float]] = [
+    [],
+    [4, 2],
+    [1.5, 1.5],
+    [6, 1.5, 1.5, 1.5],
+    [3, 1.5, 1.5, 1.5, 1.5, 1.5],
+    [9, 3],
+]
 """Dash patterns in pixels of the page, the most that are told apart."""
 _NONE, _ANY = "#8a8a8a", "#141414"
 """The colours of curves without the setting, and of entries of the legend that are of any colour."""
@@ -36,8 +43,7 @@ def by_settings(
     over = None if x is None or _native.quantity(x) else manifest_name(x)
     allowed = [name for name in known if name != over]
     hue, col, style = (
-        _checked(key, name, allowed)
-        for key, name in (("hue", hue), ("col", col), ("style", style))
+        _checked(key, name, allowed) for key, name in (("hue", hue), ("col", col), ("style", style))
     )
     if style or hue:
         data["legend"] = _restyle(curves, hue or "label", style)

@@ -42,7 +42,6 @@ def run(
     memory: float | None,
     progress: Callable[[int, int, int, int], Any] | None,
 ) -> tuple[list[tuple[str, str, str]], list[str]]: ...
-
 def add_results(part: _Path, out: _Path, experiment: str) -> None: ...
 
 class NativeFrame:
@@ -145,5 +144,8 @@ class ControlVariates:
     ) -> NDArray[np.float64]: ...
 
 def register_algorithm(
-    definition: str, start: Callable[..., Any], trace: Callable[..., tuple[bool, str]], patience: int
+    definition: str,
+    start: Callable[..., Any],
+    trace: Callable[..., tuple[bool, str]],
+    patience: int,
 ) -> None: ...

@@ -256,7 +256,11 @@ def _map(ax: Axes, maps: dict[str, Any], i: int) -> None:
     room = wide / len(values["x"]), high / len(values["y"])
     for square in values["squares"]:
         x, y = square["x"], square["y"]
-        fill: dict[str, Any] = {"facecolor": square["color"], "alpha": square["opacity"], "linewidth": 0}
+        fill: dict[str, Any] = {
+            "facecolor": square["color"],
+            "alpha": square["opacity"],
+            "linewidth": 0,
+        }
         ax.add_patch(Rectangle((x + 0.02, y + 0.02), 0.96, 0.96, **fill))
         if square["outlined"]:
             outline: dict[str, Any] = {"fill": False, "edgecolor": "#141414", "linewidth": 0.7}

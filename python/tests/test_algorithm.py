@@ -105,7 +105,9 @@ def test_fedavg_and_scaffold_have_the_digests_of_the_built_in_ones(tmp_path, dim
 
 def test_cohorts_are_those_of_the_built_in_algorithm(tmp_path):
     text = LOGISTIC.format(dimension=3, clients=10)
-    found = digests(ef.run(text + entries(fedavg="cohort = 4", own_fedavg="cohort = 4"), out=tmp_path))
+    found = digests(
+        ef.run(text + entries(fedavg="cohort = 4", own_fedavg="cohort = 4"), out=tmp_path)
+    )
     assert found["FedAvg"] == found["FedAvg in Python"]
 
 
@@ -141,7 +143,10 @@ def test_the_shipped_algorithms_converge_where_theory_says(tmp_path):
         fedavg="", fedavgm="", fedadam="", feddyn="alpha = 0.5", scaffold_momentum="", ef21=""
     ).replace("0.05", "0.1")
     one = '[[algorithm.ef21]]\nlabel = "one"\nstep-size = 0.1\nlocal-steps = 1\n'
-    rows = ef.run(QUADRATIC.replace("replicates = 2", 'replicates = 1\noracle = "exact"') + kinds + one, out=tmp_path).frame()
+    rows = ef.run(
+        QUADRATIC.replace("replicates = 2", 'replicates = 1\noracle = "exact"') + kinds + one,
+        out=tmp_path,
+    ).frame()
     last = rows.filter(pl.col("round") == 600)
     error = dict(last.select("label", "sq_error").iter_rows())
     for label in ("FedDyn", "Scaffold with momentum", "one"):
@@ -242,7 +247,7 @@ def test_a_file_is_imported_and_named_by_a_manifest(tmp_path):
         ef.check("m.toml")
         print("reloaded")
     """
-    own = "import exactfed as ef\n\n@ef.algorithm(\"Twice\", kind=\"twice\")\n"
+    own = 'import exactfed as ef\n\n@ef.algorithm("Twice", kind="twice")\n'
     own += "def twice(clients, theta, gamma, H):\n    while True:\n        yield theta\n"
     (tmp_path / "twice.py").write_text(own)
     (tmp_path / "m.toml").write_text('python = ["twice.py"]\n' + QUADRATIC + entries(twice=""))
@@ -272,7 +277,9 @@ def test_its_keys_are_tuned(tmp_path):
     """
     kinds = "[[algorithm.fedavg]]\nlocal-steps = 5\n[[algorithm.fedavgm]]\nlocal-steps = 5\n"
     results = ef.run(QUADRATIC + textwrap.dedent(tune) + kinds, out=tmp_path)
-    with pytest.warns(ef.ExactfedWarning, match=r"widen the range or the values in \[tune\] \(FedAvg"):
+    with pytest.warns(
+        ef.ExactfedWarning, match=r"widen the range or the values in \[tune\] \(FedAvg"
+    ):
         tuned = results.tuned()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -296,7 +303,7 @@ def test_candidates_are_added_beyond_the_ends_of_a_range(tmp_path):
     """The best step size is far above the range, with an algorithm of one's own as without."""
     import exactfed.algorithms  # noqa: F401
 
-    tune = "[tune]\nover = \"step-size\"\nrange = [1e-4, 1e-3]\n"
+    tune = '[tune]\nover = "step-size"\nrange = [1e-4, 1e-3]\n'
     fedavg = "[[algorithm.fedavg]]\nlocal-steps = 5\n"
     own = fedavg + "[[algorithm.fedavgm]]\nlocal-steps = 5\nmomentum = 0.0\n"
     largest = []
@@ -315,17 +322,38 @@ BROKEN = {
     "complex theta": ("clients.local_steps(theta + 0j, 0.1, 1)", "ValueError: theta is complex"),
     "complex field": ("clients.fields(theta + 1j)", "ValueError: theta is complex"),
     "complex rows": ("clients.mean(np.zeros((4, 2)) * 1j)", "ValueError: rows is complex"),
-    "complex step": ("clients.local_steps(theta, np.complex128(0.1), 1)", "ValueError: gamma is complex"),
+    "complex step": (
+        "clients.local_steps(theta, np.complex128(0.1), 1)",
+        "ValueError: gamma is complex",
+    ),
     "complex steps": ("clients.local_steps(theta, 0.1, np.array(1j))", "ValueError: H is complex"),
-    "complex pull": ("clients.local_steps(theta, 0.1, 1, proximal=np.complex64(1))", "ValueError: proximal is complex"),
-    "complex xi": ("clients.local_steps(theta, 0.1, 1, 1j * theta)", "ValueError: corrections is complex"),
+    "complex pull": (
+        "clients.local_steps(theta, 0.1, 1, proximal=np.complex64(1))",
+        "ValueError: proximal is complex",
+    ),
+    "complex xi": (
+        "clients.local_steps(theta, 0.1, 1, 1j * theta)",
+        "ValueError: corrections is complex",
+    ),
     "ends": ("return", "it ended before round 3"),
-    "bad call": ("clients.local_steps(np.zeros(9), 0.1, 1)", "theta has the shape (9,); expected (2,) or (4, 2)"),
-    "steps": ("clients.local_steps(theta, 0.1, 0)", "H must be a whole number from 1 to 10⁹, not 0"),
-    "float": ("clients.local_steps(theta, 0.1, 2.5)", "H must be a whole number from 1 to 10⁹, not 2.5"),
+    "bad call": (
+        "clients.local_steps(np.zeros(9), 0.1, 1)",
+        "theta has the shape (9,); expected (2,) or (4, 2)",
+    ),
+    "steps": (
+        "clients.local_steps(theta, 0.1, 0)",
+        "H must be a whole number from 1 to 10⁹, not 0",
+    ),
+    "float": (
+        "clients.local_steps(theta, 0.1, 2.5)",
+        "H must be a whole number from 1 to 10⁹, not 2.5",
+    ),
     "words": ("clients.local_steps(theta, 'small', 2)", "gamma must be an array of numbers"),
     "none": ("yield", "it yielded nothing: write `yield theta`"),
-    "hangs": ("\n        while True: pass", "round 3: it was ended, since it yielded no estimate within 1 s in Python, the `patience` of its decorator"),
+    "hangs": (
+        "\n        while True: pass",
+        "round 3: it was ended, since it yielded no estimate within 1 s in Python, the `patience` of its decorator",
+    ),
 }
 
 
@@ -357,7 +385,9 @@ def test_what_is_no_number_diverges(tmp_path):
             yield theta
 
     text = LOGISTIC.format(dimension=2, clients=4) + entries(diverges="")
-    with pytest.warns(ef.ExactfedWarning, match="from round 1 on in replicate 0, and in 2 more runs"):
+    with pytest.warns(
+        ef.ExactfedWarning, match="from round 1 on in replicate 0, and in 2 more runs"
+    ):
         results = ef.run(text, out=tmp_path)
     assert set(results.frame()["outcome"]) == {"diverged"}
 
@@ -371,7 +401,7 @@ def test_what_is_no_number_is_a_warning_once_per_cell(tmp_path):
             theta = np.full(clients.dim, 1e200 if large else np.nan) if t == at else theta
             yield theta
 
-    lines = "at = [6, 11]\n[[algorithm.turns]]\nlabel = \"large\"\nstep-size = 0.05\nlocal-steps = 5\nat = 3\nlarge = true\n"
+    lines = 'at = [6, 11]\n[[algorithm.turns]]\nlabel = "large"\nstep-size = 0.05\nlocal-steps = 5\nat = 3\nlarge = true\n'
     text = LOGISTIC.format(dimension=2, clients=4) + entries(turns=lines)
     for again in (False, True):
         with warnings.catch_warnings(record=True) as caught:
@@ -411,7 +441,7 @@ def test_parameters_that_no_manifest_could_name_are_refused(source, said):
         ef.algorithm("mine")(scope["sound"])
 
 
-MOMENTUM = '''
+MOMENTUM = """
 import exactfed as ef
 
 
@@ -422,7 +452,7 @@ def heavy_ball(clients, theta, gamma, H, beta=0.5):
         velocity = beta * velocity + clients.mean(clients.local_steps(theta, gamma, H)) - theta
         theta = theta + velocity
         yield theta
-'''
+"""
 
 
 def command(*arguments: str, folder) -> subprocess.CompletedProcess:
@@ -441,7 +471,9 @@ def test_the_command_line_runs_algorithms_of_a_file(tmp_path):
     left = { label = "Heavy ball" }
     right = { label = "FedAvg" }
     """
-    (tmp_path / "m.toml").write_text(text + entries(fedavg="", heavy_ball="beta = 0.5") + textwrap.dedent(claim))
+    (tmp_path / "m.toml").write_text(
+        text + entries(fedavg="", heavy_ball="beta = 0.5") + textwrap.dedent(claim)
+    )
     verify = ["verify", "--all", "--run-code", "own.py"]
     for arguments in (["check", "m.toml"], ["run", "m.toml"], verify):
         done = command(*arguments, folder=tmp_path)
@@ -474,7 +506,9 @@ def test_code_that_is_not_there_is_reported(tmp_path):
 
 def test_the_error_of_a_file_is_reported_with_its_place(tmp_path):
     (tmp_path / "own.py").write_text("import exactfed\n1 / 0\n")
-    (tmp_path / "m.toml").write_text('python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4) + entries(fedavg=""))
+    (tmp_path / "m.toml").write_text(
+        'python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4) + entries(fedavg="")
+    )
     done = command("check", "m.toml", folder=tmp_path)
     assert done.returncode == 2
     assert "m.toml:1:11" in done.stderr and "ZeroDivisionError" in done.stderr, done.stderr
@@ -539,7 +573,11 @@ def test_the_mean_field_is_that_of_many_calls(tmp_path):
             yield theta
 
     text = LOGISTIC.format(dimension=2, clients=4).replace("rounds = 200", "rounds = 1")
-    rows = ef.run(text.replace("replicates = 3", "replicates = 1") + "[[algorithm.fields]]\nstep-size = 1.0\n", out=tmp_path).frame()
+    rows = ef.run(
+        text.replace("replicates = 3", "replicates = 1")
+        + "[[algorithm.fields]]\nstep-size = 1.0\n",
+        out=tmp_path,
+    ).frame()
     [(many, one)] = seen
     assert many.shape == one.shape == (4, 2)
     assert rows.filter(pl.col("round") == 1)["oracle_calls"].item() == 4 * 200_001

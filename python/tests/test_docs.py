@@ -43,7 +43,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("document, least", [("README.md", 1), ("docs/PYTHON.md", 6), ("docs/EXTENDING.md", 3)])
+@pytest.mark.parametrize(
+    "document, least", [("README.md", 1), ("docs/PYTHON.md", 6), ("docs/EXTENDING.md", 3)]
+)
 def test_the_blocks_of_a_page_run_in_their_order(
     folder: Path, monkeypatch: pytest.MonkeyPatch, document: str, least: int
 ) -> None:
@@ -106,18 +108,28 @@ def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture
 
 def test_the_numbers_of_troubleshooting(folder: Path) -> None:
     page = (ROOT / "docs/TROUBLESHOOTING.md").read_text(encoding="utf-8")
-    code = next(code for _, code in blocks("docs/TROUBLESHOOTING.md", "python") if "def detectable" in code)
+    code = next(
+        code for _, code in blocks("docs/TROUBLESHOOTING.md", "python") if "def detectable" in code
+    )
     names: dict[str, object] = {}
     exec(compile(code, "docs/TROUBLESHOOTING.md", "exec"), names)
-    table = re.findall(r"^\| \**(\d+)\** \| \**([\d.]+)\** \| \**([\d.]+)\** \| \**([\d.]+)\** \|$", page, re.MULTILINE)
+    table = re.findall(
+        r"^\| \**(\d+)\** \| \**([\d.]+)\** \| \**([\d.]+)\** \| \**([\d.]+)\** \|$",
+        page,
+        re.MULTILINE,
+    )
     assert len(table) == 7
     for n, *ratios in table:
         for spread, ratio in zip((0.1, 0.3, 1.0), ratios, strict=True):
             assert names["detectable"](int(n), spread) == pytest.approx(float(ratio), rel=0.006)
     # What the command line writes where it cannot ask.
-    subprocess.run([sys.executable, "-m", "exactfed", "init"], check=True, stdin=subprocess.DEVNULL, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "exactfed", "init"], check=True, stdin=subprocess.DEVNULL, timeout=60
+    )
     number = r"([\d.]+)"
-    rows = re.findall(rf"^\| (\d+) \| {number} \| {number} \[{number}, {number}\] \| (\w+)", page, re.MULTILINE)
+    rows = re.findall(
+        rf"^\| (\d+) \| {number} \| {number} \[{number}, {number}\] \| (\w+)", page, re.MULTILINE
+    )
     assert [row[0] for row in rows] == ["5", "10", "20", "40"]
     for replicates, spread, *numbers, verdict in rows:
         results = ef.run("mine.toml", replicates=int(replicates))
@@ -127,7 +139,9 @@ def test_the_numbers_of_troubleshooting(folder: Path) -> None:
         assert claim["verdict"] == verdict
         last = results.frame().filter(local_step=10_000, local_steps=100)
         pairs = last.pivot(on="label", index="replicate", values="sq_error")
-        assert (pairs["Scaffold"] / pairs["FedAvg"]).log().std() == pytest.approx(float(spread), abs=0.006)
+        assert (pairs["Scaffold"] / pairs["FedAvg"]).log().std() == pytest.approx(
+            float(spread), abs=0.006
+        )
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,9 @@ def one_then_memoryless(clients, theta, gamma, H):
         yield theta
 
 
-MEMORYLESS = {f.__name__: f for f in (constant, shrunk, noise_alone, memoryless, one_then_memoryless)}
+MEMORYLESS = {
+    f.__name__: f for f in (constant, shrunk, noise_alone, memoryless, one_then_memoryless)
+}
 
 for _name, _function in MEMORYLESS.items():
     ef.algorithm(_name, kind=kind(_name), source=_name)(_function)

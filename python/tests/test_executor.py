@@ -87,7 +87,9 @@ def manifests(folder: Path) -> list[Case]:
         "def of_a_file(clients, theta, gamma, H):\n    while True:\n"
         "        theta = clients.mean(clients.local_steps(theta, gamma, H))\n        yield theta\n"
     )
-    own = {"algorithm": {"damped": {"step-size": [0.1, 0.2], "local-steps": 5, "server": [0.5, 1.0]}}}
+    own = {
+        "algorithm": {"damped": {"step-size": [0.1, 0.2], "local-steps": 5, "server": [0.5, 1.0]}}
+    }
     in_memory = RECORDS["problem"]["logistic-dataset"] | {  # type: ignore[index]
         "dataset": {"file": "mine", "clients": 10, "split": {"dirichlet": 0.5}}
     }
@@ -228,7 +230,9 @@ def stored(out: Path) -> set[str]:
     return {file.name for file in out.glob("experiment/*.parquet")}
 
 
-def test_workers_of_a_process_pool_are_killed_at_random(slow: dict[str, str], tmp_path: Path) -> None:
+def test_workers_of_a_process_pool_are_killed_at_random(
+    slow: dict[str, str], tmp_path: Path
+) -> None:
     draws, kept, broken = random.Random(1), set[str](), 0
     for attempt in range(30):
         with processes() as pool:
@@ -342,7 +346,12 @@ def test_lost_tasks_are_submitted_again(tmp_path: Path) -> None:
 
     count = iter(range(100))
     with pytest.raises(ef.ExactfedError, match="lost 4 times .ZeroDivision.*the same call"):
-        ef.run(SMALL, out=tmp_path / "gone", executor=Here(lambda task: 1 // (next(count) < 2)), tasks=4)
+        ef.run(
+            SMALL,
+            out=tmp_path / "gone",
+            executor=Here(lambda task: 1 // (next(count) < 2)),
+            tasks=4,
+        )
     assert len(stored(tmp_path / "gone")) == 6
     again = ef.run(SMALL, out=tmp_path / "gone", executor=Here(lambda task: None))
     assert again.digests() == local.digests()

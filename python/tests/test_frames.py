@@ -71,7 +71,10 @@ def test_a_last_run_without_results(tmp_path: Path) -> None:
                 raise RuntimeError("requested")
             yield theta
 
-    own = MANIFEST.split("[[algorithm")[0] + "[[algorithm.breaks]]\nstep-size = 0.1\nlocal-steps = 2\n"
+    own = (
+        MANIFEST.split("[[algorithm")[0]
+        + "[[algorithm.breaks]]\nstep-size = 0.1\nlocal-steps = 2\n"
+    )
     ef.run(own + "fails = false\n", out=tmp_path, name="own", replicates=1)
     with pytest.raises(ef.CellError):
         ef.run(own + "fails = true\n", out=tmp_path, name="own", replicates=1)
@@ -249,7 +252,11 @@ def test_the_ranking_of_all_algorithms(results: ef.Results) -> None:
 def test_algorithms_that_are_not_ranked_are_in_the_ranking(tmp_path: Path) -> None:
     entries = "".join(
         f"[[algorithm.{kind}]]\nlabel = {label!r}\nlocal-steps = 10\nstep-size = {step}\n"
-        for kind, label, step in [("fedavg", "wild", 90.0), ("fedavg", "A", 0.05), ("scaffold", "B", 0.05)]
+        for kind, label, step in [
+            ("fedavg", "wild", 90.0),
+            ("fedavg", "A", 0.05),
+            ("scaffold", "B", 0.05),
+        ]
     )
     text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 3") + entries
     every = ef.run(text, out=tmp_path).ranking(all=True)

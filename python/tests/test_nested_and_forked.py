@@ -112,7 +112,11 @@ def test_a_round_may_run_another_experiment_and_look_at_its_own(tmp_path):
     @ef.algorithm("looks", source="looks")
     def looks(clients, theta, gamma, H):
         other = ef.run(SHORT + entries(fedavg=""), name="other", out=tmp_path)
-        same = ef.run(text.replace("seed = 7", "seed = 8").replace("looks", "fedavg"), name="looks", out=tmp_path / "b")
+        same = ef.run(
+            text.replace("seed = 7", "seed = 8").replace("looks", "fedavg"),
+            name="looks",
+            out=tmp_path / "b",
+        )
         seen.append((other.frame().height, same.frame().height, len(ef.plan(text, out=tmp_path))))
         while True:
             yield theta

@@ -22,9 +22,6 @@ def test_it_runs(path: Path, tmp_path: Path) -> None:
     client = NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
     printed = [
-        output
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        for output in cell.outputs
+        output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs
     ]
     assert any("image/png" in output.get("data", {}) for output in printed), "it shows a figure"

@@ -16,7 +16,11 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 N = 24
 SMALL = [i % 5 for i in range(N)]
-BASE: dict[str, Any] = {"a": [float(x) for x in SMALL], "b": [i * 0.37 % 1.0 for i in range(N)], "label": [i % 2 for i in range(N)]}
+BASE: dict[str, Any] = {
+    "a": [float(x) for x in SMALL],
+    "b": [i * 0.37 % 1.0 for i in range(N)],
+    "label": [i % 2 for i in range(N)],
+}
 MANIFEST = """
 title = "Records of a table"
 seed = 1
@@ -34,7 +38,9 @@ local-steps = 2
 """
 
 
-def said(folder: Path, *, manifest: str = MANIFEST, store_schema: bool = True, **columns: Any) -> str:
+def said(
+    folder: Path, *, manifest: str = MANIFEST, store_schema: bool = True, **columns: Any
+) -> str:
     """What is wrong with a table in which these columns replace those of the base; else its errors."""
     table = pa.table({**BASE, **columns})
     parquet.write_table(table, folder / "records.parquet", store_schema=store_schema)
@@ -46,7 +52,18 @@ def said(folder: Path, *, manifest: str = MANIFEST, store_schema: bool = True, *
     return str(results.frame()["sq_error"].to_list())
 
 
-KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]
+KINDS = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+]
 
 
 @pytest.mark.parametrize("store_schema", [True, False])
@@ -58,20 +75,34 @@ def test_numbers_of_every_type_are_the_same_data(tmp_path, kind, store_schema):
     assert expected.startswith("["), expected
     numbers = np.array(SMALL, dtype=kind)
     assert said(tmp_path, a=numbers, store_schema=store_schema) == expected
-    assert said(tmp_path, label=pa.array(BASE["label"], kind if "float16" != kind else "int8"), store_schema=store_schema) == expected
+    assert (
+        said(
+            tmp_path,
+            label=pa.array(BASE["label"], kind if "float16" != kind else "int8"),
+            store_schema=store_schema,
+        )
+        == expected
+    )
 
 
 def test_negative_numbers_and_the_ends_of_types_are_what_they_are(tmp_path):
     for kind in ("int8", "int16", "int32", "uint8", "uint16", "uint32"):
         about = np.iinfo(kind)
         ends = [about.min, about.max] * (N // 2)
-        assert said(tmp_path, a=np.array(ends, kind)) == said(tmp_path, a=np.array(ends, "float64")), kind
+        assert said(tmp_path, a=np.array(ends, kind)) == said(
+            tmp_path, a=np.array(ends, "float64")
+        ), kind
 
 
 @pytest.mark.parametrize("key", ["a", "label"])
 def test_whole_numbers_that_f64_cannot_tell_apart_are_refused(tmp_path, key):
     most = 2**53
-    for beyond, kind in [(most + 1, "int64"), (-most - 1, "int64"), (2**60 + 1, "int64"), (2**64 - 1, "uint64")]:
+    for beyond, kind in [
+        (most + 1, "int64"),
+        (-most - 1, "int64"),
+        (2**60 + 1, "int64"),
+        (2**64 - 1, "uint64"),
+    ]:
         values = [most if kind == "uint64" or beyond > 0 else -most, beyond, 5] * (N // 3)
         text = said(tmp_path, **{key: pa.array(values, kind)})
         assert f"row 1 of column `{key}` is {beyond}, a whole number beyond 2^53" in text, text
@@ -108,15 +139,21 @@ def test_texts_dictionaries_and_truth_values(tmp_path):
     assert said(tmp_path, a=pa.array(BASE["a"]).dictionary_encode()) == expected
     text = said(tmp_path, a=["1.5"] * N)
     assert 'column `a` is not a feature: it holds numbers as text, such as "1.5" in row 0' in text
-    assert 'it holds numbers but for "x" in 1 row, first in row 23' in said(tmp_path, a=["1.5"] * (N - 1) + ["x"])
+    assert 'it holds numbers but for "x" in 1 row, first in row 23' in said(
+        tmp_path, a=["1.5"] * (N - 1) + ["x"]
+    )
     assert "row 0, column `a`: the value is missing" in said(tmp_path, a=pa.nulls(N))
-    assert "row 3, column `a`: the value is missing" in said(tmp_path, a=pa.array([1, 2, 3, None, *range(N - 4)], "int8"))
+    assert "row 3, column `a`: the value is missing" in said(
+        tmp_path, a=pa.array([1, 2, 3, None, *range(N - 4)], "int8")
+    )
 
 
 def test_numbers_whose_squares_are_no_numbers(tmp_path):
     huge = [1e308, *BASE["a"][1:]]
     text = said(tmp_path, a=huge)
-    assert "[row, column] = [0, 0]" in text and "is 1e308 in column `a`; its square is beyond" in text
+    assert (
+        "[row, column] = [0, 0]" in text and "is 1e308 in column `a`; its square is beyond" in text
+    )
     assert "too small" not in text
     standardised = MANIFEST.replace("clients = 4", "clients = 4, standardise = true")
     all_huge = said(tmp_path, a=[1e308] * N, manifest=standardised)

@@ -216,7 +216,9 @@ momentum = [0.0, 0.5]
     (warning,) = caught
     assert warning.filename == __file__
     said = str(warning.message)
-    assert "2 of 5 curves without the setting `momentum` (FedAvg, γ = 0.05; FedAvg, γ = 0.1)" in said
+    assert (
+        "2 of 5 curves without the setting `momentum` (FedAvg, γ = 0.05; FedAvg, γ = 0.1)" in said
+    )
     assert "1 of 5 curves with runs that diverged (Heavy ball, γ = 50)" in said
     drawn = [line for line in figure.axes[0].lines if len(line.get_xdata())]
     assert [set(line.get_xdata()) for line in drawn] == [{0.0, 0.5}] * 2, "0 has its place"
@@ -276,10 +278,15 @@ def test_a_cost_that_an_algorithm_does_not_have_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_quantity_has_any_of_its_names(results: ef.Results) -> None:
-    for names in [("bytes", "bytes-sent", "bytes_sent", "bytes sent"), ("vectors-sent", "vectors_sent")]:
+    for names in [
+        ("bytes", "bytes-sent", "bytes_sent", "bytes sent"),
+        ("vectors-sent", "vectors_sent"),
+    ]:
         figures = [results.plot(x=name, width="column") for name in names]
         ends = {max(figure.axes[0].lines[0].get_xdata()) for figure in figures}
-        assert len(ends) == 1 and {f.axes[0].get_xlabel() for f in figures} == {names[0].split("-")[0] + " sent"}
+        assert len(ends) == 1 and {f.axes[0].get_xlabel() for f in figures} == {
+            names[0].split("-")[0] + " sent"
+        }
     pyplot.close("all")
 
 

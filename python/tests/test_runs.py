@@ -111,7 +111,11 @@ def test_plans_know_what_is_done(tmp_path: Path) -> None:
     frame = plan.frame()
     assert frame["state"].to_list() == ["done", "missing"]
     assert frame["step_size"].to_list() == [0.1, 0.2]
-    assert frame["rounds"].to_list() == [10, 10] and (frame["seconds"] > 0).all() and (frame["memory"] > 0).all()
+    assert (
+        frame["rounds"].to_list() == [10, 10]
+        and (frame["seconds"] > 0).all()
+        and (frame["memory"] > 0).all()
+    )
     assert "missing" in plan._repr_html_()
 
 

@@ -86,7 +86,9 @@ def stranger(sound: Path, tmp_path: Path) -> Path:
     results = tmp_path / "results"
     subprocess.run(["cp", "-r", sound / "results", results], check=True, timeout=60)
     (results / "e" / "payload.py").write_text(SOUND + EVIL + "\n")
-    reseal(results / "e" / "experiment.toml", ('manifest = "e.toml"', 'manifest = "results/e/e.toml"'))
+    reseal(
+        results / "e" / "experiment.toml", ('manifest = "e.toml"', 'manifest = "results/e/e.toml"')
+    )
     return tmp_path
 
 
@@ -181,7 +183,10 @@ FORGED = {
     "unpacked": (f"X, Y = [{EVIL}, 1]\n{SOUND}", True),
     "annotated": (f"X: {EVIL} = 1\n{SOUND}", True),
     "a module beside it": (f"import beside\n{SOUND}", True),
-    "a module of the folder": (f"import results.e.beside\nfrom results.e import beside\n{SOUND}", True),
+    "a module of the folder": (
+        f"import results.e.beside\nfrom results.e import beside\n{SOUND}",
+        True,
+    ),
     "a relative module": (f"from . import beside\nfrom .beside import x\n{SOUND}", True),
     "in a list": (f"import exactfed, beside\n{SOUND}", True),
     "one line": (f"import exactfed; {EVIL}\n{SOUND}", True),
@@ -192,9 +197,15 @@ FORGED = {
     "annotation": (SOUND.replace("power: int", f"power: {EVIL}"), False),
     "body": (SOUND.replace("while True:", f"while {EVIL}:"), False),
     "helper": (SOUND.replace("return FACTOR", f"return {EVIL} or FACTOR"), False),
-    "separators in the body": (SOUND.replace("    while", f"    # \u2028\n    {EVIL}\n    while"), False),
+    "separators in the body": (
+        SOUND.replace("    while", f"    # \u2028\n    {EVIL}\n    while"),
+        False,
+    ),
     "constant": (SOUND.replace("FACTOR = 1.0", "FACTOR = 2.0"), False),
-    "another name for a module": (f"import subprocess as np\n{SOUND}".replace("import numpy as np\n", ""), False),
+    "another name for a module": (
+        f"import subprocess as np\n{SOUND}".replace("import numpy as np\n", ""),
+        False,
+    ),
     "another name for a function": (f"from os import system as scaled\n{IMPORTS}{MINE}", False),
     "everything of a module": (f"{SOUND}from os import *\n", True),
     "the name of the algorithm": (f"{SOUND}mine = {EVIL}\nmine.x = {EVIL}\n", True),

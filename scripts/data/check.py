@@ -101,8 +101,11 @@ def npz(**expected):
 
 
 def check_libsvm(work):
-    ways = {"a9a": (123, 14, bytes, ""), "w8a": (300, 12, gzip.compress, ".gz"),
-            "rcv1": (47_236, 75, bz2.compress, ".bz2")}
+    ways = {
+        "a9a": (123, 14, bytes, ""),
+        "w8a": (300, 12, gzip.compress, ".gz"),
+        "rcv1": (47_236, 75, bz2.compress, ".bz2"),
+    }
     for name, (d, nonzeros, pack, end) in ways.items():
         x, y, text = sparse(40, d, nonzeros, [-1, 1])
         source = work / f"{name}{end}"
@@ -211,8 +214,16 @@ def check_femnist(work):
     both = {name: np.concatenate([first[name], second[name]]) for name in first}
     both["test"] = np.repeat([0, 1], [len(first["y"]), 10]).astype(np.int32)
     converted("femnist", npz(**first), "femnist", work / "leaf", work / "femnist.npz")
-    converted("femnist with a test part", npz(**both), "femnist", "--test", work / "leaf-test.json",
-              "--", work / "leaf", work / "femnist-test.npz")
+    converted(
+        "femnist with a test part",
+        npz(**both),
+        "femnist",
+        "--test",
+        work / "leaf-test.json",
+        "--",
+        work / "leaf",
+        work / "femnist-test.npz",
+    )
     out, wrong = work / "kept/wrong.npz", work / "wrong.json"
     one = {"x": [[0.5] * 784], "y": [3]}
     for what, text, message in [
@@ -220,17 +231,22 @@ def check_femnist(work):
         ("no users", json.dumps({"user_data": {}}), "it is not LEAF's JSON"),
         ("an empty list", json.dumps({"users": [], "user_data": {}}), "there are no users"),
         ("a user without data", json.dumps({"users": ["a"], "user_data": {}}), "KeyError: 'a'"),
-        ("the same user twice", json.dumps({"users": ["a", "a"], "user_data": {"a": one}}),
-         "user 'a' is there twice"),
-        *((what, json.dumps({"users": ["a"], "user_data": {"a": one | change}}), message)
-          for what, change, message in [
-              ("few pixels", {"x": [[0.5] * 783]}, "x of shape (1, 783)"),
-              ("ragged pixels", {"x": [[0.5] * 784, [0.5]]}, "no arrays x and y of numbers"),
-              ("fewer labels", {"y": []}, "y of shape (0,)"),
-              ("one label for all", {"y": 3}, "y of shape ()"),
-              ("a label of 62", {"y": [62]}, "not a whole number from 0 to 61"),
-              ("a pixel that is NaN", {"x": [[float("nan")] * 784]}, "not a finite number"),
-          ]),
+        (
+            "the same user twice",
+            json.dumps({"users": ["a", "a"], "user_data": {"a": one}}),
+            "user 'a' is there twice",
+        ),
+        *(
+            (what, json.dumps({"users": ["a"], "user_data": {"a": one | change}}), message)
+            for what, change, message in [
+                ("few pixels", {"x": [[0.5] * 783]}, "x of shape (1, 783)"),
+                ("ragged pixels", {"x": [[0.5] * 784, [0.5]]}, "no arrays x and y of numbers"),
+                ("fewer labels", {"y": []}, "y of shape (0,)"),
+                ("one label for all", {"y": 3}, "y of shape ()"),
+                ("a label of 62", {"y": [62]}, "not a whole number from 0 to 61"),
+                ("a pixel that is NaN", {"x": [[float("nan")] * 784]}, "not a finite number"),
+            ]
+        ),
     ]:
         wrong.write_text(text)
         refused(f"FEMNIST: {what}", message, "femnist", wrong, out)

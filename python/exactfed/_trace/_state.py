@@ -350,7 +350,9 @@ class _Walk:
         """A type of numbers; what was attached to it may change."""
         self.found.append(str(value))
         parts = [] if value.fields is None else [part[0] for part in value.fields.values()]
-        self.visit_each([dict(value.metadata or {}), value.base if value.subdtype else None, *parts])
+        self.visit_each(
+            [dict(value.metadata or {}), value.base if value.subdtype else None, *parts]
+        )
 
     def visit_expired(self, value: Any) -> None:
         """Draws of a round that is over: what else is asked of them than a shape is refused."""

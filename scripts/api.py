@@ -15,7 +15,8 @@ import exactfed as ef
 
 HEAD = """# Python API
 
-Generated from the docstrings of the package `exactfed` by `scripts/api.py`; [Python](PYTHON.md) is the
+Generated from the docstrings of the package `exactfed` by `scripts/api.py`; \
+[Python](PYTHON.md) is the
 guide. `help(ef.run)` prints the same texts.
 """
 UNDERLINED = re.compile(r"^(.+)\n-{3,}$", re.MULTILINE)

@@ -197,7 +197,7 @@ def by_coin(problem, step, gaps, ends=None):
 
 def weighted(path, weight, other, other_weight):
     """A weighted sum of two runs, round by round."""
-    return [weight * a + other_weight * b for a, b in zip(path, other)]
+    return [weight * a + other_weight * b for a, b in zip(path, other, strict=True)]
 
 
 def over_steps(problem, step, printed):
@@ -351,7 +351,9 @@ def difference(ours, theirs):
     """The largest difference of two lists of vectors, relative to entries above 1."""
     if len(ours) != len(theirs):
         return np.inf
-    return max(np.max(np.abs(a - b) / np.maximum(1, np.abs(b))) for a, b in zip(ours, theirs))
+    return max(
+        np.max(np.abs(a - b) / np.maximum(1, np.abs(b))) for a, b in zip(ours, theirs, strict=True)
+    )
 
 
 def compare(program, work, case):
@@ -360,7 +362,7 @@ def compare(program, work, case):
     paths = run(program, work, case, "zero = true", [(kind, lines) for kind, lines, _ in known])
     coin = next(i for i, (kind, *_) in enumerate(known) if kind == "scaffnew")
     gaps = np.diff(paths[coin][1])
-    for (kind, lines, reference), (path, _) in zip(known, paths):
+    for (kind, lines, reference), (path, _) in zip(known, paths, strict=True):
         found = difference(path, reference(case.problem, case.step, gaps))
         yield case.name, f"{kind}: {', '.join(lines.splitlines())}", found, TOLERANCE
     # An offset of 0 from the optimum: theta_0 is the optimum itself.
@@ -369,8 +371,10 @@ def compare(program, work, case):
     yield case.name, "optimum, by Newton's method in numpy", found, TOLERANCE
     try:
         clients, weights = case.problem.clients, case.problem.weights
-        x, y = (np.concatenate(column) for column in zip(*clients))
-        each = np.concatenate([np.full(len(y), w / len(y)) for w, (_, y) in zip(weights, clients)])
+        x, y = (np.concatenate(column) for column in zip(*clients, strict=True))
+        each = np.concatenate(
+            [np.full(len(y), w / len(y)) for w, (_, y) in zip(weights, clients, strict=True)]
+        )
         library = case.problem.by_library(x, y, each)
         yield case.name, "optimum, by scikit-learn", difference(path[:1], [library]), LOOSE
     except ImportError:
@@ -427,7 +431,7 @@ def sparse_cases(work, rng, extended):
     x[0, d - 1] = 1.0
     y = signs(rng, x)
     with open(work / "sparse.libsvm", "w", encoding="ascii") as file:
-        for row, label in zip(x, y):
+        for row, label in zip(x, y, strict=True):
             pairs = " ".join(f"{j + 1}:{float(row[j])!r}" for j in np.flatnonzero(row))
             file.write(f"{label:+.0f} {pairs}\n")
     # As many clients as records: whichever client holds a record, the mean is the same.

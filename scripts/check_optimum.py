@@ -4,11 +4,12 @@
     scripts/check_optimum.py [--count N] [--seed S]
 
 Needs the package exactfed, numpy and mpmath. Each of five kinds of records gets N problems (20 by
-default): logistic regression with badly scaled features, with duplicated and collinear features, and on
-sparse separable records with a small penalty; softmax regression; and ridge regression, in part without a
-penalty. Newton's method in mpmath starts at the optimum that exactfed found and ends when a step is
-below 1e-45. A problem fails if the optimum is farther from the reference than `optimum_error`, or has
-no bound. Prints per kind the failures and the quartiles of bound / true error; exit code 1 after a failure.
+default): logistic regression with badly scaled features, with duplicated and collinear features,
+and on sparse separable records with a small penalty; softmax regression; and ridge regression, in
+part without a penalty. Newton's method in mpmath starts at the optimum that exactfed found and ends
+when a step is below 1e-45. A problem fails if the optimum is farther from the reference than
+`optimum_error`, or has no bound. Prints per kind the failures and the quartiles of bound / true
+error; exit code 1 after a failure.
 """
 
 import argparse
@@ -24,7 +25,7 @@ mp.mp.dps = 50
 
 
 class Case:
-    """Records x (n, d) with labels y, the client of each record, a penalty, and how clients count."""
+    """Records x (n, d) with labels y, their clients, a penalty, and how clients count."""
 
     def __init__(self, kind, x, y, client, l2, weights, margin=0.0):
         self.kind, self.x, self.y, self.client = kind, x, y, client
@@ -61,7 +62,9 @@ class Case:
         total = sum(powers)
         p = [power / total for power in powers]
         label = sorted(set(self.y)).index(self.y[i])
-        weight = [[p[k] * ((k == l) - p[l]) for l in range(len(p))] for k in range(len(p))]
+        weight = [
+            [p[k] * ((k == other) - p[other]) for other in range(len(p))] for k in range(len(p))
+        ]
         return [p[k] - (k == label) for k in range(len(p))], weight
 
     def reference(self, start):
@@ -85,15 +88,15 @@ class Case:
                 for k in range(classes):
                     for j in entries[i]:
                         gradient[k * d + j] += weights[i] * residual[k] * row[j]
-                        for l in range(classes):
-                            factor = weights[i] * weight[k][l] * row[j]
+                        for other in range(classes):
+                            factor = weights[i] * weight[k][other] * row[j]
                             for m in entries[i]:
-                                hessian[k * d + j, l * d + m] += factor * row[m]
+                                hessian[k * d + j, other * d + m] += factor * row[m]
             for j in range(classes * d):
                 gradient[j] += l2 * theta[j]
                 hessian[j, j] += l2
             step = mp.lu_solve(hessian, gradient)
-            theta = [value - change for value, change in zip(theta, step)]
+            theta = [value - change for value, change in zip(theta, step, strict=True)]
             if max(abs(change) for change in step) < mp.mpf("1e-45"):
                 return theta
         raise ArithmeticError("Newton's method of the reference does not end")
@@ -143,7 +146,7 @@ def draw(kind, rng):
 def libsvm(case, folder):
     """Writes the records as a LIBSVM file, in which each record is a client of its own."""
     lines = []
-    for row, label in zip(case.x, case.y):
+    for row, label in zip(case.x, case.y, strict=True):
         entries = " ".join(f"{j + 1}:{float(row[j])!r}" for j in np.flatnonzero(row))
         lines.append(f"{label:g} {entries}\n")
     path = folder / "records.libsvm"
@@ -184,15 +187,15 @@ def check(kind, count, rng, folder):
             print(f"{kind} {number}: refused: {str(error)[:200]}")
             continue
         reference = case.reference(exact.optimum)
-        distance = mp.sqrt(
-            sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(exact.optimum, reference))
-        )
+        pairs = zip(exact.optimum, reference, strict=True)
+        distance = mp.sqrt(sum((mp.mpf(float(a)) - b) ** 2 for a, b in pairs))
         bound = exact.optimum_error
         if bound is None or distance > bound:
             failures += 1
             n, d = case.x.shape
             print(
-                f"{kind} {number}: n {n} d {d} l2 {case.l2:.3g}: error {float(distance):.3g}, bound {bound}",
+                f"{kind} {number}: n {n} d {d} l2 {case.l2:.3g}: "
+                f"error {float(distance):.3g}, bound {bound}",
                 flush=True,
             )
         elif distance > 0:
@@ -200,7 +203,8 @@ def check(kind, count, rng, folder):
     quartiles = np.percentile(ratios, [0, 25, 50, 75, 100]) if ratios else []
     shown = " ".join(f"{q:.3g}" for q in quartiles)
     print(
-        f"{kind}: {failures} of {count} fail, {refused} refused; bound / error (quartiles): {shown}",
+        f"{kind}: {failures} of {count} fail, {refused} refused; "
+        f"bound / error (quartiles): {shown}",
         flush=True,
     )
     return failures

@@ -4,9 +4,10 @@
     python3 scripts/power.py --claims rr/theorem4
     python3 scripts/power.py --before OLD_REPORTS rr/theorem4
 
-It reads the manifests (`--experiments`) and the published pages (`--reports`), and needs no results and no
-package. docs/notes/power.md states the rule that it applies, and what the columns are. `--before` names a folder
-of other pages, such as those of an earlier commit. Without it both sides are the same pages.
+It reads the manifests (`--experiments`) and the published pages (`--reports`), and needs no results
+and no package. docs/notes/power.md states the rule that it applies, and what the columns are.
+`--before` names a folder of other pages, such as those of an earlier commit. Without it both sides
+are the same pages.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import math
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from statistics import NormalDist
 
@@ -26,13 +27,15 @@ LEVEL = 0.05
 QUANTILE = 3.1
 # Fewer runs are not published.
 FEWEST = 10
-# With fewer runs the intervals of means have a third limit, that of lognormal samples, which lies farther away.
+# With fewer runs the intervals of means have a third limit, that of lognormal samples, which lies
+# farther away.
 FEWEST_OF_MEANS = 20
 # A smaller reduction is not worth an amendment: at least this share of the runs stays otherwise.
 WORTH = 7 / 8
 # A band may become wider by this factor.
 WIDER = 1.5
-# A band is invisible that takes less than this share of the height of its panel, the width of a line.
+# A band is invisible that takes less than this share of the height of its panel, the width of a
+# line.
 INVISIBLE = 0.01
 # Numbers of runs that the rule chooses from, besides the present number divided by powers of two.
 ROUND = [
@@ -62,7 +65,8 @@ ROUND = [
     800,
 ]
 ROUND += [1000, 1200, 1500, 1600]
-# A number to which the norm of a vector is compared lies outside of its interval with this probability.
+# A number to which the norm of a vector is compared lies outside of its interval with this
+# probability.
 OUTSIDE = 1e-3
 KINDS_OF_RUNS = ["less", "at-least", "slope", "matches", "reaches"]
 
@@ -92,7 +96,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
     return front * value / a
 
 
-@lru_cache(maxsize=None)
+@cache
 def student(tail: float, n: int) -> float:
     """The quantile of Student's distribution that n runs exceed with this probability."""
     if n < 2:
@@ -106,7 +110,7 @@ def student(tail: float, n: int) -> float:
     return 0.5 * (low + high)
 
 
-@lru_cache(maxsize=None)
+@cache
 def scheffe(dimension: int, n: int, tail: float) -> float:
     """The radius of Scheffé's region of n vectors, in standard errors."""
     if n <= dimension or tail <= 0.0:
@@ -326,7 +330,7 @@ def bands(manifest: dict, folder: Path) -> list[tuple[str, float]]:
 
 
 def certainty(claim: Claim, together: int, runs: int) -> Certainty | None:
-    """How certain the verdict of a claim is with this number of runs; `None` if it is undecided or exact."""
+    """How certain the verdict of a claim is with these runs; `None` if undecided or exact."""
     if claim.verdict not in ("supported", "refuted") or not claim.parts:
         return None
     all_parts = [of_part(claim, part, together, runs) for part in claim.parts]
@@ -337,7 +341,8 @@ def certainty(claim: Claim, together: int, runs: int) -> Certainty | None:
 
 def of_part(claim: Claim, part: Part, together: int, runs: int) -> Certainty:
     supported = claim.verdict == "supported"
-    # Twice the smaller of two p-values is compared with the level; refutation by any part is corrected for all.
+    # Twice the smaller of two p-values is compared with the level; refutation by any part is
+    # corrected for all.
     tail = LEVEL / (2 * together)
     if not supported:
         tail /= len(claim.parts) * sum(math.isfinite(end) for end in part.region)
@@ -387,7 +392,7 @@ def pick(one: Certainty | None, other: Certainty, supported: bool) -> Certainty:
 
 
 def may_be_noise(part: Part) -> bool:
-    """Whether the norm is known to a fifth at most, so that it may be one that is not clearly positive."""
+    """Whether the norm is known to a fifth at most, so that it may not be clearly positive."""
     return max(part.high - part.estimate, part.estimate - part.low) > 0.2
 
 
@@ -444,8 +449,8 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     print(
-        "| experiment | runs before | runs now | claim | distance before | distance now | critical value "
-        "| power foreseen | power now | fewest runs | what forbids fewer |"
+        "| experiment | runs before | runs now | claim | distance before | distance now "
+        "| critical value | power foreseen | power now | fewest runs | what forbids fewer |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in arguments.names:
@@ -461,16 +466,15 @@ def main() -> None:
             earlier = next(claim for claim in before.claims if claim.id == found.claim)
             at_first = certainty(earlier, before.together, before.runs)
             foreseen = certainty(earlier, before.together, now.runs)
+            runs = f"{before.runs} | {now.runs}"
             if at_first is None or foreseen is None:
-                print(
-                    f"| {name} | {before.runs} | {now.runs} | {found.claim} was not decided before |"
-                )
+                print(f"| {name} | {runs} | {found.claim} was not decided before |")
                 continue
             part = f" ({found.part})" if found.part else ""
             print(
-                f"| {name} | {before.runs} | {now.runs} | {found.claim}{part} | {at_first.distance:.1f} "
-                f"| {found.distance:.1f} | {found.critical:.1f} | {share(foreseen.power)} | {share(found.power)} "
-                f"| {needed} | {why} |"
+                f"| {name} | {runs} | {found.claim}{part} | {at_first.distance:.1f} "
+                f"| {found.distance:.1f} | {found.critical:.1f} | {share(foreseen.power)} "
+                f"| {share(found.power)} | {needed} | {why} |"
             )
 
 

@@ -26,7 +26,7 @@ def cargo(*arguments: str) -> str:
 
 
 def compiled(target: str) -> set[str]:
-    """The purls of what is linked or runs while compiling there: tests and benches are in no release."""
+    """The purls of what is linked or runs while compiling: tests and benches are in no release."""
     lines = cargo(
         "tree",
         "-p=exactfed",
@@ -40,7 +40,7 @@ def compiled(target: str) -> set[str]:
 
 
 def allowed(licence: str) -> bool:
-    """Whether an SPDX expression holds for the licences that deny.toml allows; `/` is an old `OR`."""
+    """Whether an SPDX expression holds for what deny.toml allows; `/` is an old `OR`."""
 
     def term(match: re.Match[str]) -> str:
         word = match[0]

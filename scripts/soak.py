@@ -3,15 +3,18 @@
 
     scripts/soak.py [--hours H] [--seed S] [--jobs N] [--work FOLDER] [--only-case CASE]
 
-A case is a manifest: of the generator of tests/suite/documents.rs, of experiments/smoke, or one of those below. Its
-reference is a run with one thread. Random ways must give the same cells, digests and failures: other numbers of
-threads, shards that are merged, runs that share a folder, kills at random moments, executors of Python whose workers
-are killed, and emulated processors. Reports, exports, diffs and verify follow at random. A fault is a line of output
-and a folder below WORK/faults with results and commands. All but the moments of kills follows from the seed. The exit
-code is 1 after a fault. Without exactfed in this Python there are no executors, without qemu-x86_64 no processors.
+A case is a manifest: of the generator of tests/suite/documents.rs, of experiments/smoke, or one of
+those below. Its reference is a run with one thread. Random ways must give the same cells, digests
+and failures: other numbers of threads, shards that are merged, runs that share a folder, kills at
+random moments, executors of Python whose workers are killed, and emulated processors. Reports,
+exports, diffs and verify follow at random. A fault is a line of output and a folder below
+WORK/faults with results and commands. All but the moments of kills follows from the seed. The exit
+code is 1 after a fault. Without exactfed in this Python there are no executors, without qemu-x86_64
+no processors.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -39,12 +42,15 @@ WRITER, BATCH = "properties::random_manifests_for_the_soak", 200
 HEAD = """title = "t"
 replicates = 4
 start.offset = 1.0
-problem.quadratic = { dimension = 3, clients = 4, spectrum = { from = 0.5, to = 1.5 }, gradient-heterogeneity = 1.0, noise = 1.0 }
+problem.quadratic = { dimension = 3, clients = 4, spectrum = { from = 0.5, to = 1.5 }, \
+gradient-heterogeneity = 1.0, noise = 1.0 }
 """
-# Manifests with arguments of `run`: more cells than have a file each, [tune], looks, and algorithms in Python.
+# Manifests with arguments of `run`: more cells than have a file each, [tune], looks, and algorithms
+# in Python.
 WRITTEN: list[tuple[str, list[str]]] = [
     (f"""{HEAD}budget.rounds = 100
-algorithm.fedavg = [{{ step-size = {[k / 1000 for k in range(1, 121)]}, local-steps = {[*range(1, 10)]} }}]
+algorithm.fedavg = [{{ step-size = {[k / 1000 for k in range(1, 121)]}, \
+local-steps = {[*range(1, 10)]} }}]
 """, []),
     (f"""{HEAD}budget.rounds = 400
 tune = {{ over = ["step-size"], range = {{ step-size = [0.05, 0.2] }} }}
@@ -52,7 +58,8 @@ algorithm = {{ fedavg = [{{ local-steps = [2, 8] }}], scaffold = [{{ local-steps
 """, []),
     (f"""{HEAD}budget.rounds = 3000
 algorithm.fedavg = [{{ step-size = [0.05, 0.1], local-steps = 2 }}]
-claim.less = [{{ id = "c", statement = "s", left = {{ step-size = 0.05 }}, right = {{ step-size = 0.1 }}, factor = 0.45 }}]
+claim.less = [{{ id = "c", statement = "s", left = {{ step-size = 0.05 }}, \
+right = {{ step-size = 0.1 }}, factor = 0.45 }}]
 """, ["--until-decided", "--max-replicates=64"]),
     (f"""python = ["own.py"]
 {HEAD}budget.rounds = 300
@@ -73,7 +80,8 @@ def own(clients, theta, gamma, H, server=0.5):
 """
 SIGNALS = ["KILL", "KILL", "TERM", "INT"]
 WRONG = re.compile(
-    r"panicked at|overflowed its stack|[Dd]amaged|moved to|Traceback.*(?!\n  File \"(own.py|<dynamic-code>)\")\n"
+    r"panicked at|overflowed its stack|[Dd]amaged|moved to|"
+    r"Traceback.*(?!\n  File \"(own.py|<dynamic-code>)\")\n"
 )
 HIDDEN = {".lock", ".data", ".moments", ".optima", ".frontiers", ".measures"}
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -98,7 +106,8 @@ class Soak:
         print(time.strftime("%Y-%m-%d %H:%M:%S"), line, flush=True)
 
     def summary(self) -> None:
-        # `ended` counts runs that a signal ended; the names of ways count runs whose results were the same.
+        # `ended` counts runs that a signal ended; the names of ways count runs whose results were
+        # the same.
         hours, counts = (time.monotonic() - self.begin) / 3600, dict(sorted(self.counts.items()))
         self.say(f"seed {self.options.seed}, {hours:.2f} hours: {counts}")
 
@@ -143,14 +152,15 @@ class Soak:
                 method()
                 case.finish()
                 self.count(**{way: 1})
-        except Exception as fault:  # noqa: BLE001
+        except Exception as fault:
             if not self.has_ended:
                 self.count(faults=1)
                 kept = self.options.work / "faults" / f"{self.options.seed}-{number}-{k}"
                 shutil.rmtree(kept, ignore_errors=True)
                 shutil.copytree(case.folder, kept, symlinks=True)
                 self.say(
-                    f"FAULT seed {self.options.seed} case {number} way {k} {way}: {fault!r}; see {kept}"
+                    f"FAULT seed {self.options.seed} case {number} way {k} {way}: {fault!r}; "
+                    f"see {kept}"
                 )
         shutil.rmtree(case.folder, ignore_errors=True)
         self.count(manifests=1, cells=len(case.digests))
@@ -219,9 +229,15 @@ class Case:
             )
 
     def call(
-        self, command: str, *arguments: object, cpu: str = "", kill: bool = False, may_end: tuple[int, ...] = (0,),
-        deadline: float = 120, rng: random.Random | None = None,
-    ) -> tuple[int, str, str]:  # fmt: skip
+        self,
+        command: str,
+        *arguments: object,
+        cpu: str = "",
+        kill: bool = False,
+        may_end: tuple[int, ...] = (0,),
+        deadline: float = 120,
+        rng: random.Random | None = None,
+    ) -> tuple[int, str, str]:
         """Runs exactfed, or ends it at a random moment: exit code, output and messages."""
         rng = rng or self.rng
         python, scale = (
@@ -254,7 +270,7 @@ class Case:
         # INT while Python still starts or imports.
         has_begun = not (kill and err.endswith("\nKeyboardInterrupt\n"))
         wrong = WRONG.search(out + err) if has_begun else None
-        if wrong or has_begun and code not in may_end:
+        if wrong or (has_begun and code not in may_end):
             (self.folder / "message.txt").write_text(
                 f"{shlex.join(words)}{note}: {code}\n{out}\n{err}"
             )
@@ -313,7 +329,8 @@ class Case:
     def stored(self, out: str) -> tuple[list[str], dict[str, str]]:
         """The digests of results, and why cells failed."""
         files = sorted((self.folder / out).rglob("*.failed.toml"))
-        # Which replicate is the first to fail depends on threads, and the place of the code on workers.
+        # Which replicate is the first to fail depends on threads, and the place of the code on
+        # workers.
         reasons = {file.name: str(re.findall(r"\w+Error: .*", file.read_text())) for file in files}
         return self.call("digest", out)[1].splitlines(), reasons
 
@@ -323,7 +340,7 @@ class Case:
             seeds = [random.Random(self.rng.random()) for _ in calls]
             futures = [
                 pool.submit(self.call, *given, rng=rng, **options)
-                for (given, options), rng in zip(calls, seeds)
+                for (given, options), rng in zip(calls, seeds, strict=True)
             ]
         return [future.result() for future in futures]
 
@@ -424,9 +441,8 @@ class Case:
         """Compares the results with the reference, and removes them."""
         digests, failures = self.stored("out")
         if (digests, failures) != (self.digests, self.failures):
-            raise Fault(
-                f"{sorted({*digests} ^ {*self.digests})[:4]} {failures.items() ^ self.failures.items()}"
-            )
+            of_digests = sorted({*digests} ^ {*self.digests})[:4]
+            raise Fault(f"{of_digests} {failures.items() ^ self.failures.items()}")
         checks = self.rng.sample(
             ["verify", "diff", "report", "export", "leftovers"], self.rng.randint(1, 3)
         )
@@ -492,16 +508,15 @@ class Case:
                 if texts[0].get(file) != texts[1].get(file)
             ]
             raise Fault(
-                f"{command} of the results and of the reference: exit codes {codes}, differences {files[:4]}"
+                f"{command} of the results and of the reference: exit codes {codes}, "
+                f"differences {files[:4]}"
             )
 
 
 def end(group: int) -> None:
     """Kills a process and what it started."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def execute(task: dict[str, Any]) -> int:
@@ -565,7 +580,7 @@ def main() -> int:
         code = 1
         try:
             code = execute(options.executor)
-        except Exception:  # noqa: BLE001
+        except Exception:
             traceback.print_exc()
         # A pool whose worker is killed while it is shut down may wait for ever.
         os._exit(code)

@@ -73,7 +73,7 @@ def instance(clients, seed=1):
     change = phi[here] - DISCOUNT * phi[there]
     matrix = np.einsum("cm,mi,mj->ij", weights, phi[here], change)
     vector = np.einsum("cm,cm,mi->i", weights, reward[:, here], phi[here])
-    shares, others = zip(*[alias(w) for w in weights])
+    shares, others = zip(*[alias(w) for w in weights], strict=True)
     return {
         "optimum": np.linalg.solve(matrix, vector),
         "change": np.ascontiguousarray(change),

@@ -6,7 +6,6 @@
 """
 
 import numpy as np
-
 from timing import CLIENTS, draw, engines, measure
 
 RECORDS, DIMENSIONS = 5000, (2, 10, 50, 123, 300, 617, 784)

@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numba import get_num_threads
-
 from timing import CLIENTS, STEPS, draw, engines, measure
 
 RECORDS, CLASSES, DIMENSIONS, BATCHES = 5000, 10, (8, 64, 784), (1, 32)
@@ -90,8 +89,11 @@ def numpy_run(each):
         generators = [np.random.default_rng(c) for c in range(CLIENTS)]
         theta, clients = start, range(CLIENTS)
         for _ in range(rounds):
-            at = theta
-            ends = each(lambda c: by_products(at, x[c], labels[c], batch, generators[c]), clients)
+
+            def local_end(c, at=theta):
+                return by_products(at, x[c], labels[c], batch, generators[c])
+
+            ends = each(local_end, clients)
             theta = np.mean(list(ends), 0)
         return theta
 

@@ -2,13 +2,13 @@
 
     NUMBA_NUM_THREADS=1 python benches/peers/sparse_numba.py
 
-Twenty clients. See timing.py for what is printed. Two peers, both with fastmath. "numba": a coordinate is brought up to date when a record has it, with a counter per
-coordinate and tables of what the penalty and the correction did since. "numba, folded": theta is
-a v - b xi with two numbers a and b of the step, so that a step adds to v alone.
+Twenty clients. See timing.py for what is printed. Two peers, both with fastmath. "numba": a
+coordinate is brought up to date when a record has it, with a counter per coordinate and tables of
+what the penalty and the correction did since. "numba, folded": theta is a v - b xi with two numbers
+a and b of the step, so that a step adds to v alone.
 """
 
 import numpy as np
-
 from timing import CLIENTS, draw, engine, measure, tried
 
 STEP_SIZE, RIDGE = 0.1, 0.01
@@ -22,7 +22,10 @@ WORKLOADS = (
 
 
 def records(d, nonzeros, count, seed=1):
-    """Columns and values (times the label) of each record; features j have frequencies 1/(j + 1)."""
+    """Columns and values (times the label) of each record.
+
+    The feature j occurs with the frequency 1/(j + 1).
+    """
     rng = np.random.default_rng(seed)
     weights = 1.0 / np.arange(1, d + 1)
     total = CLIENTS * count

@@ -8,7 +8,6 @@ states are read from one table of features. See timing.py for what is printed.
 """
 
 import numpy as np
-
 from garnet_numba import alias
 from timing import CLIENTS, U, draw, engines, measure
 

@@ -2,9 +2,10 @@
 measurement of all ways of compiling it.
 
 N = 20 clients, H local steps (100 by default) and the mean of the clients after them, in 64-bit
-floating point. Draws come from xorshift64, one state per client, as in garnet_numba.py. Every program prints
-one JSON object per line; with --check it prints the norm of the last iterate instead, on which all
-ways must agree up to rounding ("numpy" draws other records, and agrees roughly).
+floating point. Draws come from xorshift64, one state per client, as in garnet_numba.py. Every
+program prints one JSON object per line; with --check it prints the norm of the last iterate
+instead, on which all ways must agree up to rounding ("numpy" draws other records, and agrees
+roughly).
 """
 
 import json

@@ -19,11 +19,9 @@ def milliseconds(algorithm, n, d=5, rounds=100):
     """The least time of a round."""
 
     def start(clients, theta):
-        count = 0
-        for theta in algorithm(clients, theta, 0.05, 5):
-            # A count that changes keeps the rounds from being found equal.
-            count += 1
-            yield theta + 0.0 * np.full(d, count)
+        # A count that changes keeps the rounds from being found equal.
+        for count, estimate in enumerate(algorithm(clients, theta, 0.05, 5), 1):
+            yield estimate + 0.0 * np.full(d, count)
 
     best = np.inf
     for _ in range(7):

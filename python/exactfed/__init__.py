@@ -1,8 +1,9 @@
 """exactfed: federated optimisation algorithms from TOML manifests, compared with exact theory.
 
-:func:`run` runs a manifest and returns its :class:`Results`; :func:`load` opens those of an
-earlier run; :func:`plan` and :func:`check` look at a manifest without running it; :func:`diff`
-compares two sets of results; :func:`exact` is what theory knows of a cell. The command line is :func:`main`, or ``python -m exactfed``.
+:func:`run` runs a manifest and returns its :class:`Results`; :func:`load` opens those of an earlier
+run; :func:`plan` and :func:`check` look at a manifest without running it; :func:`diff` compares two
+sets of results; :func:`exact` is what theory knows of a cell. The command line is :func:`main`, or
+``python -m exactfed``.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ __all__ = [
     "ControlVariates",
     "Diagnostic",
     "Diff",
+    "Exact",
     "ExactfedError",
     "ExactfedWarning",
-    "Exact",
     "ManifestError",
     "Plan",
     "Results",

@@ -259,8 +259,8 @@ def _objects(array: np.ndarray, where: str) -> np.ndarray:
             raise ValueError(f"{place(i)} is missing; nothing is filled in")
         if not isinstance(value, wanted):
             raise TypeError(
-                f"{where} has the type {array.dtype}: {place(i)} is {_kind(value)}; expected numbers "
-                "alone, or texts alone"
+                f"{where} has the type {array.dtype}: {place(i)} is {_kind(value)}; expected "
+                "numbers alone, or texts alone"
             )
     if has_texts:
         return _texts(np.array(flat, dtype=str).reshape(array.shape), where)

@@ -5,7 +5,8 @@ algorithm, and the constants that they name. A file has more than that, so its s
 compared with the source before any of them runs. Left out is every statement other than
 
 - functions and classes that are the same in the source, decorators included;
-- ``NAME = constant`` and ``NAME: type = constant``, where the source has this name with this constant;
+- ``NAME = constant`` and ``NAME: type = constant``, where the source has this name with this
+  constant;
 - imports of installed modules under their own names, with ``numpy as np`` and ``exactfed`` under
   any name. These lines are in no hash.
 """
@@ -89,8 +90,10 @@ def _is_covered(statement: ast.stmt, known: set[str], constants: set[str]) -> bo
 
 
 def _tree(definition: ast.AST) -> str:
-    """What a definition is to Python, without what stands at the ends of lines of descriptions:
-    sources are kept without it."""
+    """What a definition is to Python, without white space at the ends of lines of descriptions.
+
+    Sources are kept without it.
+    """
     definition = copy.deepcopy(definition)
     for node in ast.walk(definition):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

@@ -45,7 +45,7 @@ class CellError(ExactfedError, RuntimeError):
 
 
 class ExactfedWarning(UserWarning):
-    """Stored results are not as they were written, a plot leaves something out, or θ is not finite."""
+    """Stored results are not as they were written, a plot leaves something out, or θ is not finite."""  # noqa: E501 (a summary is one line)
 
 
 class CellFailedWarning(ExactfedWarning):

@@ -309,7 +309,7 @@ def exact(
     True
     >>> e.optimum_error is None, e.why("optimum_error")
     (True, 'it is known for mean losses of records; otherwise θ* solves a linear system with rounded coefficients')
-    """
+    """  # noqa: E501 (the output of an example is one line)
     wanted = {key.replace("_", "-"): _scalar(_plain(v, key)) for key, v in (settings or {}).items()}
     if label is not None:
         wanted["label"] = label

@@ -1,10 +1,11 @@
 """Runs whose cells the workers of a ``concurrent.futures.Executor`` compute.
 
-The executor schedules, transports and restarts. A task is a call of :func:`work` with the ids of some
-cells and the names of the files that they need, each by the hash of its content: the experiment as
-results store it, its data, its algorithms in Python and, for cells that follow from results, these.
-A worker that lacks a content says so and is sent it, so that large data travel once to each. It runs
-the cells in a folder of its own and returns the files of their results, which the caller merges.
+The executor schedules, transports and restarts. A task is a call of :func:`work` with the ids of
+some cells and the names of the files that they need, each by the hash of its content: the
+experiment as results store it, its data, its algorithms in Python and, for cells that follow from
+results, these. A worker that lacks a content says so and is sent it, so that large data travel once
+to each. It runs the cells in a folder of its own and returns the files of their results, which the
+caller merges.
 """
 
 from __future__ import annotations
@@ -191,7 +192,10 @@ class _Job:
         return tasks
 
     def _most(self) -> int:
-        """How many tasks are submitted at once: few, where workers would ask for data several times."""
+        """How many tasks are submitted at once.
+
+        They are few where workers would ask for data several times.
+        """
         workers = self._workers()
         if workers is None or not any(map(_is_large, self._contents.values())):
             return sys.maxsize
@@ -277,8 +281,8 @@ class _Job:
         known = folder in (self._native.experiment, ".optima")
         if not known or not re.fullmatch(r"\w[\w.-]*", name, re.ASCII):
             raise ExactfedError(
-                f"error: {self._native.experiment}: a worker returned the file {path!r}: a reply has "
-                f"files of {self._native.experiment}/ and .optima/ alone"
+                f"error: {self._native.experiment}: a worker returned the file {path!r}: a reply "
+                f"has files of {self._native.experiment}/ and .optima/ alone"
             )
 
     def _store(self, *, now: bool) -> None:
@@ -298,8 +302,8 @@ class _Job:
     def _stopped(self, what: str, why: Exception) -> ExactfedError:
         why_text = f"{type(why).__name__}: {why}"
         return ExactfedError(
-            f"error: {self._native.experiment}: {what} ({why_text}). Finished cells are stored; the "
-            "same call, with an executor that works, runs the others"
+            f"error: {self._native.experiment}: {what} ({why_text}). Finished cells are stored; "
+            "the same call, with an executor that works, runs the others"
         )
 
 
@@ -317,11 +321,14 @@ def _workers(executor: Any) -> int | None:
 
 
 def work(task: dict[str, Any]) -> dict[str, Any]:
-    """Run cells on a worker: the files of their results, the contents that it lacks, or an error."""
+    """Run cells on a worker.
+
+    Returned are the files of their results, the contents that it lacks, or an error.
+    """
     if task["version"] != __version__:
         return {
-            "error": f"error: a worker has exactfed {__version__} and the caller {task['version']}: "
-            "install the same version for all workers"
+            "error": f"error: a worker has exactfed {__version__} and the caller "
+            f"{task['version']}: install the same version for all workers"
         }
     with tempfile.TemporaryDirectory(prefix="exactfed-") as folder:
         root = Path(folder)

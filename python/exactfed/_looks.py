@@ -22,7 +22,7 @@ _DASHES: list[list[float]] = [
 ]
 """Dash patterns in pixels of the page, the most that are told apart."""
 _NONE, _ANY = "#8a8a8a", "#141414"
-"""The colours of curves without the setting, and of entries of the legend that are of any colour."""
+"""The colours of curves without the setting, and of entries of the legend of any colour."""
 
 Value = tuple[Any, str]
 """A value of a setting, and the text of pages for it."""

@@ -128,7 +128,7 @@ def check(
     set: Overrides = None,
     replicates: int | None = None,
 ) -> None:
-    """Check a manifest as ``exactfed check`` does: also that its instances can be built.
+    r"""Check a manifest as ``exactfed check`` does: also that its instances can be built.
 
     The arguments are those of :func:`exactfed.run`.
 
@@ -142,7 +142,7 @@ def check(
     --------
     >>> import exactfed as ef
     >>> try:
-    ...     ef.check("title = 'x'\\nsed = 1\\n")
+    ...     ef.check("title = 'x'\nsed = 1\n")
     ... except ef.ManifestError as e:
     ...     print(e.diagnostics[-1].message)
     unknown key `sed`

@@ -197,9 +197,9 @@ class Results:
         With ``all=True`` there is one row for each algorithm at each point, from the best to the
         last. Means are those of the quantity that the manifest ranks by: ``metric`` of ``[tune]``,
         or else ‖θ − θ*‖². The best has the smallest mean, or the largest if the quantity is an
-        accuracy; ratios then are of the error rate, 1 minus the accuracy. If the manifest has several
-        instances, the ranking is by the geometric mean over them, and ``value`` is the arithmetic
-        mean: the best algorithm may then have a larger ``value`` than another one.
+        accuracy; ratios then are of the error rate, 1 minus the accuracy. If the manifest has
+        several instances, the ranking is by the geometric mean over them, and ``value`` is the
+        arithmetic mean: the best algorithm may then have a larger ``value`` than another one.
 
         Columns
         -------
@@ -215,9 +215,10 @@ class Results:
         next
             The algorithm with the next mean.
         ratio, low, high
-            How many times larger that mean is, or of an accuracy that mean error rate, and the
-            95 % interval of this ratio; with several instances it is the geometric mean of their ratios. It is
-            infinite where only the mean of the best is zero to rounding, and null where both are.
+            How many times larger that mean is, or of an accuracy that mean error rate, and the 95 %
+            interval of this ratio; with several instances it is the geometric mean of their ratios.
+            It is infinite where only the mean of the best is zero to rounding, and null where both
+            are.
         separation
             ``larger`` where the ratio is significantly above 1 after Holm's correction, ``equal``
             where the means are equal but for rounding, ``both zero`` where both are zero to
@@ -241,12 +242,13 @@ class Results:
             As above, of this algorithm.
         ratio, ratio_low, ratio_high
             How many times larger the mean, or of an accuracy the mean error rate, is than that of
-            the best, with the 95 % interval of this ratio; null for the best. A pair of algorithms is compared on the same draws, so that
-            the ratio may be clear where the intervals of the means overlap.
+            the best, with the 95 % interval of this ratio; null for the best. A pair of algorithms
+            is compared on the same draws, so that the ratio may be clear where the intervals of the
+            means overlap.
         separation
-            ``best``; ``larger``, ``unclear``, ``equal`` or ``both zero`` as above; or why it is not ranked:
-            ``diverged``, ``ended``, or ``above start`` where every mean of the point is above the
-            error at the start.
+            ``best``; ``larger``, ``unclear``, ``equal`` or ``both zero`` as above; or why it is not
+            ranked: ``diverged``, ``ended``, or ``above start`` where every mean of the point is
+            above the error at the start.
         leads
             Whether it is the best or not separated from it.
 
@@ -368,7 +370,8 @@ class Results:
         looks = {key: name for key, name in looks.items() if name is not None}
         if looks and figure is not None:
             raise ExactfedError(
-                f'error: {", ".join(looks)}: only plots of all cells have this: leave out "{figure}"'
+                f"error: {', '.join(looks)}: only plots of all cells have this: "
+                f'leave out "{figure}"'
             )
         data = self._figure(figure, x, y, anew=bool(looks))
         if looks:
@@ -431,8 +434,8 @@ class Results:
     ) -> Path:
         """Write the reports of the results folder, as ``exactfed report`` does.
 
-        ``formats`` are any of ``html``, ``md``, ``latex``, ``pdf``, ``png`` and ``svg``. The path of this
-        experiment's page is returned, or of its folder where no format has a page.
+        ``formats`` are any of ``html``, ``md``, ``latex``, ``pdf``, ``png`` and ``svg``. The path
+        of this experiment's page is returned, or of its folder where no format has a page.
 
         Raises
         ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -75,10 +76,10 @@ def run(
     memory
         The bytes that the run may use, or each task; by default what is available.
     executor
-        What computes the cells: a ``concurrent.futures.Executor``, such as a process pool, or that of
-        Dask, loky or mpi4py. Its workers need this version of exactfed and no shared folder. They get
-        the manifest, data and algorithms in Python from here, and the digests are those of a run
-        without it.
+        What computes the cells: a ``concurrent.futures.Executor``, such as a process pool, or that
+        of Dask, loky or mpi4py. Its workers need this version of exactfed and no shared folder.
+        They get the manifest, data and algorithms in Python from here, and the digests are those of
+        a run without it.
     tasks
         The number of tasks that an executor gets; by default eight for each worker.
 
@@ -90,9 +91,9 @@ def run(
         If no cell has results.
     ExactfedError
         If the call is made in a round of the same experiment's run, by the algorithm or by a thread
-        that it started: it would wait for that round for ever. If a task of an executor was lost four
-        times, the executor takes no more tasks, or a worker has another version of exactfed; finished
-        tasks are stored, and the same call runs the others.
+        that it started: it would wait for that round for ever. If a task of an executor was lost
+        four times, the executor takes no more tasks, or a worker has another version of exactfed;
+        finished tasks are stored, and the same call runs the others.
     KeyboardInterrupt
         After Ctrl-C: at the end of the current rounds, or after three seconds; the threads then
         finish their round in the background. Finished cells are stored, of an executor those of
@@ -208,11 +209,9 @@ class _SoFar:
         begin = time.monotonic()
         if cells == self._cells or begin < self._next:
             return
-        try:
+        # What is wrong with the results is said when the run has ended.
+        with contextlib.suppress(ExactfedError):
             self._replace(load(self._out, self._name)._repr_html_())
-        except ExactfedError:
-            # What is wrong with the results is said when the run has ended.
-            pass
         end = time.monotonic()
         self._cells = cells
         self._next = end + max(self._BETWEEN, (end - begin) / self._SHARE)

@@ -1,8 +1,8 @@
 """The runs for which a thread works: in whose rounds it was started, or is itself.
 
-A run of an experiment that is called in one of the experiment's own rounds would wait for that round,
-and the round for it. The module knows this of its own threads; those that an algorithm starts inherit
-it from the thread that starts them.
+A run of an experiment that is called in one of the experiment's own rounds would wait for that
+round, and the round for it. The module knows this of its own threads; those that an algorithm
+starts inherit it from the thread that starts them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def locks() -> list[str]:
 def inherit() -> None:
     """From now on, threads inherit the locks of the thread that starts them.
 
-    Python does not say which thread that is: contexts are inherited since 3.14, and only on request.
+    Python does not say which thread that is: contexts are inherited since 3.14, and only on
+    request.
     """
     original = threading.Thread.start
     if hasattr(original, _ATTRIBUTE):

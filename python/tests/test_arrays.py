@@ -4,10 +4,9 @@ import hashlib
 import io
 from collections.abc import Mapping
 
+import exactfed
 import numpy as np
 import pytest
-
-import exactfed
 from exactfed._arrays import in_memory, to_npz
 
 X = np.array([[0.5, -1.0, 0.0], [2.0, 0.0, 3.25]])
@@ -156,7 +155,7 @@ def test_sparse_mistakes_are_named():
         to_npz({"x": sparse.csr_matrix([[1, np.nan]]), "y": [1]}, "m")
     with pytest.raises(ValueError, match="has 3 values"):
         to_npz({"x": x, "y": [0, 1, 2]}, "m")
-    with pytest.raises(TypeError, match='m."y". is a sparse matrix; only "x" may be one'):
+    with pytest.raises(TypeError, match=r'm."y". is a sparse matrix; only "x" may be one'):
         to_npz({"x": x, "y": x}, "m")
     with pytest.raises(ValueError, match="part of the sparse matrix"):
         to_npz({"x": x, "y": Y, "data": Y}, "m")
@@ -166,7 +165,7 @@ def test_files_in_memory_have_names_without_another_extension():
     files = in_memory({"mine": {"x": X, "y": Y}, "b.npz": b"PK\x03\x04"})
     assert files == {"mine": to_npz({"x": X, "y": Y}), "b.npz": b"PK\x03\x04"}
     assert in_memory(None) == {}
-    with pytest.raises(ValueError, match='"a.CSV" is the name of another format'):
+    with pytest.raises(ValueError, match=r'"a.CSV" is the name of another format'):
         in_memory({"a.CSV": {"x": X, "y": Y}})
     with pytest.raises(ValueError, match=r'arrays\["mine"\]\["y"\] has 1 values'):
         in_memory({"mine": {"x": X, "y": [1]}})
@@ -227,7 +226,7 @@ def test_sparse_matrices_and_frames_run(tmp_path):
         return next(iter(run.digests().values()))
 
     with (tmp_path / "mine.svm").open("w") as file:
-        for row, label in zip(x, y):
+        for row, label in zip(x, y, strict=True):
             pairs = [f"{j + 1}:{value!r}" for j, value in enumerate(row.tolist()) if value]
             print(int(label), *pairs, file=file)
     libsvm = records(clients=4)

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import exactfed as ef
 import duckdb
+import exactfed as ef
 import pytest
 from conftest import MANIFEST, ROOT
 from matplotlib import pyplot

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import exactfed as ef
 import numpy as np
 import pytest
-
-import exactfed as ef
 from exactfed import _native
 
 LINEAR: dict[str, Any] = {
@@ -39,7 +38,7 @@ def test_runs_agree_with_it(tmp_path: Path):
         e = ef.exact(LINEAR, label="FedAvg", settings={"local_steps": steps})
         runs = frame.filter((frame["label"] == "FedAvg") & (frame["local_steps"] == steps))
         for name in ("sq_error", "sq_error_average", "sq_error_limit"):
-            for t, wanted in zip(e.rounds, getattr(e, name)):
+            for t, wanted in zip(e.rounds, getattr(e, name), strict=True):
                 sample = runs.filter(runs["round"] == int(t))[name].to_numpy()
                 assert len(sample) == 400
                 error = sample.std(ddof=1) / np.sqrt(len(sample))

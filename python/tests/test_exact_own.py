@@ -159,7 +159,7 @@ def test_rest_of_a_period_is_the_mean_of_its_phases():
 
 @pytest.mark.parametrize("every", [1, 2, 3])
 def test_runs_of_a_period_have_the_predicted_rest(every, tmp_path):
-    """At all rounds, at those of one phase, and at those of both, which has a last one of either."""
+    """At all rounds, at those of one phase, and at those of both, which has a last of either."""
     claims = {
         "error": {"prediction": "stationary", "at": "stationary"},
         "end": {"prediction": "stationary", "margin": 0.3},

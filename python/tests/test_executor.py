@@ -108,7 +108,10 @@ def manifests(folder: Path) -> list[Case]:
     return [
         (MANIFEST, {"set": {"seed": 5}, "name": "group/settings"}),
         (folder / "file.toml", {}),
-        (RECORDS | {"problem": {"logistic-dataset": in_memory}}, {"arrays": {"mine": {"x": x, "y": y}}}),
+        (
+            RECORDS | {"problem": {"logistic-dataset": in_memory}},
+            {"arrays": {"mine": {"x": x, "y": y}}},
+        ),
         (SMALL | own, {}),
         (SMALL | tuned, {}),
     ]  # fmt: skip
@@ -169,9 +172,11 @@ def test_loky_gives_the_digests_of_a_local_run(cases: Cases, tmp_path: Path) -> 
 def cluster() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     quiet = {"dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(n_workers=4, threads_per_worker=1, **quiet) as workers:
-        with distributed.Client(workers) as client:
-            yield client
+    with (
+        distributed.LocalCluster(n_workers=4, threads_per_worker=1, **quiet) as workers,
+        distributed.Client(workers) as client,
+    ):
+        yield client
 
 
 def test_dask_gives_the_digests_of_a_local_run_when_two_workers_are_killed(
@@ -188,7 +193,7 @@ def test_dask_gives_the_digests_of_a_local_run_when_two_workers_are_killed(
     options = {"out": tmp_path / "killed", "executor": cluster.get_executor(), "tasks": 12}
     assert ef.run(SLOW, progress=kill, **options).digests() == slow
     assert not victims
-    with pytest.raises(TypeError, match="pass client.get_executor()"):
+    with pytest.raises(TypeError, match=r"pass client.get_executor()"):
         ef.run(SMALL, out=tmp_path / "none", executor=cluster)
 
 
@@ -345,7 +350,7 @@ def test_lost_tasks_are_submitted_again(tmp_path: Path) -> None:
     assert lossy.digests() == local.digests()
 
     count = iter(range(100))
-    with pytest.raises(ef.ExactfedError, match="lost 4 times .ZeroDivision.*the same call"):
+    with pytest.raises(ef.ExactfedError, match=r"lost 4 times .ZeroDivision.*the same call"):
         ef.run(
             SMALL,
             out=tmp_path / "gone",
@@ -379,7 +384,7 @@ def test_an_executor_that_is_shut_down_with_its_tasks(
         if cells:
             closed.shutdown(wait=False, cancel_futures=True)
 
-    with pytest.raises(ef.ExactfedError, match="takes no more tasks.*the same call"):
+    with pytest.raises(ef.ExactfedError, match=r"takes no more tasks.*the same call"):
         ef.run(BRIEF, out=tmp_path, executor=closed, tasks=12, progress=shut_down)
     assert 0 < len(stored(tmp_path)) < len(brief)
     with processes_or_threads(kind) as open_one:
@@ -472,7 +477,7 @@ def test_a_reply_writes_no_other_files(path: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("reply", [{}, {"lacks": ["0" * 64]}, {"lacks": []}])
 def test_replies_without_a_result_are_not_asked_for_ever(reply: Any, tmp_path: Path) -> None:
-    with pytest.raises(ef.ExactfedError, match="lost 4 times .*neither files nor what it lacks"):
+    with pytest.raises(ef.ExactfedError, match=r"lost 4 times .*neither files nor what it lacks"):
         ef.run(SMALL, out=tmp_path, executor=Replies(lambda _: reply), tasks=2)
 
 
@@ -490,9 +495,11 @@ def of_another_version() -> None:
 
 
 def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
-    with processes(1, initializer=of_another_version) as pool:
-        with pytest.raises(ef.ExactfedError, match="a worker has exactfed 0.0.1 and the caller"):
-            ef.run(SMALL, out=tmp_path, executor=pool)
+    with (
+        processes(1, initializer=of_another_version) as pool,
+        pytest.raises(ef.ExactfedError, match=r"a worker has exactfed 0\.0\.1 and the caller"),
+    ):
+        ef.run(SMALL, out=tmp_path, executor=pool)
     assert not stored(tmp_path)
 
 
@@ -525,7 +532,7 @@ def test_algorithms_without_cloudpickle(
     (manifest, options), digests = cases[3]
     # Workers import the module of the test.
     assert ef.run(manifest, out=tmp_path, executor=pool, **options).digests() == digests
-    with pytest.raises(ef.ExactfedError, match="own.py:.*of-a-file: pip install cloudpickle"):
+    with pytest.raises(ef.ExactfedError, match=r"own.py:.*of-a-file: pip install cloudpickle"):
         ef.run(cases[1][0][0], out=tmp_path, executor=pool)
 
 

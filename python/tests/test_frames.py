@@ -306,7 +306,9 @@ def test_frames_without_an_optimum(tmp_path: Path) -> None:
         "problem": {"logistic": {"dimension": 2, "records": 20, "clients": 3, "l2": 0.1,
                                  "data": {"noisy": {"spread": 2.0}}}},
         "record": {"metrics": ["train-loss"]},
-        "algorithm": {kind: {"step-size": 0.1, "local-steps": 2} for kind in ("fedavg", "scaffold")},
+        "algorithm": {
+            kind: {"step-size": 0.1, "local-steps": 2} for kind in ("fedavg", "scaffold")
+        },
     }  # fmt: skip
     with_optimum = ef.run(manifest, out=tmp_path / "with", name="t")
     left_out = {"record.optimum": False}

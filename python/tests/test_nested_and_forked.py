@@ -23,7 +23,10 @@ NESTED = SHORT + entries(nested="")
 
 
 def in_time(work: Callable[[], object], seconds: float = 60) -> None:
-    """Do work that may wait for ever in a thread, which ends with the process; raise what it raises."""
+    """Do work that may wait for ever in a thread, which ends with the process.
+
+    What the work raises is raised here.
+    """
     raised: list[BaseException] = []
 
     def caught() -> None:

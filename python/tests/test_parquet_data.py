@@ -41,7 +41,7 @@ local-steps = 2
 def said(
     folder: Path, *, manifest: str = MANIFEST, store_schema: bool = True, **columns: Any
 ) -> str:
-    """What is wrong with a table in which these columns replace those of the base; else its errors."""
+    """What is wrong with a table with these columns in place of the base's; else its errors."""
     table = pa.table({**BASE, **columns})
     parquet.write_table(table, folder / "records.parquet", store_schema=store_schema)
     (folder / "m.toml").write_text(manifest)
@@ -78,7 +78,7 @@ def test_numbers_of_every_type_are_the_same_data(tmp_path, kind, store_schema):
     assert (
         said(
             tmp_path,
-            label=pa.array(BASE["label"], kind if "float16" != kind else "int8"),
+            label=pa.array(BASE["label"], kind if kind != "float16" else "int8"),
             store_schema=store_schema,
         )
         == expected

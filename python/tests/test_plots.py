@@ -101,7 +101,7 @@ def test_sizes_and_axes(results: ef.Results, tmp_path: Path) -> None:
     pyplot.close(own)
     with pytest.raises(ValueError, match="column, text"):
         results.plot(width="wide")
-    with pytest.raises(ef.ExactfedError, match='no figure "other" .*curves'):
+    with pytest.raises(ef.ExactfedError, match=r'no figure "other" .*curves'):
         results.plot("other")
 
 
@@ -357,7 +357,7 @@ y = "local-steps"
         low = results.plot("panels", width="column", height=1.0)
     low.savefig(tmp_path / "figure.png")
     assert results.plot("panels", height=6.0).get_size_inches()[1] == pytest.approx(6.0)
-    with pytest.raises(ValueError, match="width of 0.5 in"):
+    with pytest.raises(ValueError, match=r"width of 0.5 in"):
         results.plot(width=0.5)
     pyplot.close("all")
 

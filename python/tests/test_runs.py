@@ -94,7 +94,7 @@ def test_overrides_with_and_without_the_number_of_an_entry() -> None:
     manifest = {**SMALL, "algorithm": {"fedavg": entries}}
 
     def cells(*paths: str) -> list[str]:
-        frame = ef.plan(manifest, set={path: 0.05 for path in paths}).frame()
+        frame = ef.plan(manifest, set=dict.fromkeys(paths, 0.05)).frame()
         return frame["cell"].to_list()
 
     first = cells("algorithm.fedavg.0.step-size")
@@ -149,10 +149,10 @@ def test_what_is_wrong_is_what_the_command_line_prints(tmp_path: Path) -> None:
 def test_instances_that_cannot_be_built() -> None:
     """What the manifest alone does not show."""
     wrong = SMALL | {"problem": {"atoms": {"file": "nowhere.npz"}}}
-    with pytest.raises(ef.ManifestError, match="nowhere.npz"):
+    with pytest.raises(ef.ManifestError, match=r"nowhere.npz"):
         ef.check(wrong)
     huge = SMALL | {"problem": {"quadratic": SMALL["problem"]["quadratic"] | {"clients": 10**12}}}
-    with pytest.raises(ef.ManifestError, match="memory|clients"):
+    with pytest.raises(ef.ManifestError, match=r"memory|clients"):
         ef.check(huge)
 
 
@@ -287,9 +287,9 @@ def test_results_that_cannot_be_opened(tmp_path: Path) -> None:
     out = tmp_path / "results"
     for name in ("one", "two"):
         ef.run(SMALL, out=out, name=name)
-    with pytest.raises(ef.ExactfedError, match="2 experiments.*one, two"):
+    with pytest.raises(ef.ExactfedError, match=r"2 experiments.*one, two"):
         ef.load(out)
-    with pytest.raises(ef.ExactfedError, match='no experiment "three".*one, two'):
+    with pytest.raises(ef.ExactfedError, match=r'no experiment "three".*one, two'):
         ef.load(out, "three")
     assert ef.load(out, "two").experiment == "two"
     marker = out / "exactfed.toml"
@@ -314,7 +314,7 @@ def test_verification_and_damage(tmp_path: Path) -> None:
 def test_the_command_line(tmp_path: Path) -> None:
     assert ef.__version__ in command_line("--version").stdout
     wrong = command_line("runn")
-    assert wrong.returncode == 2 and "did you mean" in wrong.stderr or "similar" in wrong.stderr
+    assert (wrong.returncode == 2 and "did you mean" in wrong.stderr) or "similar" in wrong.stderr
     (tmp_path / "small.toml").write_text(TEXT)
     done = command_line("run", "small.toml", cwd=tmp_path)
     assert done.returncode == 0 and "2 cells" in done.stderr

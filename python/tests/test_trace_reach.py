@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 def imports_in_the_function(c, t, g, H):
     import math
+    from math import cos, sqrt
 
     import numpy as np
-    from math import cos, sqrt
 
     while True:
         t = step(c, t, g * math.exp(-0.1) * sqrt(0.5) * cos(0.1), H) + np.zeros(c.dim)
@@ -126,7 +126,7 @@ def enumeration(c, t, g, H):
 
 def iterators(c, t, g, H):
     factors = itertools.cycle([1.0, 0.5, 0.2])
-    for number, factor in zip(itertools.count(1), factors):  # noqa: B905
+    for number, factor in zip(itertools.count(1), factors):
         t = step(c, t, g * factor / number, H)
         yield t
 

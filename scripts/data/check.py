@@ -65,7 +65,7 @@ def sparse(n, d, nonzeros, labels):
     x[0, d - 1] = 0.5
     y = RNG.permutation(np.resize(labels, n))
     lines = []
-    for row, label in zip(x, y):
+    for row, label in zip(x, y, strict=True):
         pairs = " ".join(f"{j + 1}:{row[j]}" for j in np.flatnonzero(row))
         lines.append(f"{label:+d} {pairs} \n" if -1 in labels else f"{label} {pairs}\n")
     return x, y, "".join(lines)
@@ -75,7 +75,7 @@ def dense(path, d):
     """LIBSVM text as arrays, read in another way than convert.py reads it."""
     lines = [line.split() for line in path.read_text().splitlines()]
     x = np.zeros((len(lines), d))
-    for row, (_, *pairs) in zip(x, lines):
+    for row, (_, *pairs) in zip(x, lines, strict=True):
         for pair in pairs:
             j, value = pair.split(":")
             row[int(j) - 1] = float(value)
@@ -111,7 +111,7 @@ def check_libsvm(work):
         source = work / f"{name}{end}"
         source.write_bytes(pack(text.encode()))
 
-        def compare(path):
+        def compare(path, d=d, x=x, y=y):
             got = dense(path, d)
             return same({"x": got[0], "y": got[1]}, {"x": x, "y": y.astype(float)})
 

@@ -258,7 +258,7 @@ def femnist(sources, tests, out):
                 parts.append((x, y, *full))
     if not parts:
         raise Wrong("there are no users")
-    x, y, client, test = (np.concatenate(column) for column in zip(*parts))
+    x, y, client, test = (np.concatenate(column) for column in zip(*parts, strict=True))
     held = {"test": test} if tests else {}
     return save(out, x=x, y=y, client=client, **held) + f", {len(clients)} clients"
 

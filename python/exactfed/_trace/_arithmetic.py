@@ -60,7 +60,7 @@ def _common(a: Symbol, b: Symbol) -> tuple[str, tuple[int, ...]]:
 
 
 def add(recorder: Recorder, a: Any, b: Any, sign: float = 1.0) -> Symbol:
-    """a ± b."""
+    """The sum or the difference a ± b."""
     a, b = lift(recorder, a), lift(recorder, b)
     level, shape = _common(a, b)
     a, b = (x if x.level == level else x.at_level(level, shape) for x in (a, b))
@@ -87,7 +87,7 @@ def scaled(a: Symbol, factor: Any) -> Symbol:
 
 
 def multiply(recorder: Recorder, a: Any, b: Any) -> Symbol:
-    """a · b, where one of the two is constant."""
+    """The product a · b, where one of the two is constant."""
     if _masks.is_mask(a) or _masks.is_mask(b):
         product: Symbol = a * b if _masks.is_mask(a) else b * a
         return product
@@ -104,7 +104,7 @@ def multiply(recorder: Recorder, a: Any, b: Any) -> Symbol:
 
 
 def divide(recorder: Recorder, a: Any, b: Any) -> Any:
-    """a / b, where b is constant."""
+    """The quotient a / b, where b is constant."""
     if is_symbol(b):
         b = b.read()
         if b.terms or b.sums:
@@ -117,7 +117,7 @@ def divide(recorder: Recorder, a: Any, b: Any) -> Any:
 
 
 def matmul(recorder: Recorder, a: Any, b: Any) -> Symbol:
-    """a @ b, where one of the two is a constant array."""
+    """The matrix product a @ b, where one of the two is a constant array."""
     if is_symbol(a) and is_symbol(b):
         raise refused("a product of two arrays that depend on θ is not linear")
     n, d = recorder.n, recorder.d
@@ -215,5 +215,5 @@ def total(a: Symbol, axis: Any, keepdims: bool, out: Any, *, mean: bool) -> Symb
     return reshape(made, (1, recorder.d)) if keepdims else made
 
 
-# Masks use the arithmetic, and the arithmetic uses them.
-from . import _masks
+# Masks use the arithmetic, and the arithmetic uses them: at the top this would be a circle.
+from . import _masks  # noqa: E402

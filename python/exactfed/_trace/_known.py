@@ -95,7 +95,8 @@ _MODULES = {
 #: Modules in Python whose functions and classes keep nothing beyond their objects.
 ROOTS = frozenset(
     """
-    abc collections contextlib copy dataclasses enum fractions functools numbers reprlib types typing
+    abc collections contextlib copy dataclasses enum fractions functools numbers reprlib types
+    typing
     """.split()
 )
 

@@ -244,7 +244,8 @@ class Masked:
         return self * (1.0 / numbers(other))
 
     def _plus(self, other: Any, sign: float) -> Any:
-        truth = other._boolean if is_mask(other) else getattr(other, "dtype", None) == bool
+        # The dtype of numpy equals `bool` and is another object.
+        truth = other._boolean if is_mask(other) else getattr(other, "dtype", None) == bool  # noqa: E721
         if self._boolean and truth:
             raise refused("sums of True and False are not linear: use astype(float)")
         if is_symbol(other) or is_mask(other):
@@ -309,7 +310,7 @@ def _product(a: Masked, b: Masked) -> Masked:
 
 
 def where(recorder: Any, mask: Any, a: Any, b: Any) -> Any:
-    """b + mask (a − b)."""
+    """The choice b + mask (a − b)."""
     if not is_mask(mask):
         condition = np.asarray(mask)
         if condition.dtype != bool:
@@ -326,5 +327,5 @@ def where(recorder: Any, mask: Any, a: Any, b: Any) -> Any:
     return add(recorder, b, mask.times(difference), 1.0)
 
 
-# They use masks, and masks use them.
-from . import _numpy
+# They use masks, and masks use them: at the top this would be a circle.
+from . import _numpy  # noqa: E402

@@ -257,7 +257,7 @@ class Traced:
             self.order.pop()
 
     def round(self, number: int) -> Round:
-        """The whole program of round 1, 2, …"""
+        """The whole program of a round; the first has the number 1."""
         at = number - 1
         if at >= len(self.whole):
             begin = len(self.whole) - self.cycle

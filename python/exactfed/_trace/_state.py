@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import enum
 import functools
 import gc
 import hashlib
@@ -427,9 +426,10 @@ class _Walk:
         root = _root(value.__module__)
         if any(value is one for one in (*_CONTAINERS, *_INSIDE)):
             return
-        if (root in _known.ROOTS or root in ("numpy", "exactfed")) and _is_itself(value):
-            if root != "exactfed" or value.__name__ == "Clients":
-                return
+        is_known = root in _known.ROOTS or root in ("numpy", "exactfed")
+        is_own = root == "exactfed" and value.__name__ != "Clients"
+        if is_known and not is_own and _is_itself(value):
+            return
         if root == "builtins" and issubclass(value, BaseException) and _is_itself(value):
             return
         if root in sys.stdlib_module_names or _is_native(value):
@@ -524,7 +524,7 @@ class _Walk:
                 raise Unknown(f"{module.__name__}.{name}, which {_SHARED}")
         elif not isinstance(value, types.ModuleType) and id(value) not in self.pure:
             listed = module.__name__ in _known.LISTED and type(value) not in _PLAIN
-            if listed or _is_library(module) and not _is_seeded(value):
+            if listed or (_is_library(module) and not _is_seeded(value)):
                 raise Unknown(_said(f"{module.__name__}.{name}"))
         return value
 

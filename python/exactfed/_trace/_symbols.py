@@ -342,5 +342,5 @@ def is_symbol(value: Any) -> bool:
     return type(value) is Symbol
 
 
-# They use symbols, and symbols use them.
-from . import _arithmetic, _indices, _numpy
+# They use symbols, and symbols use them: at the top this would be a circle.
+from . import _arithmetic, _indices, _numpy  # noqa: E402

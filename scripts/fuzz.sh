@@ -36,7 +36,8 @@ dictionary() {
 most=4096
 case $target in
 manifest)
-    # Every key and name that a manifest may contain.
+    # Every key and name that a manifest may contain. The backticks are those of Markdown.
+    # shellcheck disable=SC2016
     grep -oE '`\[*[a-z][a-z0-9.-]*\]*( = "[a-z-]+")?`' ../docs/MANIFEST.md | tr -d '`' | dictionary
     for file in ../experiments/smoke/*.toml; do
         cp "$file" "$seeds"

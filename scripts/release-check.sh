@@ -7,6 +7,9 @@
 # missing, which fails with --all alone. Outputs, and what is attached to a release, are below
 # release-check/ in the target folder, whose compiled dependencies the builds share. PYTHONS are the
 # Pythons for the wheel's tests.
+#
+# Checks are functions that are called by the name of the check, which shellcheck does not follow.
+# shellcheck disable=SC2329
 set -euo pipefail
 cd "$(dirname "$0")/.."
 CHECKS=(version citation workflows licences advisories semver crates sdist reproducible)

@@ -139,6 +139,8 @@ clean() {
             wait "${daemon[$name]}" 2> /dev/null || true
         fi
     done
+    # Identifiers of processes are separate words.
+    # shellcheck disable=SC2046
     kill -9 $(processes) 2> /dev/null || true
     for name in "${disks[@]}"; do as_root umount -l "$name" || true; done
     if [ $code = 0 ]; then rm -rf "$work"; else echo "files are in $work" >&2; fi
@@ -244,12 +246,14 @@ say "task $requeued: requeued"
 wait_for 60 "a third task's first cell" running_task
 preempted=$found
 sbatch -Q -p urgent -w "$node" -o urgent.txt --wrap 'echo done'
-wait_for 60 "the urgent job" grep -qs done urgent.txt
+wait_for 60 "the urgent job" grep -qs "done" urgent.txt
 grep -q 'DUE TO PREEMPTION' "$folder/task-$preempted.log" || fail "task $preempted was not preempted"
 say "task $preempted: preempted on $node"
 
 wait_for 60 "a fourth task's first cell" running_task
 lost=$found
+# Identifiers of processes are separate words.
+# shellcheck disable=SC2046
 { kill -9 "${daemon[$node]}" $(processes "$job") && wait "${daemon[$node]}"; } 2> /dev/null || true
 # Slurm would notice this without help only after SlurmdTimeout.
 scontrol update "nodename=$node" state=down reason=gone

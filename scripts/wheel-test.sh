@@ -10,7 +10,7 @@ trap 'kill $(jobs -p) 2> /dev/null || true; rm -rf "$folder"' EXIT
 check() { # check PYTHON ENVIRONMENT
   "$1" --version
   "$1" -m venv "$2"
-  "$2/bin/pip" install -q --disable-pip-version-check "$wheel[test]"
+  "$2/bin/pip" install -q --disable-pip-version-check "${wheel}[test]"
   "$2/bin/python" -m pytest -q -p no:cacheprovider python/tests
   # The program as pip installs it.
   "$2/bin/exactfed" --version

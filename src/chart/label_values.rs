@@ -3,7 +3,7 @@
 //!
 //! *Invariant*: labels compare curves as the ranking does: over several instances by geometric
 //! means, and a value that is zero to rounding has no ratio. The curve that a label calls lowest
-//! has no larger number than another label (figures.js has the same rules).
+//! has no larger number than another label (labels.js has the same rules).
 
 use crate::evidence::{Curve, LabelledPoint, Plot, Point, Series};
 use exactfed_core::words::{count, number, readable};

@@ -95,7 +95,7 @@ pub fn x_axis(plot: &Plot, panel: &Panel) -> Axis {
 }
 
 /// Leaves out the fewest values of fractions, such as accuracies before training, if the others lie
-/// close together: an axis with all of them would show no differences (figures.js has the same rule).
+/// close together: an axis with all of them would show no differences (axes.js has the same rule).
 fn without_transient(plot: &Plot, values: &mut Vec<f64>) {
     let is_fraction = plot.labels.at == LabelledPoint::Last && !plot.labels.is_ranked;
     if plot.scale_y != Scale::Linear || !is_fraction || values.len() < 20 {

@@ -306,15 +306,28 @@ fn sweep(
     Ok(())
 }
 
-const TABLES: &str = include_str!("../../templates/tables.js");
-const GUIDE: &str = include_str!("../../templates/guide.js");
-const INDEX: &str = include_str!("../../templates/index.js");
+const TABLES: &str = include_str!("../../templates/scripts/tables.js");
+const GUIDE: &str = include_str!("../../templates/scripts/guide.js");
+const INDEX: &str = include_str!("../../templates/scripts/index.js");
+/// The script of a report. The files share one scope: `address.js` draws the figures as soon as it
+/// runs, so that what figures need stands before it.
 const FIGURES: &str = concat!(
-    include_str!("../../templates/figures.js"),
-    include_str!("../../templates/plots.js"),
-    include_str!("../../templates/maps.js"),
-    "\n",
-    include_str!("../../templates/tables.js")
+    include_str!("../../templates/scripts/data.js"),
+    include_str!("../../templates/scripts/numbers.js"),
+    include_str!("../../templates/scripts/text.js"),
+    include_str!("../../templates/scripts/browser.js"),
+    include_str!("../../templates/scripts/axes.js"),
+    include_str!("../../templates/scripts/lines.js"),
+    include_str!("../../templates/scripts/labels.js"),
+    include_str!("../../templates/scripts/panel.js"),
+    include_str!("../../templates/scripts/layout.js"),
+    include_str!("../../templates/scripts/curves.js"),
+    include_str!("../../templates/scripts/reading.js"),
+    include_str!("../../templates/scripts/files.js"),
+    include_str!("../../templates/scripts/plot.js"),
+    include_str!("../../templates/scripts/address.js"),
+    include_str!("../../templates/scripts/maps.js"),
+    include_str!("../../templates/scripts/tables.js")
 );
 
 /// Files of `templates/` with their texts.

@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce fresh site test mutations browser check lints adding portability deny advisories faults fuzz soak slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
+.PHONY: help build reproduce fresh site test mutations browser check lints lint-scripts adding portability deny advisories faults fuzz soak slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -47,11 +47,14 @@ browser: ## Test the pages in a browser (after `make reproduce`; needs chromium,
 LINTS = -D warnings -D clippy::too_many_lines
 check: lints test ## Check format and lints and run the tests, as continuous integration does
 
-lints: ## Check format and lints
+lints: lint-scripts ## Check format and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- $(LINTS)
 	$(CARGO) clippy --release --locked --bench bars --bench compare --test browser -- $(LINTS)
 	$(CARGO) clippy --release --locked -p exactfed-python -- $(LINTS)
+
+lint-scripts: ## Check Python, shell scripts, workflows and the scripts of pages (pip and npm install the linters)
+	scripts/lint.sh
 
 adding: ## Compile the worked examples of CONTRIBUTING.md (docs/adding)
 	scripts/adding.sh

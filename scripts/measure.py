@@ -2,11 +2,12 @@
 
     python3 scripts/measure.py LOOP TIMES WHAT COMMAND...
 
-The line has WHAT, the command's processor time in seconds with that of its child processes, and the speed of the
-machine meanwhile, with tabs between them. The speed is the mean of runs of LOOP
-(examples/reference_loop.rs) in runs per second of processor time, one every five seconds while the command runs,
-so that what slows the command slows them too: other work on the machine, and the command's own work on
-the other thread of a core. Seconds times speed is the time in units of the loop. Exit code: that of the command.
+The line has WHAT, the command's processor time in seconds with that of its child processes, and the
+speed of the machine meanwhile, with tabs between them. The speed is the mean of runs of LOOP
+(examples/reference_loop.rs) in runs per second of processor time, one every five seconds while the
+command runs, so that what slows the command slows them too: other work on the machine, and the
+command's own work on the other thread of a core. Seconds times speed is the time in units of the
+loop. Exit code: that of the command.
 """
 
 import os
@@ -19,7 +20,7 @@ PAUSE = 5.0
 
 
 def processor_seconds(command, **options):
-    """Runs a command; its exit code and its processor time, with that of children that it waited for."""
+    """Runs a command; its exit code and processor time, with that of children it waited for."""
     child = subprocess.Popen(command, **options)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -35,7 +36,7 @@ def run_loop(loop):
 
 
 def measure(loop, command):
-    """Runs a command; its exit code, its processor time in seconds, and the mean speed meanwhile."""
+    """Runs a command; its exit code, processor time in seconds, and the mean speed meanwhile."""
     # A loop that cannot run is reported before the command, which may take long.
     run_loop(loop)
     ended = threading.Event()

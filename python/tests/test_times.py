@@ -1,4 +1,4 @@
-"""Processor times (scripts/measure.py) and their comparison with the committed table (scripts/check_times.py)."""
+"""Processor times (scripts/measure.py) and their comparison (scripts/check_times.py)."""
 
 import importlib.util
 import subprocess
@@ -26,7 +26,8 @@ def check(tmp_path, monkeypatch, capsys):
         '"tests" = 25.0\n"reproduce" = 50.0\n\n[[entry]]\nsum = 150.0\n'
     )
     log.write_text(
-        "a/b: 5 cells, 1.00e7 steps in 4.0 s, 2.50e6 steps/s\na/b: its frontiers took 2.0 s, and are kept\n"
+        "a/b: 5 cells, 1.00e7 steps in 4.0 s, 2.50e6 steps/s\n"
+        "a/b: its frontiers took 2.0 s, and are kept\n"
     )
 
     def call(*rows):
@@ -38,7 +39,8 @@ def check(tmp_path, monkeypatch, capsys):
 
 
 def test_times_are_compared_in_units_of_the_reference_loop(check):
-    # On a machine that is half as fast all takes twice as long. Only one of the two ran next to other work.
+    # On a machine that is half as fast all takes twice as long. Only one of the two ran next to
+    # other work.
     code, text = check(("tests", 100.0, 0.5), ("reproduce", 408.0, 0.25))
     assert code == 0 and "is 1.013 times that of the table in units" in text
 
@@ -51,7 +53,9 @@ def test_a_sum_that_has_grown_by_more_than_is_allowed_fails(check):
 
 def test_a_loop_that_became_faster_is_no_growth(check):
     code, text = check(("tests", 25.0, 4.0), ("reproduce", 50.0, 4.0))
-    assert code == 0 and "2.000 times that of the table in units, and 1.000 times in seconds" in text
+    assert (
+        code == 0 and "2.000 times that of the table in units, and 1.000 times in seconds" in text
+    )
 
 
 def test_experiments_are_shown_in_the_unit_of_their_run(check):
@@ -64,7 +68,10 @@ def test_experiments_are_shown_in_the_unit_of_their_run(check):
     ("rows", "wanted"),
     [
         # Kept results are not computed again.
-        ([("tests", 51.0, 1.0), ("build from nothing", 500.0, 9.0)], "the sum over tests is 1.020 times"),
+        (
+            [("tests", 51.0, 1.0), ("build from nothing", 500.0, 9.0)],
+            "the sum over tests is 1.020 times",
+        ),
         ([("other", 51.0, 1.0)], "none of the compared times was measured"),
     ],
 )
@@ -90,7 +97,9 @@ def measure(tmp_path, *command):
 
 def test_the_processor_time_of_a_command_includes_its_children(tmp_path):
     spin = f"{sys.executable} -c 'import time\nwhile time.process_time() < 0.3: pass'"
-    code, seconds, speed = measure(tmp_path, "sh", "-c", f"{spin} & {spin}; wait; sleep 0.5; exit 3")
+    code, seconds, speed = measure(
+        tmp_path, "sh", "-c", f"{spin} & {spin}; wait; sleep 0.5; exit 3"
+    )
     assert code == 3
     assert 0.6 <= seconds < 1.5, "two children of 0.3 s, and no time of sleep"
     assert 2 < speed <= 20, "a run of the loop takes 0.05 s, and the start of the interpreter"

@@ -13,7 +13,8 @@ use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
 use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::{Results, Store};
-use exactfed_core::theory::frontier::MethodRun;
+use exactfed_core::round_program::RoundSettings;
+use exactfed_runner::manifest::searched::SearchedAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, prepare};
@@ -126,7 +127,7 @@ fn replaced(
     claimed: &ClaimedCells<'_>,
     subject: &Subject<'_>,
     cells: &[CellResult<'_>],
-    wrong: WrongResult,
+    wrong: &WrongResult,
 ) -> Option<Traces> {
     let frontiers = &subject.frontiers;
     let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
@@ -156,7 +157,7 @@ fn replaced(
         WrongResult::TiltedUp | WrongResult::TiltedDown => {
             let over = claimed.over?;
             let first = own.iter().find_map(|cell| number(cell, over))?;
-            let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
+            let power = if *wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
             each(&|cell, trace| {
                 let x = number(cell, over).unwrap_or(first);
                 scaled(trace, libm::pow(x / first, power))
@@ -188,7 +189,7 @@ fn sources(
     claimed: &ClaimedCells<'_>,
     judge: &Judge<'_>,
     cells: &[CellResult<'_>],
-    wrong: WrongResult,
+    wrong: &WrongResult,
 ) -> Option<Vec<(String, String)>> {
     let id = |cell: &CellResult<'_>| cell.cell.id.to_string();
     let own = judge.chosen(claimed.of);
@@ -241,28 +242,36 @@ type Row = (String, Verdict, Vec<(String, Verdict)>);
 /// The frontiers with what is wrong; `None` if it is wrong with cells.
 fn wrong_frontiers<'a>(
     frontiers: &[ComputedFrontier<'a>],
-    wrong: WrongResult,
+    wrong: &WrongResult,
 ) -> Option<Vec<ComputedFrontier<'a>>> {
     use WrongResult::{FrontierDoubled, FrontierExchanged, FrontierTilted};
     if !matches!(wrong, FrontierDoubled(_) | FrontierExchanged(..) | FrontierTilted(..)) {
         return None;
     }
-    let factor = |own| if wrong == FrontierDoubled(own) { 2.0 } else { 1.0 };
-    let tilt = |point: &FrontierPoint| match wrong {
-        FrontierTilted(a, b) => libm::pow(point.clients as f64, a) * libm::pow(point.target, b),
-        _ => factor(point.algorithm),
+    let factor = |own: &SearchedAlgorithm| match wrong {
+        FrontierDoubled(name) if name.as_str() == own.name => 2.0,
+        _ => 1.0,
     };
-    let other = |own| match wrong {
-        FrontierExchanged(a, b) if own == a => b,
-        FrontierExchanged(a, b) if own == b => a,
-        _ => own,
+    let tilt = |point: &FrontierPoint<'_>| match wrong {
+        FrontierTilted(a, b) => libm::pow(point.clients as f64, *a) * libm::pow(point.target, *b),
+        _ => factor(point.algorithm),
     };
     let mut frontiers = frontiers.to_vec();
     for frontier in &mut frontiers {
+        let manifest = frontier.frontier;
+        let other = |own: &'a SearchedAlgorithm| match wrong {
+            FrontierExchanged(a, b) if own.name == a.as_str() => {
+                manifest.algorithm(b).unwrap_or(own)
+            }
+            FrontierExchanged(a, b) if own.name == b.as_str() => {
+                manifest.algorithm(a).unwrap_or(own)
+            }
+            _ => own,
+        };
         for best in &mut frontier.best {
             let by = tilt(best);
             best.cost = best.cost.map(|cost| FrontierCost {
-                run: MethodRun {
+                run: RoundSettings {
                     local_steps: (cost.run.local_steps as f64 * by).ceil() as u64,
                     step_size: cost.run.step_size * by,
                     ..cost.run
@@ -277,8 +286,8 @@ fn wrong_frontiers<'a>(
         }
         let squares = frontier.phases.iter_mut().flat_map(|phase| &mut phase.squares);
         for (algorithm, _, value) in squares.flat_map(|square| &mut square.ranked.all) {
-            *value *= factor(*algorithm);
-            *algorithm = other(*algorithm);
+            *value *= factor(algorithm);
+            *algorithm = other(algorithm);
         }
     }
     Some(frontiers)
@@ -296,11 +305,11 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let under = |wrong: WrongResult| {
             let verdicts = match &claimed {
                 Some(claimed) => {
-                    let replaced = replaced(claimed, subject, &cells, wrong)?;
+                    let replaced = replaced(claimed, subject, &cells, &wrong)?;
                     subject.verdicts(&replaced, &subject.frontiers)
                 }
                 None => {
-                    let wrong = wrong_frontiers(&subject.frontiers, wrong)?;
+                    let wrong = wrong_frontiers(&subject.frontiers, &wrong)?;
                     subject.verdicts(&Traces::new(), &wrong)
                 }
             };

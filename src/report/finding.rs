@@ -440,7 +440,7 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
     let own = cells.map(|c| (c.label.clone(), family_of(c)));
     let known = named_families().map(|(name, family)| (name.to_owned(), family));
     let frontiers = experiment.frontiers.iter().flat_map(|f| f.algorithms);
-    let of_frontiers = frontiers.map(|a| (a.label().to_owned(), family(a.name())));
+    let of_frontiers = frontiers.map(|a| (a.label.clone(), family(&a.name)));
     let mut all = unique(own.chain(known).chain(of_frontiers));
     all.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));
     all

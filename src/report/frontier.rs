@@ -8,34 +8,30 @@ use super::truncation::{MOST_ROWS, TextTable};
 use crate::evidence::frontier::columns::COLUMNS;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, Sensitivity};
 use exactfed_core::words::{number, readable, thousands};
-use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{
-    Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
-};
+use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQuantity};
 
 /// The points of all frontiers that figures show.
 pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let steps = frontiers.iter().map(ComputedFrontier::steps_name).max_by_key(|name| name.len());
-    let has_settings =
-        |f: &ComputedFrontier<'_>| f.algorithms.iter().any(|a| !a.settings(0).is_empty());
+    let has_settings = |f: &ComputedFrontier<'_>| f.algorithms.iter().any(|a| !a.tried.is_empty());
     let has_settings = frontiers.iter().any(has_settings);
     let mut heads = vec!["algorithm", "N", "ε", "γ", steps.unwrap_or("H")];
     heads.extend(has_settings.then_some("further settings"));
     heads.extend(["T", "communications", "gradients of a client", "draws of a client"]);
     heads.extend(["cost", "remarks"]);
-    let row = |frontier: &ComputedFrontier<'_>, best: &FrontierPoint| {
-        let number = |value: &dyn Fn(&FrontierCost) -> String| {
+    let row = |frontier: &ComputedFrontier<'_>, best: &FrontierPoint<'_>| {
+        let number = |value: &dyn Fn(&FrontierCost<'_>) -> String| {
             best.cost.as_ref().map_or_else(|| "–".to_owned(), value)
         };
         let whole = |x: f64| thousands(libm::round(x) as usize);
         let mut row = vec![
-            best.algorithm.label().to_owned(),
+            best.algorithm.label.clone(),
             thousands(best.clients as usize),
             readable(best.target, 3),
             number(&|c| short(c.run.step_size)),
             number(&|c| thousands(c.run.local_steps as usize)),
         ];
-        row.extend(has_settings.then(|| number(&FrontierCost::settings)));
+        row.extend(has_settings.then(|| number(&|cost| cost.settings())));
         row.extend([
             number(&|c| thousands(c.rounds as usize)),
             number(&|c| whole(c.communications)),
@@ -49,7 +45,7 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
         row
     };
     let points = |f: &ComputedFrontier<'_>| {
-        f.algorithms.iter().flat_map(|a| f.points(f.lead, *a)).map(|best| row(f, best)).collect()
+        f.algorithms.iter().flat_map(|a| f.points(f.lead, a)).map(|best| row(f, best)).collect()
     };
     let mut table = of_each(frontiers, heads, points);
     let all = table.rows.len();
@@ -71,15 +67,15 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
 pub fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
     let rows = |frontier: &ComputedFrontier<'_>| {
-        let row = |of: &Sensitivity| {
-            let has_steps = of.best.algorithm != FrontierAlgorithm::Sgd;
+        let row = |of: &Sensitivity<'_>| {
+            let has_steps = of.best.algorithm.has_local_steps;
             let times = |(column, x): (usize, Option<f64>)| match x {
                 _ if column > 1 && !has_steps => "–".to_owned(),
                 None => "not reached".to_owned(),
                 Some(x) => format!("×{}", short(x)),
             };
             let place = [
-                of.best.algorithm.label().to_owned(),
+                of.best.algorithm.label.clone(),
                 thousands(of.best.clients as usize),
                 readable(of.best.target, 3),
                 short(of.least),
@@ -122,15 +118,14 @@ pub fn csv(frontiers: &[ComputedFrontier<'_>]) -> String {
 
 /// What a text may name of a frontier: an algorithm at N and ε.
 pub struct FrontierFacts {
-    algorithm: &'static str,
+    algorithm: String,
     /// N; `None` where it is that of the problem, before the problem is built.
     clients: Option<u64>,
     target: f64,
     /// What is least there, and whether it is so where a text names nothing.
     least: (FrontierObjective, bool),
-    /// The least cost, and the prices of its seconds; `None` before it is computed, and where the
-    /// target is not reached.
-    cost: Option<(FrontierCost, Option<Prices>)>,
+    /// The quantities of the least cost. There are none before it is computed, and where the target is not reached.
+    quantities: Vec<(FrontierQuantity, f64)>,
 }
 
 impl FrontierFacts {
@@ -143,10 +138,15 @@ impl FrontierFacts {
         let mut all = Vec::new();
         for objective in frontier.objectives(is_priced) {
             let least = (objective, objective == frontier.lead(is_priced));
-            for algorithm in frontier.algorithms.iter().map(|a| a.name()) {
+            for algorithm in &frontier.algorithms {
                 for clients in &clients {
-                    let at =
-                        |target| Self { algorithm, clients: *clients, target, least, cost: None };
+                    let at = |target| Self {
+                        algorithm: algorithm.name.clone(),
+                        clients: *clients,
+                        target,
+                        least,
+                        quantities: Vec::new(),
+                    };
                     all.extend(frontier.all_targets().into_iter().map(at));
                 }
             }
@@ -156,12 +156,16 @@ impl FrontierFacts {
 
     /// The points of a frontier.
     pub fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
-        let fact = |best: &FrontierPoint| Self {
-            algorithm: best.algorithm.name(),
-            clients: Some(best.clients),
-            target: best.target,
-            least: (best.minimises, best.minimises == frontier.lead),
-            cost: best.cost.map(|cost| (cost, frontier.prices)),
+        let fact = |best: &FrontierPoint<'_>| {
+            let value = |quantity| Some((quantity, frontier.quantity(quantity, best)?));
+            let quantities = FrontierQuantity::ALL.iter().filter_map(|(of, ..)| value(*of));
+            Self {
+                algorithm: best.algorithm.name.clone(),
+                clients: Some(best.clients),
+                target: best.target,
+                least: (best.minimises, best.minimises == frontier.lead),
+                quantities: quantities.collect(),
+            }
         };
         frontier.best.iter().map(fact).collect()
     }
@@ -188,7 +192,7 @@ impl FrontierFacts {
 
     /// A quantity as text; `None` where it is not known.
     pub fn text(&self, quantity: FrontierQuantity) -> Option<String> {
-        let (cost, prices) = self.cost.as_ref()?;
-        Some(number(cost.quantity(quantity, self.least.0, prices.as_ref())?, 3))
+        let known = self.quantities.iter().find(|(of, _)| *of == quantity)?;
+        Some(number(known.1, 3))
     }
 }

@@ -8,7 +8,8 @@ use crate::evidence::Experiment;
 use crate::evidence::family::family;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, steps_prefix};
 use exactfed_core::words::{number, readable, thousands};
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
+use exactfed_runner::manifest::frontier::FrontierObjective;
+use exactfed_runner::manifest::searched::SearchedAlgorithm;
 use serde_json::{Value, json};
 
 /// The problems of an experiment that the page shows.
@@ -51,9 +52,10 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
         });
     };
     let ahead = ranked.is_ahead();
-    let names: Vec<&str> = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label()).collect();
-    let of = if names.len() > 1 { format!("{}: ", first.label()) } else { String::new() };
-    let step = match least.run.server_step() {
+    let names: Vec<&str> =
+        ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label.as_str()).collect();
+    let of = if names.len() > 1 { format!("{}: ", first.label) } else { String::new() };
+    let step = match least.server_step() {
         1.0 => String::new(),
         step => format!(", server step {}", short(step)),
     };
@@ -61,7 +63,7 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
         // The algorithm; several are equally good.
         "label": names.join(" or "),
         // Its family, if it is one.
-        "family": ahead.then(|| family(first.name())),
+        "family": ahead.then(|| family(&first.name)),
         "value": number(value, 3),
         "settings": format!(
             "{of}{}{}, γ = {}{step}",
@@ -77,17 +79,18 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
 /// What the script of the page looks up.
 fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
     let targets: Vec<f64> = frontier.targets.iter().rev().copied().collect();
-    let algorithm = |algorithm: &FrontierAlgorithm| {
-        let price = algorithm.round_price(1);
+    let algorithm = |algorithm: &SearchedAlgorithm| {
+        let one_step = algorithm.choices[0].with_scale(1.0, 1);
+        let price = one_step.round_price(frontier.clients[0]);
         let costs = frontier.clients.iter().map(|n| {
-            let at = |target: &f64| useful(frontier.costs(*algorithm, *n, *target));
+            let at = |target: &f64| useful(frontier.costs(algorithm, *n, *target));
             targets.iter().map(at).collect::<Vec<_>>()
         });
         json!({
-            "label": algorithm.label(),
-            "family": family(algorithm.name()),
+            "label": algorithm.label,
+            "family": family(&algorithm.name),
             // What stands before a number of local steps or a batch.
-            "steps": steps_prefix(*algorithm),
+            "steps": steps_prefix(algorithm),
             // Of a round: communications, oracle calls of a client for each local step, and vectors of a client.
             "round": [price.communications, price.gradients, price.vectors],
             "costs": costs.collect::<Vec<_>>(),
@@ -109,15 +112,15 @@ fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
 
 /// H, γ, T and the server step of the costs that may be least at some price or within some budget: more local steps are
 /// of use only if they save rounds.
-fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64, f64)> {
+fn useful(costs: &[FrontierCost<'_>]) -> Vec<(u64, f64, u64, f64)> {
     let mut useful: Vec<(u64, f64, u64, f64)> = Vec::new();
-    let mut by_gradients: Vec<&FrontierCost> = costs.iter().collect();
+    let mut by_gradients: Vec<&FrontierCost<'_>> = costs.iter().collect();
     by_gradients.sort_by(|a, b| a.gradients.total_cmp(&b.gradients).then(a.rounds.cmp(&b.rounds)));
     for cost in by_gradients {
         if useful.last().is_none_or(|(_, _, rounds, _)| cost.rounds < *rounds) {
             let run = &cost.run;
             let three_digits = format!("{:.2e}", run.step_size).parse().unwrap_or(run.step_size);
-            useful.push((run.local_steps, three_digits, cost.rounds, run.server_step()));
+            useful.push((run.local_steps, three_digits, cost.rounds, cost.server_step()));
         }
     }
     useful

@@ -67,7 +67,7 @@ impl IndexEntry {
         let problem = plan.frontier_problem.iter().map(|problem| problem.kind());
         let problems = kinds().map(|identity| identity.problem.kind()).chain(problem);
         let frontiers = manifest.frontier.iter().flat_map(|frontier| &frontier.algorithms);
-        let of_frontiers = frontiers.map(|algorithm| algorithm.name());
+        let of_frontiers = frontiers.map(|algorithm| algorithm.name.as_str());
         let algorithms = kinds().map(|identity| identity.algorithm.kind()).chain(of_frontiers);
         let owned = |kinds: BTreeSet<&str>| kinds.into_iter().map(str::to_owned).collect();
         let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());

@@ -91,7 +91,7 @@ mod tests {
         Color, Curve, Lead, Line, Maps, Point, Ranking, Series, Square, StabilityValue, Style,
     };
     use crate::stats::Ratio;
-    use exactfed_core::theory::moments::SpectralRadii;
+    use exactfed_core::theory::exact::SpectralRadii;
 
     #[test]
     fn points_come_back_bit_for_bit_and_fields_are_quoted() {

@@ -5,7 +5,7 @@ use super::pack::{Pack, PackHead, PackLine, check_settings};
 use super::parquet::{self, TraceRows};
 use super::paths::FAILED;
 use super::{Status, Store};
-use exactfed_core::program::Traced;
+use exactfed_core::round_program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{Error, error, write_synced};
 use exactfed_runner::manifest::Quantity;

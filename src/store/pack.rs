@@ -11,7 +11,7 @@
 use super::checksum::{CHANGED, checked, checksum};
 use super::parquet::{self, TraceRows};
 use super::paths::{PACK, file_name};
-use exactfed_core::program::Traced;
+use exactfed_core::round_program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{
     Error, MOST_READ, error, open_regular, read_plain, refuse_links, sha256, write_synced,

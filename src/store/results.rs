@@ -7,7 +7,7 @@ use super::Store;
 use super::cache::{read, read_optimum};
 use super::looks::{LOOKS, SHOWN};
 use exactfed_core::problem::Minimiser;
-use exactfed_core::program::Traced;
+use exactfed_core::round_program::Traced;
 use exactfed_evidence::results::{
     Cached, Columns, PlannedLooks, Results, ShownVerdicts, StoredCell,
 };

@@ -4,8 +4,9 @@
 use crate::support::{Bench, Finished, edited, exactfed};
 use exactfed::manifest::Source;
 use exactfed::plan::Plan;
+use exactfed::round_program::RoundSettings;
 use exactfed::runner::prepare_frontiers;
-use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, curve};
+use exactfed::theory::frontier::curve;
 
 /// Two quadratics with different optima and Hessians, and a frontier that is computed in no time.
 const FRONTIER: &str = include_str!("../browser/frontier.toml");
@@ -46,17 +47,18 @@ fn the_table_is_what_theory_computes() {
     };
     let mut reached = 0;
     for row in rows.iter().filter(|row| !row["step_size"].is_empty()) {
-        let is_it = |m: &&FrontierAlgorithm| m.name() == row["algorithm"];
-        let method = *FrontierAlgorithm::ALL.iter().find(is_it).unwrap();
+        let mut algorithms = prepared[0].frontier.algorithms.iter();
+        let algorithm = algorithms.position(|known| known.name == row["algorithm"]).unwrap();
+        let known = &prepared[0].frontier.algorithms[algorithm];
         let (clients, local_steps) =
             (row["clients"].parse().unwrap(), row["local_steps"].parse().unwrap());
         let (step_size, server_step) = (number(row, "step_size"), number(row, "server_step"));
-        let mut steps = FrontierAlgorithm::SERVER_STEPS.iter();
-        let choice = steps.position(|step| *step == server_step).unwrap();
-        let run = MethodRun { method, clients, local_steps, step_size, choice };
+        let mut choices = 0..known.choices.len();
+        let choice = choices.find(|choice| known.server_step(*choice) == server_step).unwrap();
+        let run = RoundSettings { algorithm, clients, local_steps, step_size, choice };
         let found = curve(instance, search, &run).unwrap().rounds_to(&[number(row, "target")]);
         assert_eq!(found, [Some(row["rounds"].parse().unwrap())], "{row:?}");
-        let (price, rounds) = (method.round_price(local_steps), number(row, "rounds"));
+        let (price, rounds) = (search.round_price(&run), number(row, "rounds"));
         let bytes = price.vectors * clients as f64 * 2.0 * 8.0;
         for (column, each) in [
             ("communications", price.communications),

@@ -8,9 +8,9 @@ use source::{SOURCES, Source, files, is_of_tests, modules};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// A module may import from its own layer's members listed here and below.
-const LAYERS: &str = "rng sources words flattened definition < program < kernel < linalg < problem \
-    < federated < algorithm theory < registry < files panics < hex < data < quantity < manifest \
-    < registered < plan < trace < runner < stats < results < cells < predictions < scene < ranking \
+const LAYERS: &str = "rng sources words flattened definition < round_program < kernel < linalg < problem \
+    < federated < algorithm theory < moments < registry < files panics < hex < data < quantity < manifest \
+    < registered < plan < trace < runner < errata < stats < results < cells < predictions < scene < ranking \
     < frontier < kinds < figures < claims < needs < looks < bound_rows tuning unplanned < study \
     < table < evidence < store < compare < chart < report < cli < python";
 

@@ -6,8 +6,9 @@ use exactfed::evidence::frontier::phase::ComputedSquare;
 use exactfed::manifest::Source;
 use exactfed::manifest::phase::PhaseNumber;
 use exactfed::plan::Plan;
+use exactfed::round_program::RoundSettings;
 use exactfed::runner::{PhaseProblem, PreparedPhase, prepare_frontiers};
-use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, curve};
+use exactfed::theory::frontier::curve;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -176,7 +177,7 @@ fn published_maps_are_those_of_brute_force() {
 fn cheaper(
     map: &PreparedPhase<'_>,
     problem: &PhaseProblem,
-    found: &ComputedSquare,
+    found: &ComputedSquare<'_>,
 ) -> Option<String> {
     let (instance, search) = (map.build(problem).unwrap(), &problem.search);
     let (clients, square) = (search.clients[0], search.targets[0] * search.targets[0]);
@@ -192,16 +193,15 @@ fn cheaper(
     let step_sizes: Vec<f64> = (0..40)
         .map(|i| sizes.from * libm::pow(sizes.to / sizes.from, f64::from(i) / 39.0))
         .collect();
-    for method in &map.frontier.algorithms {
-        for choice in 0..method.choices() {
+    for (algorithm, known) in map.frontier.algorithms.iter().enumerate() {
+        for choice in 0..known.choices.len() {
             for &local_steps in &search.local_steps {
                 for &step_size in &step_sizes {
-                    let run =
-                        MethodRun { method: *method, clients, local_steps, step_size, choice };
+                    let run = RoundSettings { algorithm, clients, local_steps, step_size, choice };
                     let round = search.round_price(&run);
                     let each = price * round.communications + round.gradients;
                     let fewer = 0.95 * least / each;
-                    if fewer < 1.0 || (*method == FrontierAlgorithm::Sgd && local_steps > 1) {
+                    if fewer < 1.0 || (!known.has_local_steps && local_steps > 1) {
                         continue;
                     }
                     // Of a step size at the edge of stability no error comes to rest.

@@ -1,10 +1,10 @@
 //! The published experiments against the registry of what the sources state: no statement without
 //! a claim, a test or a reason, and no reference to a claim that does not exist.
 
+use exactfed::evidence::errata::errata;
 use exactfed::evidence::predictions::{MomentsCache, Theory};
 use exactfed::manifest::Source;
 use exactfed::runner::prepare;
-use exactfed::theory::errata::errata;
 use exactfed_core::sources::{Condition, statements};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;

@@ -2,12 +2,14 @@
 //! Lemmas 6 and 8 on scalar quadratics of two clients, whose moments up to order 6 close, and the
 //! contraction of Scaffold in SLIDES.
 
+use exactfed_core::algorithm::Component;
+use exactfed_core::federated::Terms;
 use exactfed_core::kernel::{axpy, squared_distance};
 use exactfed_core::linalg::{Matrix, solve};
+use exactfed_core::moments::ExactMoments;
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_core::problem::{Facts, Settings, quadratic, spectrum};
 use exactfed_core::rng::Stream;
-use exactfed_core::theory::moments::{AlgorithmModel, Correction, ExactMoments};
 
 /// The moments of order 0 to 6.
 const ORDERS: usize = 7;
@@ -230,11 +232,11 @@ fn the_round_map_of_scaffold_is_that_of_the_exact_moments() {
     let problem = settings.build(3, &NoFiles).unwrap();
     let (step, steps) = (0.1, 5);
     let jacobians: Vec<Matrix> = (0..4).map(|c| problem.jacobian(c)).collect();
-    let model = AlgorithmModel::plain(4, &[(1.0, step)], steps, Correction::Kept);
+    let components = [Component::one(Terms::scaffold(step, steps))];
     let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
-    let exact = ExactMoments::new(&problem, &model).unwrap();
+    let exact = ExactMoments::new(&problem, &components).unwrap();
     let mut state = [[1.0; 3].as_slice(), &[0.0; 3 * 4]].concat();
-    for m in exact.at_rounds(&start, &[0, 1, 2, 3, 4, 5, 6, 7]) {
+    for m in exact.at_rounds(&start, &[0, 1, 2, 3, 4, 5, 6, 7], None).unwrap() {
         assert!(squared_distance(&state[..3], &m.mean) < 1e-24, "{}", m.round);
         state = scaffold_round(&jacobians, step, steps, &state);
     }

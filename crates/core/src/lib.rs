@@ -11,8 +11,8 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`sources`], [`words`], [`flattened`], [`definition`]; [`kernel`]; [`problem`], [`program`]; [`federated`], the engine;
-//! [`algorithm`] and, apart from it and from the engine, [`theory`].
+//! [`sources`], [`words`], [`flattened`], [`definition`]; [`kernel`]; [`problem`], [`round_program`]; [`federated`], the engine;
+//! [`algorithm`] and, apart from it and from the engine, [`theory`]; [`moments`], which puts them together.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -24,10 +24,11 @@ pub mod flattened;
 #[allow(unsafe_code)]
 pub mod kernel;
 pub mod linalg;
+pub mod moments;
 pub mod problem;
-pub mod program;
 pub mod registry;
 pub mod rng;
+pub mod round_program;
 pub mod sources;
 pub mod theory;
 pub mod words;

@@ -1,5 +1,6 @@
 //! Small instances, runs and statistics for the tests of this crate.
 
+use crate::algorithm::Component;
 use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
 use crate::federated::{
     Clock, Conditions, Cost, Decay, Federated, Learning, Run, Schedule, Terms, Variates,
@@ -11,10 +12,10 @@ use crate::problem::logistic::generated;
 use crate::problem::softmax::synthetic;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
-use crate::program::{
+use crate::rng::Stream;
+use crate::round_program::{
     Coefficient, Expression, Level, Mask, Operation, PerClient, Program, Round, sum,
 };
-use crate::rng::Stream;
 use std::sync::Arc;
 
 /// The instance of settings that name no file.
@@ -266,13 +267,20 @@ pub const STEP: f64 = 0.2;
 
 /// θ of the server and four ends after a step, and what follows: a program that repeats.
 pub fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
-    let mean = crate::program::mean(sum([(1, 1.0)]));
+    let mean = crate::round_program::mean(sum([(1, 1.0)]));
     let mut operations = vec![steps(1, STEP), mean];
     operations.extend(more);
     let (state, cohort, ends) = (vec![Level::Server], None, None);
     let result = next.clone();
     let round = Round { state, cohort, masks, operations, next: vec![next], result, ends };
-    Program { clients: 4, dimension: 1, rounds: vec![round], order: vec![0], cycle: 1 }
+    Program {
+        clients: 4,
+        dimension: 1,
+        rounds: vec![round],
+        order: vec![0],
+        cycle: 1,
+        start_weight: 1.0,
+    }
 }
 
 /// Rounds that take turns, the second kind first: θ̄ + 0.5 ξ, and 0.1 θ̄ + 0.6, θ̄ the mean of ends.
@@ -295,6 +303,17 @@ pub fn romberg(local_steps: u64, extrapolate: Extrapolate) -> RichardsonRomberg 
         over: Base::Fedavg,
         coupling: Coupling::Common,
     }
+}
+
+/// Runs on draws of their own, given as weights and step sizes, each of H = `steps` equal local steps of all
+/// clients in each round.
+pub fn components(runs: &[(f64, f64)], steps: u64, variates: Variates) -> Vec<Component> {
+    let mut components = Vec::new();
+    for (copy, &(weight, step)) in (0..).zip(runs) {
+        let terms = Terms { variates, ..Terms::fedavg(step, steps) };
+        components.push(Component { weight, terms, copy });
+    }
+    components
 }
 
 /// ‖x − y‖.

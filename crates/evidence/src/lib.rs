@@ -13,6 +13,7 @@
 pub mod bound_rows;
 pub mod cells;
 pub mod claims;
+pub mod errata;
 pub mod figures;
 pub mod frontier;
 mod kinds;
@@ -39,7 +40,6 @@ pub use cells::runs::{Grouping, Runs, TraceNeeds};
 pub use cells::setting_text::{details, name, pretty, symbol};
 pub use cells::symbols::centres;
 pub use cells::{CellResult, Missing, SelectedBy, tuned};
-pub use exactfed_core::theory::errata;
 use exactfed_runner::manifest::{Rejected, Source};
 use exactfed_runner::plan::{EvidenceKinds, Plan};
 pub use figures::curves::curves;

@@ -2,9 +2,9 @@
 //! and the values that pass through it.
 
 use crate::stats::looks::Looks;
+use exactfed_core::moments;
 use exactfed_core::problem::Minimiser;
-use exactfed_core::program::Traced;
-use exactfed_core::theory::moments;
+use exactfed_core::round_program::Traced;
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::CellId;
 use exactfed_runner::trace::{Trace, TraceDigest};

@@ -7,7 +7,7 @@ use crate::definition::{Definition, KeyValues};
 use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
 use crate::problem::custom::not_finite;
 use crate::problem::{Fault, Problem};
-use crate::program::Traced;
+use crate::round_program::Traced;
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
@@ -206,6 +206,12 @@ impl AlgorithmKind for CustomAlgorithmSettings {
         let variates = Variates::Unknown(self.algorithm.known.price);
         let terms = Terms::fedavg(step_size, self.local_steps.unwrap_or(1));
         vec![Component::one(Terms { variates, ..terms })]
+    }
+
+    fn set_local_steps(&mut self, local_steps: u64) {
+        if self.algorithm.known.has_local_steps {
+            self.local_steps = Some(local_steps);
+        }
     }
 
     fn faults(&self) -> Vec<Fault> {

@@ -29,6 +29,10 @@ impl AlgorithmKind for WithWork<FedLin> {
         vec![Component::one(self.common.terms(terms))]
     }
 
+    fn set_local_steps(&mut self, local_steps: u64) {
+        self.common.local_steps = Some(local_steps);
+    }
+
     fn faults(&self) -> Vec<Fault> {
         self.common.faults()
     }

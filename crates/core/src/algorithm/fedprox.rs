@@ -36,6 +36,10 @@ impl AlgorithmKind for FedProx {
         Some(RoundFormula { words, tex: &[PULLED, MEAN] })
     }
 
+    fn set_local_steps(&mut self, local_steps: u64) {
+        self.local_steps = local_steps;
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         let (proximal, cohort) = (self.proximal, self.cohort.map(Participation::number));
         let terms = Terms { proximal, cohort, ..Terms::fedavg(step_size, self.local_steps) };

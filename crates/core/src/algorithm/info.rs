@@ -44,6 +44,8 @@ pub struct AlgorithmInfo {
     pub name: &'static str,
     /// Its family.
     pub family: Family,
+    /// The key with the number that a search over local steps varies.
+    pub local_steps_key: fn() -> &'static str,
     /// The kind of the algorithm of which it is the name on linear fields.
     pub linear_name_of: Option<&'static str>,
 }

@@ -5,7 +5,7 @@ use crate::federated::{
     Conditions, RoundClients, Run, RunsTogether, StatedPrice, Together, runs_together,
 };
 use crate::problem::{Facts, Problem};
-use crate::program::Traced;
+use crate::round_program::Traced;
 use std::any::Any;
 
 /// A problem of any type on which algorithms can be launched.

@@ -51,6 +51,14 @@ impl AlgorithmKind for MinibatchSgd {
         self.batch
     }
 
+    fn set_local_steps(&mut self, local_steps: u64) {
+        self.batch = local_steps;
+    }
+
+    fn local_steps_key() -> &'static str {
+        "batch"
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         let (batches, cohort) = (vec![self.batch], self.cohort.map(Participation::number));
         vec![Component::one(Terms { batches, cohort, ..Terms::fedavg(step_size, 1) })]

@@ -16,14 +16,16 @@ mod instance;
 pub mod minibatch_sgd;
 mod participation;
 pub mod richardson_romberg;
+pub mod rounds;
 pub mod scaffnew;
 pub mod scaffold;
+mod searched;
 mod stated;
 
 use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Fault, Faults, Problem};
-use crate::program::Traced;
+use crate::round_program::{RoundPrice, Traced};
 use crate::sources::StatedAlgorithm;
 pub use averaged::Average;
 pub use info::{AlgorithmInfo, Family, RoundFormula};
@@ -31,6 +33,7 @@ pub use instance::{Boxed, Instance};
 pub use participation::Participation;
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
+pub use searched::{ProgramOf, SearchedSpecs};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
@@ -159,6 +162,15 @@ pub trait AlgorithmKind {
     /// H of the first run; for mini-batch SGD the batch, which counts as local steps.
     fn local_steps(&self) -> u64 {
         self.components(1.0).remove(0).terms.most_steps()
+    }
+
+    /// Sets the number that a search over local steps varies: H, the same for all clients; for mini-batch SGD the
+    /// batch; where a coin ends the local steps 1/p.
+    fn set_local_steps(&mut self, local_steps: u64);
+
+    /// The key with this number, of which 1 is a value.
+    fn local_steps_key() -> &'static str {
+        "local-steps"
     }
 
     /// The keys that the canonical text has after `average`, and not among the others.
@@ -297,6 +309,7 @@ macro_rules! algorithms {
                 kind: $kind,
                 name: $name,
                 family: <$settings as AlgorithmKind>::FAMILY,
+                local_steps_key: <$settings as AlgorithmKind>::local_steps_key,
                 linear_name_of: { const OTHER: &[&str] = &[$($other)?]; OTHER.first().copied() },
             },)*];
 
@@ -351,6 +364,16 @@ algorithms! { $
 impl Spec {
     fn common(&self) -> &AlgorithmKeys {
         of_settings!(self, settings => &settings.common)
+    }
+
+    /// The same algorithm with this step size γ and number H of local steps (or batch, or 1/p).
+    pub fn with_scale(&self, step_size: f64, local_steps: u64) -> Self {
+        let mut scaled = self.clone();
+        of_settings!(&mut scaled, settings => {
+            settings.common.step_size = step_size;
+            settings.own.set_local_steps(local_steps);
+        });
+        scaled
     }
 
     /// γ and H as the manifest gives them.
@@ -420,6 +443,16 @@ impl Spec {
             Self::Custom(settings) if settings.algorithm.start.is_none() => Some(settings.kind()),
             _ => None,
         }
+    }
+
+    /// What a round costs that ends with a communication of each run.
+    pub fn round_price(&self, clients: u64) -> RoundPrice {
+        rounds::round_price(&self.components(), clients as usize)
+    }
+
+    /// Whether it has several runs, which share their draws.
+    pub fn shares_draws(&self) -> bool {
+        rounds::share_draws(&self.components())
     }
 
     /// Whether it is defined outside of this crate.

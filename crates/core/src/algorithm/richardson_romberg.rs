@@ -196,6 +196,10 @@ impl AlgorithmKind for RichardsonRomberg {
         runs
     }
 
+    fn set_local_steps(&mut self, local_steps: u64) {
+        self.local_steps = Some(local_steps);
+    }
+
     fn stated(&self) -> StatedAlgorithm {
         match (self.extrapolate, self.over, self.points) {
             (Extrapolate::StepSize, Base::Fedavg, 2) => StatedAlgorithm::RichardsonRomberg,

@@ -31,6 +31,14 @@ impl AlgorithmKind for Scaffnew {
         Some(BY_COIN)
     }
 
+    fn set_local_steps(&mut self, local_steps: u64) {
+        self.communication_probability = 1.0 / local_steps as f64;
+    }
+
+    fn local_steps_key() -> &'static str {
+        "communication-probability"
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         let (probability, clock) = (self.communication_probability, self.clock);
         let schedule = Schedule::Bernoulli { probability, clock };

@@ -77,6 +77,10 @@ impl AlgorithmKind for WithWork<Scaffold> {
         }))]
     }
 
+    fn set_local_steps(&mut self, local_steps: u64) {
+        self.common.local_steps = Some(local_steps);
+    }
+
     fn faults(&self) -> Vec<Fault> {
         let fault = |key, message: &str| vec![Fault::new(key, message)];
         if self.communication_probability.is_none() {

@@ -196,7 +196,7 @@ impl Terms {
 
     /// The oracle calls that a client makes for each call of its local steps: two where it
     /// measures its control variate, too.
-    pub(super) fn calls_per_step(&self) -> u64 {
+    pub fn calls_per_step(&self) -> u64 {
         match self.variates {
             Variates::Fresh | Variates::Kept(Learning::OptionOne) => 2,
             Variates::None | Variates::Kept(Learning::OptionTwo) => 1,
@@ -206,7 +206,7 @@ impl Terms {
 
     /// The communications of a round of fixed length: FedLin's clients wait for the mean of
     /// their fields, then for θ.
-    pub(super) fn communications(&self) -> u64 {
+    pub fn communications(&self) -> u64 {
         match self.variates {
             Variates::Fresh => 2,
             Variates::Unknown(price) => price.communications,
@@ -234,6 +234,19 @@ impl Terms {
             Variates::Kept(_) | Variates::Fresh => 4,
             Variates::Unknown(price) => price.vectors,
         }
+    }
+
+    /// The oracle calls of a client in a round that ends with a communication, on average over the N clients.
+    pub fn mean_calls(&self, clients: usize) -> f64 {
+        let per_step = self.calls_per_step() as f64;
+        let of = |client: usize| match self.schedule {
+            Schedule::Every => (self.steps(client) * self.batch(client)) as f64,
+            Schedule::Bernoulli { probability, .. } => self.batch(client) as f64 / probability,
+        };
+        let took_part = self.cohort.map_or(1.0, |size| size as f64 / clients as f64);
+        let is_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
+        let all = if is_alike { of(0) } else { (0..clients).map(of).sum::<f64>() / clients as f64 };
+        per_step * took_part * all
     }
 
     /// The communications of a round and the oracle evaluations of its slowest client, in the

@@ -1,13 +1,15 @@
 //! Invariants of every choice of terms: limits, sums, distributions, costs.
 
 use super::*;
+use crate::algorithm::Component;
 use crate::kernel;
+use crate::moments::ExactMoments;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::{Exact, Facts, logistic};
+use crate::round_program::LocalUpdate;
 use crate::sample::{self, assert_mean, distance, standard_error};
 use crate::theory::deterministic::fixed_point;
-use crate::theory::linear::{self, LocalUpdate};
-use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments};
+use crate::theory::linear;
 
 fn linear_problem() -> Quadratic {
     let settings = quadratic::Settings {
@@ -419,16 +421,15 @@ fn the_variance_is_divided_by_clients_and_batches() {
 fn coupled_runs_have_their_exact_distance() {
     let problem = linear_problem();
     let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
-    let pairs =
-        [(Terms::fedavg(0.1, 3), Correction::None), (Terms::scaffold(0.1, 3), Correction::Kept)];
-    for (terms, correction) in pairs {
-        let model = AlgorithmModel::plain(4, &[(1.0, 0.1)], 3, correction);
-        let exact = ExactMoments::new(&problem, &model).unwrap().coupled(&start, &[4]).unwrap();
+    for terms in [Terms::fedavg(0.1, 3), Terms::scaffold(0.1, 3)] {
+        let components = [Component::one(terms.clone())];
+        let exact = ExactMoments::new(&problem, &components).unwrap();
+        let exact = exact.coupled(&start, &[4]).unwrap();
         let end = |from: &[f64], replicate| {
             sample::run(&problem, &terms, from, 4, replicate).estimate().to_vec()
         };
         let apart = |r| distance(&end(&start, r), &end(problem.optimum(), r)).powi(2);
         let found: Vec<f64> = (0..4000).map(apart).collect();
-        assert_mean(&found, exact[0], &format!("{correction:?}"));
+        assert_mean(&found, exact[0], &format!("{:?}", terms.variates));
     }
 }

@@ -5,8 +5,9 @@ use crate::kernel;
 use crate::problem::garnet::Heterogeneity;
 use crate::problem::td::Td;
 use crate::problem::{Draws, Exact, Facts};
+use crate::round_program::LocalUpdate;
 use crate::sample::{self, assert_mean, distance, standard_error};
-use crate::theory::linear::{LocalUpdate, RoundMap, limit};
+use crate::theory::linear::{RoundMap, limit};
 
 /// Clients with one distribution.
 const SAME: Heterogeneity = Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };

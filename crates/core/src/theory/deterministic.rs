@@ -2,10 +2,11 @@
 //! of that map, and the drift of the clients from the optimum.
 
 use super::effort::{self, Effort};
-use super::linear::{LocalUpdate, RoundMap};
+use super::linear::RoundMap;
 use crate::kernel::{axpy, descend, dot, squared_distance};
 use crate::linalg::{Matrix, contracts, solve};
 use crate::problem::Facts;
+use crate::round_program::LocalUpdate;
 
 /// Σ π_c θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
 pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {

@@ -82,12 +82,13 @@ pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::federated::{Learning, Variates};
     use crate::linalg::Matrix;
     use crate::theory::bounds::Constants;
     use crate::theory::deterministic::drift_effort;
     use crate::theory::expansion;
     use crate::theory::heterogeneity::Measures;
-    use crate::theory::moments::{self, AlgorithmModel, Correction};
+    use crate::{moments, sample};
 
     /// A problem of any size: d, N and whether it is linear. Other facts are not available.
     struct Sized(usize, usize, bool);
@@ -121,10 +122,9 @@ mod tests {
 
     /// The computations of a report on one instance.
     fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
-        let model = |correction| {
-            AlgorithmModel::plain(facts.clients(), &[(1.0, 0.1)], local_steps, correction)
-        };
-        let (plain, corrected) = (model(Correction::None), model(Correction::Kept));
+        let run = |variates| sample::components(&[(1.0, 0.1)], local_steps, variates);
+        let plain = run(Variates::None);
+        let corrected = run(Variates::Kept(Learning::OptionTwo));
         [
             moments::effort(facts, &plain, 1000, 200),
             moments::effort(facts, &corrected, 1000, 200),

@@ -3,8 +3,8 @@
 //! a closure beyond first order for nonlinear fields.
 
 use super::effort::{self, Effort};
+use super::exact::{CovarianceBlocks, Moments};
 use super::linear::power_and_sum;
-use super::moments::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve, solve_lyapunov, solve_rows};
 use crate::problem::{Facts, by_distribution};

@@ -4,32 +4,8 @@
 use crate::kernel::{axpy, difference};
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::{Facts, group_clients};
+use crate::round_program::LocalUpdate;
 use crate::theory::effort::{self, Effort};
-
-/// A client's local update in a round, in the theory's own type: theory imports no engine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LocalUpdate {
-    /// γ_k.
-    pub step: f64,
-    /// E_k.
-    pub steps: u64,
-    /// B_k, oracle calls averaged in a local step.
-    pub batch: u64,
-    /// μ of a term μ(θ_k − θ_t) in each local step.
-    pub proximal: f64,
-}
-
-impl LocalUpdate {
-    /// E_k steps of size γ_k and nothing else.
-    pub fn plain(step: f64, steps: u64) -> Self {
-        Self { step, steps, batch: 1, proximal: 0.0 }
-    }
-
-    /// Its bits, by which clients are grouped.
-    pub fn bits(&self) -> [u64; 4] {
-        [self.step.to_bits(), self.steps, self.batch, self.proximal.to_bits()]
-    }
-}
 
 /// The mean round map of uncorrected clients:
 /// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, for FedLSA with Γ_c = (I − γĀ_c)^H,

@@ -6,10 +6,10 @@ use super::frontiers::{
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
-use crate::frontier::FrontierPoint;
 use crate::stats::verdict::{Doubt, Evidence, widened};
 use exactfed_runner::manifest::claim::ClaimKeys;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
+use exactfed_runner::manifest::frontier::FrontierQuantity;
+use exactfed_runner::manifest::searched::AlgorithmName;
 use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,7 +26,7 @@ pub struct FrontierLessKeys {
     #[schemars(example = serde_json::json!({ "algorithm": "scaffold" }))]
     pub of: FrontierPoints,
     /// The algorithm that it is compared with; by default every other algorithm of the frontier.
-    pub than: Option<FrontierAlgorithm>,
+    pub than: Option<AlgorithmName>,
     /// The number.
     #[serde(default)]
     pub quantity: FrontierQuantity,
@@ -40,11 +40,11 @@ impl KindKeys<ClaimKeys> for FrontierLessKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         let found = check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 0.0);
-        if let Some((frontier, than)) = found.zip(claim.than) {
+        if let Some((frontier, than)) = found.zip(claim.than.as_ref()) {
             has_algorithm(table, "than", frontier, than);
         }
         let message = "an algorithm would be compared with itself";
-        table.require(Some(claim.of.algorithm) != claim.than, "than", message);
+        table.require(Some(&claim.of.algorithm) != claim.than.as_ref(), "than", message);
     }
 }
 
@@ -53,22 +53,24 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let mut parts = Parts::default();
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         let frontier = judge.frontier(&self.frontier);
+        let rivals = rivals(frontier.frontier, self.than.as_ref());
         for best in Judge::usable(frontier, &self.of, &mut parts) {
-            let value = |point| frontier.quantity(self.quantity, point);
-            let of_other = |algorithm: &FrontierAlgorithm| {
-                let is_same =
-                    |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
-                value(frontier.points(best.minimises, *algorithm).find(is_same)?)
-            };
-            let others = frontier.algorithms.iter();
-            let others = others.filter(|a| is_rival(self.of.algorithm, self.than, **a));
-            let others = others.filter_map(of_other);
+            let mut others = Vec::new();
+            for other in frontier.algorithms {
+                let mut points = frontier.points(best.minimises, other);
+                let same = points.find(|b| b.clients == best.clients && b.target == best.target);
+                let value = same.and_then(|point| frontier.quantity(self.quantity, point));
+                if is_rival(&self.of.algorithm, self.than.as_ref(), &other.name) {
+                    others.extend(value);
+                }
+            }
             let name = place(best);
-            let Some(other) = others.min_by(f64::total_cmp) else {
-                parts.outside.push(format!("{name}: {} does not reach it", rivals(self.than)));
+            let Some(other) = others.into_iter().min_by(f64::total_cmp) else {
+                parts.outside.push(format!("{name}: {rivals} does not reach it"));
                 continue;
             };
-            let found = value(best).map(|own| {
+            let own = frontier.quantity(self.quantity, best);
+            let found = own.map(|own| {
                 let found = exact(libm::log(own / other), region);
                 // An equal cost is at most as high and not less: the remark on the verdict says so.
                 let is_equal = self.factor == 1.0 && found.is_of_equals();
@@ -79,15 +81,14 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let factor =
             if self.factor == 1.0 { String::new() } else { format!("{} × ", self.factor) };
         let formula = format!(
-            "{} of {} ≤ {factor}that of {}",
+            "{} of {} ≤ {factor}that of {rivals}",
             self.quantity.words(),
             points_text(&self.of, frontier),
-            rivals(self.than)
         );
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0) }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
-        wrong(self.of.algorithm, self.than)
+        wrong(&self.of.algorithm, self.than.as_ref())
     }
 }

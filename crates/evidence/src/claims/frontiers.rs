@@ -6,9 +6,8 @@ use super::text::number_text;
 use crate::frontier::{ComputedFrontier, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::{joined, number, readable, thousands};
-use exactfed_runner::manifest::frontier::{
-    Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
-};
+use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQuantity};
+use exactfed_runner::manifest::searched::AlgorithmName;
 use exactfed_runner::plan::Checker;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +17,7 @@ use serde::Deserialize;
 #[serde(rename_all = "kebab-case")]
 pub struct FrontierPoints {
     /// The algorithm.
-    pub algorithm: FrontierAlgorithm,
+    pub algorithm: AlgorithmName,
     /// The numbers of clients; all by default.
     #[serde(default)]
     #[schemars(example = serde_json::json!([10, 100, 1000]))]
@@ -60,7 +59,7 @@ pub fn check_points<'a>(
 ) -> Option<&'a Frontier> {
     let none = "there is no frontier: write [[frontier]]";
     let frontier = table.frontier_of(id.as_deref(), none)?;
-    has_algorithm(table, "of.algorithm", frontier, of.algorithm);
+    has_algorithm(table, "of.algorithm", frontier, &of.algorithm);
     for clients in &of.clients {
         let known = frontier.clients.contains(clients) || frontier.clients.is_empty();
         let message = format!("the frontier \"{}\" has no N = {clients}", frontier.id);
@@ -94,11 +93,11 @@ pub fn has_algorithm(
     table: &mut Checker<'_>,
     key: &str,
     frontier: &Frontier,
-    wanted: FrontierAlgorithm,
+    wanted: &AlgorithmName,
 ) {
-    if !frontier.algorithms.contains(&wanted) {
-        let name = wanted.name();
-        let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.name()).collect();
+    let known: Vec<&str> = frontier.written.iter().map(|written| written.name()).collect();
+    let name = wanted.as_str();
+    if !known.contains(&name) {
         let message = format!("the frontier \"{}\" has no algorithm `{name}`", frontier.id);
         table.note(key, message, |d| d.allowing(known.join(", ")));
     }
@@ -121,7 +120,7 @@ pub fn exact(estimate: f64, region: Region) -> Evidence {
 }
 
 /// N, ε and the price or the budget of a point.
-pub fn place(best: &FrontierPoint) -> String {
+pub fn place(best: &FrontierPoint<'_>) -> String {
     let least = match best.minimises {
         FrontierObjective::Price(price) => format!(", price {}", number(price, 3)),
         FrontierObjective::Budget(budget) => format!(", budget {}", number(budget, 3)),
@@ -136,11 +135,12 @@ pub fn clients_text(clients: u64) -> String {
 
 /// The points that a claim is about.
 pub fn meant<'a>(
-    frontier: &'a ComputedFrontier<'_>,
+    frontier: &'a ComputedFrontier<'a>,
     of: &FrontierPoints,
-) -> impl Iterator<Item = &'a FrontierPoint> {
+) -> impl Iterator<Item = &'a FrontierPoint<'a>> {
+    let algorithm = frontier.algorithm(&of.algorithm);
     let objectives = of.objectives(frontier.lead).into_iter();
-    let points = objectives.flat_map(|least| frontier.points(least, of.algorithm));
+    let points = objectives.flat_map(|least| frontier.points(least, algorithm));
     // Targets of equal ratio are not written as manifests write numbers.
     let (low, high) = (1.0 - 1e-9, 1.0 + 1e-9);
     points.filter(move |best| {
@@ -171,27 +171,24 @@ pub fn points_text(of: &FrontierPoints, frontier: &ComputedFrontier<'_>) -> Stri
     let budget = || format!("within {} times SGD's gradients", texts(&of.budgets));
     let budget = (!of.budgets.is_empty()).then(budget);
     let least = price.into_iter().chain(budget).collect::<Vec<_>>().join(" and ");
-    joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least])])
+    joined(&[&frontier.algorithm(&of.algorithm).label, &joined(&[&clients, &targets, &least])])
 }
 
 /// Whether an algorithm is compared with another: with `than` alone, or with every other.
-pub fn is_rival(
-    own: FrontierAlgorithm,
-    than: Option<FrontierAlgorithm>,
-    other: FrontierAlgorithm,
-) -> bool {
-    than.map_or(other != own, |than| other == than)
+pub fn is_rival(own: &AlgorithmName, than: Option<&AlgorithmName>, other: &str) -> bool {
+    than.map_or(other != own.as_str(), |than| other == than.as_str())
 }
 
 /// What makes an algorithm cost more than others.
-pub fn wrong(own: FrontierAlgorithm, than: Option<FrontierAlgorithm>) -> Vec<WrongResult> {
-    let exchanged = than.map(|than| WrongResult::FrontierExchanged(own, than));
-    exchanged.into_iter().chain([WrongResult::FrontierDoubled(own)]).collect()
+pub fn wrong(own: &AlgorithmName, than: Option<&AlgorithmName>) -> Vec<WrongResult> {
+    let exchanged = than.map(|than| WrongResult::FrontierExchanged(own.clone(), than.clone()));
+    exchanged.into_iter().chain([WrongResult::FrontierDoubled(own.clone())]).collect()
 }
 
 /// What an algorithm is compared with, in words.
-pub fn rivals(than: Option<FrontierAlgorithm>) -> &'static str {
-    than.map_or("every other algorithm", FrontierAlgorithm::label)
+pub fn rivals<'a>(frontier: &'a Frontier, than: Option<&AlgorithmName>) -> &'a str {
+    let than = than.and_then(|than| frontier.algorithm(than));
+    than.map_or("every other algorithm", |than| &than.label)
 }
 
 impl<'a> Judge<'a> {
@@ -207,7 +204,7 @@ impl<'a> Judge<'a> {
         frontier: &'a ComputedFrontier<'a>,
         of: &FrontierPoints,
         parts: &mut Parts,
-    ) -> Vec<&'a FrontierPoint> {
+    ) -> Vec<&'a FrontierPoint<'a>> {
         let mut usable = Vec::new();
         let mut points = meant(frontier, of).peekable();
         if points.peek().is_none() {

@@ -5,7 +5,7 @@ use super::judge::{Judge, Tested};
 use super::keys::When;
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::Selection;
-use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::searched::AlgorithmName;
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, selected};
 
@@ -82,7 +82,7 @@ impl<'a> ClaimedCells<'a> {
 }
 
 /// What may be wrong with results.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum WrongResult {
     /// The results of the two sides are exchanged.
     Exchanged,
@@ -120,9 +120,9 @@ pub enum WrongResult {
     /// The costs of a frontier are multiplied by N^a ε^b, with these a and b.
     FrontierTilted(f64, f64),
     /// The costs of two algorithms on a frontier are exchanged.
-    FrontierExchanged(FrontierAlgorithm, FrontierAlgorithm),
+    FrontierExchanged(AlgorithmName, AlgorithmName),
     /// The costs of an algorithm on a frontier are twice as large.
-    FrontierDoubled(FrontierAlgorithm),
+    FrontierDoubled(AlgorithmName),
 }
 
 impl WrongResult {

@@ -8,8 +8,9 @@ use crate::frontier::phase::{ComputedPhase, ComputedSquare, TIE};
 use crate::stats::verdict::widened;
 use exactfed_core::words::{readable, thousands};
 use exactfed_runner::manifest::claim::ClaimKeys;
-use exactfed_runner::manifest::frontier::{Frontier, FrontierAlgorithm};
+use exactfed_runner::manifest::frontier::Frontier;
 use exactfed_runner::manifest::phase::{PhaseAxis, PhaseNumber};
+use exactfed_runner::manifest::searched::{AlgorithmName, SearchedAlgorithm};
 use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,9 +26,9 @@ pub struct PhaseLessKeys {
     #[schemars(example = &"noise")]
     pub phase: String,
     /// The algorithm.
-    pub algorithm: FrontierAlgorithm,
+    pub algorithm: AlgorithmName,
     /// The algorithm that it is compared with; by default every other algorithm of the map.
-    pub than: Option<FrontierAlgorithm>,
+    pub than: Option<AlgorithmName>,
     /// The smallest and the largest value on the x axis; all by default.
     #[schemars(example = serde_json::json!([0.1, 10.0]))]
     pub x: Option<[f64; 2]>,
@@ -59,16 +60,17 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
             table.require(holds, key, format!("`{key}` must be two numbers, the smaller first"));
         }
         let message = "an algorithm would be compared with itself";
-        table.require(Some(claim.algorithm) != claim.than, "than", message);
+        table.require(Some(&claim.algorithm) != claim.than.as_ref(), "than", message);
         let Some(phase) = manifest.phase.iter().find(|phase| phase.id == claim.phase) else {
             let known: Vec<&str> = manifest.phase.iter().map(|phase| phase.id.as_str()).collect();
             let message = format!("no map is called \"{}\"", claim.phase);
             return table.note("phase", message, |d| d.naming(&claim.phase, &known));
         };
         if let Some(frontier) = Frontier::named(phase.frontier.as_deref(), &manifest.frontier) {
-            has_algorithm(table, "algorithm", frontier, claim.algorithm);
-            let than = claim.than.into_iter();
-            than.for_each(|a| has_algorithm(table, "than", frontier, a));
+            has_algorithm(table, "algorithm", frontier, &claim.algorithm);
+            if let Some(than) = &claim.than {
+                has_algorithm(table, "than", frontier, than);
+            }
         }
     }
 }
@@ -100,7 +102,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
-        wrong(self.algorithm, self.than)
+        wrong(&self.algorithm, self.than.as_ref())
     }
 }
 
@@ -113,18 +115,18 @@ enum SquareComparison {
 }
 
 impl SquareComparison {
-    fn unknown(algorithm: FrontierAlgorithm, reason: &str) -> Self {
-        Self::Unknown(format!("{}: {reason}", algorithm.label()))
+    fn unknown(algorithm: &SearchedAlgorithm, reason: &str) -> Self {
+        Self::Unknown(format!("{}: {reason}", algorithm.label))
     }
 }
 
 /// The least cost of an algorithm on a square; `None` where it does not reach the target.
-fn least_cost(square: &ComputedSquare, algorithm: FrontierAlgorithm) -> Option<f64> {
+fn least_cost(square: &ComputedSquare<'_>, algorithm: &SearchedAlgorithm) -> Option<f64> {
     square.ranked.all.iter().find(|one| one.0 == algorithm).map(|one| one.2)
 }
 
 impl PhaseLessKeys {
-    fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> bool {
+    fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare<'_>) -> bool {
         let within = |of, range: Option<[f64; 2]>| {
             let value = square.numbers.get(of);
             range.is_none_or(|[low, high]| {
@@ -136,17 +138,18 @@ impl PhaseLessKeys {
 
     /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim is
     /// never supported by it, and it is refuted only if the cost of its own algorithm is known.
-    fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> SquareComparison {
-        let Some(own) = least_cost(square, self.algorithm) else {
-            return SquareComparison::unknown(self.algorithm, NOT_REACHED);
+    fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare<'_>) -> SquareComparison {
+        let algorithm = phase.algorithm(&self.algorithm);
+        let Some(own) = least_cost(square, algorithm) else {
+            return SquareComparison::unknown(algorithm, NOT_REACHED);
         };
-        if square.at_edge.contains(&self.algorithm) {
-            return SquareComparison::unknown(self.algorithm, AT_AN_EDGE);
+        if square.at_edge.contains(&algorithm) {
+            return SquareComparison::unknown(algorithm, AT_AN_EDGE);
         }
         let mut least = f64::INFINITY;
         let mut unknown = None;
-        for &rival in phase.algorithms {
-            if !is_rival(self.algorithm, self.than, rival) {
+        for rival in phase.algorithms {
+            if !is_rival(&self.algorithm, self.than.as_ref(), &rival.name) {
                 continue;
             }
             let cost = least_cost(square, rival);
@@ -158,10 +161,7 @@ impl PhaseLessKeys {
             least = least.min(cost.unwrap_or(f64::INFINITY));
         }
         if least.is_infinite() && unknown.is_none() {
-            return SquareComparison::unknown(
-                self.algorithm,
-                "the frontier has no other algorithm",
-            );
+            return SquareComparison::unknown(algorithm, "the frontier has no other algorithm");
         }
         let ratio = own / least;
         if ratio > self.factor * (1.0 + 1e-9) {
@@ -175,7 +175,7 @@ impl PhaseLessKeys {
     fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, SquareComparison)> {
         let squares = phase.squares.iter();
         let squares = squares.filter(|square| square.seed == seed && self.is_meant(phase, square));
-        let mut found: Vec<(f64, SquareComparison, &ComputedSquare)> = Vec::new();
+        let mut found: Vec<(f64, SquareComparison, &ComputedSquare<'_>)> = Vec::new();
         for square in squares {
             let comparison = self.compare(phase, square);
             let order = match comparison {
@@ -213,9 +213,9 @@ impl PhaseLessKeys {
         };
         format!(
             "cost of {} ≤ {} × that of {}{}{}",
-            self.algorithm.label(),
+            phase.algorithm(&self.algorithm).label,
             self.factor,
-            rivals(self.than),
+            rivals(phase.frontier, self.than.as_ref()),
             range(phase.phase.x, self.x),
             range(phase.phase.y, self.y)
         )

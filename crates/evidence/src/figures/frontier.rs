@@ -12,13 +12,14 @@ use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
+use exactfed_runner::manifest::frontier::FrontierObjective;
+use exactfed_runner::manifest::searched::{SGD, SearchedAlgorithm};
 use exactfed_runner::plan::FRONTIER_FIGURES;
 use std::collections::HashSet;
 
 /// The figures of a frontier.
 pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
-    let color = |algorithm| frontier.color(algorithm);
+    let color = |algorithm: &SearchedAlgorithm| frontier.color(algorithm);
     let phases = frontier.phases.iter();
     let phases = phases.map(|one| super::phase::figure(one, &color, &frontier.rules()));
     let of_lead = || frontier.caption(frontier.lead);
@@ -49,21 +50,21 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
     phases.chain(own).collect()
 }
 
-/// The power of ε of the communications that is published for the algorithm of this label, up to
-/// logarithms.
-fn published_power(algorithm: &str) -> Option<f64> {
-    let known = [
-        (FrontierAlgorithm::Sgd, -2.0),
-        (FrontierAlgorithm::Fedavg, -1.0),
-        (FrontierAlgorithm::RichardsonRomberg, -0.5),
-    ];
-    known.into_iter().find(|(one, _)| one.label() == algorithm).map(|(_, power)| power)
+/// The powers of ε of the communications that are published for these algorithms, up to logarithms.
+const PUBLISHED_POWERS: [(&str, f64); 3] =
+    [(SGD, -2.0), ("fedavg", -1.0), ("richardson-romberg", -0.5)];
+
+/// The power that is published for an algorithm.
+fn published_power(algorithm: &SearchedAlgorithm) -> Option<f64> {
+    let mut known = PUBLISHED_POWERS.into_iter();
+    known.find(|(name, _)| *name == algorithm.name).map(|(_, power)| power)
 }
 
 impl ComputedFrontier<'_> {
     /// Whether mini-batch SGD is among the algorithms, which has a batch in place of local steps.
     fn has_batch(&self) -> bool {
-        self.algorithms.contains(&FrontierAlgorithm::MinibatchSgd)
+        let mut searched = self.algorithms.iter().filter(|algorithm| algorithm.has_local_steps);
+        searched.any(SearchedAlgorithm::counts_batches)
     }
 
     /// The name of what each algorithm does most of in a round.
@@ -72,18 +73,18 @@ impl ComputedFrontier<'_> {
     }
 
     fn curves(&self) -> Vec<Curve> {
-        let curve = |algorithm: &FrontierAlgorithm| {
-            let family = family(algorithm.name());
-            Curve::new(algorithm.label(), Style::solid(Color::of_family(family)))
+        let curve = |algorithm: &SearchedAlgorithm| {
+            let family = family(&algorithm.name);
+            Curve::new(&algorithm.label, Style::solid(Color::of_family(family)))
         };
         let mut curves: Vec<Curve> = self.algorithms.iter().map(curve).collect();
         assign_styles(&mut curves, &HashSet::new());
         curves
     }
 
-    fn color(&self, algorithm: FrontierAlgorithm) -> Color {
+    fn color(&self, algorithm: &SearchedAlgorithm) -> Color {
         let curves = self.curves();
-        let own = curves.iter().find(|curve| curve.algorithm == algorithm.label());
+        let own = curves.iter().find(|curve| curve.algorithm == algorithm.label);
         own.map_or(Color::Neutral, |curve| curve.style.color)
     }
 
@@ -95,7 +96,7 @@ impl ComputedFrontier<'_> {
             least.words(),
             self.rules()
         );
-        let points = || self.algorithms.iter().flat_map(|a| self.points(least, *a));
+        let points = || self.algorithms.iter().flat_map(|a| self.points(least, a));
         let edges = points().filter(|b| b.flags.iter().any(|flag| flag.is_edge())).count();
         let none = points().filter(|b| b.cost.is_none()).count();
         if edges > 0 {
@@ -120,7 +121,7 @@ impl ComputedFrontier<'_> {
     /// When a target is reached, and what runs on common draws pay.
     fn rules(&self) -> String {
         let common: Vec<&str> =
-            self.algorithms.iter().filter(|a| a.shares_draws()).map(|a| a.label()).collect();
+            self.algorithms.iter().filter(|a| a.shares_draws()).map(|a| a.label.as_str()).collect();
         let reached =
             "The target ε is reached when E‖θ_t − θ*‖² is at most ε² and stays there.".to_owned();
         if common.is_empty() {
@@ -134,7 +135,7 @@ impl ComputedFrontier<'_> {
 
     fn budget_caption(&self) -> String {
         let mut caption = self.caption(self.frontier.middle_budget());
-        if self.algorithms.iter().any(|a| published_power(a.label()).is_some()) {
+        if self.algorithms.iter().any(|a| published_power(a).is_some()) {
             caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
         caption
@@ -159,12 +160,12 @@ impl ComputedFrontier<'_> {
     /// A panel for each number of clients, with a curve for each algorithm.
     fn panels(
         &self,
-        points: impl Fn(FrontierAlgorithm, u64) -> Vec<Point>,
+        points: impl Fn(&SearchedAlgorithm, u64) -> Vec<Point>,
     ) -> (Vec<Panel>, Vec<LegendEntry>) {
         let curves = self.curves();
         let panel = |clients: &u64| {
             let series = self.algorithms.iter().zip(&curves).map(|(algorithm, curve)| {
-                Series::new(Line::Exact(curve.clone()), points(*algorithm, *clients))
+                Series::new(Line::Exact(curve.clone()), points(algorithm, *clients))
             });
             let series = series.filter(|series| !series.points.is_empty()).collect();
             Panel { title: format!("N = {}", thousands(*clients as usize)), series }
@@ -183,11 +184,11 @@ impl ComputedFrontier<'_> {
     fn over_targets(
         &self,
         least: FrontierObjective,
-        (algorithm, clients): (FrontierAlgorithm, u64),
-        value: impl Fn(&FrontierCost) -> f64,
+        (algorithm, clients): (&SearchedAlgorithm, u64),
+        value: impl Fn(&FrontierCost<'_>) -> f64,
     ) -> Vec<Point> {
         let point =
-            |best: &FrontierPoint| Some(Point::bare(best.target, value(best.cost.as_ref()?)));
+            |best: &FrontierPoint<'_>| Some(Point::bare(best.target, value(best.cost.as_ref()?)));
         let points = self.points(least, algorithm).filter(|best| best.clients == clients);
         let mut points: Vec<Point> = points.filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -196,7 +197,7 @@ impl ComputedFrontier<'_> {
 
     /// The least cost over ε.
     fn cost(&self) -> Body {
-        let value = |cost: &FrontierCost| self.value(self.lead, cost);
+        let value = |cost: &FrontierCost<'_>| self.value(self.lead, cost);
         let y = match self.lead {
             FrontierObjective::Seconds => "seconds".to_owned(),
             lead => format!("cost: {}", lead.words()),
@@ -207,14 +208,14 @@ impl ComputedFrontier<'_> {
 
     /// The fewest communications over ε within the middle budget, with the published powers.
     fn within_budget(&self) -> Body {
-        let points = |a, n| {
+        let points = |a: &SearchedAlgorithm, n| {
             self.over_targets(self.frontier.middle_budget(), (a, n), |cost| cost.communications)
         };
         let (mut panels, mut legend) = self.panels(points);
         for panel in &mut panels {
             let curves = std::mem::take(&mut panel.series).into_iter();
             let with_power = |curve: Series| {
-                let power = power_line(&curve);
+                let power = self.power_line(&curve);
                 [Some(curve), power].into_iter().flatten()
             };
             panel.series = curves.flat_map(with_power).collect();
@@ -225,22 +226,37 @@ impl ComputedFrontier<'_> {
         plot(["ε", "communications"], (panels, legend), tightest(true))
     }
 
+    /// The published power of ε through the point of a series with the smallest target, at those of its
+    /// targets for which it is not below one communication.
+    fn power_line(&self, series: &Series) -> Option<Series> {
+        let (curve, first) = (series.line.curve()?, series.points.first()?);
+        let mut algorithms = self.algorithms.iter();
+        let algorithm = algorithms.find(|algorithm| algorithm.label == curve.algorithm)?;
+        let power = published_power(algorithm)?;
+        let at = |p: &Point| Point::bare(p.x, first.y * libm::pow(p.x / first.x, power));
+        let line = Line::Predicted(curve.clone(), Prediction::PublishedPower);
+        let points: Vec<Point> = series.points.iter().map(at).filter(|p| p.y >= 1.0).collect();
+        (points.len() > 1).then(|| Series::new(line, points))
+    }
+
     fn local_steps(&self) -> Body {
-        let steps = |cost: &FrontierCost| cost.run.local_steps as f64;
-        let points = |a, n| match a {
-            FrontierAlgorithm::Sgd => Vec::new(),
-            _ => self.over_targets(self.lead, (a, n), steps),
+        let steps = |cost: &FrontierCost<'_>| cost.run.local_steps as f64;
+        let points = |a: &SearchedAlgorithm, n| match a.has_local_steps {
+            true => self.over_targets(self.lead, (a, n), steps),
+            false => Vec::new(),
         };
         plot(["ε", self.steps_name()], self.panels(points), tightest(false))
     }
 
     fn step_size(&self) -> Body {
-        let points = |a, n| self.over_targets(self.lead, (a, n), |cost| cost.run.step_size);
+        let points = |a: &SearchedAlgorithm, n| {
+            self.over_targets(self.lead, (a, n), |cost| cost.run.step_size)
+        };
         plot(["ε", "γ"], self.panels(points), tightest(false))
     }
 
     fn pareto(&self) -> Body {
-        let points = |algorithm, clients| {
+        let points = |algorithm: &SearchedAlgorithm, clients| {
             let target = self.shown_target().unwrap_or(f64::NAN);
             let mut points: Vec<Point> = Vec::new();
             let mut costs = self.costs(algorithm, clients, target).to_vec();
@@ -259,7 +275,7 @@ impl ComputedFrontier<'_> {
     /// Which algorithm costs least over prices and ε, for each N.
     fn map(&self) -> Body {
         let curves = self.curves();
-        let color = |algorithm| self.color(algorithm);
+        let color = |algorithm: &SearchedAlgorithm| self.color(algorithm);
         let priced = || self.objectives.iter().filter(|objective| objective.price().is_some());
         let map = |clients: &u64| {
             let square = |(x, y): (usize, usize), objective: FrontierObjective, target: f64| {
@@ -305,9 +321,12 @@ fn tightest(is_ranked: bool) -> CurveValue {
 }
 
 /// A square of the map; `None` if no algorithm reaches ε.
-fn ranking(ranked: &RankedCosts, color: &dyn Fn(FrontierAlgorithm) -> Color) -> Option<Ranking> {
+fn ranking(
+    ranked: &RankedCosts<'_>,
+    color: &dyn Fn(&SearchedAlgorithm) -> Color,
+) -> Option<Ranking> {
     let first = ranked.all.first()?.0;
-    let leaders = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label().to_owned()).collect();
+    let leaders = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label.clone()).collect();
     let (lead, color) = match ranked.lead() {
         _ if ranked.tied > 1 => (Lead::Tie, Color::Neutral),
         _ if !ranked.is_ahead() => (Lead::Round, Color::Neutral),
@@ -315,15 +334,4 @@ fn ranking(ranked: &RankedCosts, color: &dyn Fn(FrontierAlgorithm) -> Color) -> 
         Some(times) => (Lead::Ratio(Ratio::exact(times)), color(first)),
     };
     Some(Ranking { leaders, color, lead })
-}
-
-/// The published power of ε through the point of a series with the smallest target, at those of its
-/// targets for which it is not below one communication.
-fn power_line(series: &Series) -> Option<Series> {
-    let (curve, first) = (series.line.curve()?, series.points.first()?);
-    let power = published_power(&curve.algorithm)?;
-    let at = |p: &Point| Point::bare(p.x, first.y * libm::pow(p.x / first.x, power));
-    let line = Line::Predicted(curve.clone(), Prediction::PublishedPower);
-    let points: Vec<Point> = series.points.iter().map(at).filter(|p| p.y >= 1.0).collect();
-    (points.len() > 1).then(|| Series::new(line, points))
 }

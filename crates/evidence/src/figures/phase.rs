@@ -7,13 +7,13 @@ use crate::scene::line::{Color, LegendEntry};
 use crate::scene::map::{DenseMap, Lead, Map, MapLine, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
 use exactfed_core::words::{number, readable, thousands};
-use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::phase::{PhaseAxis, PhaseBoundary, PhaseNumber};
+use exactfed_runner::manifest::searched::SearchedAlgorithm;
 
 /// The figure of a map, with the colours of its algorithms, and the rules by which they are compared.
 pub fn figure(
     phase: &ComputedPhase<'_>,
-    color: &dyn Fn(FrontierAlgorithm) -> Color,
+    color: &dyn Fn(&SearchedAlgorithm) -> Color,
     rules: &str,
 ) -> Figure {
     let columns = phase.phase.x.values.points as usize;
@@ -37,8 +37,8 @@ pub fn figure(
             lines: phase.phase.boundaries.iter().filter_map(|b| line(phase, b)).collect(),
         }),
     };
-    let wins = |a: &&FrontierAlgorithm| map.squares.iter().any(|s| s.color() == color(**a));
-    let patch = |a: &FrontierAlgorithm| LegendEntry::patch(a.label(), color(*a));
+    let wins = |a: &&SearchedAlgorithm| map.squares.iter().any(|s| s.color() == color(a));
+    let patch = |a: &SearchedAlgorithm| LegendEntry::patch(&a.label, color(a));
     let mut legend: Vec<LegendEntry> = phase.algorithms.iter().filter(wins).map(patch).collect();
     if map.squares.iter().any(|square| square.color() == Color::Neutral) {
         legend.push(LegendEntry::patch("the instances differ", Color::Neutral));
@@ -56,7 +56,7 @@ pub fn figure(
 }
 
 /// Whether an algorithm reaches ε at a place of the map, on some instance.
-fn is_reached(instances: &&[ComputedSquare]) -> bool {
+fn is_reached(instances: &&[ComputedSquare<'_>]) -> bool {
     instances.iter().any(|square| !square.ranked.all.is_empty())
 }
 
@@ -64,16 +64,15 @@ fn is_reached(instances: &&[ComputedSquare]) -> bool {
 /// that of the first of them that the manifest names.
 fn ranking(
     phase: &ComputedPhase<'_>,
-    instances: &[ComputedSquare],
-    color: &dyn Fn(FrontierAlgorithm) -> Color,
+    instances: &[ComputedSquare<'_>],
+    color: &dyn Fn(&SearchedAlgorithm) -> Color,
 ) -> Ranking {
-    let is_best = |algorithm: &&FrontierAlgorithm| {
-        let ties = |square: &ComputedSquare| square.ranked.ties(**algorithm);
+    let is_best = |algorithm: &&SearchedAlgorithm| {
+        let ties = |square: &ComputedSquare<'_>| square.ranked.ties(algorithm);
         instances.iter().all(ties)
     };
-    let leaders: Vec<FrontierAlgorithm> =
-        phase.algorithms.iter().filter(is_best).copied().collect();
-    let ahead = |square: &ComputedSquare| match square.ranked.lead() {
+    let leaders: Vec<&SearchedAlgorithm> = phase.algorithms.iter().filter(is_best).collect();
+    let ahead = |square: &ComputedSquare<'_>| match square.ranked.lead() {
         _ if square.ranked.tied > 1 => Lead::Tie,
         None => Lead::Alone,
         Some(times) => Lead::Ratio(Ratio::exact(times)),
@@ -82,9 +81,9 @@ fn ranking(
         let (color, lead) = (Color::Neutral, Lead::InstancesDiffer);
         return Ranking { leaders: Vec::new(), color, lead };
     };
-    let color = color(*first);
+    let color = color(first);
     let lead = instances.iter().map(ahead).reduce(less_ahead).unwrap_or(Lead::Alone);
-    let leaders = leaders.iter().map(|a| a.label().to_owned()).collect();
+    let leaders = leaders.iter().map(|a| a.label.clone()).collect();
     Ranking { leaders, color, lead }
 }
 
@@ -141,7 +140,7 @@ fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
 
 /// What else is said of a place: on one instance the settings of the best and what the next costs; on several how often
 /// each algorithm has the least cost.
-fn remark(instances: &[ComputedSquare]) -> String {
+fn remark(instances: &[ComputedSquare<'_>]) -> String {
     match instances {
         [square] => settings_of_best(square).unwrap_or_default(),
         _ => first_places(instances),
@@ -149,13 +148,13 @@ fn remark(instances: &[ComputedSquare]) -> String {
 }
 
 /// How many instances each algorithm is first on, those within [`TIE`] of the least cost included, and on how many nothing reaches ε.
-fn first_places(instances: &[ComputedSquare]) -> String {
+fn first_places(instances: &[ComputedSquare<'_>]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for square in instances {
         for (algorithm, ..) in &square.ranked.all[..square.ranked.tied] {
-            match counts.iter_mut().find(|known| known.0 == algorithm.label()) {
+            match counts.iter_mut().find(|known| known.0 == algorithm.label) {
                 Some(known) => known.1 += 1,
-                None => counts.push((algorithm.label(), 1)),
+                None => counts.push((&algorithm.label, 1)),
             }
         }
     }
@@ -166,18 +165,18 @@ fn first_places(instances: &[ComputedSquare]) -> String {
 }
 
 /// The settings of the best on a square, and what the next costs.
-fn settings_of_best(square: &ComputedSquare) -> Option<String> {
+fn settings_of_best(square: &ComputedSquare<'_>) -> Option<String> {
     let (algorithm, cost, least) = square.ranked.all.first()?;
     let mut out = format!("γ = {}", readable(cost.run.step_size, 2));
-    if *algorithm != FrontierAlgorithm::Sgd {
-        out = format!("{}{}, {out}", steps_prefix(*algorithm), cost.run.local_steps);
+    if algorithm.has_local_steps {
+        out = format!("{}{}, {out}", steps_prefix(algorithm), cost.run.local_steps);
     }
     let settings = cost.settings();
     let settings = (!settings.is_empty()).then(|| format!(", {settings}"));
     out += &settings.unwrap_or_default();
     out += &format!(", T = {}", cost.rounds);
     if let Some((next, _, value)) = square.ranked.all.get(1) {
-        out += &format!("; {} ×{}", next.label(), readable(value / least, 3));
+        out += &format!("; {} ×{}", next.label, readable(value / least, 3));
     }
     Some(out)
 }
@@ -185,11 +184,11 @@ fn settings_of_best(square: &ComputedSquare) -> Option<String> {
 /// A line for each square: its numbers, the best algorithm with its settings, those that tie with it, and how many
 /// times more each algorithm costs.
 fn csv(phase: &ComputedPhase<'_>) -> String {
-    type Text = fn(&FrontierCost) -> String;
+    type Text = fn(&FrontierCost<'_>) -> String;
     let settings: [(&str, Text); 6] = [
         ("local_steps", |cost| cost.run.local_steps.to_string()),
         ("step_size", |cost| format!("{:?}", cost.run.step_size)),
-        ("server_step", |cost| digits(cost.run.server_step())),
+        ("server_step", |cost| digits(cost.server_step())),
         ("rounds", |cost| cost.rounds.to_string()),
         ("communications", |cost| digits(cost.communications)),
         ("gradients", |cost| digits(cost.gradients)),
@@ -197,12 +196,12 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
     let numbers = PhaseNumber::ALL.iter().map(|(_, name, _)| *name);
     let heads = ["seed"].into_iter().chain(numbers).chain(["algorithm", "ties", "cost"]);
     let heads = heads.chain(settings.iter().map(|(name, _)| *name)).map(str::to_owned);
-    let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name()));
+    let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name));
     let mut out = heads.chain(times).collect::<Vec<_>>().join(",").replace('-', "_") + "\n";
     for square in &phase.squares {
         let (all, tied) = (&square.ranked.all, square.ranked.tied);
         let numbers = PhaseNumber::ALL.iter().map(|(of, ..)| digits(square.numbers.get(*of)));
-        let mut names = all[..tied].iter().map(|one| one.0.name());
+        let mut names = all[..tied].iter().map(|one| one.0.name.as_str());
         let first = names.next().unwrap_or_default();
         let ties = names.collect::<Vec<_>>().join(" ");
         let least = all.first().map_or(f64::NAN, |one| one.2);
@@ -210,7 +209,7 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
             .iter()
             .map(|(_, text)| all.first().map_or_else(String::new, |(_, cost, _)| text(cost)));
         let times = phase.algorithms.iter().map(|algorithm| {
-            let own = all.iter().find(|one| one.0 == *algorithm);
+            let own = all.iter().find(|one| one.0 == algorithm);
             digits(own.map_or(f64::NAN, |one| one.2 / least))
         });
         let seed = std::iter::once(square.seed.to_string());

@@ -15,7 +15,7 @@ use crate::predictions::radii::radii;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry};
 use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
-use exactfed_core::theory::moments::SpectralRadii;
+use exactfed_core::theory::exact::SpectralRadii;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::{Checker, KindKeys, Setting};

@@ -17,7 +17,7 @@ pub enum FrontierValue {
 use FrontierValue::{Count, Number, Text};
 
 /// How the value of a point is read.
-pub type ReadPoint = fn(&ComputedFrontier<'_>, &FrontierPoint) -> FrontierValue;
+pub type ReadPoint = fn(&ComputedFrontier<'_>, &FrontierPoint<'_>) -> FrontierValue;
 
 /// The columns, with their names.
 pub const COLUMNS: [(&str, ReadPoint); 19] = [
@@ -25,12 +25,12 @@ pub const COLUMNS: [(&str, ReadPoint); 19] = [
     ("minimises", |_, point| Text(point.minimises.quantity().name().to_owned())),
     ("price", |_, point| Number(point.minimises.price().unwrap_or(f64::NAN))),
     ("budget", |_, point| Number(point.minimises.budget().unwrap_or(f64::NAN))),
-    ("algorithm", |_, point| Text(point.algorithm.name().to_owned())),
+    ("algorithm", |_, point| Text(point.algorithm.name.clone())),
     ("clients", |_, point| Count(Some(point.clients))),
     ("target", |_, point| Number(point.target)),
     ("step_size", |_, point| number(point, |cost| cost.run.step_size)),
     ("local_steps", |_, point| Count(point.cost.map(|cost| cost.run.local_steps))),
-    ("server_step", |_, point| number(point, |cost| cost.run.server_step())),
+    ("server_step", |_, point| number(point, |cost| cost.server_step())),
     ("settings", |_, point| Text(point.cost.map_or_else(String::new, |cost| cost.settings()))),
     ("rounds", |_, point| Count(point.cost.map(|cost| cost.rounds))),
     ("communications", |_, point| number(point, |cost| cost.communications)),
@@ -47,7 +47,7 @@ pub const COLUMNS: [(&str, ReadPoint); 19] = [
     }),
 ];
 
-fn number(point: &FrontierPoint, of: fn(&FrontierCost) -> f64) -> FrontierValue {
+fn number(point: &FrontierPoint<'_>, of: fn(&FrontierCost<'_>) -> f64) -> FrontierValue {
     Number(point.cost.as_ref().map_or(f64::NAN, of))
 }
 

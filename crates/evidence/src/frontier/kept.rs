@@ -1,7 +1,8 @@
 //! Computed frontiers as columns of numbers, for the cache.
 
 use crate::results::Columns;
-use exactfed_core::theory::frontier::{FrontierAlgorithm, MethodRun, RangeEnd, Reached};
+use exactfed_core::round_program::RoundSettings;
+use exactfed_core::theory::frontier::{RangeEnd, Reached};
 
 /// The ends of ranges as numbers.
 const EDGES: [(Option<RangeEnd>, f64); 4] = [
@@ -12,14 +13,13 @@ const EDGES: [(Option<RangeEnd>, f64); 4] = [
 ];
 
 /// What each column holds of a point; whole numbers are exact below 2⁵³.
-pub fn to_columns(reached: &[Reached], methods: &[FrontierAlgorithm]) -> Columns {
+pub fn to_columns(reached: &[Reached]) -> Columns {
     let column = |name: &str, value: &dyn Fn(&Reached) -> f64| {
         (name.to_owned(), reached.iter().map(value).collect::<Vec<f64>>())
     };
-    let method = |r: &Reached| methods.iter().position(|m| *m == r.run.method).unwrap_or(0) as f64;
     let edge = |r: &Reached| EDGES.iter().find(|known| known.0 == r.edge).map_or(0.0, |e| e.1);
     Columns::from([
-        column("method", &method),
+        column("algorithm", &|r| r.run.algorithm as f64),
         column("clients", &|r| r.run.clients as f64),
         column("target", &|r| r.target),
         column("local-steps", &|r| r.run.local_steps as f64),
@@ -31,15 +31,16 @@ pub fn to_columns(reached: &[Reached], methods: &[FrontierAlgorithm]) -> Columns
     ])
 }
 
-pub fn from_columns(columns: &Columns, methods: &[FrontierAlgorithm]) -> Option<Vec<Reached>> {
+/// The points of columns; `None` if they are not those of a search with so many algorithms.
+pub fn from_columns(columns: &Columns, algorithms: usize) -> Option<Vec<Reached>> {
     let column = |name: &str| columns.get(name);
-    let (numbers, clients, targets) = (column("method")?, column("clients")?, column("target")?);
+    let (places, clients, targets) = (column("algorithm")?, column("clients")?, column("target")?);
     let (local_steps, step_sizes) = (column("local-steps")?, column("step-size")?);
     let (choices, held) = (column("choice")?, column("held")?);
     let (rounds, edges) = (column("rounds")?, column("edge")?);
     let row = |i: usize| {
-        let run = MethodRun {
-            method: *methods.get(numbers[i] as usize)?,
+        let run = RoundSettings {
+            algorithm: Some(places[i] as usize).filter(|place| *place < algorithms)?,
             clients: clients[i] as u64,
             local_steps: local_steps[i] as u64,
             step_size: step_sizes[i],
@@ -53,7 +54,7 @@ pub fn from_columns(columns: &Columns, methods: &[FrontierAlgorithm]) -> Option<
             edge: EDGES.iter().find(|known| known.1 == edges[i])?.0,
         })
     };
-    (0..numbers.len()).map(row).collect()
+    (0..places.len()).map(row).collect()
 }
 
 #[cfg(test)]
@@ -62,18 +63,21 @@ mod tests {
 
     #[test]
     fn points_come_back_as_they_were() {
-        let point = |method, edge: Option<RangeEnd>| {
+        let point = |algorithm, edge: Option<RangeEnd>| {
             let (step_size, choice) = (1.0 / 3.0, 4);
-            let run =
-                MethodRun { method, clients: 10_000, local_steps: 1 << 20, step_size, choice };
+            let run = RoundSettings {
+                algorithm,
+                clients: 10_000,
+                local_steps: 1 << 20,
+                step_size,
+                choice,
+            };
             Reached { run, target: 0.1 + 0.2, rounds: 244_137, held: edge.is_none(), edge }
         };
-        let all: Vec<Reached> = FrontierAlgorithm::ALL
-            .iter()
-            .flat_map(|m| EDGES.map(|(edge, _)| point(*m, edge)))
-            .collect();
-        let methods = FrontierAlgorithm::ALL;
-        assert_eq!(from_columns(&to_columns(&all, &methods), &methods), Some(all));
-        assert_eq!(from_columns(&to_columns(&[], &methods), &methods), Some(Vec::new()));
+        let all: Vec<Reached> =
+            (0..9).flat_map(|algorithm| EDGES.map(|(edge, _)| point(algorithm, edge))).collect();
+        assert_eq!(from_columns(&to_columns(&all), 9), Some(all.clone()));
+        assert_eq!(from_columns(&to_columns(&all), 8), None);
+        assert_eq!(from_columns(&to_columns(&[]), 9), Some(Vec::new()));
     }
 }

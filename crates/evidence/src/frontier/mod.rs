@@ -13,22 +13,20 @@ pub mod phase;
 mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
-use exactfed_core::theory::frontier::{
-    MethodRun, RangeEnd, Reached, Search, Worked, curve, search,
-};
+use exactfed_core::round_program::RoundSettings;
+use exactfed_core::theory::frontier::{RangeEnd, Reached, Search, Worked, curve, search};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::words::number;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{
-    Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
-};
+use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQuantity};
+use exactfed_runner::manifest::searched::{AlgorithmName, SearchedAlgorithm};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, PreparedPhase, prepare_frontiers};
 pub use flag::FrontierFlag;
 use kept::{from_columns, to_columns};
 use phase::ComputedPhase;
-pub use ranking::RankedCosts;
+pub use ranking::{RankedCost, RankedCosts};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
@@ -39,7 +37,7 @@ pub struct ComputedFrontier<'a> {
     /// What the manifest asks for.
     pub frontier: &'a Frontier,
     /// The algorithms.
-    pub algorithms: &'a [FrontierAlgorithm],
+    pub algorithms: &'a [SearchedAlgorithm],
     /// The numbers of clients.
     pub clients: Vec<u64>,
     /// The targets ε, the largest first.
@@ -58,25 +56,25 @@ pub struct ComputedFrontier<'a> {
     pub prices: Option<Prices>,
     /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first; and those that
     /// come below ε in fewer rounds than they need to stay there.
-    costs: CostsByPoint,
+    costs: CostsByPoint<'a>,
     /// The fewest oracle calls with which SGD reaches the smallest target, for each N.
     sgd: HashMap<u64, f64>,
     /// The best of them, in the order of objectives, algorithms, N and ε.
-    pub best: Vec<FrontierPoint>,
+    pub best: Vec<FrontierPoint<'a>>,
     /// What it costs to miss the best settings, of algorithms whose code is at hand.
-    pub sensitivity: Vec<Sensitivity>,
+    pub sensitivity: Vec<Sensitivity<'a>>,
     /// The maps around it.
     pub phases: Vec<ComputedPhase<'a>>,
 }
 
 /// Costs by the name of the algorithm, N, the bits of ε, and whether the error stays below ε.
-type CostsByPoint = HashMap<(&'static str, u64, u64, bool), Vec<FrontierCost>>;
+type CostsByPoint<'a> = HashMap<(&'a str, u64, u64, bool), Vec<FrontierCost<'a>>>;
 
 /// What the lead objective costs with other settings than the best, as multiples of the least.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sensitivity {
+pub struct Sensitivity<'a> {
     /// The best settings.
-    pub best: FrontierPoint,
+    pub best: FrontierPoint<'a>,
     /// The least cost.
     pub least: f64,
     /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
@@ -85,9 +83,11 @@ pub struct Sensitivity {
 
 /// What it costs to reach a target with a number of local steps, at the best step size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FrontierCost {
-    /// The algorithm with its settings.
-    pub run: MethodRun,
+pub struct FrontierCost<'a> {
+    /// The algorithm.
+    pub algorithm: &'a SearchedAlgorithm,
+    /// Its settings.
+    pub run: RoundSettings,
     /// T.
     pub rounds: u64,
     /// Communications.
@@ -104,17 +104,17 @@ pub struct FrontierCost {
 
 /// A point of a frontier.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FrontierPoint {
+pub struct FrontierPoint<'a> {
     /// What is least there.
     pub minimises: FrontierObjective,
     /// The algorithm.
-    pub algorithm: FrontierAlgorithm,
+    pub algorithm: &'a SearchedAlgorithm,
     /// N.
     pub clients: u64,
     /// ε.
     pub target: f64,
     /// The least cost; `None` if the target is not reached.
-    pub cost: Option<FrontierCost>,
+    pub cost: Option<FrontierCost<'a>>,
     /// The least value of the objective where the error may rise above ε again, if it is less.
     pub passing: Option<f64>,
     /// What a reader must know of it.
@@ -122,16 +122,22 @@ pub struct FrontierPoint {
 }
 
 /// What stands before a number of local steps: mini-batch SGD takes as many oracle calls at one point.
-pub fn steps_prefix(algorithm: FrontierAlgorithm) -> &'static str {
-    if algorithm == FrontierAlgorithm::MinibatchSgd { "batch " } else { "H = " }
+pub fn steps_prefix(algorithm: &SearchedAlgorithm) -> &'static str {
+    if algorithm.counts_batches() { "batch " } else { "H = " }
 }
 
-impl FrontierCost {
-    fn of(search: &Search, reached: &Reached, dimension: usize) -> Self {
+impl<'a> FrontierCost<'a> {
+    fn of(
+        algorithms: &'a [SearchedAlgorithm],
+        search: &Search,
+        reached: &Reached,
+        dimension: usize,
+    ) -> Self {
         let Reached { run, rounds, edge, .. } = *reached;
         let (price, times) = (search.round_price(&run), rounds as f64);
         let vectors = price.vectors * run.clients as f64;
         Self {
+            algorithm: &algorithms[run.algorithm],
             run,
             rounds,
             communications: price.communications * times,
@@ -144,9 +150,16 @@ impl FrontierCost {
 
     /// The further settings, in words.
     pub fn settings(&self) -> String {
-        let all = self.run.method.settings(self.run.choice);
-        let text = |(name, value): (&str, f64)| format!("{name} {}", number(value, 4));
+        let all = self.algorithm.settings(self.run.choice);
+        let text = |(key, value): (&str, f64)| {
+            format!("{} {}", self.algorithm.setting_words(key), number(value, 4))
+        };
         all.into_iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The server step.
+    pub fn server_step(&self) -> f64 {
+        self.algorithm.server_step(self.run.choice)
     }
 
     /// The value of an objective; NaN of seconds without prices.
@@ -172,7 +185,7 @@ impl FrontierCost {
             }
             FrontierQuantity::LocalSteps => self.run.local_steps as f64,
             FrontierQuantity::StepSize => self.run.step_size,
-            FrontierQuantity::ServerStep => self.run.server_step(),
+            FrontierQuantity::ServerStep => self.server_step(),
         })
     }
 }
@@ -203,7 +216,7 @@ pub fn frontiers<'a>(
         let compute = || {
             let found = search(&*prepared.instance, &prepared.search, &worked);
             let found = found.map_err(|fault| failed(fault.message))?;
-            let columns = to_columns(&found, &prepared.search.methods);
+            let columns = to_columns(&found);
             results.cache(&Cached::Frontier(prepared.key.clone()), &columns);
             Ok(found)
         };
@@ -238,7 +251,7 @@ pub fn are_known(plan: &Plan, results: &dyn Results) -> bool {
 /// What an earlier report computed of a frontier.
 fn known(results: &dyn Results, prepared: &PreparedFrontier<'_>) -> Option<Vec<Reached>> {
     let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
-    from_columns(&columns, &prepared.search.methods)
+    from_columns(&columns, prepared.search.known.len())
 }
 
 /// A frontier, to check its cache.
@@ -246,7 +259,7 @@ pub fn cacheable_frontier<'a>(prepared: &'a PreparedFrontier<'_>) -> Cacheable<'
     let compute = || search(&*prepared.instance, &prepared.search, &|_| ()).ok();
     Cacheable {
         what: Cached::Frontier(prepared.key.clone()),
-        compute: Box::new(move || Some(to_columns(&compute()?, &prepared.search.methods))),
+        compute: Box::new(move || Some(to_columns(&compute()?))),
     }
 }
 
@@ -257,13 +270,16 @@ impl<'a> ComputedFrontier<'a> {
         let dimension = prepared.instance.dim();
         let (mut costs, mut sgd) = (CostsByPoint::new(), HashMap::new());
         let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
-        for one @ Reached { run, target, held, .. } in found {
-            let cost = FrontierCost::of(search, one, dimension);
-            if run.method == FrontierAlgorithm::Sgd && *held && *target == tightest {
-                sgd.insert(run.clients, cost.gradients);
+        let algorithms: &'a [SearchedAlgorithm] = &manifest.algorithms;
+        for one @ Reached { run, target, held, rounds, .. } in found {
+            if run.algorithm == prepared.sgd && *held && *target == tightest {
+                let gradients = search.round_price(run).gradients * *rounds as f64;
+                sgd.insert(run.clients, gradients);
             }
-            if manifest.algorithms.contains(&run.method) {
-                let point = (run.method.name(), run.clients, target.to_bits(), *held);
+            // SGD may have been searched for the budgets alone.
+            if let Some(algorithm) = algorithms.get(run.algorithm) {
+                let cost = FrontierCost::of(algorithms, search, one, dimension);
+                let point = (algorithm.name.as_str(), run.clients, target.to_bits(), *held);
                 costs.entry(point).or_default().push(cost);
             }
         }
@@ -271,7 +287,7 @@ impl<'a> ComputedFrontier<'a> {
         let largest = search.local_steps.last().copied().unwrap_or(1);
         let mut frontier = Self {
             frontier: manifest,
-            algorithms: &manifest.algorithms,
+            algorithms,
             clients: search.clients.clone(),
             targets: search.targets.clone(),
             objectives: manifest.objectives(prices.is_some()),
@@ -290,7 +306,7 @@ impl<'a> ComputedFrontier<'a> {
             for algorithm in frontier.algorithms {
                 for clients in &frontier.clients {
                     for target in &frontier.targets {
-                        let point = (*algorithm, *clients, *target);
+                        let point = (algorithm, *clients, *target);
                         frontier.best.push(frontier.best_at(*objective, point, largest));
                     }
                 }
@@ -301,33 +317,40 @@ impl<'a> ComputedFrontier<'a> {
     }
 
     /// The costs of an algorithm at N and ε, for each number of local steps that reaches ε.
-    pub fn costs(
-        &self,
-        algorithm: FrontierAlgorithm,
+    pub fn costs<'b>(
+        &'b self,
+        algorithm: &'b SearchedAlgorithm,
         clients: u64,
         target: f64,
-    ) -> &[FrontierCost] {
-        let point = (algorithm.name(), clients, target.to_bits(), true);
+    ) -> &'b [FrontierCost<'a>] {
+        let point = (algorithm.name.as_str(), clients, target.to_bits(), true);
         self.costs.get(&point).map_or(&[], Vec::as_slice)
     }
 
     /// The points of an algorithm at which an objective is least.
-    pub fn points(
-        &self,
+    pub fn points<'b>(
+        &'b self,
         objective: FrontierObjective,
-        algorithm: FrontierAlgorithm,
-    ) -> impl Iterator<Item = &FrontierPoint> {
-        let is_of = move |b: &&FrontierPoint| b.algorithm == algorithm && b.minimises == objective;
+        algorithm: &'b SearchedAlgorithm,
+    ) -> impl Iterator<Item = &'b FrontierPoint<'a>> {
+        let is_of =
+            move |b: &&FrontierPoint<'_>| b.algorithm == algorithm && b.minimises == objective;
         self.best.iter().filter(is_of)
     }
 
+    /// The algorithm of a claim, whose checks found it in the manifest.
+    pub fn algorithm(&self, name: &AlgorithmName) -> &'a SearchedAlgorithm {
+        let found = self.frontier.algorithm(name);
+        found.expect("the algorithm of a claim is one of its frontier")
+    }
+
     /// The value of an objective.
-    pub fn value(&self, objective: FrontierObjective, cost: &FrontierCost) -> f64 {
+    pub fn value(&self, objective: FrontierObjective, cost: &FrontierCost<'_>) -> f64 {
         cost.value(objective, self.prices.as_ref())
     }
 
     /// A quantity of the least cost of a point, if there is one ([`FrontierCost::quantity`]).
-    pub fn quantity(&self, quantity: FrontierQuantity, point: &FrontierPoint) -> Option<f64> {
+    pub fn quantity(&self, quantity: FrontierQuantity, point: &FrontierPoint<'_>) -> Option<f64> {
         point.cost?.quantity(quantity, point.minimises, self.prices.as_ref())
     }
 
@@ -344,7 +367,7 @@ impl<'a> ComputedFrontier<'a> {
         let is_reached = |target: &f64| {
             self.clients
                 .iter()
-                .all(|n| self.algorithms.iter().any(|a| !self.costs(*a, *n, *target).is_empty()))
+                .all(|n| self.algorithms.iter().any(|a| !self.costs(a, *n, *target).is_empty()))
         };
         self.targets.iter().rev().copied().find(is_reached)
     }
@@ -353,20 +376,20 @@ impl<'a> ComputedFrontier<'a> {
     fn best_at(
         &self,
         minimises: FrontierObjective,
-        (algorithm, clients, target): (FrontierAlgorithm, u64, f64),
+        (algorithm, clients, target): (&'a SearchedAlgorithm, u64, f64),
         largest: u64,
-    ) -> FrontierPoint {
+    ) -> FrontierPoint<'a> {
         let costs = self.costs(algorithm, clients, target);
-        let value = |cost: &FrontierCost| self.value(minimises, cost);
+        let value = |cost: &FrontierCost<'_>| self.value(minimises, cost);
         // Ties, which integers have, go to the fewest oracle calls.
-        let least = |a: &&FrontierCost, b: &&FrontierCost| {
+        let least = |a: &&FrontierCost<'a>, b: &&FrontierCost<'a>| {
             value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))
         };
         let allowed = self.allowed(minimises, clients);
-        let is_allowed = |cost: &&FrontierCost| cost.gradients <= allowed;
+        let is_allowed = |cost: &&FrontierCost<'a>| cost.gradients <= allowed;
         let all = costs.iter().min_by(least);
         let best = costs.iter().filter(is_allowed).min_by(least).copied();
-        let passing = self.costs.get(&(algorithm.name(), clients, target.to_bits(), false));
+        let passing = self.costs.get(&(algorithm.name.as_str(), clients, target.to_bits(), false));
         let passing = passing.into_iter().flatten().filter(is_allowed).map(value);
         let passing = passing.min_by(f64::total_cmp);
         let mut flags = Vec::new();
@@ -376,12 +399,11 @@ impl<'a> ComputedFrontier<'a> {
             (Some(best), all) => {
                 let binds = all.filter(|all| value(all) < value(&best));
                 flags.extend(binds.map(|_| FrontierFlag::Budget));
-                let has_steps = largest > 1 && algorithm != FrontierAlgorithm::Sgd;
+                let has_steps = largest > 1 && algorithm.has_local_steps;
                 let at_most = has_steps && best.run.local_steps == largest;
                 flags.extend(at_most.then_some(FrontierFlag::LocalSteps));
-                let is_last = algorithm == FrontierAlgorithm::FedavgServerStep
-                    && best.run.choice + 1 == algorithm.choices();
-                flags.extend(is_last.then_some(FrontierFlag::ServerStep));
+                let is_largest = algorithm.has_largest_server_step(best.run.choice);
+                flags.extend(is_largest.then_some(FrontierFlag::ServerStep));
                 flags.extend(best.edge.map(FrontierFlag::StepSize));
             }
         }
@@ -390,13 +412,13 @@ impl<'a> ComputedFrontier<'a> {
     }
 
     /// What it costs to miss the best settings of the lead objective at [`shown_target`](Self::shown_target).
-    fn sensitivity_of(&self, prepared: &PreparedFrontier<'_>) -> Vec<Sensitivity> {
+    fn sensitivity_of(&self, prepared: &PreparedFrontier<'_>) -> Vec<Sensitivity<'a>> {
         let Some(target) = self.shown_target() else { return Vec::new() };
-        let of = |point: &FrontierPoint| {
+        let of = |point: &FrontierPoint<'a>| {
             let (best, least) = (point.cost?, self.value(self.lead, point.cost.as_ref()?));
             let times = |(step, steps): (f64, f64)| {
-                let MethodRun { local_steps, step_size, .. } = best.run;
-                let run = MethodRun {
+                let RoundSettings { local_steps, step_size, .. } = best.run;
+                let run = RoundSettings {
                     local_steps: libm::round(local_steps as f64 * steps).max(1.0) as u64,
                     step_size: step_size * step,
                     ..best.run
@@ -404,17 +426,15 @@ impl<'a> ComputedFrontier<'a> {
                 let (instance, search) = (&*prepared.instance, &prepared.search);
                 let rounds = curve(instance, search, &run).ok()?.rounds_to(&[target])[0]?;
                 let reached = Reached { run, target, rounds, held: true, edge: None };
-                let cost = FrontierCost::of(search, &reached, self.dimension);
+                let cost = FrontierCost::of(self.algorithms, search, &reached, self.dimension);
                 Some(self.value(self.lead, &cost) / least)
             };
             let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];
             Some(Sensitivity { best: point.clone(), least, times: others.map(times) })
         };
-        let has_code = |algorithm: &&FrontierAlgorithm| {
-            prepared.frontier.lacking_code().all(|kind| kind != algorithm.name())
-        };
+        let has_code = |algorithm: &&SearchedAlgorithm| algorithm.lacks_code().is_none();
         let algorithms = self.algorithms.iter().filter(has_code);
-        let points = algorithms.flat_map(|a| self.points(self.lead, *a));
+        let points = algorithms.flat_map(|algorithm| self.points(self.lead, algorithm));
         let at_target = points.filter(|point| point.target == target).collect::<Vec<_>>();
         at_target.into_par_iter().filter_map(of).collect()
     }

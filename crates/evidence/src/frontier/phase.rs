@@ -3,14 +3,14 @@
 //! *Invariant*: every number is computed and none is sampled.
 
 use super::kept::{from_columns, to_columns};
-use super::{FrontierCost, RankedCosts};
+use super::{FrontierCost, RankedCost, RankedCosts};
 use crate::results::{Cacheable, Cached, Columns, Results};
-use exactfed_core::theory::frontier::{
-    FrontierAlgorithm, MethodRun, Reached, Search, StepSizes, Worked, search,
-};
+use exactfed_core::round_program::RoundSettings;
+use exactfed_core::theory::frontier::{Reached, Search, StepSizes, Worked, search};
 use exactfed_runner::manifest::PRACTICAL_MARGIN;
-use exactfed_runner::manifest::frontier::FrontierObjective;
+use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective};
 use exactfed_runner::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
+use exactfed_runner::manifest::searched::{AlgorithmName, SearchedAlgorithm};
 use exactfed_runner::runner::{PhaseSquare, PreparedPhase};
 use rayon::prelude::*;
 
@@ -22,8 +22,10 @@ pub const TIE: f64 = 1.0 + PRACTICAL_MARGIN;
 pub struct ComputedPhase<'a> {
     /// What the manifest asks for.
     pub phase: &'a PhaseMap,
+    /// The frontier that it is about.
+    pub frontier: &'a Frontier,
     /// The algorithms.
-    pub algorithms: &'a [FrontierAlgorithm],
+    pub algorithms: &'a [SearchedAlgorithm],
     /// d.
     pub dimension: usize,
     /// How many different problems there are.
@@ -31,21 +33,21 @@ pub struct ComputedPhase<'a> {
     /// The seeds of the instances on which each place of the map is solved.
     pub seeds: Vec<u64>,
     /// The squares, row by row from below; each place has a square for each seed, in their order.
-    pub squares: Vec<ComputedSquare>,
+    pub squares: Vec<ComputedSquare<'a>>,
 }
 
 /// A square of a map with its numbers.
 #[derive(Clone, Debug)]
-pub struct ComputedSquare {
+pub struct ComputedSquare<'a> {
     /// The seed of its instance.
     pub seed: u64,
     /// All its numbers.
     pub numbers: PhaseNumbers,
     /// The algorithms that reach the target, each at its least cost; those that tie are within [`TIE`].
-    pub ranked: RankedCosts,
+    pub ranked: RankedCosts<'a>,
     /// The algorithms whose best step size or number of local steps is at the end of its range, so that a wider
     /// range might cost less.
-    pub at_edge: Vec<FrontierAlgorithm>,
+    pub at_edge: Vec<&'a SearchedAlgorithm>,
 }
 
 impl<'a> ComputedPhase<'a> {
@@ -54,13 +56,14 @@ impl<'a> ComputedPhase<'a> {
         let known = known(results, prepared);
         let found = known.unwrap_or_else(|| {
             let found = compute(prepared, worked);
-            results.cache(&Cached::Frontier(prepared.key.clone()), &columns(prepared, &found));
+            results.cache(&Cached::Frontier(prepared.key.clone()), &columns(&found));
             found
         });
         let square =
             |square: &PhaseSquare| ComputedSquare::new(prepared, square, &found[square.problem]);
         Self {
             phase: prepared.phase,
+            frontier: prepared.frontier,
             algorithms: &prepared.frontier.algorithms,
             dimension: prepared.dimension,
             problems: prepared.problems.len(),
@@ -69,23 +72,29 @@ impl<'a> ComputedPhase<'a> {
         }
     }
 
+    /// The algorithm of a claim, whose checks found it in the manifest.
+    pub fn algorithm(&self, name: &AlgorithmName) -> &'a SearchedAlgorithm {
+        let found = self.frontier.algorithm(name);
+        found.expect("the algorithm of a claim is one of its frontier")
+    }
+
     /// The places of the map, row by row from below: of each the square of every instance.
-    pub fn places(&self) -> impl Iterator<Item = &[ComputedSquare]> {
+    pub fn places(&self) -> impl Iterator<Item = &[ComputedSquare<'a>]> {
         self.squares.chunks(self.seeds.len())
     }
 }
 
-impl ComputedSquare {
+impl<'a> ComputedSquare<'a> {
     /// A square by itself.
-    pub fn solved(prepared: &PreparedPhase<'_>, square: &PhaseSquare) -> Self {
+    pub fn solved(prepared: &PreparedPhase<'a>, square: &PhaseSquare) -> Self {
         Self::new(prepared, square, &solve(prepared, square.problem))
     }
 
-    fn new(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> Self {
+    fn new(prepared: &PreparedPhase<'a>, square: &PhaseSquare, found: &[Reached]) -> Self {
         let search = &prepared.problems[square.problem].search;
         let ranked = ranked(prepared, square, found);
         let costs = ranked.all.iter();
-        let at_edge = costs.filter(|(_, cost, _)| is_at_edge(search, &cost.run));
+        let at_edge = costs.filter(|(_, cost, _)| is_at_edge(search, cost));
         let at_edge = at_edge.map(|(algorithm, ..)| *algorithm).collect();
         Self { seed: square.seed, numbers: square.numbers, ranked, at_edge }
     }
@@ -98,22 +107,28 @@ impl ComputedSquare {
 
 /// Whether settings are at the end of the range of step sizes, or have the largest number of local steps. The end of a
 /// search around the best of the grid, which [`nearer`] makes, is no end of this range.
-fn is_at_edge(search: &Search, run: &MethodRun) -> bool {
+fn is_at_edge(search: &Search, cost: &FrontierCost<'_>) -> bool {
     let StepSizes { from, to, .. } = search.step_sizes;
-    let has_steps = run.method != FrontierAlgorithm::Sgd && search.local_steps != [1];
+    let run = &cost.run;
+    let has_steps = cost.algorithm.has_local_steps && search.local_steps != [1];
     let has_most_steps = has_steps && search.local_steps.last() == Some(&run.local_steps);
     run.step_size <= from || run.step_size >= to || has_most_steps
 }
 
 /// The algorithms on a square, each at its least cost.
-fn ranked(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> RankedCosts {
+fn ranked<'a>(
+    prepared: &PreparedPhase<'a>,
+    square: &PhaseSquare,
+    found: &[Reached],
+) -> RankedCosts<'a> {
     let search = &prepared.problems[square.problem].search;
     let price = FrontierObjective::Price(square.numbers.get(PhaseNumber::Price));
     let costs = found.iter().map(|one| {
-        let cost = FrontierCost::of(search, one, prepared.dimension);
-        (one.run.method, cost, cost.value(price, None))
+        let algorithms = &prepared.frontier.algorithms;
+        let cost = FrontierCost::of(algorithms, search, one, prepared.dimension);
+        (cost.algorithm, cost, cost.value(price, None))
     });
-    let mut best: Vec<(FrontierAlgorithm, FrontierCost, f64)> = Vec::new();
+    let mut best: Vec<RankedCost<'a>> = Vec::new();
     for one in costs {
         match best.iter_mut().find(|known| known.0 == one.0) {
             Some(known) if one.2 < known.2 => *known = one,
@@ -124,18 +139,41 @@ fn ranked(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached])
     RankedCosts::new(best, TIE)
 }
 
-/// The same rounds as those of other algorithms, of which they are a special case: SGD takes one local step or a
-/// batch of one, and FedAvg a server step of 1.
-fn in_others(one: &Reached) -> Vec<Reached> {
-    use FrontierAlgorithm::{Fedavg, FedavgServerStep, MinibatchSgd, Sgd};
-    let others: &[FrontierAlgorithm] = match one.run.method {
-        Sgd => &[MinibatchSgd, Fedavg, FedavgServerStep],
-        Fedavg => &[FedavgServerStep],
-        _ => &[],
+/// The number of its settings that are searched, γ apart.
+fn number_of_settings(algorithm: &SearchedAlgorithm) -> usize {
+    usize::from(algorithm.has_local_steps) + algorithm.tried.len()
+}
+
+/// The choice of another algorithm's settings with which its rounds are the same, if there is one.
+fn choice_with_rounds(
+    other: &SearchedAlgorithm,
+    algorithm: &SearchedAlgorithm,
+    run: &RoundSettings,
+) -> Option<usize> {
+    let rounds = algorithm.spec(run).components();
+    let is_same = |choice: &usize| {
+        other.spec(&RoundSettings { choice: *choice, ..*run }).components() == rounds
     };
-    // The first choice is a server step of 1.
-    let run = |method: &FrontierAlgorithm| MethodRun { method: *method, choice: 0, ..one.run };
-    others.iter().map(|method| Reached { run: run(method), ..*one }).collect()
+    (0..other.choices.len()).find(is_same)
+}
+
+/// The same rounds as those of other algorithms, of which they are a special case, with as many local steps: SGD takes
+/// one local step or a batch of one, and FedAvg a server step of 1.
+fn in_others(algorithms: &[SearchedAlgorithm], one: &Reached) -> Vec<Reached> {
+    // SGD may have been searched for the budgets alone.
+    let sgd = SearchedAlgorithm::sgd();
+    let algorithm = algorithms.get(one.run.algorithm).unwrap_or(&sgd);
+    let mut found = Vec::new();
+    for (place, other) in algorithms.iter().enumerate() {
+        if algorithm.is_own() || number_of_settings(other) <= number_of_settings(algorithm) {
+            continue;
+        }
+        if let Some(choice) = choice_with_rounds(other, algorithm, &one.run) {
+            let run = RoundSettings { algorithm: place, choice, ..one.run };
+            found.push(Reached { run, ..*one });
+        }
+    }
+    found
 }
 
 /// The numbers of local steps between one that was best and its neighbours, which are powers of a ratio, and step
@@ -148,26 +186,43 @@ fn nearer(of: &Search, best: &Reached) -> Search {
     let StepSizes { from, to, .. } = of.step_sizes;
     let (low, high) = (best.run.step_size / 2.0, best.run.step_size * 2.0);
     let step_sizes = StepSizes { from: low.max(from), to: high.min(to), points: 5 };
-    Search { methods: vec![best.run.method], local_steps, step_sizes, ..of.clone() }
+    Search { algorithms: vec![best.run.algorithm], local_steps, step_sizes, ..of.clone() }
 }
 
-/// The search for FedAvg with as many local steps as were best with a server step: around its step size another
-/// server step may be better than around that of the best.
-fn search_for_fedavg(of: &Search, best: &Reached) -> Option<Search> {
-    let is_tuned = best.run.method == FrontierAlgorithm::FedavgServerStep;
-    let has_fedavg = of.methods.contains(&FrontierAlgorithm::Fedavg);
-    (is_tuned && has_fedavg).then(|| Search {
-        methods: vec![FrontierAlgorithm::Fedavg],
-        local_steps: vec![best.run.local_steps],
-        refinements: 0,
-        prices: Vec::new(),
-        ..of.clone()
-    })
+/// The searches for special cases of an algorithm with as many local steps as were best for it: around the step size
+/// of FedAvg another server step may be better than around that of the best.
+fn searches_for_special_cases(
+    algorithms: &[SearchedAlgorithm],
+    of: &Search,
+    best: &Reached,
+) -> Vec<Search> {
+    let Some(algorithm) = algorithms.get(best.run.algorithm) else { return Vec::new() };
+    if algorithm.is_own() || algorithm.tried.is_empty() {
+        return Vec::new();
+    }
+    let mut searches = Vec::new();
+    for (place, special) in algorithms.iter().enumerate() {
+        let settings = RoundSettings { algorithm: place, choice: 0, ..best.run };
+        let is_special = !special.is_own()
+            && special.has_local_steps
+            && number_of_settings(special) < number_of_settings(algorithm)
+            && choice_with_rounds(algorithm, special, &settings).is_some();
+        if is_special {
+            searches.push(Search {
+                algorithms: vec![place],
+                local_steps: vec![best.run.local_steps],
+                refinements: 0,
+                prices: Vec::new(),
+                ..of.clone()
+            });
+        }
+    }
+    searches
 }
 
 /// Leaves out rounds that were found before with the same settings.
 fn drop_repeated(found: &mut Vec<Reached>) {
-    let mut known: Vec<MethodRun> = Vec::new();
+    let mut known: Vec<RoundSettings> = Vec::new();
     found.retain(|one| {
         let is_new = !known.contains(&one.run);
         if is_new {
@@ -182,14 +237,16 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     let problem = &prepared.problems[place];
     let squares = prepared.squares.iter().filter(|square| square.problem == place);
     let squares: Vec<&PhaseSquare> = squares.collect();
+    let algorithms = &prepared.frontier.algorithms;
     let keep_best = |found: &mut Vec<Reached>| {
-        found.extend(found.clone().iter().flat_map(in_others));
-        found.retain(|one| one.held && prepared.frontier.algorithms.contains(&one.run.method));
+        found.extend(found.clone().iter().flat_map(|one| in_others(algorithms, one)));
+        found.retain(|one| one.held && one.run.algorithm < algorithms.len());
         let ranked = squares.iter().map(|square| ranked(prepared, square, found).all);
         let best: Vec<_> = ranked.flatten().collect();
         found.retain(|one| {
-            let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
-                *method == one.run.method && cost.run.local_steps == one.run.local_steps
+            let is_it = |(_, cost, _): &RankedCost<'_>| {
+                cost.run.algorithm == one.run.algorithm
+                    && cost.run.local_steps == one.run.local_steps
             };
             best.iter().any(is_it)
         });
@@ -200,9 +257,12 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
         |search_for: &Search| search(&*instance, search_for, &|_| ()).unwrap_or_default();
     let mut found = searched(&problem.search);
     keep_best(&mut found);
-    let of_fedavg = found.iter().filter_map(|one| search_for_fedavg(&problem.search, one));
-    let of_fedavg: Vec<Reached> = of_fedavg.flat_map(|search| searched(&search)).collect();
-    let others = of_fedavg.iter().filter(|one| one.held).flat_map(in_others);
+    let special = found.iter();
+    let special =
+        special.flat_map(|one| searches_for_special_cases(algorithms, &problem.search, one));
+    let special: Vec<Reached> = special.flat_map(|search| searched(&search)).collect();
+    let others = special.iter().filter(|one| one.held);
+    let others = others.flat_map(|one| in_others(algorithms, one));
     let is_new = |other: &Reached| found.iter().all(|one| one.run != other.run);
     let starts: Vec<Reached> = found.iter().copied().chain(others.filter(is_new)).collect();
     let nearer = starts.iter().map(|one| nearer(&problem.search, one));
@@ -224,9 +284,9 @@ fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>
 }
 
 /// What is kept, as columns for the cache.
-fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
+fn columns(found: &[Vec<Reached>]) -> Columns {
     let places = found.iter().enumerate().flat_map(|(k, all)| vec![k as f64; all.len()]);
-    let mut out = to_columns(&found.concat(), &prepared.problems[0].search.methods);
+    let mut out = to_columns(&found.concat());
     out.insert("problem".into(), places.collect());
     out
 }
@@ -234,7 +294,7 @@ fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
 /// What an earlier report computed of a map.
 pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
     let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
-    let all = from_columns(&columns, &prepared.problems[0].search.methods)?;
+    let all = from_columns(&columns, prepared.problems[0].search.known.len())?;
     let mut found = vec![Vec::new(); prepared.problems.len()];
     for (place, one) in columns.get("problem")?.iter().zip(all) {
         found.get_mut(*place as usize)?.push(one);
@@ -246,6 +306,6 @@ pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<
 pub fn cacheable_phase<'a>(prepared: &'a PreparedPhase<'_>) -> Cacheable<'a> {
     Cacheable {
         what: Cached::Frontier(prepared.key.clone()),
-        compute: Box::new(move || Some(columns(prepared, &compute(prepared, &|_| ())))),
+        compute: Box::new(move || Some(columns(&compute(prepared, &|_| ())))),
     }
 }

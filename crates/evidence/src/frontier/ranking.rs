@@ -1,41 +1,50 @@
 //! Which algorithm is best at N and ε, by how much, and when that is too little to be called a lead.
 
 use super::{ComputedFrontier, FrontierCost};
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
+use exactfed_runner::manifest::frontier::FrontierObjective;
+use exactfed_runner::manifest::searched::SearchedAlgorithm;
+
+/// An algorithm with its least cost, and the value of the objective.
+pub type RankedCost<'a> = (&'a SearchedAlgorithm, FrontierCost<'a>, f64);
 
 /// The algorithms that reach ε with N clients.
 #[derive(Clone, Debug)]
-pub struct RankedCosts {
+pub struct RankedCosts<'a> {
     /// Each with its least cost and the value of the objective, the smallest value first. Of equals, which
     /// whole rounds have, that with the fewest oracle calls is first.
-    pub all: Vec<(FrontierAlgorithm, FrontierCost, f64)>,
+    pub all: Vec<RankedCost<'a>>,
     /// How many have the smallest value, or one that counts as equal.
     pub tied: usize,
 }
 
-impl ComputedFrontier<'_> {
+impl<'a> ComputedFrontier<'a> {
     /// The algorithms that reach ε with N clients.
-    pub fn ranked(&self, objective: FrontierObjective, clients: u64, target: f64) -> RankedCosts {
-        let cost = |algorithm: &FrontierAlgorithm| {
-            let points = self.points(objective, *algorithm);
+    pub fn ranked(
+        &self,
+        objective: FrontierObjective,
+        clients: u64,
+        target: f64,
+    ) -> RankedCosts<'a> {
+        let cost = |algorithm: &'a SearchedAlgorithm| {
+            let points = self.points(objective, algorithm);
             let best = points.into_iter().find(|b| b.clients == clients && b.target == target)?;
             let cost = best.cost?;
-            Some((*algorithm, cost, self.value(objective, &cost)))
+            Some((algorithm, cost, self.value(objective, &cost)))
         };
         RankedCosts::new(self.algorithms.iter().filter_map(cost).collect(), 1.0)
     }
 }
 
-impl RankedCosts {
+impl<'a> RankedCosts<'a> {
     /// Algorithms with their costs, of which those are tied that cost at most `tie` times the least.
-    pub fn new(mut all: Vec<(FrontierAlgorithm, FrontierCost, f64)>, tie: f64) -> Self {
+    pub fn new(mut all: Vec<RankedCost<'a>>, tie: f64) -> Self {
         all.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.1.gradients.total_cmp(&b.1.gradients)));
         let tied = all.iter().take_while(|one| one.2 <= tie * all[0].2).count();
         Self { all, tied }
     }
 
     /// Whether an algorithm has the smallest value, or one that counts as equal.
-    pub fn ties(&self, algorithm: FrontierAlgorithm) -> bool {
+    pub fn ties(&self, algorithm: &SearchedAlgorithm) -> bool {
         self.all.iter().take(self.tied).any(|one| one.0 == algorithm)
     }
 

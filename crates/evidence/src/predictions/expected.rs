@@ -1,7 +1,7 @@
 //! The exact moments of cells at their recorded rounds, as columns of numbers, and their cache.
 
 use crate::results::{Cacheable, Cached, Columns, Results};
-use exactfed_core::theory::moments::Moments;
+use exactfed_core::theory::exact::Moments;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, Scenario, predict};

@@ -1,7 +1,8 @@
 //! Spectral radii of the exact recursions of moments.
 
+use exactfed_core::moments;
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::moments::{self, ExactMoments, SpectralRadii};
+use exactfed_core::theory::exact::SpectralRadii;
 use exactfed_runner::runner::predict::{self, NoMoments};
 use exactfed_runner::runner::{Prepared, Scenario};
 
@@ -20,14 +21,14 @@ pub fn radii(prepared: &Prepared<'_>) -> Result<SpectralRadii, NoMoments> {
         if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
             return cycle?.radii().ok_or_else(unsettled);
         }
-        let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients());
-        let scheme = scheme.ok_or(NoMoments::Open)?;
-        let cost = moments::effort(facts, &scheme, ROUNDS, 0);
+        let components = predict::stationary_components(&prepared.cell.identity);
+        let components = components.ok_or(NoMoments::Open)?;
+        let cost = moments::effort(facts, &components, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {
             return Err(NoMoments::Costly(cost));
         }
-        let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
-        exact.stability().ok_or_else(unsettled)
+        let exact = predict::independent_moments(facts, &components);
+        exact.map_err(|_| NoMoments::Open)?.radii().ok_or_else(unsettled)
     };
     let largest = |a: SpectralRadii, b: SpectralRadii| SpectralRadii {
         mean: a.mean.max(b.mean),

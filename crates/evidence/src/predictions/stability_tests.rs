@@ -9,7 +9,7 @@ use exactfed_core::kernel::squared_distance;
 use exactfed_core::linalg::Matrix;
 use exactfed_core::problem;
 use exactfed_core::rng::Stream;
-use exactfed_core::theory::moments::{Moments, SpectralRadii};
+use exactfed_core::theory::exact::{Moments, SpectralRadii};
 use exactfed_runner::manifest::{Prediction, Quantity, Source, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::predict::{self, AveragedOver};
@@ -106,8 +106,7 @@ fn check(prepared: &[Prepared<'_>; 1], what: &str) -> Seen {
         return at_rest
             .map_or_else(Seen::default, |at_rest| check_run_at_rest(alone, at_rest, what));
     };
-    let clients = scenario.instance.clients();
-    let has_constant_rounds = predict::stationary_scheme(&cell.identity, clients).is_some();
+    let has_constant_rounds = predict::stationary_components(&cell.identity).is_some();
     let known = KnownRest { alone, moments, at_rest, radii, has_constant_rounds, what };
     Seen {
         stationary: usize::from(at_rest.is_some()),

@@ -6,14 +6,15 @@ use exactfed_core::algorithm::{Average, Component};
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::kernel::{axpy, dot, squared_distance};
 use exactfed_core::linalg::Matrix;
+use exactfed_core::moments::{self, ExactMoments};
 use exactfed_core::problem::Facts;
 use exactfed_core::theory::bounds::richardson_romberg;
 use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants};
 use exactfed_core::theory::effort::{Effort, MOST_BYTES};
+use exactfed_core::theory::exact::{CovarianceBlocks, Moments};
 use exactfed_core::theory::expansion::{self, Expansion};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
-use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{Prepared, Scenario};
@@ -313,20 +314,15 @@ impl<'a> Theory<'a> {
             None if facts.linear() => facts,
             None => return None,
         };
-        let mut scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
-        let mut run = scheme.runs.swap_remove(place);
-        run.weight = 1.0;
-        scheme.runs = vec![run];
-        if !moments::are_closed(twin, &scheme) {
-            return None;
-        }
+        let components = predict::stationary_components(&prepared.cell.identity)?;
+        let alone = [Component { weight: 1.0, ..components[place].clone() }];
+        let exact = ExactMoments::new(twin, &alone).ok()?;
         let cost = || {
-            moments::stationary_effort(twin, &scheme)
+            moments::stationary_effort(twin, &alone)
                 + expansion::closure_effort(facts, steps as u64)
         };
         self.refused.permit(prepared, Computation::Closure, cost)?;
-        let exact = ExactMoments::new(twin, &scheme)?;
-        let (moments, blocks) = exact.stationary()?;
+        let (moments, blocks) = exact.stationary().ok()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
 
@@ -348,18 +344,18 @@ impl<'a> Theory<'a> {
                 };
                 return Some(Rc::new(predict::at_rest(prepared.cell, &cycle).ok()?));
             }
-            let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+            let components = predict::stationary_components(&prepared.cell.identity)?;
             let permit = |cost: &dyn Fn() -> Effort| {
                 self.refused.permit(prepared, Computation::Stationary, cost)
             };
-            let (moments, blocks) = if markov::are_closed(facts, &scheme) {
-                permit(&|| markov::stationary_effort(facts, &scheme))?;
-                TrajectoryMoments::new(facts, &scheme)?.stationary()?
-            } else if moments::are_closed(facts, &scheme) {
-                permit(&|| moments::stationary_effort(facts, &scheme))?;
-                ExactMoments::new(facts, &scheme)?.stationary()?
+            let along = predict::runs_with_trajectory_moments(&components, facts);
+            let (moments, blocks) = if let Some(runs) = along {
+                permit(&|| markov::stationary_effort(facts, &runs))?;
+                TrajectoryMoments::new(facts, &runs)?.stationary()?
             } else {
-                return None;
+                let exact = ExactMoments::new(facts, &components).ok()?;
+                permit(&|| moments::stationary_effort(facts, &components))?;
+                exact.stationary().ok()?
             };
             Some(Rc::new((vec![moments], blocks)))
         };

@@ -2,6 +2,7 @@
 //! every page, whatever its label.
 
 use exactfed_core::algorithm::{Family, Spec};
+use exactfed_runner::manifest::searched::variant;
 use exactfed_runner::plan::Cell;
 
 /// Families, each with a colour of its own.
@@ -24,15 +25,9 @@ pub fn family_of(cell: &Cell) -> usize {
 
 /// The family of an algorithm, by its kind in manifests or its name in a frontier.
 pub fn family(kind: &str) -> usize {
-    let family = match kind {
-        "sgd" => Family::Sgd,
-        "scaffold-rr" => Family::Scaffold,
-        _ => {
-            let known = Spec::ALL.iter().find(|info| info.kind == kind);
-            known.map_or(Family::Others, |info| info.family)
-        }
-    };
-    family as usize
+    let variant = variant(kind).map(|variant| variant.family);
+    let known = || Spec::ALL.iter().find(|info| info.kind == kind).map(|info| info.family);
+    variant.or_else(known).unwrap_or(Family::Others) as usize
 }
 
 /// The names of all algorithms, with their families.

@@ -3,7 +3,7 @@
 use crate::cells::panels::Sides;
 use crate::scene::line::{Color, LegendEntry};
 use crate::stats::Ratio;
-use exactfed_core::theory::moments::SpectralRadii;
+use exactfed_core::theory::exact::SpectralRadii;
 use exactfed_core::words::readable;
 use exactfed_runner::plan::Setting;
 use std::collections::HashMap;

@@ -7,8 +7,8 @@ use exactfed::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartC
 use exactfed::definition::SettingValue;
 use exactfed::federated::{Conditions, Cost, RoundClients, Run};
 use exactfed::files::sha256;
-use exactfed::program::{Program, Traced};
 use exactfed::registered::register;
+use exactfed::round_program::{Program, Traced};
 use numpy::{PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -77,7 +77,7 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
 
 /// Every point of all frontiers.
 pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
-    let points: Vec<(&ComputedFrontier<'_>, &FrontierPoint)> =
+    let points: Vec<(&ComputedFrontier<'_>, &FrontierPoint<'_>)> =
         frontiers.iter().flat_map(|f| f.best.iter().map(move |point| (f, point))).collect();
     let column_of = |(name, read): (&str, ReadPoint)| {
         let values: Vec<FrontierValue> = points.iter().map(|(f, point)| read(f, point)).collect();

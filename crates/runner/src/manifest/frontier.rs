@@ -1,12 +1,10 @@
 //! `[[frontier]]`: for each algorithm the least cost of bringing the exact error down to a target and
 //! holding it there, over step sizes and local steps. Frontiers change no run.
 
-use exactfed_core::algorithm::custom::CustomAlgorithm;
-pub use exactfed_core::theory::frontier::FrontierAlgorithm;
+use super::searched::{AlgorithmName, SGD, SearchedAlgorithm, SearchedFault, WrittenAlgorithm};
 use exactfed_core::words::number;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// A frontier: algorithms on the manifest's problem, each at its best step size and number of
 /// local steps, for each number of clients and target. It needs a linear problem with independent
@@ -20,13 +18,16 @@ pub struct Frontier {
     /// Heading of its first figure; made from what is drawn if it is left out.
     #[schemars(example = &"Communications to reach an error")]
     pub title: Option<String>,
-    /// The algorithms. One that is defined in Python or Rust is named by its kind, with the values of its
-    /// keys that are tried: `{ fedavgm = { momentum = [0.5, 0.9] } }`.
-    #[serde(default = "usual_algorithms")]
-    pub algorithms: Vec<FrontierAlgorithm>,
-    /// Those of them that are defined outside of the program, as far as they are known.
+    /// The algorithms. One that is defined in Python or Rust is named by its kind. Values of keys that are
+    /// to be tried stand with a name: `{ fedavgm = { momentum = [0.5, 0.9] } }`.
+    #[serde(rename = "algorithms", default = "usual_algorithms")]
+    pub written: Vec<WrittenAlgorithm>,
+    /// The algorithms that are written, those apart with which something is wrong.
     #[serde(skip)]
-    pub own: Vec<Arc<CustomAlgorithm>>,
+    pub algorithms: Vec<SearchedAlgorithm>,
+    /// What is wrong with the others.
+    #[serde(skip)]
+    pub faults: Vec<SearchedFault>,
     /// Numbers of clients; by default that of the problem. Clients with the same distribution are
     /// of one type, and each type keeps its fraction of the clients. With `clients = 2` a quadratic
     /// has two types, so that any even number is possible here. The time of the computation grows
@@ -81,9 +82,10 @@ fn yes() -> bool {
     true
 }
 
-fn usual_algorithms() -> Vec<FrontierAlgorithm> {
-    use FrontierAlgorithm::*;
-    vec![Sgd, MinibatchSgd, Fedavg, RichardsonRomberg, Scaffold]
+fn usual_algorithms() -> Vec<WrittenAlgorithm> {
+    [SGD, "minibatch-sgd", "fedavg", "richardson-romberg", "scaffold"]
+        .map(WrittenAlgorithm::named)
+        .into()
 }
 
 /// The start of a frontier.
@@ -300,8 +302,12 @@ impl Frontier {
 
     /// The kinds of its algorithms for which there is no code.
     pub fn lacking_code(&self) -> impl Iterator<Item = &str> {
-        let lacking = self.own.iter().filter(|own| own.start.is_none());
-        lacking.map(|own| own.known.definition.kind.as_str())
+        self.algorithms.iter().filter_map(SearchedAlgorithm::lacks_code)
+    }
+
+    /// The algorithm of this name.
+    pub fn algorithm(&self, name: &AlgorithmName) -> Option<&SearchedAlgorithm> {
+        self.algorithms.iter().find(|algorithm| algorithm.name == name.as_str())
     }
 
     /// The targets, the largest first.

@@ -1,19 +1,12 @@
-//! The tables of problems and algorithms, also of those that are defined outside of the program.
+//! Manifests whose algorithms and problems may be defined outside of the program.
 
-use super::Manifest;
+use super::entries::{self, from_tree};
 use super::schema::ManifestSchema;
-use exactfed_core::algorithm::custom::{CustomAlgorithm, CustomAlgorithmSettings};
-use exactfed_core::algorithm::{self, AlgorithmKeys};
-use exactfed_core::definition::KeyValues;
-use exactfed_core::flattened::Flattened;
-use exactfed_core::problem;
-use exactfed_core::problem::custom::CustomProblemSettings;
+use super::{Manifest, searched};
+use exactfed_core::algorithm;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::borrow::Cow;
-use std::sync::Arc;
 use toml::{Table, Value};
 
 /// An algorithm's entry in the manifest.
@@ -51,20 +44,12 @@ impl JsonSchema for AlgorithmTables {
     }
 }
 
-/// Reads a type from a tree that fits its schema.
-///
-/// # Errors
-/// What its schema does not say.
-pub fn from_tree<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
-    T::deserialize(tree).map_err(|e| e.message().to_owned())
-}
-
 /// Reads a manifest from a tree that fits its schema.
 pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String> {
     let mut tree = from_tree::<Table>(tree)?;
     let (problem, algorithms) = (tree.remove("problem"), tree.remove("algorithm"));
     let mut manifest: Manifest = from_tree(Value::Table(tree))?;
-    manifest.problem = problem.map(|tree| self::problem(tree, schema)).transpose()?;
+    manifest.problem = problem.map(|tree| entries::problem(tree, schema)).transpose()?;
     let mut kinds: Vec<(String, Value)> =
         algorithms.map_or(Ok(Table::new()), from_tree)?.into_iter().collect();
     let built_in = algorithm::Spec::KINDS;
@@ -74,67 +59,18 @@ pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String
         manifest.definitions.extend(own.map(|own| own.known.clone()));
         for (i, entry) in from_tree::<Vec<Value>>(entries)?.into_iter().enumerate() {
             let path = format!("algorithm.{kind}.{i}");
-            let spec = algorithm(&path, entry, schema)?;
+            let spec = entries::algorithm(&path, entry, schema)?;
             manifest.algorithm.push(AlgorithmEntry { path, spec });
         }
     }
     for frontier in &mut manifest.frontier {
-        for own in frontier.algorithms.iter().filter(|algorithm| algorithm.is_own()) {
-            if let Some(algorithm) = schema.registry.algorithms.get(own.name()) {
-                own.call(&algorithm.known.definition.name);
-                frontier.own.push(algorithm.clone());
-                if !manifest.definitions.contains(&algorithm.known) {
-                    manifest.definitions.push(algorithm.known.clone());
-                }
+        (frontier.algorithms, frontier.faults) = searched::read_all(&frontier.written, schema);
+        for written in &frontier.written {
+            let own = schema.registry.algorithms.get(written.name());
+            if let Some(own) = own.filter(|own| !manifest.definitions.contains(&own.known)) {
+                manifest.definitions.push(own.known.clone());
             }
         }
     }
     Ok(manifest)
-}
-
-/// Reads `[problem.<kind>]` from a tree that fits its schema.
-pub fn problem(tree: Value, schema: &ManifestSchema) -> Result<problem::Spec, String> {
-    let own = tree.as_table().and_then(|table| table.iter().next());
-    let own = own.and_then(|(kind, values)| Some((schema.registry.problems.get(kind)?, values)));
-    let Some((problem, values)) = own else { return from_tree(tree) };
-    let values: KeyValues = from_tree(values.clone())?;
-    let values = values.with_defaults(&problem.definition.keys);
-    Ok(problem::Spec::Custom(CustomProblemSettings { problem: problem.clone(), values }))
-}
-
-/// Reads the entry at a path, `algorithm.<kind>.<number>`, from a tree that fits its schema.
-pub fn algorithm(
-    path: &str,
-    tree: Value,
-    schema: &ManifestSchema,
-) -> Result<algorithm::Spec, String> {
-    let kind = path.split('.').nth(1).unwrap_or_default();
-    let Some(algorithm) = schema.registry.algorithms.get(kind).cloned() else {
-        return from_tree(Value::Table(Table::from_iter([(kind.to_owned(), tree)])));
-    };
-    own_algorithm(algorithm, tree)
-}
-
-/// Reads an entry of an algorithm that is defined outside of the program.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn own_algorithm(
-    algorithm: Arc<CustomAlgorithm>,
-    tree: Value,
-) -> Result<algorithm::Spec, String> {
-    let Flattened { common, own } = from_tree::<Flattened<AlgorithmKeys, OwnKeys>>(tree)?;
-    let OwnKeys { local_steps, values } = own;
-    let values = values.with_defaults(&algorithm.known.definition.keys);
-    let own = CustomAlgorithmSettings { algorithm, local_steps, values };
-    Ok(algorithm::Spec::Custom(Flattened { common, own }))
-}
-
-/// The keys of an algorithm that is defined outside of the program.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct OwnKeys {
-    local_steps: Option<u64>,
-    #[serde(flatten)]
-    values: KeyValues,
 }

@@ -7,6 +7,7 @@ pub mod amendment;
 pub mod axis;
 pub mod claim;
 pub mod document;
+pub mod entries;
 pub mod figure;
 pub mod frontier;
 pub mod kinds;
@@ -15,6 +16,7 @@ mod prediction;
 pub mod read;
 pub mod reference;
 pub mod schema;
+pub mod searched;
 mod source;
 pub mod tune;
 

@@ -342,6 +342,12 @@ impl<'a> ReferencePage<'a> {
     fn kind(&self, value: &Value) -> String {
         if let Some(name) = definition(value) {
             let target = &self.schema["$defs"][name];
+            if choices(target).next().is_some()
+                && self.is_listed_once(name)
+                && target.get("oneOf").is_none()
+            {
+                return link(name);
+            }
             let is_choice = target.get("oneOf").is_some() || target.get("enum").is_some();
             return if is_choice { "a choice".into() } else { self.kind(target) };
         }

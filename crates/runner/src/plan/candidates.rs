@@ -5,7 +5,7 @@ use super::places::{Checker, diagnostic_under, place_of};
 use super::{Cell, Plan, Tuning};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{KeyValue, Value, set};
-use crate::manifest::kinds::from_tree;
+use crate::manifest::entries::from_tree;
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::{PerSetting, Tune, TunedSetting};

@@ -3,11 +3,9 @@
 use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::{Hashes, short};
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::frontier::{
-    EqualRatios, Frontier, FrontierAlgorithm, FrontierStart, ListOr, Powers,
-};
+use crate::manifest::frontier::{EqualRatios, Frontier, FrontierStart, ListOr, Powers};
+use crate::manifest::searched::SearchedFault;
 use crate::manifest::{Diagnostic, InstanceMode, Manifest, Node};
-use exactfed_core::definition::KeyType;
 use exactfed_core::problem;
 use std::collections::BTreeSet;
 
@@ -99,12 +97,21 @@ impl<'a> Checker<'a> {
     }
 
     fn frontier(&mut self, frontier: &Frontier) {
-        let algorithms = &frontier.algorithms;
         let message = "`algorithms` must name at least one algorithm";
-        self.require(!algorithms.is_empty(), "algorithms", message);
-        self.distinct("algorithms", algorithms.iter().map(|a| a.name()));
-        for (i, own) in algorithms.iter().enumerate().filter(|(_, own)| own.is_own()) {
-            self.own_algorithm(i, frontier, *own);
+        self.require(!frontier.written.is_empty(), "algorithms", message);
+        self.distinct("algorithms", frontier.written.iter().map(|written| written.name()));
+        for SearchedFault { place, message, unknown } in &frontier.faults {
+            self.note(
+                &format!("algorithms.{place}"),
+                message.clone(),
+                |diagnostic| match unknown {
+                    Some((name, known)) => {
+                        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                        diagnostic.naming(name, &known)
+                    }
+                    None => diagnostic,
+                },
+            );
         }
         self.distinct("clients", frontier.clients.iter());
         let message = "`clients` must be 1 or more, not 0";
@@ -134,36 +141,6 @@ impl<'a> Checker<'a> {
         self.positive_list("price-ratios", &frontier.price_ratios);
         self.positive_list("budgets", &frontier.budgets);
         self.frontier_start(frontier);
-    }
-
-    /// An algorithm that is defined outside of the program.
-    fn own_algorithm(&mut self, i: usize, frontier: &Frontier, own: FrontierAlgorithm) {
-        let path = format!("algorithms.{i}");
-        let mut known = frontier.own.iter().map(|own| &own.known.definition);
-        let Some(definition) = known.find(|known| known.kind == own.name()) else {
-            let names = FrontierAlgorithm::ALL.map(FrontierAlgorithm::name);
-            let message = format!("no algorithm is called \"{}\"", own.name());
-            return self.note(&path, message, |d| d.naming(own.name(), &names));
-        };
-        let names: Vec<&str> = definition.keys.iter().map(|key| key.name.as_str()).collect();
-        for (key, values) in own.keys() {
-            let Some(known) = definition.keys.iter().find(|known| known.name == key) else {
-                let message = format!("`{}` has no key `{key}`", own.name());
-                self.note(&path, message, |d| d.naming(key, &names));
-                continue;
-            };
-            let message = format!("`{key}` must have finite numbers, at least one");
-            let holds = !values.is_empty() && values.iter().all(|value| value.is_finite());
-            self.require(holds, &path, message);
-            let whole = || values.iter().all(|value| value.fract() == 0.0 && *value >= 0.0);
-            let holds = match known.of {
-                KeyType::Number => true,
-                KeyType::Whole => whole(),
-                KeyType::Flag | KeyType::Text => false,
-            };
-            let message = format!("`{key}` of `{}` has no such values", own.name());
-            self.require(holds, &path, message);
-        }
     }
 
     fn frontier_start(&mut self, frontier: &Frontier) {

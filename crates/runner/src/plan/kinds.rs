@@ -3,8 +3,8 @@
 
 use super::places::Checker;
 use crate::manifest::claim::ClaimKeys;
+use crate::manifest::entries::from_tree;
 use crate::manifest::figure::FigureKeys;
-use crate::manifest::kinds::from_tree;
 use crate::manifest::{Manifest, Quantity, reference, schema};
 use exactfed_core::flattened::Flattened;
 use schemars::{JsonSchema, Schema, SchemaGenerator};

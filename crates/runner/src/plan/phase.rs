@@ -4,6 +4,7 @@ use super::places::Checker;
 use crate::manifest::Manifest;
 use crate::manifest::frontier::Frontier;
 use crate::manifest::phase::{PhaseAxis, PhaseMap, PhaseNumber};
+use crate::manifest::searched::SearchedAlgorithm;
 use exactfed_core::problem::quadratic::Settings;
 use exactfed_core::problem::{self, Settings as _};
 use std::collections::BTreeSet;
@@ -74,7 +75,8 @@ impl Checker<'_> {
         let none = "a map is about a frontier: write [[frontier]]";
         let Some(frontier) = self.frontier_of(phase.frontier.as_deref(), none) else { return };
         let message = "a map needs a frontier with an isotropic start, and without algorithms that are defined outside of the program";
-        let holds = frontier.isotropic_radius().is_some() && frontier.own.is_empty();
+        let holds = frontier.isotropic_radius().is_some()
+            && !frontier.algorithms.iter().any(SearchedAlgorithm::is_own);
         self.require(holds, "frontier", message);
         match phase_problem(manifest.problem()) {
             None => self.fault("", "a map needs a [problem.quadratic] with `clients = 2`"),

@@ -2,10 +2,10 @@
 //! once for each choice of its own axes, so that what a million cells share is made once.
 
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::kinds::from_tree;
+use crate::manifest::entries::{self, from_tree};
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
-use crate::manifest::{Budget, Diagnostic, Node, Oracle, Start, kinds};
+use crate::manifest::{Budget, Diagnostic, Node, Oracle, Start};
 use exactfed_core::{algorithm, problem};
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -116,11 +116,11 @@ impl<'a> Grid<'a> {
         Self {
             oracle,
             problem: VaryingTable::new(root, "problem", |_, tree, schema| {
-                kinds::problem(tree, schema)
+                entries::problem(tree, schema)
             }),
             start: VaryingTable::new(root, "start", |_, tree, _| from_tree(tree)),
             budget: VaryingTable::new(root, "budget", |_, tree, _| from_tree(tree)),
-            algorithm: VaryingTable::new(root, "algorithm", kinds::algorithm),
+            algorithm: VaryingTable::new(root, "algorithm", entries::algorithm),
             choice: Choice::new(),
             zip,
             root,
@@ -130,7 +130,7 @@ impl<'a> Grid<'a> {
 
     /// From now on the algorithm is that of the entry at a path.
     pub fn enter(&mut self, entry: &str) {
-        self.algorithm = VaryingTable::new(self.root, entry, kinds::algorithm);
+        self.algorithm = VaryingTable::new(self.root, entry, entries::algorithm);
     }
 
     /// Reads all tables under the choice.

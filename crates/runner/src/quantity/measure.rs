@@ -3,7 +3,7 @@
 use exactfed_core::federated::Run;
 use exactfed_core::kernel::{axpy, dot, squared_distance};
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::moments::Moments;
+use exactfed_core::theory::exact::Moments;
 
 /// A run at a recorded round, with all that metrics are computed from.
 #[derive(Clone, Copy)]

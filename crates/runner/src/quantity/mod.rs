@@ -11,7 +11,7 @@ pub use average::TimeAverage;
 pub use cost::{AtCost, Prices};
 use exactfed_core::federated::Cost;
 use exactfed_core::problem::RecordsOf;
-use exactfed_core::theory::moments::Moments;
+use exactfed_core::theory::exact::Moments;
 pub use measure::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,21 +3,18 @@
 
 use super::prepare::{all_or_wrong, start_on};
 use crate::files::sha256;
-use crate::manifest::Start;
 use crate::manifest::frontier::{Frontier, FrontierStart};
-use crate::manifest::kinds::own_algorithm;
+use crate::manifest::searched::{SGD, SearchedAlgorithm};
+use crate::manifest::{Oracle, Start};
 use crate::plan::Plan;
-use exactfed_core::algorithm::custom::CustomAlgorithm;
-use exactfed_core::algorithm::{Boxed, Instance, Spec};
-use exactfed_core::definition::KeyType;
+use exactfed_core::algorithm::rounds::{ProblemSize, constant_rounds};
+use exactfed_core::algorithm::{Boxed, Instance, ProgramOf, SearchedSpecs, Spec};
 use exactfed_core::federated::Conditions;
-use exactfed_core::problem::Fault;
-use exactfed_core::program::Traced;
-use exactfed_core::theory::frontier::{
-    self, FrontierAlgorithm, MethodRun, OwnRounds, RoundPrice, Search, StartError, StepSizes,
-};
+use exactfed_core::problem::{self, Fault};
+use exactfed_core::round_program::Rounds;
+use exactfed_core::theory::frontier::{self, Search, StartError, StepSizes};
+use serde::Serialize;
 use std::sync::Arc;
-use toml::{Table, Value};
 
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
 /// 1.5, six of them find the fewest rounds to 0.01 %.
@@ -34,8 +31,11 @@ pub struct PreparedFrontier<'a> {
     pub frontier: &'a Frontier,
     /// The instance of the problem.
     pub instance: Arc<dyn Instance>,
-    /// What is searched for. SGD is among the methods where budgets are multiples of what it needs.
+    /// What is searched for: the algorithms of the manifest in its order, and SGD after them where it is none of them,
+    /// since budgets are multiples of what it needs.
     pub search: Search,
+    /// The place of SGD among the algorithms of the search.
+    pub sgd: usize,
     /// A hash of what determines the numbers: the instance and the search.
     pub key: String,
 }
@@ -66,7 +66,6 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
         vec![Fault::new(format!("problem.{}.{}", problem.kind(), fault.key), fault.message)]
     })?;
     let instance: Arc<dyn Instance> = Arc::from(built);
-    let text = toml::Value::try_from(problem).map(|v| v.to_string()).unwrap_or_default();
     let prepare = |(i, frontier): (usize, &'p Frontier)| {
         let search = search(plan, frontier, &instance)?;
         // Without its code it may still be known from an earlier report.
@@ -76,32 +75,95 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
                 Fault::new(path.trim_end_matches('.').to_owned(), message)
             })?;
         }
-        let own: Vec<_> = frontier.own.iter().map(|own| &own.known).collect();
-        let key = format!("{} {:?} {text} {search:?} {own:?}", manifest.seed, manifest.oracle);
-        let (instance, key) = (instance.clone(), sha256(key.as_bytes()));
-        Ok(PreparedFrontier { frontier, instance, search, key })
+        let key = hash_of(&FrontierKey {
+            seed: manifest.seed,
+            oracle: manifest.oracle,
+            problem,
+            search: SearchKey::new(frontier, &search),
+        });
+        let sgd = frontier.algorithms.iter().position(|algorithm| algorithm.name == SGD);
+        let sgd = sgd.unwrap_or(frontier.algorithms.len());
+        Ok(PreparedFrontier { frontier, instance: instance.clone(), search, sgd, key })
     };
     all_or_wrong(manifest.frontier.iter().enumerate().map(prepare).collect())
 }
 
+/// All that determines the numbers of a frontier.
+#[derive(Serialize)]
+struct FrontierKey<'a> {
+    seed: u64,
+    oracle: Oracle,
+    problem: &'a problem::Spec,
+    search: SearchKey<'a>,
+}
+
+/// All that determines what a search finds on a problem.
+#[derive(Serialize)]
+pub(super) struct SearchKey<'a> {
+    algorithms: Vec<AlgorithmKey<'a>>,
+    clients: &'a [u64],
+    targets: &'a [f64],
+    local_steps: &'a [u64],
+    step_sizes: (f64, f64, usize),
+    refinements: u32,
+    prices: &'a [f64],
+    start: StartKey<'a>,
+}
+
+#[derive(Serialize)]
+struct AlgorithmKey<'a> {
+    name: &'a str,
+    has_local_steps: bool,
+    choices: &'a [Spec],
+}
+
+#[derive(Serialize)]
+enum StartKey<'a> {
+    Isotropic(f64),
+    Point(&'a [f64]),
+}
+
+impl<'a> SearchKey<'a> {
+    pub(super) fn new(frontier: &'a Frontier, search: &'a Search) -> Self {
+        let algorithms = frontier.algorithms.iter().map(|algorithm| AlgorithmKey {
+            name: &algorithm.name,
+            has_local_steps: algorithm.has_local_steps,
+            choices: &algorithm.choices,
+        });
+        let StepSizes { from, to, points } = search.step_sizes;
+        Self {
+            algorithms: algorithms.collect(),
+            clients: &search.clients,
+            targets: &search.targets,
+            local_steps: &search.local_steps,
+            step_sizes: (from, to, points),
+            refinements: search.refinements,
+            prices: &search.prices,
+            start: match &search.start {
+                StartError::Isotropic { mean_square } => StartKey::Isotropic(*mean_square),
+                StartError::Point(point) => StartKey::Point(point),
+            },
+        }
+    }
+}
+
+/// The hash of a key. Texts of numbers have all their digits.
+pub(super) fn hash_of(key: &impl Serialize) -> String {
+    let text = serde_json::to_vec(key).expect("keys have names and finite numbers alone");
+    sha256(&text)
+}
+
 /// What the manifest asks for, as theory searches for it.
 fn search(plan: &Plan, frontier: &Frontier, instance: &Arc<dyn Instance>) -> Result<Search, Fault> {
-    let mut methods = frontier.algorithms.clone();
-    if !methods.contains(&FrontierAlgorithm::Sgd) {
-        methods.push(FrontierAlgorithm::Sgd);
-    }
     let clients = match frontier.clients.as_slice() {
         [] => vec![instance.clients() as u64],
         some => some.to_vec(),
     };
     let range = frontier.step_size;
-    let own = OwnAlgorithms {
-        instance: instance.clone(),
-        algorithms: frontier.own.clone(),
-        seed: plan.manifest.seed,
-    };
+    let known = known_rounds(plan, frontier, instance);
     Ok(Search {
-        methods,
+        algorithms: (0..known.len()).collect(),
+        known,
         clients,
         targets: frontier.all_targets(),
         local_steps: frontier.all_local_steps(),
@@ -113,7 +175,6 @@ fn search(plan: &Plan, frontier: &Frontier, instance: &Arc<dyn Instance>) -> Res
         refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
         prices: Vec::new(),
         start: start(plan, frontier, &**instance)?,
-        own: (!frontier.own.is_empty()).then(|| Arc::new(own) as Arc<dyn OwnRounds>),
     })
 }
 
@@ -129,57 +190,32 @@ fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<St
     })
 }
 
-/// The algorithms of a frontier that are defined outside of the program, on its problem.
-struct OwnAlgorithms {
-    instance: Arc<dyn Instance>,
-    algorithms: Vec<Arc<CustomAlgorithm>>,
-    seed: u64,
-}
-
 /// The rounds that are followed until they repeat.
 const TRACED: u64 = 1000;
 
-impl OwnAlgorithms {
-    fn known(&self, run: &MethodRun) -> Option<&Arc<CustomAlgorithm>> {
-        self.algorithms.iter().find(|own| own.known.definition.kind == run.method.name())
-    }
-
-    /// The entry of a manifest that has these settings.
-    fn spec(&self, run: &MethodRun) -> Result<Spec, String> {
-        let algorithm = self.known(run).ok_or("its code is not at hand")?;
-        let known = &algorithm.known;
-        let mut table = Table::new();
-        table.insert("step-size".into(), run.step_size.into());
-        if known.has_local_steps {
-            table.insert("local-steps".into(), Value::Integer(run.local_steps as i64));
-        }
-        for (key, value) in run.method.settings(run.choice) {
-            let defined = known.definition.keys.iter().find(|defined| defined.name == key);
-            let is_whole = defined.is_some_and(|defined| defined.of == KeyType::Whole);
-            let value = if is_whole { Value::Integer(value as i64) } else { value.into() };
-            table.insert(key.to_owned(), value);
-        }
-        own_algorithm(algorithm.clone(), Value::Table(table))
-    }
-}
-
-impl OwnRounds for OwnAlgorithms {
-    fn program(&self, run: &MethodRun) -> Traced {
-        let spec = self.spec(run)?;
-        let start: Vec<f64> = self.instance.optimum().iter().map(|x| x + 1.0).collect();
-        let from =
-            Conditions { seed: self.seed, replicate: 0, start: &start, rounds: TRACED, copy: 0 };
-        self.instance.program(&spec, &from).unwrap_or_else(|| Err("it has no rounds".into()))
-    }
-
-    fn price(&self, run: &MethodRun) -> RoundPrice {
-        let price = self.known(run).map(|own| own.known.price).unwrap_or_default();
-        let calls = (price.calls_per_step * run.local_steps) as f64;
-        RoundPrice {
-            communications: price.communications as f64,
-            gradients: calls,
-            samples: calls,
-            vectors: price.vectors as f64,
-        }
-    }
+/// The algorithms of a frontier on its problem, and SGD where it is none of them.
+fn known_rounds(
+    plan: &Plan,
+    frontier: &Frontier,
+    instance: &Arc<dyn Instance>,
+) -> Vec<Arc<dyn Rounds>> {
+    let size = ProblemSize { clients: instance.clients(), dimension: instance.dim() };
+    let start: Vec<f64> = instance.optimum().iter().map(|x| x + 1.0).collect();
+    let seed = plan.manifest.seed;
+    let problem = instance.clone();
+    let program_of: ProgramOf = Arc::new(move |spec| {
+        let from = Conditions { seed, replicate: 0, start: &start, rounds: TRACED, copy: 0 };
+        problem.program(spec, &from).unwrap_or_else(|| constant_rounds(&spec.components(), size))
+    });
+    let rounds = |algorithm: &SearchedAlgorithm| {
+        Arc::new(SearchedSpecs {
+            name: algorithm.name.clone(),
+            choices: algorithm.choices.clone(),
+            has_local_steps: algorithm.has_local_steps,
+            program_of: program_of.clone(),
+        }) as Arc<dyn Rounds>
+    };
+    let has_sgd = frontier.algorithms.iter().any(|algorithm| algorithm.name == SGD);
+    let sgd = (!has_sgd).then(SearchedAlgorithm::sgd);
+    frontier.algorithms.iter().chain(&sgd).map(rounds).collect()
 }

@@ -20,7 +20,7 @@ use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
 pub use attempt::StartRun;
 use attempt::Stopped;
-use exactfed_core::program::Traced;
+use exactfed_core::round_program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 pub use phase::{PhaseProblem, PhaseSquare, PreparedPhase};
 pub use prepare::{KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names};

@@ -1,14 +1,15 @@
 //! What a map of the best algorithm needs before it is computed: the problem of each square, and what is
 //! searched for on it.
 
-use super::frontier::{PreparedFrontier, REFINED_PHASES};
-use crate::files::sha256;
+use super::frontier::{PreparedFrontier, REFINED_PHASES, SearchKey, hash_of};
+use crate::manifest::Oracle;
 use crate::manifest::frontier::Frontier;
 use crate::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
 use crate::plan::{Plan, phase_problem};
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::{Spec, quadratic};
 use exactfed_core::theory::frontier::Search;
+use serde::Serialize;
 
 /// A map of a manifest, ready to be computed.
 pub struct PreparedPhase<'a> {
@@ -30,12 +31,35 @@ pub struct PreparedPhase<'a> {
 }
 
 /// A problem, with what is asked of it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PhaseProblem {
     seed: u64,
     settings: quadratic::Settings,
     /// What is searched for.
     pub search: Search,
+}
+
+/// All that determines the numbers of a map.
+#[derive(Serialize)]
+struct PhaseKey<'a> {
+    oracle: Oracle,
+    problems: Vec<ProblemKey<'a>>,
+    /// The problem of each square, and its price.
+    prices: Vec<(usize, f64)>,
+}
+
+#[derive(Serialize)]
+struct ProblemKey<'a> {
+    seed: u64,
+    settings: &'a quadratic::Settings,
+    search: SearchKey<'a>,
+}
+
+impl PhaseProblem {
+    fn key<'a>(&'a self, frontier: &'a Frontier) -> ProblemKey<'a> {
+        let search = SearchKey::new(frontier, &self.search);
+        ProblemKey { seed: self.seed, settings: &self.settings, search }
+    }
 }
 
 /// A square of a map.
@@ -99,9 +123,12 @@ impl<'a> PreparedPhase<'a> {
             }
         }
         let price = |square: &PhaseSquare| (square.problem, square.numbers.get(PhaseNumber::Price));
-        let prices: Vec<_> = squares.iter().map(price).collect();
-        let key = format!("{:?} {problems:?} {prices:?}", plan.manifest.oracle);
-        let (key, dimension) = (sha256(key.as_bytes()), like.dimension);
+        let key = hash_of(&PhaseKey {
+            oracle: plan.manifest.oracle,
+            problems: problems.iter().map(|problem| problem.key(frontier)).collect(),
+            prices: squares.iter().map(price).collect(),
+        });
+        let dimension = like.dimension;
         Self { plan, phase, frontier, dimension, problems, seeds, squares, key }
     }
 

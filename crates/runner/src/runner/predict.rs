@@ -1,22 +1,20 @@
-//! What theory predicts of a cell: its terms are translated, since theory does not know the
-//! engine.
+//! What theory predicts of a cell.
 
-use super::prepare::{
-    OwnLimits, Prepared, Scenario, client_work, run_model, runs_along_trajectories, stream_names,
-};
+use super::prepare::{OwnLimits, Prepared, Scenario, runs_along_trajectories, stream_names};
 use crate::plan::{Cell, Identity};
-use exactfed_core::algorithm::Average;
-use exactfed_core::federated::{Clock, Conditions, Schedule, expected_steps};
+use exactfed_core::algorithm::rounds::local_runs;
+use exactfed_core::algorithm::{Average, Component};
+use exactfed_core::federated::{Clock, Conditions, Schedule, Variates, expected_steps};
 use exactfed_core::kernel::axpy;
+use exactfed_core::moments::{self, ExactMoments};
 use exactfed_core::problem::Facts;
-use exactfed_core::program::{Program, Traced};
+use exactfed_core::round_program::{LocalRuns, Program, Traced};
 use exactfed_core::theory::deterministic;
 use exactfed_core::theory::effort::Effort;
-use exactfed_core::theory::markov::{self, TrajectoryMoments};
-use exactfed_core::theory::moments::{
-    self, AlgorithmModel, Correction, CovarianceBlocks, ExactMoments, Moments, StepFactor,
+use exactfed_core::theory::exact::{
+    CovarianceBlocks, Cycle, Moments, ProgramMoments, ProgramSizes, closes,
 };
-use exactfed_core::theory::program::{Cycle, ProgramMoments, ProgramSizes, closes};
+use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
@@ -40,30 +38,40 @@ fn burn_in(identity: &Identity) -> Option<u64> {
     }
 }
 
-/// The algorithm of a cell on this number of clients. Under random communication the scheme is
-/// the same whatever ends a round. `None` if nothing is known of the algorithm's rounds.
-fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
+/// The runs that a built-in algorithm is made of; `None` if nothing is known of the algorithm's rounds.
+fn known_components(identity: &Identity) -> Option<Vec<Component>> {
     let components = identity.algorithm.components();
-    let first = &components[0].terms;
-    let coin = match first.schedule {
-        Schedule::Every => None,
-        Schedule::Bernoulli { probability, .. } => Some(probability),
-    };
-    let (cohort, copy) = (first.cohort.unwrap_or(clients), components[0].copy);
-    let common = components.iter().all(|c| c.copy == copy);
-    let burn_in = burn_in(identity);
-    let decay =
-        first.decay.map(|decay| -> StepFactor<'static> { Box::new(move |t| decay.factor(t)) });
-    let runs = components.into_iter().map(run_model).collect::<Option<_>>()?;
-    Some(AlgorithmModel { runs, cohort, common, coin, burn_in, decay })
+    let is_unknown = |run: &Component| matches!(run.terms.variates, Variates::Unknown(_));
+    if components.iter().any(is_unknown) { None } else { Some(components) }
 }
 
-/// The scheme whose stationary distribution a cell has at the end of its rounds, without
+/// The runs whose stationary distribution a cell has at the end of its rounds, without
 /// averaging; `None` if rounds end after a fixed number of steps under random communication, or
 /// step sizes fall.
-pub fn stationary_scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
-    let found = AlgorithmModel { burn_in: None, ..scheme(identity, clients)? };
-    (fixed_steps(identity).is_none() && found.decay.is_none()).then_some(found)
+pub fn stationary_components(identity: &Identity) -> Option<Vec<Component>> {
+    let components = known_components(identity)?;
+    let has_decay = components[0].terms.decay.is_some();
+    if has_decay || fixed_steps(identity).is_some() { None } else { Some(components) }
+}
+
+/// The runs of an algorithm along trajectories, if the moments of these close.
+pub fn runs_with_trajectory_moments(
+    components: &[Component],
+    facts: &dyn Facts,
+) -> Option<LocalRuns> {
+    local_runs(components, facts.clients()).filter(|runs| markov::are_closed(facts, runs))
+}
+
+/// The exact moments of a built-in algorithm with independent draws.
+///
+/// # Errors
+/// Why there are none.
+pub fn independent_moments<'a>(
+    facts: &'a dyn Facts,
+    components: &'a [Component],
+) -> Result<ExactMoments<'a>, NoMoments> {
+    let not_closed = || closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open);
+    ExactMoments::new(facts, components).map_err(|_| not_closed())
 }
 
 /// Why a cell has no exact moments.
@@ -149,21 +157,21 @@ fn means_converge(cell: &Cell, scenario: &Scenario) -> bool {
             return !runs.is_empty()
                 && runs.iter().all(|(_, run)| markov::means_converge(facts, run));
         }
-        let Some(scheme) = scheme(identity, facts.clients()) else { return false };
-        if scheme.decay.is_some() {
+        let Some(components) = known_components(identity) else { return false };
+        if components[0].terms.decay.is_some() {
             // Step sizes fall below every limit of stability.
             return true;
         }
-        let is_plain = scheme.runs.iter().all(|run| run.correction == Correction::None);
+        let is_plain = components.iter().all(|run| run.terms.variates == Variates::None);
         if !facts.linear() && is_plain {
             // Rounds are linear close to their fixed point, not to θ*.
-            return identity.algorithm.components().iter().all(|component| {
-                let update = |client| client_work(&component.terms, client);
+            return components.iter().all(|component| {
+                let update = |client| component.terms.local_update(client);
                 let point = deterministic::fixed_point(facts, update);
                 point.is_some_and(|point| deterministic::attracts(facts, update, &point))
             });
         }
-        moments::means_converge(facts, &scheme, fixed_steps(identity).is_some())
+        moments::means_converge(facts, &components, fixed_steps(identity).is_some())
     };
     *scenario.means_converge.get_or_init(find)
 }
@@ -267,19 +275,19 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
         let one = traced.as_ref().as_ref().map_or_else(|_| Effort::default(), effort);
         return within(one, prepared);
     }
-    let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
-    let along = markov::are_closed(facts, &scheme);
-    if !along && !moments::are_closed(facts, &scheme) {
-        return Err(closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open));
+    let components = known_components(identity).ok_or(NoMoments::Open)?;
+    let along = runs_with_trajectory_moments(&components, facts);
+    if along.is_none() {
+        independent_moments(facts, &components)?;
     }
     let steps = fixed_steps(identity);
-    if steps.is_some() && (scheme.runs.len() > 1 || scheme.burn_in.is_some()) {
+    if steps.is_some() && (components.len() > 1 || burn_in(identity).is_some()) {
         return Err(NoMoments::Open);
     }
     let rounds = identity.rounds.saturating_mul(steps.unwrap_or(1));
     let one = match along {
-        true => markov::rounds_effort(facts, &scheme, rounds),
-        false => moments::effort(facts, &scheme, rounds, prepared.recorded.len()),
+        Some(runs) => markov::rounds_effort(facts, &runs, rounds),
+        None => moments::effort(facts, &components, rounds, prepared.recorded.len()),
     };
     within(one, prepared)
 }
@@ -299,10 +307,11 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
         let exact = of_program(program, scenario).ok().filter(|_| burn_in(identity).is_none())?;
         return exact.coupled(start, &recorded).ok();
     }
-    if fixed_steps(identity).is_some() {
+    if fixed_steps(identity).is_some() || burn_in(identity).is_some() {
         return None;
     }
-    ExactMoments::new(facts, &scheme(identity, facts.clients())?)?.coupled(start, &recorded)
+    let components = known_components(identity)?;
+    ExactMoments::new(facts, &components).ok()?.coupled(start, &recorded).ok()
 }
 
 /// The exact moments of a cell at its recorded rounds, if [`check_exact_moments`] allows it.
@@ -316,14 +325,16 @@ pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, N
         let found = of_program(program, scenario)?.at_rounds(start, &recorded, burn_in(identity));
         return found.map_err(NoMoments::Unknown);
     }
-    let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
-    if let Some(steps) = fixed_steps(identity) {
-        let found = moments::at_rounds_of_steps(facts, &scheme, steps, start, &recorded);
-        return found.ok_or(NoMoments::Open);
+    let components = known_components(identity).ok_or(NoMoments::Open)?;
+    if let Some(runs) = runs_with_trajectory_moments(&components, facts) {
+        let exact = TrajectoryMoments::new(facts, &runs).ok_or(NoMoments::Open)?;
+        return Ok(exact.at_rounds(start, &recorded, burn_in(identity)));
     }
-    if let Some(exact) = TrajectoryMoments::new(facts, &scheme) {
-        return Ok(exact.at_rounds(start, &recorded));
-    }
-    let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
-    Ok(exact.at_rounds(start, &recorded))
+    let exact = independent_moments(facts, &components)?;
+    let found = match fixed_steps(identity) {
+        Some(_) if burn_in(identity).is_some() => return Err(NoMoments::Open),
+        Some(steps) => exact.at_rounds_of_steps(steps, start, &recorded),
+        None => exact.at_rounds(start, &recorded, burn_in(identity)),
+    };
+    found.map_err(|_| NoMoments::Open)
 }

@@ -3,15 +3,14 @@
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity, RunKeys};
+use exactfed_core::algorithm::rounds::local_runs;
 use exactfed_core::algorithm::{Boxed, Component, Instance};
-use exactfed_core::federated::{Learning, Schedule, Terms, Variates};
+use exactfed_core::federated::Variates;
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::arrays::{Contents, DataFile, Files};
 use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
-use exactfed_core::program::Traced;
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
-use exactfed_core::theory::linear::LocalUpdate;
-use exactfed_core::theory::moments::{AlgorithmModel, Correction, RunModel};
+use exactfed_core::round_program::{LocalRuns, Traced};
 use exactfed_core::theory::{deterministic, linear, markov};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -389,62 +388,30 @@ fn check_matrices(cell: &Cell, d: usize) -> Result<(), Fault> {
     }
 }
 
-/// What a client does in a round of these terms.
-pub fn client_work(terms: &Terms, client: usize) -> LocalUpdate {
-    LocalUpdate {
-        step: terms.step(client),
-        steps: terms.steps(client),
-        batch: terms.batch(client),
-        proximal: terms.proximal,
-    }
-}
-
-/// A run of the engine in the theory's own type; `None` if nothing is known of its rounds.
-pub fn run_model(component: Component) -> Option<RunModel<'static>> {
-    let Component { weight, terms, .. } = component;
-    Some(RunModel {
-        weight,
-        server_step: terms.server_step,
-        correction: match terms.variates {
-            Variates::None => Correction::None,
-            Variates::Kept(Learning::OptionTwo) => Correction::Kept,
-            Variates::Kept(Learning::OptionOne) => Correction::KeptFresh,
-            Variates::Fresh => Correction::Fresh,
-            Variates::Unknown(_) => return None,
-        },
-        update: Box::new(move |client| client_work(&terms, client)),
-    })
-}
-
 /// The runs that an algorithm is made of, each alone, with their weights, where draws follow
 /// trajectories; `None` if their means are not known or too costly.
 pub(super) fn runs_along_trajectories(
     identity: &Identity,
     facts: &dyn Facts,
-) -> Option<Vec<(f64, AlgorithmModel<'static>)>> {
-    let components = identity.algorithm.components().into_iter();
-    let run = |component: Component| {
-        let Terms { schedule, decay, cohort, .. } = component.terms;
-        if schedule != Schedule::Every || decay.is_some() {
+) -> Option<Vec<(f64, LocalRuns)>> {
+    let mut all = Vec::new();
+    for component in identity.algorithm.components() {
+        let alone = [Component { weight: 1.0, ..component.clone() }];
+        let run = local_runs(&alone, facts.clients())?;
+        if !markov::are_closed(facts, &run) || !markov::limit_effort(facts, &run).fits() {
             return None;
         }
-        let weight = component.weight;
-        let runs = vec![RunModel { weight: 1.0, ..run_model(component)? }];
-        let (cohort, common) = (cohort.unwrap_or(facts.clients()), true);
-        let model = AlgorithmModel { runs, cohort, common, coin: None, burn_in: None, decay: None };
-        let is_known =
-            markov::are_closed(facts, &model) && markov::limit_effort(facts, &model).fits();
-        is_known.then_some((weight, model))
-    };
-    components.map(run).collect()
+        all.push((component.weight, run));
+    }
+    Some(all)
 }
 
 /// The weighted sum of the means that the runs of a cell leave as they are along trajectories; `None` if
 /// it is not known or too costly.
 fn fixed_point_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Vec<f64>> {
     let mut sum = vec![0.0; facts.dim()];
-    for (weight, model) in runs_along_trajectories(identity, facts)? {
-        axpy(weight, &markov::limit(facts, &model)?, &mut sum);
+    for (weight, run) in runs_along_trajectories(identity, facts)? {
+        axpy(weight, &markov::limit(facts, &run)?, &mut sum);
     }
     Some(sum)
 }
@@ -474,7 +441,7 @@ fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     }
     let mut sum = vec![0.0; facts.dim()];
     for Component { weight, terms, .. } in components {
-        let work = |client| client_work(&terms, client);
+        let work = |client| terms.local_update(client);
         let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
         let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
         let limit = if matches!(terms.variates, Variates::Unknown(_)) {

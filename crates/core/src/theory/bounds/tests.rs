@@ -1,16 +1,19 @@
 use super::*;
+use crate::federated::{Learning, Variates};
 use crate::kernel::{dot, squared_distance};
 use crate::linalg::Matrix;
+use crate::moments::ExactMoments;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, Facts, garnet, lms, logistic, td};
 use crate::rng::Stream;
+use crate::round_program::LocalUpdate;
 use crate::sample;
 use crate::sources::StatedAlgorithm::{self, FedAvg, RandomScaffold, RichardsonRomberg, Scaffold};
 use crate::theory::deterministic;
-use crate::theory::linear::{LocalUpdate, RoundMap};
-use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments};
+use crate::theory::exact::Moments;
+use crate::theory::linear::RoundMap;
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
     let settings = quadratic::Settings {
@@ -53,14 +56,14 @@ fn moments(
     facts: &dyn Facts,
     runs: &[(f64, f64)],
     steps: u64,
-    correction: Correction,
+    variates: Variates,
     rounds: u64,
 ) -> Vec<Moments> {
-    let model = AlgorithmModel::plain(facts.clients(), runs, steps, correction);
+    let components = sample::components(runs, steps, variates);
     let apart = libm::sqrt(4.0 / facts.dim() as f64);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + apart).collect();
     let rounds: Vec<u64> = (0..rounds).collect();
-    ExactMoments::new(facts, &model).unwrap().at_rounds(&start, &rounds)
+    ExactMoments::new(facts, &components).unwrap().at_rounds(&start, &rounds, None).unwrap()
 }
 
 /// Every proved bound of an algorithm against exact moments; the names of those whose conditions
@@ -76,9 +79,9 @@ fn bounds_hold(
     // Two runs of independent noise and of the same start.
     let extrapolated = [(2.0, step), (-1.0, 2.0 * step)];
     let (runs, correction) = match algorithm {
-        RichardsonRomberg => (&extrapolated[..], Correction::None),
-        Scaffold => (&[(1.0, step)][..], Correction::Kept),
-        _ => (&[(1.0, step)][..], Correction::None),
+        RichardsonRomberg => (&extrapolated[..], Variates::None),
+        Scaffold => (&[(1.0, step)][..], Variates::Kept(Learning::OptionTwo)),
+        _ => (&[(1.0, step)][..], Variates::None),
     };
     let mut names = Vec::new();
     for moments in moments(facts, runs, steps, correction, 300) {
@@ -377,9 +380,10 @@ fn lemma_5_1_is_the_variance_of_a_round() {
     for (problem, cohorts) in [(&noisy as &dyn Facts, 1..6), (&silent, 1..5)] {
         let constants = Constants::new(problem).unwrap();
         for cohort in cohorts {
-            let model = AlgorithmModel::plain(cohort, &[(1.0, 0.1)], 1, Correction::None);
-            let exact = ExactMoments::new(problem, &model).unwrap();
-            let exact = exact.at_rounds(problem.optimum(), &[1])[0].sq_error;
+            let mut components = sample::components(&[(1.0, 0.1)], 1, Variates::None);
+            components[0].terms.cohort = Some(cohort);
+            let exact = ExactMoments::new(problem, &components).unwrap();
+            let exact = exact.at_rounds(problem.optimum(), &[1], None).unwrap()[0].sq_error;
             let all = one_round((problem, &constants), 0.1, 1);
             let run = PublishedRun { cohort: Some(cohort), ..all };
             let lemma = book::lemma_5_1(&run).unwrap();
@@ -412,10 +416,13 @@ fn the_mean_square_deviation_is_that_of_first_order() {
     let constants = Constants::new(&problem).unwrap();
     let apart = |mu: f64| {
         let steps = [1, 2, 3, 5, 1];
-        let mut model = AlgorithmModel::plain(2, &[(1.0, mu)], 1, Correction::None);
-        model.runs[0].update =
-            Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c]));
-        let exact = ExactMoments::new(&problem, &model).unwrap().stationary().unwrap().0.sq_error;
+        let mut components = sample::components(&[(1.0, mu)], 1, Variates::None);
+        let terms = &mut components[0].terms;
+        terms.cohort = Some(2);
+        terms.local_steps = steps.to_vec();
+        terms.normalised = true;
+        let exact = ExactMoments::new(&problem, &components).unwrap();
+        let exact = exact.stationary().unwrap().0.sq_error;
         let run = PublishedRun {
             local_steps: steps.to_vec(),
             normalised: true,

@@ -2,12 +2,12 @@
 
 use super::bounds::MARGIN;
 use super::curve::{Crossing, ErrorCurve};
-use super::{FrontierAlgorithm, MethodRun};
+use crate::round_program::{RoundSettings, Rounds};
 
 /// Settings, and where the error comes below a target with them.
 #[derive(Clone, Copy)]
 pub struct Best {
-    pub run: MethodRun,
+    pub run: RoundSettings,
     pub crossing: Crossing,
 }
 
@@ -45,15 +45,16 @@ pub fn rounds_to_follow(best: impl Iterator<Item = Option<Best>>) -> Option<usiz
     rounds.max().filter(|most| *most <= MOST_FOLLOWED).map(|most| most as usize)
 }
 
-/// Where an error comes below these squares and stays. The error of an algorithm that is defined outside
-/// of this crate may oscillate, and is followed until it provably stays.
+/// Where an error comes below these squares and stays. An error that may oscillate is followed until it provably
+/// stays.
 pub fn held_crossings(
     curve: &mut ErrorCurve,
-    method: FrontierAlgorithm,
+    rounds: &dyn Rounds,
     squares: &[f64],
 ) -> Vec<Option<Crossing>> {
-    match method {
-        FrontierAlgorithm::Own(_) => squares.iter().map(|square| curve.proven(*square)).collect(),
-        _ => curve.crossings(squares),
+    if rounds.may_oscillate() {
+        squares.iter().map(|square| curve.proven(*square)).collect()
+    } else {
+        curve.crossings(squares)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::curve::MOST_PASSING;
 use crate::linalg::Matrix;
-use crate::theory::program::MeanRounds;
+use crate::theory::exact::MeanRounds;
 
 /// Rounding errors of the bounds, relative.
 pub const MARGIN: f64 = 1e-9;

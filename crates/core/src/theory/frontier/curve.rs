@@ -7,7 +7,7 @@
 
 use super::parts::{CurvePart, parts_of};
 use crate::linalg::Matrix;
-use crate::theory::program::Squares;
+use crate::theory::exact::Squares;
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve;
 use faer::{Accum, Mat, MatRef, Par};

@@ -1,6 +1,7 @@
 //! The least costs of a search at its prices, and the rounds beyond which nothing becomes the least.
 
-use super::{MethodRun, Search};
+use super::Search;
+use crate::round_program::RoundSettings;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The factor by which a refinement is taken to lower a cost at most. It is no bound: what would be lowered by more
@@ -31,13 +32,13 @@ impl<'s> LeastCosts<'s> {
     }
 
     /// What each round of a run costs at a price.
-    fn of_round(&self, run: &MethodRun, price: f64) -> f64 {
+    fn of_round(&self, run: &RoundSettings, price: f64) -> f64 {
         let round = self.search.round_price(run);
         price * round.communications + round.gradients
     }
 
     /// Takes note of the rounds of a run at a number of clients and a target.
-    pub fn lower(&self, place: usize, run: &MethodRun, rounds: u64) {
+    pub fn lower(&self, place: usize, run: &RoundSettings, rounds: u64) {
         for (price, bits) in self.at(place) {
             let cost = rounds as f64 * self.of_round(run, price);
             bits.fetch_min(cost.to_bits(), Ordering::Relaxed);
@@ -46,7 +47,7 @@ impl<'s> LeastCosts<'s> {
 
     /// Whether so many rounds of a run cost so much at each of the prices that no refinement makes it the
     /// least.
-    pub fn is_beyond(&self, place: usize, run: &MethodRun, rounds: u64) -> bool {
+    pub fn is_beyond(&self, place: usize, run: &RoundSettings, rounds: u64) -> bool {
         let is_beyond = |(price, bits): (f64, &AtomicU64)| {
             let least = f64::from_bits(bits.load(Ordering::Relaxed));
             rounds as f64 * self.of_round(run, price) > MOST_REFINED * least
@@ -55,7 +56,7 @@ impl<'s> LeastCosts<'s> {
     }
 
     /// The most rounds of a run that are not [beyond](Self::is_beyond), or one more.
-    pub fn most_rounds(&self, place: usize, run: &MethodRun) -> u64 {
+    pub fn most_rounds(&self, place: usize, run: &RoundSettings) -> u64 {
         let most = |(price, bits): (f64, &AtomicU64)| {
             let least = f64::from_bits(bits.load(Ordering::Relaxed));
             let of_round = self.of_round(run, price);

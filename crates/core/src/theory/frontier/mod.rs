@@ -1,11 +1,10 @@
-//! The exact frontier of linear problems: for each method, number of clients N, number H of
+//! The exact frontier of linear problems: for each algorithm, number of clients N, number H of
 //! local steps and target ε, the step size γ that needs the fewest rounds T until
 //! E‖θ_t − θ*‖² ≤ ε² for all t ≥ T, and that T. Nothing is sampled.
 //!
 //! Clients with the same distribution form a type. The state holds moments by types, so its
 //! size does not depend on N, and N enters the round's linear map as a number.
 
-mod algorithm;
 mod best;
 mod bounds;
 mod curve;
@@ -16,17 +15,15 @@ mod refine;
 mod rounds;
 mod search;
 
-pub use super::program::StartError;
-pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
+pub use super::exact::StartError;
 pub use curve::{ErrorCurve, MOST_PASSING};
 
 use crate::linalg::Matrix;
 use crate::problem::mdp::gcd;
 use crate::problem::{Facts, Fault, group_clients};
-use crate::program::Traced;
-use crate::theory::program::{KnownSteps, Type};
+use crate::round_program::{RoundPrice, RoundSettings, Rounds};
+use crate::theory::exact::{KnownSteps, Type};
 use rounds::TypedProblem;
-use std::fmt;
 use std::sync::Arc;
 
 /// Step sizes of equal ratio.
@@ -41,16 +38,18 @@ pub struct StepSizes {
 }
 
 /// What [`search`] looks for.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Search {
-    /// The methods.
-    pub methods: Vec<FrontierAlgorithm>,
+    /// The algorithms that [`RoundSettings::algorithm`] names by their places.
+    pub known: Vec<Arc<dyn Rounds>>,
+    /// The places of those that are searched.
+    pub algorithms: Vec<usize>,
     /// The numbers of clients: whole multiples of the smallest number in which the types have
     /// the problem's proportions.
     pub clients: Vec<u64>,
     /// The targets ε, root mean squares of ‖θ − θ*‖.
     pub targets: Vec<f64>,
-    /// The numbers H of local steps. [`FrontierAlgorithm::Sgd`] is computed once, with H = 1.
+    /// The numbers H of local steps.
     pub local_steps: Vec<u64>,
     /// The step sizes γ that are tried.
     pub step_sizes: StepSizes,
@@ -62,45 +61,34 @@ pub struct Search {
     pub prices: Vec<f64>,
     /// The start.
     pub start: StartError,
-    /// What knows the methods that are defined outside of this crate.
-    pub own: Option<Arc<dyn OwnRounds>>,
-}
-
-/// What knows the rounds of methods that are defined outside of this crate.
-pub trait OwnRounds: Send + Sync {
-    /// The rounds of a method, or why they are no program.
-    fn program(&self, run: &MethodRun) -> Traced;
-    /// What a round costs.
-    fn price(&self, run: &MethodRun) -> RoundPrice;
-}
-
-impl fmt::Debug for dyn OwnRounds {
-    /// A word that stays, since the text of a search is part of the keys of caches.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OwnMethods")
-    }
 }
 
 impl Search {
-    /// What a round of a method costs.
-    pub fn round_price(&self, run: &MethodRun) -> RoundPrice {
-        match (run.method, &self.own) {
-            (FrontierAlgorithm::Own(_), Some(own)) => own.price(run),
-            (method, _) => method.round_price(run.local_steps),
+    /// What a round costs.
+    pub fn round_price(&self, settings: &RoundSettings) -> RoundPrice {
+        self.known[settings.algorithm].price(settings)
+    }
+
+    /// The first settings of an algorithm that are tried.
+    fn first_settings(&self, algorithm: usize) -> RoundSettings {
+        RoundSettings {
+            algorithm,
+            clients: self.clients[0],
+            local_steps: self.local_steps_of(algorithm)[0],
+            step_size: self.step_sizes.from,
+            choice: 0,
         }
     }
 
-    /// The numbers of local steps with which a method is computed.
-    fn local_steps_of(&self, method: FrontierAlgorithm) -> &[u64] {
-        if method == FrontierAlgorithm::Sgd { &[1] } else { &self.local_steps }
+    /// The numbers of local steps with which an algorithm is searched.
+    fn local_steps_of(&self, algorithm: usize) -> &[u64] {
+        if self.known[algorithm].has_local_steps() { &self.local_steps } else { &[1] }
     }
 
-    /// The problem by types, if its moments close and methods have so few that they can be computed with these
-    /// numbers of clients.
+    /// The problem by types, if its moments close with these numbers of clients.
     fn typed<'a>(
         &'a self,
         facts: &'a dyn Facts,
-        methods: &[FrontierAlgorithm],
         clients: &[u64],
     ) -> Result<TypedProblem<'a>, Fault> {
         let open = || {
@@ -128,9 +116,6 @@ impl Search {
             return Err(Fault::new("clients", message));
         }
         let dimension = facts.dim();
-        for &method in methods {
-            check_size(method, search::moments(method, dimension, first.len()))?;
-        }
         let none = Matrix::zeros(dimension + 1, dimension + 1);
         if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
             return open();
@@ -145,13 +130,16 @@ impl Search {
         Ok(TypedProblem { facts, types, search: self, known: KnownSteps::default() })
     }
 
-    /// The problem by types, if the search can be computed on it.
-    fn problem<'a>(&'a self, facts: &'a dyn Facts) -> Result<TypedProblem<'a>, Fault> {
-        let problem = self.typed(facts, &self.methods, &self.clients)?;
+    /// The problem by types, and the number of moments of each algorithm, if the search can be computed on it.
+    fn problem<'a>(
+        &'a self,
+        facts: &'a dyn Facts,
+    ) -> Result<(TypedProblem<'a>, Vec<usize>), Fault> {
+        let problem = self.typed(facts, &self.clients)?;
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let StepSizes { from, to, points } = self.step_sizes;
         for (sound, name) in [
-            (!self.methods.is_empty(), "methods"),
+            (!self.algorithms.is_empty(), "methods"),
             (!self.targets.is_empty() && self.targets.iter().all(|&x| positive(x)), "targets"),
             (
                 !self.local_steps.is_empty() && self.local_steps.iter().all(|&h| h > 0),
@@ -170,16 +158,17 @@ impl Search {
             );
             return Err(Fault::new("targets", message));
         }
-        let (clients, local_steps) = (facts.clients() as u64, self.local_steps[0]);
-        for method in self.methods.iter().copied().filter(|method| method.is_own()) {
-            let run = MethodRun { method, clients, local_steps, step_size: from, choice: 0 };
-            if self.clients != [clients] {
-                return Err(unknown(&run, format!("its rounds are those of {clients} clients")));
+        let mut sizes = Vec::new();
+        for &algorithm in &self.algorithms {
+            let settings = self.first_settings(algorithm);
+            let rounds = problem.rounds(algorithm);
+            let clients = facts.clients() as u64;
+            if !rounds.treats_clients_alike() && self.clients != [clients] {
+                return Err(unknown(rounds, format!("its rounds are those of {clients} clients")));
             }
-            let found = problem.squares(&run, &problem.known, |found| found.size());
-            check_size(method, found.map_err(|reason| unknown(&run, reason))?)?;
+            sizes.push(check_size(&problem, &settings)?);
         }
-        Ok(problem)
+        Ok((problem, sizes))
     }
 }
 
@@ -188,19 +177,21 @@ fn not_positive(name: &str) -> Fault {
     Fault::new("", format!("{name} must be a list of positive finite numbers, and not empty"))
 }
 
-/// The fault of a method that has no exact moments.
-fn unknown(run: &MethodRun, reason: String) -> Fault {
-    Fault::new("algorithms", format!("{} cannot be solved exactly: {reason}", run.method.name()))
+/// The fault of an algorithm that has no exact moments.
+fn unknown(rounds: &dyn Rounds, reason: String) -> Fault {
+    Fault::new("algorithms", format!("{} cannot be solved exactly: {reason}", rounds.name()))
 }
 
-/// Checks that the state of a method does not have too many moments.
-fn check_size(method: FrontierAlgorithm, moments: usize) -> Result<(), Fault> {
+/// The number of moments of an algorithm, if they are not too many.
+fn check_size(problem: &TypedProblem<'_>, settings: &RoundSettings) -> Result<usize, Fault> {
+    let rounds = problem.rounds(settings.algorithm);
+    let moments = problem.moments(settings).map_err(|reason| unknown(rounds, reason))?;
     if moments <= MOST_MOMENTS {
-        return Ok(());
+        return Ok(moments);
     }
     let message = format!(
         "{} has a state of {moments} moments on this problem; at most {MOST_MOMENTS} are computed, so the problem needs fewer dimensions or fewer types of clients",
-        method.name()
+        rounds.name()
     );
     Err(Fault::new("algorithms", message))
 }
@@ -216,11 +207,11 @@ pub enum RangeEnd {
     OfAnotherChoice,
 }
 
-/// The fewest rounds in which a method reaches a target.
+/// The fewest rounds in which an algorithm reaches a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
-    /// The method, with the step sizes that need the fewest rounds.
-    pub run: MethodRun,
+    /// The algorithm, with the step size that needs the fewest rounds.
+    pub run: RoundSettings,
     /// ε.
     pub target: f64,
     /// T.
@@ -236,7 +227,7 @@ pub struct Reached {
 /// The most moments of a state: their map and its powers take half a gigabyte.
 const MOST_MOMENTS: usize = 1500;
 
-/// The fewest rounds for each method, number of clients, target and number of local steps, and
+/// The fewest rounds for each algorithm, number of clients, target and number of local steps, and
 /// after them the first passages that need fewer. Combinations that reach the target at no step
 /// size are absent. Among step sizes that need equally many rounds, the one with the smallest error
 /// after them is the best. A larger target never needs more rounds.
@@ -248,7 +239,8 @@ pub fn search(
     search: &Search,
     worked: Worked<'_>,
 ) -> Result<Vec<Reached>, Fault> {
-    Ok(search::run(&search.problem(facts)?, worked))
+    let (problem, sizes) = search.problem(facts)?;
+    Ok(search::run(&problem, &sizes, worked))
 }
 
 /// Is called with the share of a search that was done since the last call; they add up to 1.
@@ -262,38 +254,19 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Fault> {
     search.problem(facts).map(|_| ())
 }
 
-/// The errors of a method with all its settings, from the start of a search.
+/// The errors of an algorithm with all its settings, from the start of a search.
 ///
 /// # Errors
 /// As [`search`].
-pub fn curve(facts: &dyn Facts, search: &Search, run: &MethodRun) -> Result<ErrorCurve, Fault> {
-    let problem = search.typed(facts, &[run.method], &[run.clients])?;
-    problem.curve(run).map_err(|reason| unknown(run, reason))
-}
-
-/// A method with all its settings.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MethodRun {
-    /// The method.
-    pub method: FrontierAlgorithm,
-    /// N.
-    pub clients: u64,
-    /// H.
-    pub local_steps: u64,
-    /// γ.
-    pub step_size: f64,
-    /// Which of the [choices](FrontierAlgorithm::choices) of its further settings.
-    pub choice: usize,
-}
-
-impl MethodRun {
-    /// The server step, 1 but for [`FrontierAlgorithm::FedavgServerStep`].
-    pub fn server_step(&self) -> f64 {
-        match self.method {
-            FrontierAlgorithm::FedavgServerStep => FrontierAlgorithm::SERVER_STEPS[self.choice],
-            _ => 1.0,
-        }
-    }
+pub fn curve(
+    facts: &dyn Facts,
+    search: &Search,
+    settings: &RoundSettings,
+) -> Result<ErrorCurve, Fault> {
+    let problem = search.typed(facts, &[settings.clients])?;
+    check_size(&problem, settings)?;
+    let reason = |reason| unknown(problem.rounds(settings.algorithm), reason);
+    problem.curve(settings).map_err(reason)
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 //! All of a number of local steps take their steps at once, since many of them try the same step size: its
 //! local steps are computed once, and its errors once for each number of clients.
 
+use super::StepSizes;
 use super::best::{Best, held_crossings, rounds_to_follow};
 use super::bounds::{MARGIN, NoiselessError};
 use super::curve::ErrorCurve;
 use super::rounds::TypedProblem;
-use super::{MethodRun, StepSizes};
-use crate::theory::program::Squares;
+use crate::round_program::RoundSettings;
+use crate::theory::exact::Squares;
 
 /// The part of the larger side of the best at which the next step size lies.
 const PART: f64 = 0.381_966_011_250_105_1;
@@ -48,8 +49,8 @@ impl Refined {
     }
 
     /// The settings with the next step size.
-    fn next_run(&self) -> MethodRun {
-        MethodRun { step_size: libm::exp(self.next()), ..self.best.run }
+    fn next_run(&self) -> RoundSettings {
+        RoundSettings { step_size: libm::exp(self.next()), ..self.best.run }
     }
 
     /// Takes a step, after what was found with the next step size.
@@ -70,7 +71,7 @@ impl Refined {
 /// Refines the step sizes of one number of local steps, in the order of the numbers of clients.
 pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
     for _ in 0..problem.search.refinements {
-        let runs: Vec<MethodRun> = all.iter().map(Refined::next_run).collect();
+        let runs: Vec<RoundSettings> = all.iter().map(Refined::next_run).collect();
         let settings = |i: &usize| (runs[*i].choice, runs[*i].step_size.to_bits());
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(settings);
@@ -90,7 +91,7 @@ pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
 fn try_step_size(
     problem: &TypedProblem<'_>,
     squares: &mut Squares<'_>,
-    (runs, group): (&[MethodRun], &[usize]),
+    (runs, group): (&[RoundSettings], &[usize]),
     all: &[Refined],
 ) -> Vec<Option<Best>> {
     // Rounds without noise are the same for all numbers of clients.
@@ -110,7 +111,8 @@ fn try_step_size(
         let mut curve = (!open.is_empty()).then(|| ErrorCurve::new(squares));
         found.extend(of_clients.iter().map(|i| {
             let curve = curve.as_mut().filter(|_| open.contains(i))?;
-            let crossing = held_crossings(curve, runs[*i].method, &[all[*i].square])[0]?;
+            let crossing =
+                held_crossings(curve, problem.rounds(runs[*i].algorithm), &[all[*i].square])[0]?;
             Some(Best { run: runs[*i], crossing })
         }));
     }

@@ -1,6 +1,6 @@
 //! The search for the best step sizes.
 //!
-//! Methods are searched in parallel, and of each the step sizes from the largest to the smallest:
+//! Algorithms are searched in parallel, and of each the step sizes from the largest to the smallest:
 //! their local steps' powers are shared by all numbers of local steps, which are in parallel, and of
 //! clients. A round's map is made only if the bounds allow a target to be reached in no more
 //! rounds than with the best step size so far, so that step sizes wait for each other. With prices these rounds must
@@ -13,8 +13,9 @@ use super::curve::{Crossing, ErrorCurve, MOST_PASSING};
 use super::least::LeastCosts;
 use super::refine::{Refined, refine};
 use super::rounds::TypedProblem;
-use super::{FrontierAlgorithm, MethodRun, RangeEnd, Reached, StepSizes, Worked};
-use crate::theory::program::{KnownSteps, Squares};
+use super::{RangeEnd, Reached, StepSizes, Worked};
+use crate::round_program::RoundSettings;
+use crate::theory::exact::{KnownSteps, Squares};
 use rayon::prelude::*;
 
 /// The best settings so far of a number of clients and of local steps for a target.
@@ -33,9 +34,9 @@ struct Bests {
 /// How far an outline of rounds must be above a target to exclude it: many times its rounding errors.
 const OUTLINED: f64 = 1.0 + 1e-6;
 
-/// A method with one step size and choice of further settings, and what is known for it.
+/// An algorithm with one step size and choice of further settings, and what is known for it.
 struct TriedSettings<'t, 's> {
-    run: MethodRun,
+    run: RoundSettings,
     known: &'t KnownSteps,
     least: &'t LeastCosts<'s>,
     /// Whether first passages are of interest.
@@ -111,7 +112,7 @@ impl TriedSettings<'_, '_> {
         n: usize,
         best: &mut [Bests],
     ) {
-        let run = MethodRun { clients: best[0].clients, ..self.run };
+        let run = RoundSettings { clients: best[0].clients, ..self.run };
         let first = n * best.len();
         let with = |crossing| Best { run, crossing };
         let held = (0..best.len()).filter(|&k| {
@@ -154,7 +155,7 @@ impl TriedSettings<'_, '_> {
             Best::keep(&mut best[k].passing, passage.map(with));
         }
         let squares: Vec<f64> = held.iter().map(|&k| best[k].square()).collect();
-        let crossings = held_crossings(&mut curve, run.method, &squares);
+        let crossings = held_crossings(&mut curve, problem.rounds(run.algorithm), &squares);
         for (k, crossing) in held.into_iter().zip(crossings) {
             Best::keep(&mut best[k].held, crossing.map(with));
             if let Some(Crossing { rounds, .. }) = crossing {
@@ -178,47 +179,40 @@ impl StepSizes {
     }
 }
 
-/// The best step sizes of all combinations, in the order of the methods.
-pub fn run(problem: &TypedProblem<'_>, worked: Worked<'_>) -> Vec<Reached> {
-    let methods = &problem.search.methods;
-    let costs: Vec<f64> = methods.iter().map(|m| cost(problem, *m)).collect();
+/// The best step sizes of all combinations, in the order of the algorithms; `sizes` are the numbers of moments of
+/// each, to say how far the search is.
+pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> Vec<Reached> {
+    let algorithms = &problem.search.algorithms;
+    let each = algorithms.iter().zip(sizes);
+    let costs: Vec<f64> = each.map(|(algorithm, size)| cost(problem, *algorithm, *size)).collect();
     let all: f64 = costs.iter().sum();
-    let of_method = |(&method, cost): (&FrontierAlgorithm, &f64)| {
-        of_method(problem, method, &|share| worked(share * cost / all))
+    let search_one = |(&algorithm, cost): (&usize, &f64)| {
+        search_algorithm(problem, algorithm, &|share| worked(share * cost / all))
     };
-    methods.par_iter().zip(&costs).flat_map_iter(of_method).collect()
+    algorithms.par_iter().zip(&costs).flat_map_iter(search_one).collect()
 }
 
 /// The share of the time of a search that the step sizes of the grid take, where they are refined.
 const ON_GRID: f64 = 0.3;
 
-/// About what the search of a method costs, in a unit that all methods share: for each number of
-/// local steps the size of its maps, whose products take more than that where they are large, and
-/// less where they are small.
-fn cost(problem: &TypedProblem<'_>, method: FrontierAlgorithm) -> f64 {
-    let size = moments(method, problem.facts.dim(), problem.types.len()) as f64;
-    let runs = method.weights().len();
-    let local_steps = problem.search.local_steps_of(method).len();
-    size * size * (runs * (runs + 1) / 2 * local_steps * method.choices()) as f64
+/// About what the search of an algorithm costs, in a unit that all share: for each number of local steps the size of
+/// its maps, whose products take more than that where they are large, and less where they are small.
+fn cost(problem: &TypedProblem<'_>, algorithm: usize, moments: usize) -> f64 {
+    let size = moments as f64;
+    let rounds = problem.rounds(algorithm);
+    let runs = rounds.local_runs(&problem.search.first_settings(algorithm));
+    let runs = runs.map_or(1, |runs| runs.runs.len());
+    let local_steps = problem.search.local_steps_of(algorithm).len();
+    size * size * (runs * (runs + 1) / 2 * local_steps * rounds.choices()) as f64
 }
 
-/// The most moments of a pair of runs of a method in `d` dimensions.
-pub fn moments(method: FrontierAlgorithm, d: usize, types: usize) -> usize {
-    let is_same = method.weights().len() == 1;
-    let products = |n: usize| if is_same { n * (n + 1) / 2 } else { n * n };
-    match method.is_corrected() {
-        true => products(types * d + 1) + types * products(d),
-        false => products(d + 1),
-    }
-}
-
-fn of_method(
+fn search_algorithm(
     problem: &TypedProblem<'_>,
-    method: FrontierAlgorithm,
+    algorithm: usize,
     worked: Worked<'_>,
 ) -> Vec<Reached> {
     let search = problem.search;
-    let local_steps = search.local_steps_of(method);
+    let local_steps = search.local_steps_of(algorithm);
     let none = |&clients: &u64| {
         let (held, passing, clipped) = (None, None, false);
         let of = |&target: &f64| Bests { clients, target, held, passing, clipped };
@@ -233,9 +227,9 @@ fn of_method(
         let step_size = search.step_sizes.nth(i);
         let known = &problem.known.afresh();
         best.par_iter_mut().zip(local_steps).for_each(|(best, &local_steps)| {
-            for choice in 0..method.choices() {
+            for choice in 0..problem.rounds(algorithm).choices() {
                 let clients = search.clients[0];
-                let run = MethodRun { method, clients, local_steps, step_size, choice };
+                let run = RoundSettings { algorithm, clients, local_steps, step_size, choice };
                 TriedSettings { run, known, least, passing }.improve(problem, best);
             }
         });
@@ -303,7 +297,8 @@ fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut
             let square = best.square();
             let with = |Best { run, .. }: Best| {
                 let mut curve = problem.curve(&run).ok()?;
-                let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;
+                let crossing =
+                    held_crossings(&mut curve, problem.rounds(run.algorithm), &[square])[0]?;
                 Some(Best { run, crossing })
             };
             Best::keep(&mut best.held, smaller.held.and_then(with));
@@ -346,14 +341,15 @@ fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
         squares.least_stationary().is_some_and(|least| least <= most * (1.0 + MARGIN))
     };
     let with = |choice, step_size, might: &dyn Fn(&Squares<'_>) -> bool| {
-        let run = MethodRun { step_size, choice, ..best.run };
+        let run = RoundSettings { step_size, choice, ..best.run };
         problem.squares(&run, &problem.known.afresh(), |s| might(s)).unwrap_or(false)
     };
     let below = |squares: &Squares<'_>| {
         let fewer = best.crossing.rounds.saturating_sub(1);
         !stays(squares) || NoiselessError::new(&squares.mean).allows(&squares.mean, fewer, most)
     };
-    let mut others = (0..best.run.method.choices()).filter(|choice| *choice != best.run.choice);
+    let mut others = (0..problem.rounds(best.run.algorithm).choices())
+        .filter(|choice| *choice != best.run.choice);
     let StepSizes { from, to, .. } = problem.search.step_sizes;
     others.any(|choice| with(choice, from, &below) || with(choice, to, &stays))
 }

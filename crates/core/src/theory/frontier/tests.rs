@@ -1,25 +1,88 @@
 //! The frontier against exact moments client by client, and against brute force.
 
 use super::*;
+use crate::algorithm::fedlin::FedLin;
+use crate::algorithm::fedprox::FedProx;
+use crate::algorithm::minibatch_sgd::MinibatchSgd;
+use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::algorithm::rounds::{ProblemSize, constant_rounds};
+use crate::algorithm::scaffnew::Scaffnew;
+use crate::algorithm::{SearchedSpecs, Settings, Spec, WithWork, fedavg, scaffold};
+use crate::federated::Clock;
 use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::td::{Environment, Noise, Td};
-use crate::program::{Level, Program, Round, mean, sum};
+use crate::round_program::{Level, Program, Round, mean, sum};
 use crate::sample;
-use crate::theory::moments::{AlgorithmModel, ExactMoments};
-use crate::theory::program::{MeanRounds, Squares};
+use crate::theory::exact::{Cycle, MeanRounds, ProgramMoments, Squares};
 use std::sync::Mutex;
 
-/// A run of a method, with a server step other than 1 where it has several.
-fn run_of(method: FrontierAlgorithm, clients: u64, local_steps: u64, step_size: f64) -> MethodRun {
-    let choice = usize::from(method.choices() > 1);
-    MethodRun { method, clients, local_steps, step_size, choice }
+/// The places of algorithms in [`known`].
+const SGD: usize = 0;
+const FEDAVG: usize = 2;
+const FEDAVG_SERVER_STEP: usize = 3;
+const SCAFFOLD: usize = 4;
+const SCAFFNEW: usize = 5;
+const RICHARDSON_ROMBERG: usize = 6;
+const SCAFFOLD_RR: usize = 8;
+const FEDLIN: usize = 9;
+const FEDPROX: usize = 10;
+
+/// The number of algorithms.
+const ALL: usize = 11;
+
+/// The algorithms, on problems of this size.
+fn known(facts: &dyn Facts) -> Vec<Arc<dyn Rounds>> {
+    let romberg = |over, coupling| {
+        let own = RichardsonRomberg { over, coupling, ..sample::romberg(1, Extrapolate::StepSize) };
+        vec![Spec::RichardsonRomberg(Settings::plain(1.0, own))]
+    };
+    let minibatch = MinibatchSgd { batch: 1, cohort: None };
+    let minibatch = vec![Spec::MinibatchSgd(Settings::plain(1.0, minibatch))];
+    let coin = Scaffnew { communication_probability: 1.0, clock: Clock::default() };
+    let server_steps = [1.0, 2.0, 4.0, 8.0, 32.0, 128.0].map(|server_step| {
+        let mut settings = fedavg::Settings::new(1.0, 1);
+        settings.own.own.server_step = server_step;
+        Spec::FedAvg(settings)
+    });
+    let prox = FedProx { local_steps: 1, proximal: 0.7, cohort: None };
+    let fedlin = fedavg::Settings::new(1.0, 1).own.common;
+    let fedlin = WithWork { common: fedlin, own: FedLin {} };
+    let all: [(&str, Vec<Spec>); ALL] = [
+        ("sgd", minibatch.clone()),
+        ("minibatch-sgd", minibatch),
+        ("fedavg", vec![Spec::FedAvg(fedavg::Settings::new(1.0, 1))]),
+        ("fedavg-server-step", server_steps.into()),
+        ("scaffold", vec![Spec::Scaffold(scaffold::Settings::new(1.0, 1))]),
+        ("scaffnew", vec![Spec::Scaffnew(Settings::plain(1.0, coin))]),
+        ("richardson-romberg", romberg(Base::Fedavg, Coupling::Common)),
+        ("richardson-romberg-independent", romberg(Base::Fedavg, Coupling::Independent)),
+        ("scaffold-rr", romberg(Base::Scaffold, Coupling::Common)),
+        ("fedlin", vec![Spec::FedLin(Settings::plain(1.0, fedlin))]),
+        ("fedprox", vec![Spec::FedProx(Settings::plain(1.0, prox))]),
+    ];
+    let size = ProblemSize { clients: facts.clients(), dimension: facts.dim() };
+    let rounds = |(name, choices): (&str, Vec<Spec>)| {
+        Arc::new(SearchedSpecs {
+            name: name.to_owned(),
+            choices,
+            has_local_steps: name != "sgd",
+            program_of: Arc::new(move |spec| constant_rounds(&spec.components(), size)),
+        }) as Arc<dyn Rounds>
+    };
+    all.map(rounds).into()
+}
+
+/// Settings of an algorithm, with a server step other than 1 where it has several.
+fn run_of(algorithm: usize, clients: u64, local_steps: u64, step_size: f64) -> RoundSettings {
+    let choice = usize::from(algorithm == FEDAVG_SERVER_STEP);
+    RoundSettings { algorithm, clients, local_steps, step_size, choice }
 }
 
 /// A search that has this start.
-fn from(start: StartError) -> Search {
-    Search { start, ..settings(&[], &[]) }
+fn from(facts: &dyn Facts, start: StartError) -> Search {
+    Search { start, ..settings(facts, &[], &[]) }
 }
 
 /// Errors are the exact moments, and by types those of the problem with all its clients, also of ten thousand.
@@ -32,13 +95,14 @@ fn errors_are_the_exact_moments() {
     cases.extend(large.iter().map(|large| (&small as &dyn Facts, large as &dyn Facts, 5, 0.05)));
     for (small, large, local_steps, step_size) in cases {
         let start = vec![small.optimum()[0] + 1.0, small.optimum()[1] + 2.0];
-        for method in FrontierAlgorithm::ALL {
-            let run = run_of(method, large.clients() as u64, local_steps, step_size);
-            let model = AlgorithmModel { cohort: large.clients(), ..rounds::model(&run) };
-            let exact = ExactMoments::new(large, &model).unwrap();
-            let exact = exact.at_rounds(&start, &[0, 1, 2, 3, 7, 40]);
-            let found =
-                curve(small, &from(StartError::Point(start.clone())), &run).unwrap().errors(40);
+        let search = from(small, StartError::Point(start.clone()));
+        let known = known(large);
+        for (algorithm, rounds) in known.iter().enumerate() {
+            let run = run_of(algorithm, large.clients() as u64, local_steps, step_size);
+            let program = rounds.program(&run).unwrap();
+            let exact = ProgramMoments::new(&program, large, None).unwrap();
+            let exact = exact.at_rounds(&start, &[0, 1, 2, 3, 7, 40], None).unwrap();
+            let found = curve(small, &search, &run).unwrap().errors(40);
             for moments in exact {
                 let ratio = found[moments.round as usize] / moments.sq_error;
                 assert!((ratio - 1.0).abs() < 1e-10, "{run:?}, {}: {ratio}", moments.round);
@@ -67,15 +131,16 @@ fn two_chains(first: usize, second: usize) -> Td {
 fn an_isotropic_start_is_the_mean_of_points() {
     let (facts, mean_square, rounds) = (two_chains(1, 1), 4.0, 20);
     let d = facts.dim();
-    for method in FrontierAlgorithm::ALL {
-        let run = run_of(method, 6, 3, 0.1);
-        let start = from(StartError::Isotropic { mean_square });
+    for algorithm in 0..ALL {
+        let run = run_of(algorithm, 6, 3, 0.1);
+        let start = from(&facts, StartError::Isotropic { mean_square });
         let found = curve(&facts, &start, &run).unwrap().errors(rounds);
         let mut mean = vec![0.0; rounds + 1];
         for (axis, sign) in (0..d).flat_map(|axis| [(axis, 2.0), (axis, -2.0)]) {
             let mut start = facts.optimum().to_vec();
             start[axis] += sign;
-            let each = curve(&facts, &from(StartError::Point(start)), &run).unwrap().errors(rounds);
+            let start = from(&facts, StartError::Point(start));
+            let each = curve(&facts, &start, &run).unwrap().errors(rounds);
             mean.iter_mut().zip(each).for_each(|(mean, x)| *mean += x / (2 * d) as f64);
         }
         for (a, b) in found.iter().zip(mean) {
@@ -84,9 +149,10 @@ fn an_isotropic_start_is_the_mean_of_points() {
     }
 }
 
-fn settings(clients: &[u64], targets: &[f64]) -> Search {
+fn settings(facts: &dyn Facts, clients: &[u64], targets: &[f64]) -> Search {
     Search {
-        methods: FrontierAlgorithm::ALL.to_vec(),
+        known: known(facts),
+        algorithms: (0..ALL).collect(),
         clients: clients.to_vec(),
         targets: targets.to_vec(),
         local_steps: vec![1, 3, 10],
@@ -94,7 +160,6 @@ fn settings(clients: &[u64], targets: &[f64]) -> Search {
         refinements: 0,
         prices: Vec::new(),
         start: StartError::Isotropic { mean_square: 4.0 },
-        own: None,
     }
 }
 
@@ -117,14 +182,15 @@ const ROUNDS: usize = 6000;
 fn by_brute_force(
     facts: &dyn Facts,
     search: &Search,
-    (method, clients, local_steps): (FrontierAlgorithm, u64, u64),
+    (algorithm, clients, local_steps): (usize, u64, u64),
 ) -> Vec<[Option<BruteForce>; 2]> {
     let mut best = vec![[None; 2]; search.targets.len()];
     let range = &search.step_sizes;
-    let steps = (0..range.points)
-        .flat_map(|i| (0..method.choices()).map(move |choice| (range.nth(i), choice)));
+    let steps = (0..range.points).flat_map(|i| {
+        (0..search.known[algorithm].choices()).map(move |choice| (range.nth(i), choice))
+    });
     for (step_size, choice) in steps {
-        let run = MethodRun { method, clients, local_steps, step_size, choice };
+        let run = RoundSettings { algorithm, clients, local_steps, step_size, choice };
         // Others have infinite second moments after one round.
         let Ok(mut curve) = curve(facts, search, &run) else { continue };
         let errors = curve.errors(ROUNDS);
@@ -151,17 +217,18 @@ fn by_brute_force(
 fn compare(facts: &dyn Facts, search: &Search) -> [usize; 2] {
     let found = super::search(facts, search, &|_| ()).unwrap();
     let mut compared = [0, 0];
-    let runs = search.methods.iter().flat_map(|method| {
-        let local_steps = search.local_steps_of(*method).iter();
-        local_steps.flat_map(|h| search.clients.iter().map(|n| (*method, *n, *h)))
+    let runs = search.algorithms.iter().flat_map(|algorithm| {
+        let local_steps = search.local_steps_of(*algorithm).iter();
+        local_steps.flat_map(|h| search.clients.iter().map(|n| (*algorithm, *n, *h)))
     });
     for of in runs {
         let best = by_brute_force(facts, search, of);
         for (best, &target) in best.into_iter().zip(&search.targets) {
             for (best, is_held) in best.into_iter().zip([true, false]) {
                 let is_same = |r: &&Reached| {
-                    let MethodRun { method, clients, local_steps, .. } = r.run;
-                    (method, clients, local_steps) == of && (r.target, r.held) == (target, is_held)
+                    let RoundSettings { algorithm, clients, local_steps, .. } = r.run;
+                    (algorithm, clients, local_steps) == of
+                        && (r.target, r.held) == (target, is_held)
                 };
                 // More rounds are beyond the sight of brute force.
                 let found = found.iter().find(is_same).filter(|r| r.rounds <= ROUNDS as u64 / 2);
@@ -187,7 +254,7 @@ fn the_search_equals_brute_force() {
     ];
     let held = problems.map(|facts| {
         let n = facts.clients() as u64;
-        compare(facts, &settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]))[0]
+        compare(facts, &settings(facts, &[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]))[0]
     });
     assert!(held.iter().sum::<usize>() > 400, "{held:?} optima are compared");
 }
@@ -201,7 +268,7 @@ fn a_search_at_prices_finds_what_costs_least() {
     let mut compared = 0;
     for (facts, refinements) in cases {
         let n = facts.clients() as u64;
-        let all = Search { refinements, ..settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]) };
+        let all = Search { refinements, ..settings(facts, &[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]) };
         let priced = Search { prices: vec![1.0, 7.0, 200.0], ..all.clone() };
         let [all, found] =
             [&all, &priced].map(|search| super::search(facts, search, &|_| ()).unwrap());
@@ -210,7 +277,7 @@ fn a_search_at_prices_finds_what_costs_least() {
             let round = priced.round_price(&one.run);
             one.rounds as f64 * (price * round.communications + round.gradients)
         };
-        let of = |one: &Reached| (one.run.method.name(), one.run.clients, one.target.to_bits());
+        let of = |one: &Reached| (one.run.algorithm, one.run.clients, one.target.to_bits());
         for one in all.iter().filter(|one| one.held) {
             for &price in &priced.prices {
                 let others = all.iter().filter(|other| other.held && of(other) == of(one));
@@ -231,7 +298,7 @@ fn a_search_at_prices_finds_what_costs_least() {
 #[test]
 fn refinements_do_not_depend_on_each_other() {
     let facts = two_chains(1, 1);
-    let joint = Search { refinements: 6, ..settings(&[2, 40], &[0.3, 0.1, 0.05]) };
+    let joint = Search { refinements: 6, ..settings(&facts, &[2, 40], &[0.3, 0.1, 0.05]) };
     let found = search(&facts, &joint, &|_| ()).unwrap();
     let mut compared = 0;
     for &clients in &joint.clients {
@@ -258,15 +325,15 @@ fn outlines_agree_with_programs() {
         let d = facts.dim() as f64;
         let start = facts.optimum().iter().map(|x| x + 1.0 / d).collect();
         for start in [StartError::Isotropic { mean_square: 4.0 }, StartError::Point(start)] {
-            let search = from(start);
-            let methods = FrontierAlgorithm::ALL;
+            let search = from(facts, start);
             for (local_steps, step_size) in [(1, 0.2), (3, 0.05), (40, 0.01)] {
-                for (method, clients) in methods.into_iter().flat_map(|m| [(m, n), (m, 10 * n)]) {
-                    let run = run_of(method, clients, local_steps, step_size);
-                    let problem = search.typed(facts, &[method], &[clients]).unwrap();
+                for (algorithm, clients) in (0..ALL).flat_map(|a| [(a, n), (a, 10 * n)]) {
+                    let run = run_of(algorithm, clients, local_steps, step_size);
+                    let problem = search.typed(facts, &[clients]).unwrap();
                     let known = problem.known.afresh();
                     let outline = problem.outline(&run, &known);
-                    assert_eq!(outline.is_none(), method == FrontierAlgorithm::Scaffnew);
+                    let has_none = [SCAFFNEW, FEDLIN, FEDPROX].contains(&algorithm);
+                    assert_eq!(outline.is_none(), has_none);
                     let compare = |squares: &mut Squares<'_>| {
                         let curve = ErrorCurve::new(squares).errors(9);
                         for (a, b) in curve.iter().zip(squares.errors(9)) {
@@ -322,16 +389,11 @@ fn scalar_types() -> Quadratic {
 #[test]
 fn many_rounds_are_exact_to_the_integer() {
     let facts = two_chains(1, 1);
-    let search = from(StartError::Isotropic { mean_square: 4.0 });
-    for method in [
-        FrontierAlgorithm::Sgd,
-        FrontierAlgorithm::Fedavg,
-        FrontierAlgorithm::RichardsonRomberg,
-        FrontierAlgorithm::Scaffold,
-        FrontierAlgorithm::Scaffnew,
-        FrontierAlgorithm::ScaffoldRr,
-    ] {
-        let run = run_of(method, 10, 4, 1e-4);
+    let search = from(&facts, StartError::Isotropic { mean_square: 4.0 });
+    for algorithm in
+        [SGD, FEDAVG, RICHARDSON_ROMBERG, SCAFFOLD, SCAFFNEW, SCAFFOLD_RR, FEDLIN, FEDPROX]
+    {
+        let run = run_of(algorithm, 10, 4, 1e-4);
         let targets = [0.5, 0.1, 0.03];
         let mut curve = curve(&facts, &search, &run).unwrap();
         let found = curve.rounds_to(&targets);
@@ -350,7 +412,7 @@ fn many_rounds_are_exact_to_the_integer() {
 #[test]
 fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     let facts = two_chains(1, 1);
-    let coarse = settings(&[2, 40], &[0.3, 0.1, 0.05]);
+    let coarse = settings(&facts, &[2, 40], &[0.3, 0.1, 0.05]);
     let fine = Search { refinements: 6, ..coarse.clone() };
     let on = |threads: usize, settings: &Search| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -385,11 +447,11 @@ fn ranges_that_end_too_early_are_flagged() {
         let with = |from: f64, to: f64| {
             let points = libm::ceil(libm::log(to / from) / 0.4) as usize;
             let search = Search {
-                methods: vec![FrontierAlgorithm::FedavgServerStep],
+                algorithms: vec![FEDAVG_SERVER_STEP],
                 local_steps: vec![1, 8, 64, 1024],
                 step_sizes: StepSizes { from, to, points },
                 refinements: 12,
-                ..settings(&[10], &[0.3, 0.1, 0.05])
+                ..settings(facts.as_ref(), &[10], &[0.3, 0.1, 0.05])
             };
             super::search(facts.as_ref(), &search, &|_| ()).unwrap()
         };
@@ -415,7 +477,7 @@ fn ranges_that_end_too_early_are_flagged() {
 fn what_cannot_be_computed_is_refused() {
     let facts = two_chains(2, 1);
     let of = |change: &dyn Fn(&mut Search)| {
-        let mut settings = settings(&[3], &[0.1]);
+        let mut settings = settings(&facts, &[3], &[0.1]);
         change(&mut settings);
         search(&facts, &settings, &|_| ()).unwrap_err().message
     };
@@ -441,7 +503,7 @@ fn what_cannot_be_computed_is_refused() {
         (&sample::build(&wide, 1), "moments on this problem; at most 1500 are computed"),
     ];
     for (facts, wanted) in problems {
-        let refused = search(facts, &settings(&[4], &[0.1]), &|_| ()).unwrap_err();
+        let refused = search(facts, &settings(facts, &[4], &[0.1]), &|_| ()).unwrap_err();
         assert!(refused.message.contains(wanted), "{refused:?}");
     }
 }
@@ -466,20 +528,16 @@ fn targets_are_held() {
             let radius = libm::sqrt(1.5 * 0.49 * step_size / (2.0 * 0.05 * 2.0));
             let start = [radius * libm::cos(angle), radius * libm::sin(angle)];
             let start = facts.optimum().iter().zip(start).map(|(x, y)| x + y).collect();
-            let search = from(StartError::Point(start));
+            let search = from(&facts, StartError::Point(start));
             let targets: Vec<f64> =
                 (0..40).map(|i| radius * (0.95 + 0.0025 * f64::from(i))).collect();
-            for method in [
-                FrontierAlgorithm::Fedavg,
-                FrontierAlgorithm::Scaffold,
-                FrontierAlgorithm::RichardsonRomberg,
-            ] {
-                let run = run_of(method, 2, local_steps, step_size);
+            for algorithm in [FEDAVG, SCAFFOLD, RICHARDSON_ROMBERG] {
+                let run = run_of(algorithm, 2, local_steps, step_size);
                 let mut curve = curve(&facts, &search, &run).unwrap();
                 let (errors, found) = (curve.errors(ROUNDS), curve.rounds_to(&targets));
                 // Around the stationary error, so that some are passed and never held.
                 let lower = Search {
-                    methods: vec![method],
+                    algorithms: vec![algorithm],
                     clients: vec![2],
                     targets: targets.iter().map(|target| 0.85 * target).collect(),
                     local_steps: vec![local_steps],
@@ -524,7 +582,7 @@ fn momentum(clients: usize, dimension: usize, steps: (u64, f64), beta: f64) -> P
         }
     };
     let rounds = vec![round(true), round(false)];
-    Program { clients, dimension, rounds, order: vec![0, 1], cycle: 1 }
+    Program { clients, dimension, rounds, order: vec![0, 1], cycle: 1, start_weight: 1.0 }
 }
 
 /// Momentum that oscillates: the crossings are the last of the first 3000 rounds above the target,
@@ -564,33 +622,21 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
     assert!(proven >= 12 && returned >= 3, "{proven} proven, {returned} after a return");
 }
 
-#[test]
-fn own_algorithms_are_compared_by_kind_and_take_other_labels() {
-    let of = |values: &[f64]| {
-        let keys = [("beta".to_owned(), values.to_vec())];
-        FrontierAlgorithm::Own(OwnAlgorithm::new("heavy-ball".into(), keys.into()))
-    };
-    let (one, other) = (of(&[0.5]), of(&[0.5, 0.9]));
-    assert_eq!((one, one.label(), other.choices()), (other, "heavy-ball", 2));
-    one.call("Heavy ball");
-    other.call("Heavy ball, damped");
-    assert_eq!([one, other].map(FrontierAlgorithm::label), ["Heavy ball, damped"; 2]);
-}
-
 /// A curve has stationary states where exact moments, client by client, are stationary, and they are the
 /// same; beyond the edge no target is ever reached for good.
 #[test]
 fn curves_are_stationary_where_moments_are() {
     let facts = sample::noisy(4);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
-    let search = from(StartError::Point(start.clone()));
+    let search = from(&facts, StartError::Point(start));
     let mut seen = [0, 0];
-    for method in FrontierAlgorithm::ALL {
+    for algorithm in 0..ALL {
         for step_size in [0.1, 0.7, 1.2, 1.4, 1.6, 2.0, 4.0] {
-            let run = run_of(method, 4, 2, step_size);
-            let model = AlgorithmModel { cohort: 4, ..rounds::model(&run) };
-            let exact = ExactMoments::new(&facts, &model).unwrap();
-            let rest = exact.stationary().map(|(moments, _)| moments.sq_error);
+            let run = run_of(algorithm, 4, 2, step_size);
+            let program = search.known[algorithm].program(&run).unwrap();
+            let cycle = Cycle::new(&program, &facts, None);
+            let rest = cycle.and_then(|cycle| cycle.stationary()).ok();
+            let rest = rest.map(|(moments, _)| moments[0].sq_error);
             let Ok(mut curve) = curve(&facts, &search, &run) else {
                 assert!(rest.is_none(), "{run:?}");
                 continue;

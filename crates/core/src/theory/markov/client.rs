@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use crate::linalg::Matrix;
 use crate::problem::Trajectory;
-use crate::theory::moments::AlgorithmModel;
+use crate::round_program::LocalRuns;
 
 /// A client's round, by where its trajectory begins (s) and ends (s').
 pub(super) struct ClientRound {
@@ -23,13 +23,13 @@ pub(super) struct ClientRound {
 impl ClientRound {
     pub(super) fn new(
         layout: &Layout,
-        model: &AlgorithmModel<'_>,
+        runs: &LocalRuns,
         client: usize,
         path: &Trajectory,
         squares: bool,
     ) -> Self {
         let (states, n) = (path.begin.len(), layout.client_length());
-        let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
+        let steps: Vec<f64> = runs.runs.iter().map(|run| run.updates.of(client).step).collect();
         // The map of so many numbers for each state by all local steps.
         let mapped = |count: usize, entry: &dyn Fn(&Matrix, usize, usize) -> f64| {
             let mut one = Matrix::zeros(states * count, states * count);
@@ -40,13 +40,13 @@ impl ClientRound {
                     one[place] += way.probability * entry(&step, k, l);
                 }
             }
-            one.power((model.runs[0].update)(client).steps)
+            one.power(runs.runs[0].updates.of(client).steps)
         };
         let all = mapped(n, &|step, i, j| step[(i, j)]);
         let product =
             |step: &Matrix, k: usize, l: usize| step[(k / n, l / n)] * step[(k % n, l % n)];
         let squares = squares.then(|| mapped(n * n, &product));
-        let (begin, take) = (layout.begin(client), layout.take(model, client));
+        let (begin, take) = (layout.begin(client), layout.take(runs, client));
         let mean = |k: usize| {
             let (s, to) = (k / states, k % states);
             let block = Matrix::from_fn(n, n, |i, j| all[(to * n + i, s * n + j)]);

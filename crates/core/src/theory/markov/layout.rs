@@ -2,7 +2,7 @@
 
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::moments::AlgorithmModel;
+use crate::round_program::LocalRuns;
 
 /// The positions of the parts of z = (1, e, e', …, c_1, …, c_N, c'_1, …), one e per run, and one c
 /// per client and run with control variates; and of a client's y = (1, e, e', …, w, …), w the part of
@@ -16,9 +16,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Self {
-        let corrected = model.runs[0].keeps();
-        Self { d: facts.dim(), runs: model.runs.len(), clients: facts.clients(), corrected }
+    pub(super) fn new(facts: &dyn Facts, runs: &LocalRuns) -> Self {
+        let corrected = runs.is_corrected;
+        Self { d: facts.dim(), runs: runs.runs.len(), clients: facts.clients(), corrected }
     }
 
     pub(super) fn variates(&self) -> usize {
@@ -62,17 +62,17 @@ impl Layout {
     }
 
     /// What z takes from z itself at the end of a round.
-    pub(super) fn keep(&self, model: &AlgorithmModel<'_>) -> Matrix {
+    pub(super) fn keep(&self, runs: &LocalRuns) -> Matrix {
         let mut out = Matrix::zeros(self.state_length(), self.state_length());
         out[(0, 0)] = 1.0;
-        for (r, run) in model.runs.iter().enumerate() {
+        for (r, run) in runs.runs.iter().enumerate() {
             let error = self.error(r);
             (error..error + self.d).for_each(|i| out[(i, i)] = 1.0 - run.server_step);
             if !self.corrected {
                 continue;
             }
             for client in 0..self.clients {
-                let update = (run.update)(client);
+                let update = run.updates.of(client);
                 let length = update.step * update.steps as f64;
                 for i in 0..self.d {
                     let row = self.variate(r, client) + i;
@@ -89,10 +89,10 @@ impl Layout {
     }
 
     /// What z takes from a client's y at the end of a round.
-    pub(super) fn take(&self, model: &AlgorithmModel<'_>, client: usize) -> Matrix {
+    pub(super) fn take(&self, runs: &LocalRuns, client: usize) -> Matrix {
         let mut out = Matrix::zeros(self.state_length(), self.client_length());
-        for (r, run) in model.runs.iter().enumerate() {
-            let update = (run.update)(client);
+        for (r, run) in runs.runs.iter().enumerate() {
+            let update = run.updates.of(client);
             for i in 0..self.d {
                 let error = self.error(r) + i;
                 out[(error, error)] = run.server_step / self.clients as f64;

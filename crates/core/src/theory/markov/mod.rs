@@ -11,10 +11,11 @@ mod client;
 mod layout;
 mod size;
 
-use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel};
+use super::exact::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, SymmetricBlocks, added, contracts, fixed_point};
 use crate::problem::Facts;
+use crate::round_program::{LocalRun, LocalRuns};
 use client::ClientRound;
 use layout::Layout;
 pub use size::{limit_effort, rounds_effort, stationary_effort};
@@ -22,31 +23,27 @@ pub use size::{limit_effort, rounds_effort, stationary_effort};
 /// Whether the moments along trajectories close and this module covers them: one oracle call in a
 /// local step, all clients in every round, and runs that differ in step sizes and weights alone
 /// and share their draws.
-pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
-    let clients = facts.clients();
-    let covered = |run: &RunModel<'_>| {
-        let plain = |c: usize| {
-            let (update, first) = ((run.update)(c), (model.runs[0].update)(c));
-            update.batch == 1 && update.proximal == 0.0 && update.steps == first.steps
-        };
-        run.correction == model.runs[0].correction && (0..clients).all(plain)
+pub fn are_closed(facts: &dyn Facts, runs: &LocalRuns) -> bool {
+    let first = &runs.runs[0];
+    let is_covered = |run: &LocalRun| {
+        (0..facts.clients()).all(|client| {
+            let update = run.updates.of(client);
+            let has_steps_of_first = update.steps == first.updates.of(client).steps;
+            update.batch == 1 && update.proximal == 0.0 && has_steps_of_first
+        })
     };
     facts.linear()
         && !facts.independent()
         && facts.unequal_shares().is_none()
-        && model.coin.is_none()
-        && model.decay.is_none()
-        && model.cohort == clients
-        && (model.runs.len() == 1 || model.common)
-        && matches!(model.runs[0].correction, Correction::None | Correction::Kept)
-        && model.runs.iter().all(covered)
+        && (runs.runs.len() == 1 || runs.is_common)
+        && runs.runs.iter().all(is_covered)
         && facts.positions(0).is_some()
 }
 
 /// The exact moments of an algorithm along trajectories.
 pub struct TrajectoryMoments<'a> {
     facts: &'a dyn Facts,
-    model: &'a AlgorithmModel<'a>,
+    runs: &'a LocalRuns,
     layout: Layout,
     keep: Matrix,
     clients: Vec<ClientRound>,
@@ -57,20 +54,20 @@ type ByPosition = Vec<Matrix>;
 
 impl<'a> TrajectoryMoments<'a> {
     /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
-    pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
-        Self::prepare(facts, model, true)
+    pub fn new(facts: &'a dyn Facts, runs: &'a LocalRuns) -> Option<Self> {
+        Self::prepare(facts, runs, true)
     }
 
     /// The same, or the maps of means alone.
-    fn prepare(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>, squares: bool) -> Option<Self> {
-        if !are_closed(facts, model) {
+    fn prepare(facts: &'a dyn Facts, runs: &'a LocalRuns, squares: bool) -> Option<Self> {
+        if !are_closed(facts, runs) {
             return None;
         }
-        let layout = Layout::new(facts, model);
+        let layout = Layout::new(facts, runs);
         let client =
-            |c: usize| Some(ClientRound::new(&layout, model, c, &facts.trajectory(c)?, squares));
+            |c: usize| Some(ClientRound::new(&layout, runs, c, &facts.trajectory(c)?, squares));
         let clients = (0..facts.clients()).map(client).collect::<Option<_>>()?;
-        Some(Self { facts, model, keep: layout.keep(model), layout, clients })
+        Some(Self { facts, runs, keep: layout.keep(runs), layout, clients })
     }
 
     /// The position of a client's trajectory in a joint position.
@@ -170,9 +167,9 @@ impl<'a> TrajectoryMoments<'a> {
     /// L with L z = θ̂ − θ*, d × D.
     fn estimate(&self) -> Matrix {
         let mut out = Matrix::zeros(self.layout.d, self.layout.state_length());
-        let sum = self.model.runs.iter().fold(0.0, |sum, run| sum + run.weight);
+        let sum = self.runs.runs.iter().fold(0.0, |sum, run| sum + run.weight);
         for i in 0..self.layout.d {
-            for (r, run) in self.model.runs.iter().enumerate() {
+            for (r, run) in self.runs.runs.iter().enumerate() {
                 out[(i, self.layout.error(r) + i)] = run.weight;
             }
             if (sum - 1.0).abs() > 1e-12 {
@@ -182,8 +179,9 @@ impl<'a> TrajectoryMoments<'a> {
         out
     }
 
-    /// The moments at these rounds, in increasing order, from θ_0 = `start`.
-    pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean over the rounds
+    /// after `burn_in`, if that is given.
+    pub fn at_rounds(&self, start: &[f64], rounds: &[u64], burn_in: Option<u64>) -> Vec<Moments> {
         let (estimate, size) = (self.estimate(), self.layout.state_length());
         let mut z = vec![0.0; size];
         z[0] = 1.0;
@@ -200,12 +198,12 @@ impl<'a> TrajectoryMoments<'a> {
                 past.rows = self.rows_after(&past.rows);
                 state = self.after(&state);
                 round += 1;
-                if round > self.model.burn_in.unwrap_or(0) {
+                if round > burn_in.unwrap_or(0) {
                     past.observe(&state, &estimate);
                 }
             }
             let last = in_estimates(&sum_of(&state), &estimate);
-            let averaged = self.model.burn_in.is_some();
+            let averaged = burn_in.is_some();
             let (found, average) = match past.mean() {
                 Some(mean) if averaged => (mean, f64::NAN),
                 Some((square, _)) => (last, square.trace()),
@@ -296,8 +294,8 @@ impl<'a> TrajectoryMoments<'a> {
 /// The mean of θ that rounds along trajectories leave as it is, d numbers: FedLSA's, or SCAFFLSA's,
 /// which is not θ* here, since a draw is correlated with the iterate. It is lim E θ_t if
 /// [`means_converge`]. `None` unless [`are_closed`].
-pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> {
-    let exact = TrajectoryMoments::prepare(facts, model, false)?;
+pub fn limit(facts: &dyn Facts, runs: &LocalRuns) -> Option<Vec<f64>> {
+    let exact = TrajectoryMoments::prepare(facts, runs, false)?;
     let found = exact.at_rest(1, &|rows| exact.rows_after(rows))?;
     let mut limit = exact.estimate().apply(sum_of(&found).entries());
     axpy(1.0, facts.optimum(), &mut limit);
@@ -305,8 +303,8 @@ pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> 
 }
 
 /// Whether E θ_t converges along trajectories; false as well unless [`are_closed`].
-pub fn means_converge(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
-    TrajectoryMoments::prepare(facts, model, false).is_some_and(|exact| exact.means_contract())
+pub fn means_converge(facts: &dyn Facts, runs: &LocalRuns) -> bool {
+    TrajectoryMoments::prepare(facts, runs, false).is_some_and(|exact| exact.means_contract())
 }
 
 fn sum_of(blocks: &[Matrix]) -> Matrix {

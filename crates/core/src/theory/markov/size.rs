@@ -3,8 +3,8 @@
 use super::layout::Layout;
 use crate::linalg::{DIRECT, RESTARTS};
 use crate::problem::Facts;
+use crate::round_program::LocalRuns;
 use crate::theory::effort::Effort;
-use crate::theory::moments::AlgorithmModel;
 
 /// The most numbers of a joint state for which anything is computed.
 const MOST_NUMBERS: f64 = 1e7;
@@ -23,10 +23,10 @@ struct MarkovSizes {
 }
 
 impl MarkovSizes {
-    fn new(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Self {
-        let layout = Layout::new(facts, model);
+    fn new(facts: &dyn Facts, runs: &LocalRuns) -> Self {
+        let layout = Layout::new(facts, runs);
         let states = (0..facts.clients()).map(|c| facts.positions(c).unwrap_or(0) as f64);
-        let steps = (0..facts.clients()).map(|c| (model.runs[0].update)(c).steps).max();
+        let steps = (0..facts.clients()).map(|c| runs.runs[0].updates.of(c).steps).max();
         Self {
             positions: states.clone().product(),
             states: states.fold(0.0, f64::max),
@@ -57,15 +57,15 @@ impl MarkovSizes {
 }
 
 /// The effort of moments up to round `rounds`.
-pub fn rounds_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> Effort {
-    let sizes = MarkovSizes::new(facts, model);
+pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort {
+    let sizes = MarkovSizes::new(facts, runs);
     let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
     limited(state, prepare + 1.3 * rounds as f64 * round, held + 6.0 * state)
 }
 
 /// The effort of [`super::TrajectoryMoments::stationary`].
-pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
-    let sizes = MarkovSizes::new(facts, model);
+pub fn stationary_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
+    let sizes = MarkovSizes::new(facts, runs);
     let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
     let search = if state <= DIRECT as f64 {
         state * round + state * state * state
@@ -76,8 +76,8 @@ pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effor
 }
 
 /// The effort of [`super::limit`].
-pub fn limit_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
-    let sizes = MarkovSizes::new(facts, model);
+pub fn limit_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
+    let sizes = MarkovSizes::new(facts, runs);
     let unknown = sizes.positions * sizes.whole;
     // A few states of few clients: it is computed before every run.
     let fits = unknown <= DIRECT as f64;

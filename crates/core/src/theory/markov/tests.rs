@@ -5,8 +5,8 @@ use super::*;
 use crate::kernel::{difference, dot};
 use crate::linalg::solve;
 use crate::problem::td::{Noise, Td};
+use crate::round_program::{LocalUpdate, PerClient};
 use crate::sample;
-use crate::theory::linear::LocalUpdate;
 
 /// Clients on the chain of three states, each with a trajectory of its own.
 fn chains(clients: usize, calls_per_state: f64) -> Td {
@@ -14,31 +14,29 @@ fn chains(clients: usize, calls_per_state: f64) -> Td {
 }
 
 /// Runs on the same draws, given as weights and step sizes.
-fn model(
-    clients: usize,
-    runs: &[(f64, f64)],
-    steps: u64,
-    correction: Correction,
-) -> AlgorithmModel<'static> {
-    AlgorithmModel { common: true, ..AlgorithmModel::plain(clients, runs, steps, correction) }
+fn local_runs(runs: &[(f64, f64)], steps: u64, is_corrected: bool) -> LocalRuns {
+    let run = |&(weight, step): &(f64, f64)| LocalRun {
+        weight,
+        updates: PerClient::All(LocalUpdate::plain(step, steps)),
+        server_step: 1.0,
+    };
+    LocalRuns { runs: runs.iter().map(run).collect(), is_corrected, is_common: true }
 }
 
 /// A long run comes to rest at the stationary moments, whose mean is the limit.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
     let facts = chains(2, 2.0);
-    for (runs, correction) in [
-        (&[(1.0, 0.2)][..], Correction::None),
-        (&[(1.0, 0.2)], Correction::Kept),
-        (&[(2.0, 0.1), (-1.0, 0.2)], Correction::None),
-    ] {
-        let model = model(2, runs, 3, correction);
-        let exact = TrajectoryMoments::new(&facts, &model).unwrap();
-        let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);
+    for (runs, is_corrected) in
+        [(&[(1.0, 0.2)][..], false), (&[(1.0, 0.2)], true), (&[(2.0, 0.1), (-1.0, 0.2)], false)]
+    {
+        let runs = local_runs(runs, 3, is_corrected);
+        let exact = TrajectoryMoments::new(&facts, &runs).unwrap();
+        let long = exact.at_rounds(facts.optimum(), &[3000], None).remove(0);
         let (found, _) = exact.stationary().unwrap();
-        let what = format!("{correction:?}: {} {}", found.sq_error, long.sq_error);
+        let what = format!("{is_corrected}: {} {}", found.sq_error, long.sq_error);
         assert!((found.sq_error / long.sq_error - 1.0).abs() < 1e-8, "{what}");
-        let bias = difference(&limit(&facts, &model).unwrap(), facts.optimum());
+        let bias = difference(&limit(&facts, &runs).unwrap(), facts.optimum());
         assert!(sample::distance(&bias, &found.mean) < 1e-10, "{bias:?} {:?}", found.mean);
     }
 }
@@ -75,8 +73,8 @@ fn the_bias_has_its_first_order() {
         }
         let first = solve(&mean, &sum).unwrap();
         let step = 1e-5;
-        let model = model(clients, &[(1.0, step)], steps, Correction::None);
-        let bias = difference(&limit(&facts, &model).unwrap(), facts.optimum());
+        let runs = local_runs(&[(1.0, step)], steps, false);
+        let bias = difference(&limit(&facts, &runs).unwrap(), facts.optimum());
         let scaled: Vec<f64> = bias.iter().map(|x| x / step).collect();
         let off = sample::distance(&scaled, &first) / libm::sqrt(dot(&first, &first));
         assert!(off < 1e-3, "{clients} {steps} {calls}: {scaled:?} {first:?}");
@@ -87,36 +85,34 @@ fn the_bias_has_its_first_order() {
 #[test]
 fn extrapolation_removes_the_first_order() {
     let facts = chains(2, 3.0);
-    let bias = |runs: &[(f64, f64)], correction| {
-        let limit = limit(&facts, &model(2, runs, 4, correction)).unwrap();
+    let bias = |runs: &[(f64, f64)], is_corrected| {
+        let limit = limit(&facts, &local_runs(runs, 4, is_corrected)).unwrap();
         sample::distance(&limit, facts.optimum())
     };
-    for correction in [Correction::None, Correction::Kept] {
+    for is_corrected in [false, true] {
         let order = |scale: &dyn Fn(f64) -> f64| libm::log2(scale(0.01) / scale(0.005));
-        let plain = order(&|step| bias(&[(1.0, step)], correction));
-        let extrapolated = order(&|step| bias(&[(2.0, step), (-1.0, 2.0 * step)], correction));
-        assert!((plain - 1.0).abs() < 0.2, "{correction:?} {plain}");
-        assert!((extrapolated - 2.0).abs() < 0.3, "{correction:?} {extrapolated}");
+        let plain = order(&|step| bias(&[(1.0, step)], is_corrected));
+        let extrapolated = order(&|step| bias(&[(2.0, step), (-1.0, 2.0 * step)], is_corrected));
+        assert!((plain - 1.0).abs() < 0.2, "{is_corrected} {plain}");
+        assert!((extrapolated - 2.0).abs() < 0.3, "{is_corrected} {extrapolated}");
     }
 }
 
 /// Independent draws, mini-batches and cohorts are refused, and what is too large is too costly.
 #[test]
 fn what_is_not_covered_is_refused() {
-    let plain = |clients| model(clients, &[(1.0, 0.1)], 2, Correction::None);
+    let plain = local_runs(&[(1.0, 0.1)], 2, false);
     let independent = sample::chain(vec![0, 1], Noise::Independent);
-    assert!(!are_closed(&independent, &plain(2)));
+    assert!(!are_closed(&independent, &plain));
     let facts = chains(2, 1.0);
-    assert!(are_closed(&facts, &plain(2)));
-    assert!(!are_closed(&facts, &AlgorithmModel { cohort: 1, ..plain(2) }));
-    assert!(!are_closed(&facts, &AlgorithmModel { coin: Some(0.5), ..plain(2) }));
-    let mut batch = plain(2);
-    batch.runs[0].update = Box::new(|_| LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) });
+    assert!(are_closed(&facts, &plain));
+    let mut batch = plain.clone();
+    batch.runs[0].updates = PerClient::All(LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) });
     assert!(!are_closed(&facts, &batch));
     let many = chains(12, 1.0);
-    assert!(!rounds_effort(&many, &plain(12), 10).fits());
-    assert!(!stationary_effort(&many, &plain(12)).fits());
-    assert!(!limit_effort(&many, &plain(12)).fits());
+    assert!(!rounds_effort(&many, &plain, 10).fits());
+    assert!(!stationary_effort(&many, &plain).fits());
+    assert!(!limit_effort(&many, &plain).fits());
 }
 
 /// Beyond the edge of stability there is a formal fixed point, and nothing comes to rest there.
@@ -124,20 +120,20 @@ fn what_is_not_covered_is_refused() {
 fn what_diverges_along_trajectories_has_no_stationary_moments() {
     let facts = chains(2, 2.0);
     let mut seen = [0, 0];
-    for correction in [Correction::None, Correction::Kept] {
+    for is_corrected in [false, true] {
         for step in [0.2, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0] {
-            let model = model(2, &[(1.0, step)], 3, correction);
-            let exact = TrajectoryMoments::new(&facts, &model).unwrap();
+            let runs = local_runs(&[(1.0, step)], 3, is_corrected);
+            let exact = TrajectoryMoments::new(&facts, &runs).unwrap();
             let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
-            let late = exact.at_rounds(&start, &[60, 120]);
+            let late = exact.at_rounds(&start, &[60, 120], None);
             // What overflows is no number.
             let grows = late[1].sq_error.is_nan() || late[1].sq_error >= 2.0 * late[0].sq_error;
             let rest = exact.stationary();
-            assert_eq!(rest.is_none(), grows, "{correction:?}, {step}: {late:?}");
+            assert_eq!(rest.is_none(), grows, "{is_corrected}, {step}: {late:?}");
             seen[usize::from(grows)] += 1;
             let [early, later] = [0, 1].map(|i: usize| dot(&late[i].mean, &late[i].mean));
             let leaves = later.is_nan() || later >= 2.0 * early;
-            assert_eq!(means_converge(&facts, &model), !leaves, "{correction:?}, {step}: {late:?}");
+            assert_eq!(means_converge(&facts, &runs), !leaves, "{is_corrected}, {step}: {late:?}");
         }
     }
     assert!(seen[0] > 1 && seen[1] > 1, "{seen:?}");

@@ -12,7 +12,7 @@ use crate::predictions::expected::of_any_moments;
 use crate::predictions::instances::build_knowing;
 use crate::predictions::quantity_of;
 use exactfed_core::theory::bounds::Bound;
-use exactfed_core::theory::moments::Moments;
+use exactfed_core::theory::exact::Moments;
 use exactfed_core::words::count;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prediction;

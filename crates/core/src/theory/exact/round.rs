@@ -6,7 +6,7 @@ use super::setup::{Origin, Setup, tidy};
 use super::stages::{Drawn, NoiseSource, PreparedRound, Stage};
 use super::types::Type;
 use crate::linalg::Matrix;
-use crate::program::{Expression, Level, Operation, Round, Weights};
+use crate::round_program::{Expression, Level, Operation, Round, Weights};
 
 /// An atom: forms of the mean over each type (of the server one), and of a client's deviation
 /// from it.

@@ -2,10 +2,10 @@
 
 use super::pencil::Pencil;
 use super::{Contradiction, ContradictionById};
-use crate::kernel::dot;
-use crate::linalg::Matrix;
-use crate::problem::Facts;
-use crate::problem::td::{Environment, Noise, Td};
+use exactfed_core::kernel::dot;
+use exactfed_core::linalg::Matrix;
+use exactfed_core::problem::Facts;
+use exactfed_core::problem::td::{Environment, Noise, Td};
 
 /// E^½‖(I − ηA)u‖² for A(Z) = 0 or 2 with probability ½ each, for which A3 holds with a = 1, L = 2.
 fn root_mean_square(eta: f64) -> f64 {
@@ -289,9 +289,9 @@ pub const NUMBERS: &[ContradictionById] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::StatedAlgorithm::RandomScaffold;
-    use crate::theory::bounds::{Constants, PublishedRun, scafflsa};
-    use crate::theory::errata::tests::{assert_each, assert_exceeded, numbers};
+    use crate::errata::tests::{assert_each, assert_exceeded, numbers};
+    use exactfed_core::sources::StatedAlgorithm::RandomScaffold;
+    use exactfed_core::theory::bounds::{Constants, PublishedRun, scafflsa};
 
     #[test]
     fn numbers_are_those_of_their_instances() {
@@ -444,8 +444,20 @@ mod tests {
     fn the_bounds_of_the_program_are_corrected() {
         let td = independent_states(vec![1.0, 0.5], 1, 0.5, vec![1.0, 0.0]).unwrap();
         let constants = Constants::new(&td).unwrap();
-        let run = PublishedRun::even((&td, &constants), RandomScaffold, (0.1, 1, 10));
-        let run = PublishedRun { probability: Some(0.5), ..run };
+        let run = PublishedRun {
+            facts: &td,
+            constants: &constants,
+            algorithm: RandomScaffold,
+            probability: Some(0.5),
+            step_size: 0.1,
+            most_steps: 1,
+            local_steps: vec![1],
+            batches: vec![1],
+            normalised: false,
+            rounds: 10,
+            start_sq_error: 4.0,
+            cohort: None,
+        };
         let value = scafflsa::theorem_b2(&run).unwrap().unwrap();
         let zeta = 0.1 * constants.curvature();
         let floor = 2.0 * 0.01 * constants.sigma_omega() / zeta;

@@ -1,4 +1,4 @@
-//! The exact moments of [`crate::program`]s on linear problems, without sampling.
+//! The exact moments of [`crate::round_program`]s on linear problems, without sampling.
 //!
 //! Given the state at the start of a round, an operation makes affine functions of it and of noises
 //! whose covariances are linear in its second moments, so these close. Clients that no round tells
@@ -27,12 +27,12 @@ mod variates;
 
 pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
-pub use outline::{Outline, OutlinedRun, OutlinedRuns};
+pub use outline::Outline;
 pub use sizes::ProgramSizes;
 pub use squares::{MeanRounds, Squares, StartError};
 pub use stationary::Cycle;
 pub use types::Type;
-pub use values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
+pub use values::{CovarianceBlocks, Moments, SpectralRadii};
 
 #[cfg(test)]
 mod tests;

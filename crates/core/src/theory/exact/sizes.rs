@@ -3,7 +3,7 @@
 use super::types::types;
 use crate::linalg::{DIRECT, KRYLOV};
 use crate::problem::Facts;
-use crate::program::{Level, Operation, Program};
+use crate::round_program::{Level, Operation, Program};
 use crate::theory::effort::{self, Effort};
 
 /// The least number of restarts of GMRES that must fit within the limit.

@@ -1,13 +1,13 @@
 //! Operations that no built-in algorithm has, where their moments are known by hand. The moments of
-//! built-in algorithms are tested in `theory::moments`, those of algorithms in Python against runs.
+//! built-in algorithms are tested in `moments`, those of algorithms in Python against runs.
 
 use super::*;
 use crate::kernel::squared_distance;
 use crate::problem::Facts;
-use crate::program::{
+use crate::rng::{Purpose, Stream};
+use crate::round_program::{
     Coefficient, Each, Expression, Level, Mask, Operation, Program, Round, mean, sum,
 };
-use crate::rng::{Purpose, Stream};
 use crate::sample::{self, STEP, alternating, program};
 
 const CURVATURE: f64 = 0.8;

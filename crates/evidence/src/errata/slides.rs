@@ -2,12 +2,15 @@
 
 use super::stationary::ManyClients;
 use super::{Contradiction, ContradictionById};
-use crate::problem::arrays::NoFiles;
-use crate::problem::quadratic::{self, Quadratic};
-use crate::problem::spectrum::Spectrum;
-use crate::problem::{Facts, Settings};
-use crate::theory::expansion::Expansion;
-use crate::theory::moments::{AlgorithmModel, Correction, CovarianceBlocks, ExactMoments};
+use exactfed_core::algorithm::Component;
+use exactfed_core::federated::Terms;
+use exactfed_core::moments::ExactMoments;
+use exactfed_core::problem::arrays::NoFiles;
+use exactfed_core::problem::quadratic::{self, Quadratic};
+use exactfed_core::problem::spectrum::Spectrum;
+use exactfed_core::problem::{Facts, Settings};
+use exactfed_core::theory::exact::CovarianceBlocks;
+use exactfed_core::theory::expansion::Expansion;
 
 /// Two quadratic functions with curvatures 1 and 3 and unit noise.
 fn instance() -> Option<Quadratic> {
@@ -28,8 +31,9 @@ const STEP: f64 = 1e-3;
 
 /// The stationary law of Scaffold on that instance.
 fn stationary(facts: &Quadratic, step: f64, steps: u64) -> Option<CovarianceBlocks> {
-    let model = AlgorithmModel::plain(2, &[(1.0, step)], steps, Correction::Kept);
-    Some(ExactMoments::new(facts, &model)?.stationary()?.1)
+    let scaffold = [Component::one(Terms::scaffold(step, steps))];
+    let exact = ExactMoments::new(facts, &scaffold).ok()?;
+    Some(exact.stationary().ok()?.1)
 }
 
 /// Cov(x, ξ_c) at stationarity for the client with curvature 1: exact, and by the expansion as
@@ -112,7 +116,7 @@ pub const NUMBERS: &[ContradictionById] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::errata::tests::{assert_each, numbers};
+    use crate::errata::tests::{assert_each, numbers};
 
     #[test]
     fn the_minus_is_right_to_first_order_and_the_plus_is_not() {

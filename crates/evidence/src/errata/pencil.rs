@@ -1,7 +1,7 @@
 //! The instance of SCAFFLSA's Lemma A.2, whose second moments are computed exactly.
 
-use crate::kernel::dot;
-use crate::linalg::Matrix;
+use exactfed_core::kernel::dot;
+use exactfed_core::linalg::Matrix;
 
 /// The instance of Lemma A.2: three clients in two dimensions, A_c(Z) = α_c v_c v_cᵀ + εI ± s e₂e₂ᵀ with
 /// v_c = (1, t_c), and θ_c* − θ* along v_c; b_c(Z) = A_c(Z) θ_c*, so that σ_ε = 0.

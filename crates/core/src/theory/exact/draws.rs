@@ -6,8 +6,8 @@ use super::round::{COHORT, Preparation, RoundAtom, SharedSteps};
 use super::setup::Origin;
 use super::stages::{Drawn, Law, NoiseSource, Stage};
 use crate::linalg::Matrix;
-use crate::program::{Expression, Level, Mask, Operation, PerClient};
-use crate::theory::linear::LocalUpdate;
+use crate::round_program::LocalUpdate;
+use crate::round_program::{Expression, Level, Mask, Operation, PerClient};
 use std::sync::Arc;
 
 impl Preparation<'_, '_> {

@@ -17,7 +17,7 @@ use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, SymmetricBlocks, solve};
 use crate::problem::Facts;
-use crate::program::Program;
+use crate::round_program::Program;
 use std::cell::RefCell;
 use std::rc::Rc;
 

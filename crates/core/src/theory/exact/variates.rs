@@ -5,16 +5,16 @@ use super::moments::ProgramMoments;
 use super::noise::KnownMoments;
 use super::setup::ProgramState;
 use super::values::{CovarianceBlocks, Moments};
-use crate::program::Level;
+use crate::round_program::{Level, Operation};
 
 impl ProgramMoments<'_> {
     /// ξ_k − ξ_k* of each type before round `next` as forms of the coordinates, and a client's
     /// deviation from it.
     fn corrections(&self, state: &ProgramState, next: u64) -> Option<(Vec<Form>, Form)> {
-        let variates = self.variates.as_ref()?;
+        let variates = self.variates?;
         let (d, types) = (self.setup.d, &self.setup.types);
         let levels = &self.program.round(next)?.state;
-        let atom = Some(variates.atom).filter(|atom| *atom < levels.len() && next > 1);
+        let atom = Some(variates).filter(|atom| *atom < levels.len() && next > 1);
         let before = &levels[..atom.unwrap_or(0)];
         let own_before = before.iter().filter(|level| **level == Level::Clients).count();
         let vectors = before.len() - own_before + own_before * types.len();
@@ -45,6 +45,28 @@ impl ProgramMoments<'_> {
         Some((each.iter().map(correction).collect(), own))
     }
 
+    /// Whether the state has an iterate of each client in place of the server's.
+    pub(super) fn keeps_clients(&self) -> bool {
+        let last = self.program.rounds.last();
+        last.is_some_and(|round| round.state.first() == Some(&Level::Clients))
+    }
+
+    /// ℓ_k of a client in round `round`, with which its variate enters ψ: γ_k E_k, or γ_k/p where a coin or a mask
+    /// with this probability ends the local steps.
+    fn variate_length(&self, client: usize, round: u64) -> Option<f64> {
+        let round = self.program.round(round.max(1))?;
+        let steps = round.operations.iter().find_map(|operation| match operation {
+            Operation::Steps { step, count, coin, .. } => Some((step, count, coin)),
+            _ => None,
+        });
+        let (step, count, coin) = steps?;
+        let of_mask = round.masks.first().map(|mask| mask.probability);
+        match coin.or(of_mask) {
+            Some(probability) => Some(step.of(client) / probability),
+            None => Some(step.of(client) * count.of(client) as f64),
+        }
+    }
+
     /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².
     pub(super) fn lyapunov(&self, state: &ProgramState, round: u64, square: f64) -> Option<f64> {
         let (mean, own) = self.corrections(state, round + 1)?;
@@ -52,11 +74,10 @@ impl ProgramMoments<'_> {
             return Some(square);
         }
         let known = KnownMoments::new(state, state.mean.len());
-        let variates = self.variates.as_ref()?;
         let mut psi = square;
         for (g, t) in self.setup.types.iter().enumerate() {
             let square = known.square(g, &mean[g], &own);
-            let length = (variates.length)(t.first, round);
+            let length = self.variate_length(t.first, round)?;
             psi += t.count * self.setup.facts.share(t.first) * length * length * square;
         }
         Some(psi)

@@ -101,13 +101,3 @@ pub struct SpectralRadii {
     /// Of the second moments.
     pub square: f64,
 }
-
-/// The control variates of an algorithm, which enter the Lyapunov function ψ.
-pub struct WatchedVariates<'a> {
-    /// The atom of the state, from the second round on; before it they are 0.
-    pub atom: usize,
-    /// ℓ_k of a client after so many rounds.
-    pub length: Box<dyn Fn(usize, u64) -> f64 + 'a>,
-    /// Whether ψ has the distances of the clients from θ*, not that of the server.
-    pub of_clients: bool,
-}

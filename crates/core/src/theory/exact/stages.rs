@@ -4,7 +4,7 @@ use super::form::Form;
 use super::local::{CoinPair, InfiniteMoments, Steps};
 use super::setup::Origin;
 use crate::linalg::Matrix;
-use crate::program::Each;
+use crate::round_program::Each;
 use std::sync::Arc;
 
 /// What makes coordinates and noises of a round known, in order.

@@ -10,38 +10,16 @@ use super::squares::{MeanRounds, StartError};
 use super::types::Type;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::LocalUpdate;
+use crate::round_program::LocalRuns;
 use std::sync::Arc;
 
-/// A run of rounds in which all clients make the same local steps.
-#[derive(Clone, Copy, Debug)]
-pub struct OutlinedRun {
-    /// The weight of its estimate in that of the algorithm.
-    pub weight: f64,
-    /// The local steps that each client makes in a round.
-    pub update: LocalUpdate,
-    /// The server step β, between the estimate before the round and the mean of the clients' ends.
-    pub server_step: f64,
-}
-
-/// Several runs from one start.
-#[derive(Clone, Debug)]
-pub struct OutlinedRuns {
-    /// The runs, whose weighted estimates add up to that of the algorithm.
-    pub runs: Vec<OutlinedRun>,
-    /// Whether their clients keep corrections, which are 0 before the first round.
-    pub is_corrected: bool,
-    /// Whether they share their draws.
-    pub is_common: bool,
-}
-
-/// What is known of the rounds of several runs without their program.
+/// What is known of the rounds of several runs without their program. All clients take the same local steps.
 pub struct Outline {
     /// The rounds of u = (1, e_1, …, ζ_1, …), without the corrections of the last type, which follow from
     /// the others since all add up to 0.
     pub means: MeanRounds,
     layout: OutlineLayout,
-    runs: OutlinedRuns,
+    runs: LocalRuns,
     types: Vec<Type>,
     /// By types and pairs of runs, of which the first is not before the second.
     steps: Vec<Vec<Arc<Steps>>>,
@@ -58,11 +36,9 @@ struct OutlineLayout {
     corrected: usize,
 }
 
-impl OutlinedRuns {
-    /// How the clients of a run are driven.
-    fn drive(&self, run: usize) -> Drive {
-        Drive { update: self.runs[run].update, pulled: self.is_corrected }
-    }
+/// How the clients of a run are driven.
+fn drive(runs: &LocalRuns, run: usize) -> Drive {
+    Drive { update: runs.runs[run].updates.of(0), pulled: runs.is_corrected }
 }
 
 impl OutlineLayout {
@@ -95,7 +71,7 @@ fn pair(first: usize, second: usize) -> usize {
 impl Outline {
     /// Outlines runs on a problem whose clients are of these types; `None` if second moments do not close.
     pub fn new(
-        runs: OutlinedRuns,
+        runs: LocalRuns,
         (facts, types): (&dyn Facts, &[Type]),
         start: &StartError,
         known: &KnownSteps,
@@ -106,7 +82,7 @@ impl Outline {
         for of_type in types {
             let mut of_pairs = Vec::new();
             for (r, s) in layout.pairs() {
-                let drives = [runs.drive(r), runs.drive(s)];
+                let drives = [drive(&runs, r), drive(&runs, s)];
                 let client = of_type.first;
                 of_pairs.push(known.steps(OneStep { facts, client, drives, same: r == s }).ok()?);
             }
@@ -155,7 +131,7 @@ impl Outline {
 
     /// How fast the corrections of a run learn, 1/(γh).
     fn rate(&self, run: usize) -> f64 {
-        let update = self.runs.runs[run].update;
+        let update = self.runs.runs[run].updates.of(0);
         1.0 / (update.step * update.steps as f64)
     }
 

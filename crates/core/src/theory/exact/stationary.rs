@@ -9,11 +9,11 @@ use super::moments::ProgramMoments;
 use super::reduction::Lift;
 use super::setup::{Origin, ProgramState};
 use super::stages::PreparedRound;
-use super::values::{CovarianceBlocks, Moments, WatchedVariates};
+use super::values::{CovarianceBlocks, Moments};
 use crate::kernel::dot;
 use crate::linalg::{Matrix, cholesky, fixed_point};
 use crate::problem::Facts;
-use crate::program::Program;
+use crate::round_program::Program;
 use std::rc::Rc;
 
 /// The largest order of the matrix of the mean's map.
@@ -37,7 +37,7 @@ pub struct Cycle<'a> {
 }
 
 impl<'a> Cycle<'a> {
-    /// The cycle of a program, and the moments of control variates, if they are given; θ_0 = θ* where
+    /// The cycle of a program, and the moments of control variates, if their atom is given; θ_0 = θ* where
     /// anything depends on the start.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl<'a> Cycle<'a> {
     pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Option<WatchedVariates<'a>>,
+        variates: Option<usize>,
     ) -> Result<Self, String> {
         Self::of(ProgramMoments::prepare(program, facts, variates, false)?, WRITTEN)
     }

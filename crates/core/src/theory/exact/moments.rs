@@ -8,11 +8,11 @@ use super::round::prepare;
 use super::setup::{Origin, ProgramState, Setup};
 use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
 use super::types::{Type, types};
-use super::values::{Moments, WatchedVariates};
+use super::values::Moments;
 use crate::kernel::difference;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::program::{Each, Level, Program};
+use crate::round_program::{Each, Level, Program};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -38,18 +38,21 @@ pub struct ProgramMoments<'a> {
     pub(super) program: &'a Program,
     pub(super) setup: Setup<'a>,
     pub(super) prepared: RefCell<HashMap<RoundKey, Rc<PreparedRound>>>,
-    pub(super) variates: Option<WatchedVariates<'a>>,
+    /// The atom of the state, from the second round on, with the control variates, which enter ψ. Before that round
+    /// they are 0.
+    pub(super) variates: Option<usize>,
 }
 
 impl<'a> ProgramMoments<'a> {
-    /// Prepares the moments of a program, and those of control variates, if they are given.
+    /// Prepares the moments of a program, and those of control variates, if their atom in the state from the second
+    /// round on is given.
     ///
     /// # Errors
     /// Why there are none.
     pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Option<WatchedVariates<'a>>,
+        variates: Option<usize>,
     ) -> Result<Self, String> {
         Self::prepare(program, facts, variates, true)
     }
@@ -58,7 +61,7 @@ impl<'a> ProgramMoments<'a> {
     pub(super) fn prepare(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Option<WatchedVariates<'a>>,
+        variates: Option<usize>,
         average: bool,
     ) -> Result<Self, String> {
         closes(facts)?;
@@ -76,7 +79,7 @@ impl<'a> ProgramMoments<'a> {
     fn with_steps(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Option<WatchedVariates<'a>>,
+        variates: Option<usize>,
         average: bool,
         steps: KnownSteps,
     ) -> Result<Self, String> {
@@ -315,7 +318,10 @@ impl<'a> ProgramMoments<'a> {
     ) -> Result<Vec<Moments>, String> {
         let d = self.setup.d;
         let mut state = self.initial(start, unit);
-        let mean = difference(start, self.setup.facts.optimum());
+        // The difference of two runs has no weight.
+        let weight = if unit == 0.0 { 1.0 } else { self.program.start_weight };
+        let estimate: Vec<f64> = start.iter().map(|x| weight * x).collect();
+        let mean = difference(&estimate, self.setup.facts.optimum());
         let mut last = Moments::at_rest(mean, Matrix::zeros(d, d));
         let (mut round, mut out) = (0, Vec::with_capacity(rounds.len()));
         for &target in rounds {
@@ -340,8 +346,7 @@ impl<'a> ProgramMoments<'a> {
             });
             let estimate = average.as_ref().filter(|_| burn_in.is_some()).unwrap_or(&last);
             let (at_server, ends) = (last.sq_error, last.sq_error_clients);
-            let of_clients = self.variates.as_ref().is_some_and(|variates| variates.of_clients);
-            let square = if of_clients { ends.unwrap_or(at_server) } else { at_server };
+            let square = if self.keeps_clients() { ends.unwrap_or(at_server) } else { at_server };
             out.push(Moments {
                 round,
                 sq_error_average: match burn_in {

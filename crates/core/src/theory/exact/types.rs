@@ -1,7 +1,7 @@
 //! Types of clients: those that no round tells apart.
 
 use crate::problem::{Facts, group_clients};
-use crate::program::{Operation, Program, Weights};
+use crate::round_program::{Operation, Program, Weights};
 use std::collections::HashSet;
 
 /// Clients with the same distribution, the same share and the same constants in every round.

@@ -1,14 +1,16 @@
 //! The rounds of an algorithm as linear programs: what its clients' local steps, means and sums
 //! do, without its code. From a program follow the exact moments of the algorithm on every linear
-//! problem ([`crate::theory::program`]).
+//! problem ([`crate::theory::exact`]).
 //!
 //! A round begins with the state that the round before left, does its operations one after the
 //! other, and leaves the next state. State and results of operations are *atoms*, numbered within
 //! the round: first the state, then the results. Everything is an affine [`Expression`] of atoms.
 
+mod searched;
 mod sound;
 mod text;
 
+pub use searched::{LocalRun, LocalRuns, LocalUpdate, RoundPrice, RoundSettings, Rounds};
 use serde::{Deserialize, Serialize};
 
 /// The rounds of an algorithm, or why they are no program.
@@ -28,6 +30,10 @@ pub struct Program {
     pub order: Vec<usize>,
     /// So many rounds at the end of the order repeat for ever; 0 if none does.
     pub cycle: usize,
+    /// The estimate before the first round is this multiple of θ_0. The weights of extrapolated runs, whose sum it
+    /// is, need not add up to 1.
+    #[serde(default = "crate::problem::unit", skip_serializing_if = "crate::problem::is_unit")]
+    pub start_weight: f64,
 }
 
 /// Whose an atom is: one vector of d numbers, or one of each client.

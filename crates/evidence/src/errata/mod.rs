@@ -126,7 +126,7 @@ pub fn errata() -> &'static [SourceErrata] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::sources;
+    use exactfed_core::sources::sources;
     use std::collections::HashSet;
 
     #[test]

@@ -9,7 +9,7 @@ use super::layers;
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::LocalUpdate;
+use crate::round_program::LocalUpdate;
 use std::sync::{Arc, OnceLock};
 
 /// Any number of local steps: e = Π y + noise, and the covariance of the noises of two

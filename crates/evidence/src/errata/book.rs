@@ -86,7 +86,7 @@ pub const NUMBERS: &[ContradictionById] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::errata::tests::{assert_exceeded, numbers};
+    use crate::errata::tests::{assert_exceeded, numbers};
 
     /// What holds, computed in another way.
     #[test]

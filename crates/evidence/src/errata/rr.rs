@@ -227,7 +227,7 @@ pub const NUMBERS: &[ContradictionById] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::errata::tests::{assert_each, numbers};
+    use crate::errata::tests::{assert_each, numbers};
 
     /// The corrected expressions give what the iteration gives.
     #[test]

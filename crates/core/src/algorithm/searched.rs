@@ -1,0 +1,83 @@
+//! Algorithms of manifests as those of a search.
+
+use super::rounds::{ProblemSize, constant_rounds, local_runs, treats_clients_alike};
+use super::{Component, Spec};
+use crate::round_program::{LocalRuns, RoundPrice, RoundSettings, Rounds, Traced};
+use std::sync::Arc;
+
+/// The rounds of an algorithm as a program, or why they are none.
+pub type ProgramOf = Arc<dyn Fn(&Spec) -> Traced + Send + Sync>;
+
+/// An algorithm of which a search varies γ, H and the choice of its other settings.
+#[derive(Clone)]
+pub struct SearchedSpecs {
+    /// The name of the algorithm, for messages.
+    pub name: String,
+    /// Its settings for each choice. Their γ and H are replaced.
+    pub choices: Vec<Spec>,
+    /// Whether H is searched.
+    pub has_local_steps: bool,
+    /// The rounds of settings, on the problem of the search.
+    pub program_of: ProgramOf,
+}
+
+impl SearchedSpecs {
+    /// A built-in algorithm with one choice of other settings, on problems of this size.
+    pub fn built_in(spec: Spec, size: ProblemSize) -> Self {
+        let name = spec.kind().to_owned();
+        let program_of: ProgramOf = Arc::new(move |spec| constant_rounds(&spec.components(), size));
+        Self { name, choices: vec![spec], has_local_steps: true, program_of }
+    }
+
+    fn spec(&self, settings: &RoundSettings) -> Spec {
+        self.choices[settings.choice].with_scale(settings.step_size, settings.local_steps)
+    }
+}
+
+impl Rounds for SearchedSpecs {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn program(&self, settings: &RoundSettings) -> Traced {
+        (self.program_of)(&self.spec(settings))
+    }
+
+    fn price(&self, settings: &RoundSettings) -> RoundPrice {
+        self.spec(settings).round_price(settings.clients)
+    }
+
+    fn choices(&self) -> usize {
+        self.choices.len()
+    }
+
+    fn has_local_steps(&self) -> bool {
+        self.has_local_steps
+    }
+
+    fn treats_clients_alike(&self) -> bool {
+        self.choices.iter().all(takes_all_clients_alike)
+    }
+
+    /// Errors of runs of local steps, and of rounds that a coin ends, come below a target and stay there, or rise above
+    /// it within the rounds that are looked at one by one. Of other rounds that is not known.
+    fn may_oscillate(&self) -> bool {
+        let is_known = |spec: &Spec| {
+            let runs = spec.components();
+            let ends_by_coin = runs.iter().all(|run| run.terms.coin().is_some());
+            takes_all_clients_alike(spec) && (ends_by_coin || local_runs(&runs, 1).is_some())
+        };
+        !self.choices.iter().all(is_known)
+    }
+
+    fn local_runs(&self, settings: &RoundSettings) -> Option<LocalRuns> {
+        let spec = self.spec(settings);
+        if takes_all_clients_alike(&spec) { local_runs(&spec.components(), 1) } else { None }
+    }
+}
+
+/// Whether all clients take part in each round, with the same local steps.
+fn takes_all_clients_alike(spec: &Spec) -> bool {
+    let is_alike = |run: Component| run.terms.cohort.is_none() && treats_clients_alike(&run.terms);
+    !spec.is_own() && spec.components().into_iter().all(is_alike)
+}

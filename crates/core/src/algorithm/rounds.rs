@@ -96,7 +96,7 @@ impl<'a> ComponentRuns<'a> {
     }
 }
 
-/// The first round and any later one with the first step sizes.
+/// The first round and the later ones, which repeat, with the step sizes of the first round.
 ///
 /// # Errors
 /// Why no program says what the rounds do.
@@ -138,7 +138,7 @@ pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) ->
     Ok(program_of(size, runs.start_weight(), all, usize::from(decay.is_none())))
 }
 
-/// The rounds of N clients as runs of local steps, if they are nothing else.
+/// The rounds of N clients as runs of local steps, THEORY (6.6), if they are nothing else.
 pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns> {
     let is_corrected = components[0].terms.variates != Variates::None;
     let mut runs = Vec::new();
@@ -289,7 +289,7 @@ impl<'a> RoundWriter<'a> {
         Some(components.len() + before)
     }
 
-    /// The mean of as many oracle calls as local steps, at θ_t.
+    /// Adds the mean of as many gradients at θ_t as local steps take; returns the atom.
     fn measured_fields(&mut self, run: usize, members: bool) -> usize {
         let terms = self.terms(run);
         let calls = per_client(terms, self.runs.size.clients, |k| {
@@ -396,7 +396,8 @@ impl<'a> RoundWriter<'a> {
                 sum([(self.measured_fields(number, members), 1.0)])
             }
             Variates::Kept(Learning::OptionTwo) => {
-                // c_k − c̄ + (θ_t − θ_k)/(γ_k E_k); under a coin c_k + (p/γ)(θ̄ − θ_k).
+                // c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), with the origin F̄_k(θ*), THEORY (4.8); under a coin
+                // c_k + (p/γ)(θ̄ − θ_k).
                 let from = if coin.is_some() { after } else { theta };
                 let mut all = vec![
                     (from, self.learning_rates(number, 1.0)),
@@ -416,7 +417,8 @@ impl<'a> RoundWriter<'a> {
         RunEnd { estimate, variates: Some(sum([(selected, 1.0)])), ends }
     }
 
-    /// How fast the variates of a run learn, 1/(γ_k E_k) or p/γ_k, times a sign.
+    /// How fast the variates of a run learn, 1/(γ_k E_k) or p/γ_k, times a sign: the reciprocal of ℓ_k in
+    /// THEORY (4.10).
     fn learning_rates(&self, run: usize, sign: f64) -> Coefficient {
         let terms = self.terms(run);
         let rates = per_client(terms, self.runs.size.clients, |k| match self.runs.coin {
@@ -430,13 +432,14 @@ impl<'a> RoundWriter<'a> {
     }
 }
 
-/// Whether a run has control variates. Those that are measured in each round are in the state for ψ alone.
+/// Whether a run has control variates. Variates that are measured in each round are in the state for ψ alone,
+/// THEORY (4.10).
 fn has_variates(terms: &Terms) -> bool {
     terms.variates != Variates::None
 }
 
 /// Under a coin: a round is a local step of all clients, after which they communicate with
-/// probability p. The state is where each client is, and its variate.
+/// probability p, a mask by THEORY (4.5). The state is where each client is, and its variate.
 ///
 /// # Errors
 /// Why no program says what they do.

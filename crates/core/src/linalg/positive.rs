@@ -1,4 +1,4 @@
-//! Proofs that a linear map of second moments contracts.
+//! Proofs that a linear map of second moments contracts, THEORY (5.5) of docs/THEORY.md.
 //!
 //! Let T be linear on tuples of symmetric matrices and map positive semidefinite ones to such, as the
 //! exact recursion of second moments does. Its spectral radius ρ is below 1 *if and only if* some
@@ -48,7 +48,7 @@ impl SymmetricBlocks {
     }
 
     /// Whether the spectral radius of a map of such tuples that preserves positive semidefinite ones
-    /// is below 1 beyond doubt; `whole` is the matrix of the map, if it is small.
+    /// is below 1 beyond doubt, THEORY (5.5); `whole` is the matrix of the map, if it is small.
     pub fn contracts(
         &self,
         map: impl Fn(&[f64]) -> Vec<f64>,

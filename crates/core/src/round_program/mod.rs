@@ -1,6 +1,6 @@
 //! The rounds of an algorithm as linear programs: what its clients' local steps, means and sums
 //! do, without its code. From a program follow the exact moments of the algorithm on every linear
-//! problem ([`crate::theory::exact`]).
+//! problem ([`crate::theory::exact`], which says what `THEORY (2.1)` means).
 //!
 //! A round begins with the state that the round before left, does its operations one after the
 //! other, and leaves the next state. State and results of operations are *atoms*, numbered within
@@ -133,7 +133,7 @@ pub enum PerClient<T> {
 }
 
 impl<T: Copy> PerClient<T> {
-    /// That of a client.
+    /// The value of a client.
     pub fn of(&self, client: usize) -> T {
         match self {
             Self::All(value) => *value,
@@ -164,26 +164,28 @@ pub enum Shares {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Operation {
-    /// Where clients end after `count` steps θ ← θ − γ(F(θ; Z) + ξ + μ(θ − anchor)).
+    /// Where clients end after `count` steps θ ← θ − γ(F(θ; Z) + ξ + μ(θ − anchor)), THEORY (2.1).
     Steps {
         /// Where they begin.
         start: Expression,
         /// ξ.
         correction: Option<Expression>,
-        /// What μ pulls to.
+        /// What μ pulls to; the start if there is none.
         anchor: Option<Expression>,
         /// γ.
         step: PerClient<f64>,
         /// H.
         count: PerClient<u64>,
-        /// B, the oracle calls of a step.
+        /// B, the gradients of a step.
         batch: PerClient<u64>,
         /// μ.
         proximal: f64,
         /// Whether the clients of the cohort alone take them: what comes out of the others enters
         /// no result.
         members: bool,
-        /// Operations of the same kind and number share their draws.
+        /// Operations of the same kind and number share their draws, THEORY (2.3), but not under a coin. None
+        /// of them may read what another one makes in the round, nor atoms that depend on masks or on the
+        /// cohort.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draws: Option<usize>,
         /// With it the count is not fixed: after each step a coin of this probability, which all
@@ -191,7 +193,7 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         coin: Option<f64>,
     },
-    /// The mean of `calls` oracle calls of each client.
+    /// The mean of `calls` gradients of each client.
     Fields {
         /// At which θ.
         at: Expression,
@@ -210,19 +212,19 @@ pub enum Operation {
         /// w.
         weights: Weights,
     },
-    /// The mean of the rows of the cohort, the server's.
+    /// The mean of the rows of the cohort, the server's: THEORY (4.6).
     Members {
         /// The rows.
         rows: Expression,
     },
-    /// One row for a client of the cohort, another for the rest.
+    /// One row for a client of the cohort, another for a client of the rest: THEORY (4.6), (4.7).
     Select {
         /// Of the cohort.
         member: Expression,
         /// Of the rest.
         other: Expression,
     },
-    /// Σ_j M_kj row_j for each client k.
+    /// Σ_j M_kj row_j for each client k, THEORY (4.4).
     Mix {
         /// The rows.
         rows: Expression,
@@ -243,7 +245,7 @@ pub enum Operation {
         /// Whose.
         level: Level,
     },
-    /// The entries where a mask is 1, and 0 elsewhere.
+    /// The entries where a mask is 1, and 0 elsewhere: THEORY (4.5).
     Mask {
         /// What is masked.
         of: Expression,
@@ -277,7 +279,7 @@ impl Program {
         self.place(round).map(|place| &self.rounds[place])
     }
 
-    /// Which of the different rounds it is.
+    /// Which of the different rounds round number `round` is.
     pub fn place(&self, round: u64) -> Option<usize> {
         let last = self.order.len() as u64;
         let index = match round.checked_sub(last + 1) {
@@ -295,8 +297,8 @@ impl Program {
         ((round + cycle - begin % cycle) % cycle) as usize
     }
 
-    /// The shares of the rounds of the cycle among the rounds after `before` up to `last`; equal ones
-    /// if there are none.
+    /// The shares of the phases of the cycle among the rounds after `before` up to `last`: the weights w_i of
+    /// THEORY (5.7). They are equal if there are no such rounds.
     pub fn phase_shares(&self, before: u64, last: u64) -> Vec<f64> {
         let cycle = self.cycle as u64;
         let all = if last > before { last - before } else { cycle };
@@ -307,14 +309,14 @@ impl Program {
             .collect()
     }
 
-    /// Whether it says what every round up to this one does.
+    /// Whether the program says what every round up to this number does.
     pub fn reaches(&self, rounds: u64) -> bool {
         self.cycle > 0 || rounds <= self.order.len() as u64
     }
 }
 
 impl Operation {
-    /// The expressions that it reads.
+    /// The expressions that the operation reads.
     pub fn reads(&self) -> Vec<&Expression> {
         match self {
             Self::Steps { start, correction, anchor, .. } => {
@@ -331,7 +333,7 @@ impl Operation {
         }
     }
 
-    /// Whose its result is.
+    /// Whether the operation's result is the server's or the clients'.
     pub fn level(&self) -> Level {
         match self {
             Self::Sum { .. } | Self::Members { .. } => Level::Server,
@@ -344,7 +346,7 @@ impl Operation {
 }
 
 impl Coefficient {
-    /// Those of the entries of a client.
+    /// The coefficients of the d entries of a client's vector.
     pub fn of(&self, client: usize, d: usize) -> Vec<f64> {
         match self {
             Self::Number(x) => vec![*x; d],
@@ -356,7 +358,7 @@ impl Coefficient {
         }
     }
 
-    /// Its numbers that are a client's own, if clients have their own.
+    /// The numbers that are a client's own, if clients have their own.
     pub fn own(&self, client: usize, d: usize) -> &[f64] {
         match self {
             Self::Numbers(CoefficientNumbers::Clients(all)) => &all[client..=client],

@@ -22,7 +22,7 @@ pub struct RoundSettings {
 pub struct RoundPrice {
     /// Communications: one for each run.
     pub communications: f64,
-    /// Oracle calls of each client, on average.
+    /// Gradients of each client, on average.
     pub gradients: f64,
     /// Draws of each client, on average: runs on common draws use each draw once.
     pub samples: f64,
@@ -37,7 +37,7 @@ pub struct LocalUpdate {
     pub step: f64,
     /// E_k.
     pub steps: u64,
-    /// B_k, oracle calls averaged in a local step.
+    /// B_k, gradients averaged in a local step.
     pub batch: u64,
     /// μ of a term μ(θ_k − θ_t) in each local step.
     pub proximal: f64,
@@ -49,7 +49,7 @@ impl LocalUpdate {
         Self { step, steps, batch: 1, proximal: 0.0 }
     }
 
-    /// Its bits, by which clients are grouped.
+    /// The bits of the four numbers, by which clients are grouped.
     pub fn bits(&self) -> [u64; 4] {
         [self.step.to_bits(), self.steps, self.batch, self.proximal.to_bits()]
     }
@@ -62,7 +62,7 @@ pub struct LocalRun {
     pub weight: f64,
     /// The local steps that each client makes in a round.
     pub updates: PerClient<LocalUpdate>,
-    /// The server step β, between the estimate before the round and the mean of the clients' ends.
+    /// The server step γ_g, by which the estimate moves to the mean of the clients' ends: THEORY (6.6).
     pub server_step: f64,
 }
 

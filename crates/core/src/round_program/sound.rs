@@ -7,7 +7,7 @@ use super::{
 };
 
 impl Program {
-    /// Checks it.
+    /// Checks that each round reads atoms that exist, and that lists are as long as they must be.
     ///
     /// # Errors
     /// What is wrong.
@@ -125,7 +125,7 @@ impl Program {
 }
 
 impl<T> PerClient<T> {
-    /// Whether they are n values, or one for all, and each is sound.
+    /// Whether there are n values, or one for all, and each is sound.
     fn are(&self, n: usize, sound: impl Fn(&T) -> bool) -> bool {
         match self {
             Self::All(value) => sound(value),

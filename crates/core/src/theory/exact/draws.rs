@@ -1,4 +1,5 @@
-//! The operations of a round that draw.
+//! The operations of a round that draw: each makes an atom whose forms have new noises, THEORY (4.1), and notes
+//! the source of each noise.
 
 use super::form::Form;
 use super::local::{CoinPair, Drive, GeometricSteps};
@@ -11,7 +12,8 @@ use crate::round_program::{Expression, Level, Mask, Operation, PerClient};
 use std::sync::Arc;
 
 impl Preparation<'_, '_> {
-    /// Local steps of all clients.
+    /// The ends Π y + n of all clients after local steps, THEORY (2.2), (2.5), or Π̄ y + n under a coin,
+    /// THEORY (2.8). A proximal term without an anchor pulls to the start.
     pub fn steps(&mut self, operation: &Operation) -> Result<RoundAtom, String> {
         let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
             return Err("no local steps".into());
@@ -25,6 +27,7 @@ impl Preparation<'_, '_> {
         };
         let parts = [&correction, &anchor].into_iter().flatten();
         let mut out = self.empty(parts.fold(start.depends, |all, part| all | part.depends));
+        // The types whose steps the same coin ends.
         let mut tossed = Vec::new();
         for g in 0..self.setup.types.len() {
             let drift = self.drift(g, correction.as_ref(), anchor.as_ref(), *proximal);
@@ -33,8 +36,9 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    /// The drift of a type that is constant within the steps, F̄_k(θ*) + ξ − μ(anchor − θ*), its
-    /// deviation, and the multiple of F̄_k(θ*) in it; `None` if it is F̄_k(θ*) alone.
+    /// w = F̄_k(θ*) + ξ − μ a of type g, THEORY (2.1): the form of its mean over the type, the form of a client's
+    /// deviation, and the multiple 1 + β_ξ of F̄_k(θ*) that the origins put into w, THEORY (4.8). `None` if w is
+    /// F̄_k(θ*) alone.
     fn drift(
         &self,
         g: usize,
@@ -60,7 +64,8 @@ impl Preparation<'_, '_> {
         Some((drift, own, fields))
     }
 
-    /// The local steps of a type.
+    /// Adds the ends of type g to `out`, where `start` and `drift` make the state y in which its clients
+    /// begin, and `tossed` has what the same coin ended of the types before it.
     fn local_steps(
         &mut self,
         out: &mut RoundAtom,
@@ -80,6 +85,7 @@ impl Preparation<'_, '_> {
         };
         let drive = Drive { update, pulled: drift.is_some() };
         let length = update.step * coin.map_or(update.steps as f64, |coin| 1.0 / coin);
+        // β of the ends, which a drift of β_ξ leaves.
         let origin = drift.as_ref().map_or(0.0, |(.., fields)| -length * fields);
         let one = Form::coordinates(0, 1);
         let (mut y, mut own) = (vec![&start.mean[g], &one], vec![&start.own[g]]);
@@ -102,7 +108,7 @@ impl Preparation<'_, '_> {
             tossed.push((self.noises, source.clone(), steps.clone()));
             self.noisy(out, &steps.end, (source, law, with));
         } else {
-            let steps = self.setup.local(g, [drive; 2], true)?;
+            let steps = self.setup.local_steps(g, [drive; 2], true)?;
             let with = self.share(draws.map(|draws| (draws, false)), &source, drive)?;
             let law = Law::Steps(steps.clone());
             self.noisy(out, &steps.ends[0], (source, law, with));
@@ -112,7 +118,8 @@ impl Preparation<'_, '_> {
         Ok(())
     }
 
-    /// Oracle calls of all clients.
+    /// The mean A_k e + F̄_k(θ*) + n of `calls` gradients of each client, THEORY (1.1). Its noise has the
+    /// covariance of that of a step of length 1, THEORY (2.3), and its origin is F̄_k(θ*).
     pub fn fields(
         &mut self,
         at: &Expression,
@@ -122,11 +129,10 @@ impl Preparation<'_, '_> {
         let at = self.moved(self.rows(at), |_| (1.0, 0.0));
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
-            // The noise of a step of length 1.
             let batch = calls.of(self.setup.types[g].first);
             let update = LocalUpdate { step: 1.0, steps: 1, batch, proximal: 0.0 };
             let drive = Drive { update, pulled: false };
-            let law = Law::Steps(self.setup.local(g, [drive; 2], true)?);
+            let law = Law::Steps(self.setup.local_steps(g, [drive; 2], true)?);
             let y = Form::stacked(&[&at.mean[g], &Form::coordinates(0, 1)]);
             let own = Form::stacked(&[&at.own[g], &Form::zero(1)]);
             let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
@@ -140,13 +146,13 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    /// An atom of the clients without vectors yet.
+    /// An atom of the clients whose types have no forms yet.
     pub fn empty(&self, depends: u64) -> RoundAtom {
         let (level, origin) = (Level::Clients, Origin::default());
         RoundAtom { level, mean: Vec::new(), own: Vec::new(), origin, depends }
     }
 
-    /// Adds `map` y and a noise.
+    /// Adds to `out` the forms of the next type: `map` y and a noise, where y is the source of the noise.
     fn noisy(
         &mut self,
         out: &mut RoundAtom,
@@ -163,7 +169,8 @@ impl Preparation<'_, '_> {
         self.stages.push(Stage::Noise { source, law, with });
     }
 
-    /// With what the next noise, of local steps whose draws others may share, is drawn together.
+    /// The earlier noises of the same type with which the next noise is drawn together, THEORY (2.3), (2.7):
+    /// those of other runs' local steps, or gradients if `draws.1` is set, whose draws have the same number.
     fn share(
         &mut self,
         draws: Option<(usize, bool)>,
@@ -175,15 +182,19 @@ impl Preparation<'_, '_> {
         let type_of = source.of.unwrap_or(0);
         let same = |other: &&SharedSteps| other.draws == draws && other.source.of == source.of;
         for other in self.shared.iter().filter(same) {
-            let law = Law::Steps(self.setup.local(type_of, [drive, other.drive], false)?);
+            let law = Law::Steps(self.setup.local_steps(type_of, [drive, other.drive], false)?);
             with.push((other.id, other.source.clone(), law));
         }
         self.shared.push(SharedSteps { draws, id: self.noises, source: source.clone(), drive });
         Ok(with)
     }
 
-    /// Notes that rows count only for the members of the cohort.
-    fn draw(&mut self, rows: &RoundAtom, server: bool) -> Result<usize, String> {
+    /// Notes that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise of
+    /// the server, or the means over each type. Returns the number of the first of them.
+    ///
+    /// # Errors
+    /// If the rows depend on the draw of the cohort.
+    fn note_draw(&mut self, rows: &RoundAtom, server: bool) -> Result<usize, String> {
         if rows.depends & COHORT != 0 {
             return Err("what comes of the cohort's draw enters what its members send again".into());
         }
@@ -196,12 +207,13 @@ impl Preparation<'_, '_> {
         Ok(first)
     }
 
+    /// p = L/N, the probability with which a client is drawn.
     fn chance(&self) -> f64 {
         let n = self.setup.facts.clients();
         self.round.cohort.unwrap_or(n) as f64 / n as f64
     }
 
-    /// The mean over a drawn cohort.
+    /// The mean of the members' rows, N⁻¹ Σ_k a_k and L⁻¹ times the noise Σ_k (1_k − p) a_k of THEORY (4.6).
     pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, String> {
         // An offset that all rows share is not touched by the draw.
         let rows = self.rows(rows);
@@ -209,12 +221,13 @@ impl Preparation<'_, '_> {
         let rows = self.moved(rows, |_| (optimum, 0.0));
         let (n, d) = (self.setup.facts.clients() as f64, self.setup.d);
         let mut form = self.weighted(&rows, |_| 1.0 / n);
-        let id = self.draw(&rows, true)?;
+        let id = self.note_draw(&rows, true)?;
         form.add(&vec![1.0 / (n * self.chance()); d], &Form::noise(id, d));
         Ok(self.server(form, optimum, rows.depends | COHORT))
     }
 
-    /// A row for members of the cohort, another for the rest.
+    /// The row `member` for each member of the cohort, and `other` for each other client: b_k + p a_k and the
+    /// noise (1_k − p) a_k of THEORY (4.6), (4.7), where b_k is `other` and a_k is `member` − `other`.
     pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<RoundAtom, String> {
         let other = self.rows(other);
         let origin = other.origin.clone();
@@ -225,7 +238,7 @@ impl Preparation<'_, '_> {
             change.mean[g].add(&vec![-1.0; d], &other.mean[g]);
             change.own[g].add(&vec![-1.0; d], &other.own[g]);
         }
-        let first = self.draw(&change, false)?;
+        let first = self.note_draw(&change, false)?;
         let mut out = other;
         for g in 0..change.mean.len() {
             for (to, from) in
@@ -239,7 +252,7 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    /// Standard normal numbers.
+    /// Independent standard normal numbers, of the server or of each client, which THEORY (3.5) splits.
     pub fn normal(&mut self, level: Level) -> RoundAtom {
         let (d, types) = (self.setup.d, self.setup.types.len());
         let none = Form::zero(d);
@@ -257,7 +270,10 @@ impl Preparation<'_, '_> {
         RoundAtom { level, own: mean.clone(), mean, origin, depends: 0 }
     }
 
-    /// What a mask leaves.
+    /// What a mask of probability s leaves of a vector v: s v and the noise (b − s) v of THEORY (4.5).
+    ///
+    /// # Errors
+    /// If v depends on the coins of the mask.
     pub fn mask(
         &mut self,
         of: &Expression,

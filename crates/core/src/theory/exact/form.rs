@@ -1,37 +1,38 @@
-//! Vectors as linear forms: of the coordinates in which a round computes, and of its noises.
+//! Vectors as linear forms W x + Σ G_i n_i of the coordinates x in which a round computes and of its noises
+//! n_i, THEORY (4.1).
 
 use super::layers::entry;
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 
-/// A vector of some numbers: each is a sum of coordinates with weights, and the vector has a part
-/// of each of some noises.
+/// A vector W x + Σ_i G_i n_i, THEORY (4.1). W is sparse, since most vectors read few coordinates; constants are
+/// weights of coordinate 0, which is the number 1.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form {
-    /// How many numbers it has.
+    /// How many numbers the vector has.
     pub length: usize,
-    /// Weights in increasing order, each once.
+    /// The entries of W that are not 0, in increasing order of row and column, each once.
     pub weights: Vec<Weight>,
-    /// Noises by number, in increasing order, with the matrix that is applied to each.
+    /// The numbers i of the noises, in increasing order, each with the matrix G_i.
     pub noise: Vec<(usize, Matrix)>,
 }
 
-/// Which number, of which coordinate, and how much of it.
+/// An entry of W: the row, the column, which is the coordinate, and the value.
 pub(super) type Weight = (usize, usize, f64);
 
 impl Form {
-    /// So many numbers that are 0.
+    /// A vector of zeros of this length.
     pub fn zero(length: usize) -> Self {
         Self { length, ..Self::default() }
     }
 
-    /// The coordinates from `begin` on.
+    /// The `length` coordinates from number `begin` on.
     pub fn coordinates(begin: usize, length: usize) -> Self {
         let weights = (0..length).map(|i| (i, begin + i, 1.0)).collect();
         Self { length, weights, noise: Vec::new() }
     }
 
-    /// The noise of this number.
+    /// Noise number `id`, which has `length` numbers.
     pub fn noise(id: usize, length: usize) -> Self {
         Self { noise: vec![(id, Matrix::identity(length))], ..Self::zero(length) }
     }
@@ -42,7 +43,7 @@ impl Form {
         self.add_weights(constants.map(|(i, x)| (i, 0, *x)));
     }
 
-    /// Adds another one, each entry times its weight.
+    /// Adds another form of the same length, of which entry i is multiplied by `factors[i]`.
     pub fn add(&mut self, factors: &[f64], other: &Self) {
         let scaled = other.weights.iter().map(|(i, k, x)| (*i, *k, factors[*i] * x));
         self.add_weights(scaled.filter(|(i, ..)| factors[*i] != 0.0));
@@ -61,7 +62,7 @@ impl Form {
         }
     }
 
-    /// M times it.
+    /// `matrix` times this vector.
     pub fn mapped(&self, matrix: &Matrix) -> Self {
         let mut out = Self::zero(matrix.rows());
         for i in 0..matrix.rows() {
@@ -74,7 +75,7 @@ impl Form {
         out
     }
 
-    /// It, followed by others.
+    /// The numbers of several forms, one form after another.
     pub fn stacked(parts: &[&Self]) -> Self {
         let length: usize = parts.iter().map(|part| part.length).sum();
         let mut out = Self::zero(length);
@@ -93,14 +94,15 @@ impl Form {
         out
     }
 
-    /// Its numbers for these coordinates, without noise.
+    /// W x for these coordinates x: the mean of the vector if they are means.
     pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.length];
         self.weights.iter().for_each(|(i, k, x)| out[*i] += x * coordinates[*k]);
         out
     }
 
-    /// It times a symmetric matrix over coordinates, of which the first `width` columns count.
+    /// W times the first `width` columns of a symmetric matrix over coordinates, whose columns are layers:
+    /// W_a Cov(x) of THEORY (4.2).
     pub fn times(&self, matrix: &Matrix, width: usize) -> Matrix {
         let mut out = Matrix::zeros(self.length, width);
         self.weights
@@ -109,7 +111,8 @@ impl Form {
         out
     }
 
-    /// `left`, as [`Form::times`] makes it, times the transpose of this.
+    /// `left` · Wᵀ, where `left` is what [`Form::times`] makes of another form: W_a Cov(x) W_bᵀ of THEORY (4.2),
+    /// in `layers` layers.
     pub fn transposed_after(&self, left: &Matrix, layers: usize) -> Matrix {
         let mut out = Matrix::zeros(left.rows(), self.length * layers);
         for i in 0..left.rows() {
@@ -125,12 +128,12 @@ impl Form {
     }
 }
 
-/// The matrix of a number, of which there is one for some.
+/// The matrix of noise number `id` in a list that is sorted by these numbers, if it has one.
 pub(super) fn matrix_of(all: &[(usize, Matrix)], id: usize) -> Option<&Matrix> {
     all.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &all[at].1)
 }
 
-/// Adds to the matrix of a number.
+/// Adds a matrix to that of noise number `id` in a sorted list.
 pub(super) fn add_at(all: &mut Vec<(usize, Matrix)>, id: usize, more: Matrix) {
     match all.binary_search_by_key(&id, |(id, _)| *id) {
         Ok(at) => all[at].1.add(1.0, &more),
@@ -138,7 +141,7 @@ pub(super) fn add_at(all: &mut Vec<(usize, Matrix)>, id: usize, more: Matrix) {
     }
 }
 
-/// Sorts weights and adds up those of one place, in the order in which they come.
+/// Sorts weights, and adds up the weights of one row and column in the order in which they come.
 fn add_up(weights: &mut Vec<Weight>) {
     weights.sort_by_key(|(i, k, _)| (*i, *k));
     weights.dedup_by(|next, sum| {

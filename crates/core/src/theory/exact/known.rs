@@ -1,5 +1,5 @@
-//! Local steps that are made once. Those that are shared serve all numbers of local steps of one size,
-//! whose powers are kept, and all numbers of clients.
+//! Local steps that were computed once and are kept. A search shares them: the powers of one local step serve
+//! all numbers of local steps, and all numbers of clients.
 
 use super::local::{Drive, GeometricSteps, Steps, oracle_noise};
 use crate::linalg::Matrix;
@@ -12,25 +12,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The most local steps that are kept: where step sizes fall, each round has its own.
 const MOST_KEPT: usize = 4096;
 
-/// Local steps that are known.
+/// Local steps that were computed so far, by what identifies them.
 #[derive(Clone, Default)]
 pub struct KnownSteps {
+    /// Whether powers of a local step are kept for other numbers of steps.
     shared: bool,
     /// Whether means alone are followed, which need no noise.
     of_means: bool,
+    /// Fixed numbers of local steps, one number for each run.
     made: Kept<(StepKey, [u64; 2]), Steps>,
+    /// Local steps up to a coin, by its probability.
     coins: Kept<(StepKey, u64), GeometricSteps>,
-    /// Those of 1, 2, 4, … steps.
+    /// 1, 2, 4, … steps of each kind of local step.
     powers: Kept<StepKey, Mutex<Vec<Arc<Steps>>>>,
-    /// The noise of oracles, by distribution.
+    /// The matrix of C_k, THEORY (1.2), by distribution.
     oracles: Kept<usize, Matrix>,
 }
 
-/// What identifies a local step: the distribution of the oracle, and step size, batch, μ and drift of
-/// each run.
+/// What identifies a local step: the distribution of the oracle; step size, batch and μ of each run, and whether
+/// it has a drift; and whether the two runs are one.
 type StepKey = (usize, [([u64; 3], bool); 2], bool);
 
-/// Values by keys.
+/// Values by keys, which threads share.
 type Kept<K, V> = Arc<Mutex<HashMap<K, Arc<V>>>>;
 
 /// A local step of a client in two runs on the same draws, or in one run, given twice.
@@ -43,6 +46,7 @@ pub(super) struct OneStep<'a> {
 }
 
 impl OneStep<'_> {
+    /// What identifies this local step, whatever the number of steps.
     fn key(&self) -> StepKey {
         let run = |drive: Drive| {
             let [step, _, batch, proximal] = drive.update.bits();
@@ -52,8 +56,8 @@ impl OneStep<'_> {
     }
 }
 
-/// The value of a key, made if there is none; threads that ask at once may all make it, to the same
-/// bits.
+/// The value of a key, which `make` computes if none is kept. Threads that ask at once may all compute the value,
+/// to the same bits.
 fn kept<K: Eq + Hash, V>(
     all: &Kept<K, V>,
     key: K,
@@ -72,18 +76,25 @@ fn kept<K: Eq + Hash, V>(
 }
 
 impl KnownSteps {
-    /// Local steps without noise, of which means alone are followed.
+    /// Nothing known yet; local steps will have no noise, since means alone are followed.
     pub fn of_means() -> Self {
         Self { of_means: true, ..Self::default() }
     }
 
-    /// Those that are shared: none are known yet but the noise of oracles.
+    /// Nothing known yet but the noise of oracles; powers of local steps will be shared.
     pub fn afresh(&self) -> Self {
         let oracles = self.oracles.clone();
         Self { shared: true, of_means: self.of_means, oracles, ..Self::default() }
     }
 
-    fn one(&self, OneStep { facts, client, drives, same }: OneStep<'_>) -> Result<Steps, String> {
+    /// One local step, THEORY (2.2), (2.3).
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
+    fn one_step(
+        &self,
+        OneStep { facts, client, drives, same }: OneStep<'_>,
+    ) -> Result<Steps, String> {
         if self.of_means {
             return Ok(Steps::new((facts, client), None, drives, same));
         }
@@ -93,7 +104,8 @@ impl KnownSteps {
         Ok(Steps::new((facts, client), Some(&oracle), drives, same))
     }
 
-    /// The local steps of both runs, of which one may take more than the other.
+    /// The local steps of both runs, whose numbers `one.drives` states. If one run takes more steps, the
+    /// draws of its extra steps are its own: THEORY (2.7).
     pub(super) fn steps(&self, one: OneStep<'_>) -> Result<Arc<Steps>, String> {
         let [a, b] = one.drives.map(|drive| drive.update.steps);
         kept(&self.made, (one.key(), [a, b]), || {
@@ -107,9 +119,10 @@ impl KnownSteps {
         })
     }
 
+    /// `count` steps of both runs, by THEORY (2.5), (2.6) from powers of two, of which shared ones are kept.
     fn times(&self, one: OneStep<'_>, count: u64) -> Result<Steps, String> {
         if !self.shared {
-            return Ok(self.one(one)?.times(count));
+            return Ok(self.one_step(one)?.times(count));
         }
         let powers = self.powers(one, count.checked_ilog2().unwrap_or(0))?;
         let bits = powers.iter().enumerate().filter(|(bit, _)| count >> bit & 1 == 1);
@@ -122,7 +135,7 @@ impl KnownSteps {
     /// 1, 2, 4, … up to 2^`level` steps.
     fn powers(&self, one: OneStep<'_>, level: u32) -> Result<Vec<Arc<Steps>>, String> {
         let powers =
-            kept(&self.powers, one.key(), || Ok(Mutex::new(vec![Arc::new(self.one(one)?)])))?;
+            kept(&self.powers, one.key(), || Ok(Mutex::new(vec![Arc::new(self.one_step(one)?)])))?;
         let lock = || powers.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody waits for others: two threads may compute the same, to the same bits.
         let mut all = lock().clone();
@@ -138,7 +151,7 @@ impl KnownSteps {
         Ok(all)
     }
 
-    /// The local steps up to a coin of this probability.
+    /// The local steps up to a coin of this probability, THEORY (2.8), (2.9); `one` has the same run twice.
     pub(super) fn until_coin(
         &self,
         one: OneStep<'_>,

@@ -1,21 +1,22 @@
-//! Matrices whose entries are linear functions of K numbers, so that a map of second moments is
-//! computed in one pass: the K coefficients of an entry are next to each other, in K *layers*. With one
-//! layer these are matrices of numbers.
+//! Matrices whose entries are linear functions of K numbers. The K coefficients of an entry are next to
+//! each other, in K *layers*, so that a matrix of r rows and c columns is stored as one of r rows and c K
+//! columns. If the K numbers are second moments before a cycle, one pass through its rounds gives all
+//! columns of the map Q of THEORY (6.1), or of T of THEORY (5.2). With one layer these are matrices of numbers.
 
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 
-/// The coefficients of an entry.
+/// The coefficients of entry (i, j), one for each layer.
 pub fn entry(matrix: &Matrix, (i, j): (usize, usize), layers: usize) -> &[f64] {
     &matrix.row(i)[j * layers..][..layers]
 }
 
-/// The same, to be changed.
+/// The coefficients of entry (i, j), to be changed.
 pub fn entry_mut(matrix: &mut Matrix, (i, j): (usize, usize), layers: usize) -> &mut [f64] {
     &mut matrix.row_mut(i)[j * layers..][..layers]
 }
 
-/// The transpose.
+/// The transpose of a matrix of layers.
 pub fn transpose(matrix: &Matrix, layers: usize) -> Matrix {
     if layers == 1 {
         return matrix.transpose();
@@ -30,7 +31,7 @@ pub fn transpose(matrix: &Matrix, layers: usize) -> Matrix {
     out
 }
 
-/// `matrix` · `right`ᵀ, where the right matrix is one of numbers.
+/// `matrix` · `right`ᵀ, where `matrix` has layers and `right` is a matrix of numbers.
 pub fn times_transposed(matrix: &Matrix, right: &Matrix, layers: usize) -> Matrix {
     if layers == 1 {
         return matrix.times_transposed(right);
@@ -46,7 +47,8 @@ pub fn times_transposed(matrix: &Matrix, right: &Matrix, layers: usize) -> Matri
     out
 }
 
-/// A linear map of all entries, row by row; the results are those of a matrix of `rows` rows.
+/// Applies a linear map, a matrix, to the entries of `matrix`, which follow each other row by row; the result
+/// has `rows` rows.
 pub fn mapped(map: &Matrix, matrix: &Matrix, rows: usize, layers: usize) -> Matrix {
     if layers == 1 {
         let out = map.apply(matrix.entries());
@@ -57,14 +59,14 @@ pub fn mapped(map: &Matrix, matrix: &Matrix, rows: usize, layers: usize) -> Matr
     Matrix::from_entries(rows, out.entries().len() / rows, out.into_entries())
 }
 
-/// The sum of the diagonal.
+/// The trace of a square matrix, one number for each layer.
 pub fn trace(matrix: &Matrix, layers: usize) -> Vec<f64> {
     let mut out = vec![0.0; layers];
     (0..matrix.rows()).for_each(|i| axpy(1.0, entry(matrix, (i, i), layers), &mut out));
     out
 }
 
-/// Puts a block into a matrix, with its first row and column at a place of the diagonal.
+/// Puts a block into a matrix, so that the block's entry (0, 0) is at (`place`, `place`).
 pub fn put_diagonal(matrix: &mut Matrix, place: usize, block: &Matrix, layers: usize) {
     for i in 0..block.rows() {
         let from = block.row(i);
@@ -72,7 +74,7 @@ pub fn put_diagonal(matrix: &mut Matrix, place: usize, block: &Matrix, layers: u
     }
 }
 
-/// Puts a block into a symmetric matrix, with its first row and column at a place.
+/// Puts a block into a symmetric matrix at (`row`, `column`), and its transpose at (`column`, `row`).
 pub fn put(matrix: &mut Matrix, (row, column): (usize, usize), block: &Matrix, layers: usize) {
     for i in 0..block.rows() {
         for j in 0..block.cols() / layers {

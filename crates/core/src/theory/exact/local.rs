@@ -1,9 +1,11 @@
-//! The effect of a client's local steps on first and second moments, for one run or for
-//! two that share their draws.
+//! The effect of a client's local steps on first and second moments, for one run or for two runs that
+//! share their draws.
 //!
-//! Coordinates are e = θ − θ* and y = (e, 1, w), the state in which a client begins a
-//! round; w is the part of its drift that is constant within the round. A local step is
-//! e ← M e − γ w − γ noise, and the noise's covariance is linear in E (e, 1)(e', 1)ᵀ.
+//! A client begins its local steps in the state y = (e, 1, w) of n = 2d + 1 numbers: e = θ − θ*, and w is
+//! the part of the drift that is constant during the steps. If w is always F̄_k(θ*), the state is (e, 1)
+//! with n = d + 1. A local step is e ← M e − γ w − γ ε, THEORY (2.1), and the covariance of the noise ε is linear
+//! in E (e, 1)(e', 1)ᵀ, THEORY (1.2). Maps of E y y'ᵀ, an n × n' matrix, have one column for each of its
+//! entries, row by row.
 
 use super::layers;
 use crate::kernel::axpy;
@@ -12,37 +14,39 @@ use crate::problem::Facts;
 use crate::round_program::LocalUpdate;
 use std::sync::{Arc, OnceLock};
 
-/// Any number of local steps: e = Π y + noise, and the covariance of the noises of two
-/// runs is a linear map of E y y'ᵀ.
+/// Any number h of local steps of one client in two runs: the ends are e_h = Π_h y + n_h, and the covariance
+/// E n_h n_h'ᵀ of their noises is the noise map 𝒩_h of E y y'ᵀ. One run is given twice.
 #[derive(Clone)]
 pub struct Steps {
     d: usize,
-    /// Whether the two runs are the same: then the map is symmetric and half is computed.
+    /// Whether the two runs are the same: then E n nᵀ is symmetric, and half of the noise map is computed.
     same: bool,
-    /// What the steps multiply the rest of y by: 1, unless they are [discounted](Self::discounted).
+    /// What the steps multiply (1, w) in y by: 1, unless they are [discounted](Self::discounted).
     rest: f64,
-    /// Π of each run, d × n.
+    /// Π_h of each run, d × n: THEORY (2.2) for one step, THEORY (2.5) for several.
     pub ends: [Matrix; 2],
-    /// The map, d² × n²; without rows where means alone are followed.
+    /// 𝒩_h, d² × n n', THEORY (2.6); without rows where means alone are followed.
     pub noise: Matrix,
 }
 
-/// The local update of one run, and the form of its drift.
+/// What drives a client in one run: its local update, and whether it has a drift of its own.
 #[derive(Clone, Copy)]
 pub struct Drive {
-    /// γ, E, B and μ of the client.
+    /// Step size γ, number of steps E, batch B and proximal term μ of the client.
     pub update: LocalUpdate,
-    /// Whether w has d entries in y; otherwise it is the constant F̄_c(θ*).
+    /// Whether w is part of y, because there is a correction or a proximal term; otherwise w is the constant
+    /// F̄_k(θ*).
     pub pulled: bool,
 }
 
-/// n, the length of y.
+/// n, the length of y in d dimensions.
 pub fn length(d: usize, pulled: bool) -> usize {
     if pulled { 2 * d + 1 } else { d + 1 }
 }
 
-/// Π of one local step.
-fn one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
+/// Π_1 of one local step of a client, d × n: (M, 0, −γI), or (M, −γ F̄_k(θ*)) without a drift in y.
+/// THEORY (2.2), with M of THEORY (2.1).
+fn end_of_one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
     let d = facts.dim();
     let LocalUpdate { step, proximal, .. } = drive.update;
     let jacobian = facts.jacobian(client);
@@ -58,8 +62,8 @@ fn one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
     })
 }
 
-/// The covariance of a client's oracle at two points as a map of E (e, 1)(e', 1)ᵀ, d² × (d+1)²;
-/// `None` if second moments do not close.
+/// C_k of THEORY (1.2) as a matrix, d² × (d+1)²: the covariance of a client's oracle at two points with the same
+/// draw, from E (e, 1)(e', 1)ᵀ. `None` if second moments do not close.
 pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
     let d = facts.dim();
     let mut map = Matrix::zeros(d * d, (d + 1) * (d + 1));
@@ -77,8 +81,9 @@ pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
 }
 
 impl Steps {
-    /// One local step of client `client` in two runs on the same draws (or in one run, given twice),
-    /// where the oracle's noise has this [map](oracle_noise), or for means alone.
+    /// One local step of client `client` in two runs on the same draws (or in one run, given twice): Π_1 of
+    /// THEORY (2.2) and 𝒩_1 of THEORY (2.3), where `oracle` is the matrix of C_k that [`oracle_noise`]
+    /// computes. 𝒩_1 reads (e, 1) of each y alone. Without `oracle` means alone are followed.
     pub fn new(
         (facts, client): (&dyn Facts, usize),
         oracle: Option<&Matrix>,
@@ -87,7 +92,7 @@ impl Steps {
     ) -> Self {
         let d = facts.dim();
         let [a, b] = drives;
-        let ends = [one(facts, client, a), one(facts, client, b)];
+        let ends = [end_of_one(facts, client, a), end_of_one(facts, client, b)];
         let (rows, cols) = (ends[0].cols(), ends[1].cols());
         let Some(oracle) = oracle else {
             return Self { d, same, rest: 1.0, ends, noise: Matrix::zeros(0, rows * cols) };
@@ -102,8 +107,9 @@ impl Steps {
         Self { d, same, rest: 1.0, ends, noise }
     }
 
-    /// These steps, after which all of y is multiplied by a number below 1, so that the powers of steps
-    /// that expand stay finite.
+    /// These steps, after which all of y is multiplied by √(1 − p) = `discount`. Then the map of second
+    /// moments is (1 − p) T, whose powers are the terms of THEORY (2.9): where steps expand, weights would
+    /// underflow and powers of T overflow.
     fn discounted(&self, discount: f64) -> Self {
         Self {
             rest: self.rest * discount,
@@ -113,13 +119,13 @@ impl Steps {
         }
     }
 
-    /// Whether they have no noise, because means alone are followed.
+    /// Whether these steps have no noise map, because means alone are followed.
     fn is_of_means(&self) -> bool {
         self.noise.rows() == 0
     }
 
-    /// The largest entry of E e eᵀ, apart from constants, where E e eᵀ has entries of at most 1 before
-    /// the steps: it vanishes with their number if and only if second moments contract.
+    /// The largest coefficient by which the steps map E e eᵀ to itself, through M_h ⊗ M_h or through the
+    /// noise map. It vanishes as the number of steps grows if and only if second moments contract.
     fn size(&self) -> f64 {
         let cols = self.ends[1].cols();
         let mut most = largest(&self.factor(0)) * largest(&self.factor(1));
@@ -131,12 +137,12 @@ impl Steps {
         most
     }
 
-    /// M^h of a run, d × d.
-    pub fn factor(&self, run: usize) -> Matrix {
+    /// M_h of a run, d × d: the first d columns of Π_h.
+    fn factor(&self, run: usize) -> Matrix {
         Matrix::from_fn(self.d, self.d, |i, j| self.ends[run][(i, j)])
     }
 
-    /// These steps, then `next`.
+    /// These steps and then the steps `next`: THEORY (2.5), (2.6).
     pub fn then(&self, next: &Self) -> Self {
         let d = self.d;
         let ends = [0, 1].map(|r| next.ends[r].times(&extended(&self.ends[r], self.rest)));
@@ -145,7 +151,7 @@ impl Steps {
             return Self { rest, ends, ..self.clone() };
         }
         let own = self.pulled_back(&next.noise);
-        // The earlier noise is mapped to M E M'ᵀ, and causes noise in the later steps.
+        // The noise n of these steps becomes M n, and its covariance adds to what the later noise reads.
         let (a, b) = (next.factor(0), next.factor(1));
         let cols = self.ends[1].cols();
         let propagate = Matrix::from_fn(d * d, d * d, |i, k| {
@@ -156,7 +162,8 @@ impl Steps {
         Self { d, same: self.same, rest, ends, noise }
     }
 
-    /// A map whose rows are computed by `rows_of_map`; if it is symmetric, the rows i ≤ j are
+    /// A map of d² rows and as many columns as the noise map, of which `rows_of_map` computes the rows with these
+    /// numbers. Row i d + j gives entry (i, j) of a d × d matrix; if that is symmetric, the rows with i ≤ j are
     /// computed and mirrored.
     fn mirrored(&self, rows_of_map: impl Fn(&[usize]) -> Matrix) -> Matrix {
         let d = self.d;
@@ -175,8 +182,8 @@ impl Steps {
         out
     }
 
-    /// A map of E y y'ᵀ after these steps as a map of E y y'ᵀ before them, without the
-    /// contribution of their noise.
+    /// `map`, a map of E y y'ᵀ after these steps, as a map of E y y'ᵀ before them, without what their noise adds:
+    /// Y ↦ `map`(X_h Y X_h'ᵀ), the first term of THEORY (2.6).
     fn pulled_back(&self, map: &Matrix) -> Matrix {
         // y after is X y with X = (Π; 0 rest·I), so a row R of weights of y y'ᵀ becomes Xᵀ R X'.
         let ([a, b], d) = (&self.ends, self.d);
@@ -205,7 +212,7 @@ impl Steps {
         })
     }
 
-    /// These steps, `count` times in a row.
+    /// These steps, `count` times in a row (at least once): by repeated doubling of THEORY (2.5), (2.6).
     pub fn times(&self, count: u64) -> Self {
         let mut all = self.clone();
         for bit in (0..count.max(1).ilog2()).rev() {
@@ -217,8 +224,8 @@ impl Steps {
         all
     }
 
-    /// These steps, after which run number `run` alone takes the steps `extra`. Their
-    /// draws are not shared, so the covariance of the two noises only contracts.
+    /// These steps, after which run number `run` alone takes the steps `extra`. The draws of the extra steps are
+    /// not shared, so the covariance of the two noises is only multiplied by M_extra: THEORY (2.7).
     pub fn alone(&self, run: usize, extra: &Self) -> Self {
         let d = self.d;
         let mut ends = self.ends.clone();
@@ -244,7 +251,8 @@ impl Steps {
     }
 }
 
-/// y after from y before: e = Π y, and the rest is multiplied by a number.
+/// X_h, n × n, which maps y before the steps to y after them without noise: THEORY (2.4), where `end` is Π_h, and
+/// (1, w) is multiplied by `rest`, which is 1 unless steps are discounted.
 fn extended(end: &Matrix, rest: f64) -> Matrix {
     let (d, n) = (end.rows(), end.cols());
     Matrix::from_fn(
@@ -266,11 +274,12 @@ fn maximum(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
 }
 
+/// These rows of a matrix.
 fn rows_of(matrix: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), matrix.cols(), |i, j| matrix[(rows[i], j)])
 }
 
-/// What has a weight, or the square of a size, up to this is neglected.
+/// Terms of a series whose weight, or whose map of second moments, has a size of at most this are neglected.
 pub(super) const NEGLIGIBLE: f64 = 1e-20;
 /// What steps of a neglected probability may add where their sizes are not discounted.
 const SMALL: f64 = 1e-17;
@@ -289,30 +298,32 @@ pub enum InfiniteMoments {
     All,
 }
 
-/// Local steps until the next communication under a coin of probability p: moments at a geometric
-/// number of steps, which all clients share.
+/// The local steps of a client until the next communication under a coin of probability p: moments after a
+/// geometric number K of steps, which all clients share.
 ///
-/// With T the map of second moments in a local step they are Σ_k p(1 − p)^{k−1} Tᵏ, summed by doubling.
-/// The sum is finite if and only if (1 − p) ρ(T) < 1. Where local steps expand, its terms are small only
-/// as products of a small weight and a large power; there each step is discounted by √(1 − p), so that
-/// powers and weights are one.
+/// The series THEORY (2.8), (2.9) are summed by doubling. That of second moments is finite if and only if
+/// (1 − p) ρ(T) < 1, where T is the map of second moments in a local step. Where local steps expand, its
+/// terms are small only as products of a small weight and a large power; there each step is discounted by
+/// √(1 − p), so that weight and power are one number.
 pub struct GeometricSteps {
     /// p.
     probability: f64,
-    /// What is infinite.
+    /// The moments that are infinite after the steps, if any are.
     pub infinite: Option<InfiniteMoments>,
     /// What each step multiplies y by in `powers`.
     discount: f64,
-    /// E Π, d × n.
+    /// Π̄ = E Π_K, d × n: THEORY (2.8).
     pub end: Matrix,
-    /// E e eᵀ as a map of E y yᵀ, d² × n².
+    /// S, which maps E y yᵀ of one client to E e eᵀ, d² × n²: THEORY (2.9). Without rows if second moments
+    /// are not followed or infinite.
     second: Matrix,
-    /// y after 1, 2, 4, … steps from y before.
+    /// X_h of THEORY (2.4) for h = 1, 2, 4, … steps, discounted.
     powers: Vec<Matrix>,
 }
 
 impl GeometricSteps {
-    /// The powers of a local step that are needed beyond the first, if it does not expand.
+    /// How often a local step that does not expand must be doubled, so that (1 − p)^h of the number h of steps is
+    /// negligible.
     pub fn doublings(probability: f64) -> u32 {
         let (mut weight, mut doublings) = (1.0 - probability, 0);
         while weight > NEGLIGIBLE {
@@ -322,20 +333,21 @@ impl GeometricSteps {
         doublings
     }
 
-    /// From 1, 2, 4, … local steps, up to [the number](Self::doublings) of a probability.
+    /// The moments after a geometric number of steps, from 1, 2, 4, … local steps, the last after as many
+    /// [doublings](Self::doublings) as the probability needs.
     pub fn new(powers: &[Arc<Steps>], probability: f64) -> Self {
         let step = &powers[0];
         let last = &powers[powers.len() - 1];
-        let rest = 1.0 - probability;
-        let weight = libm::pow(rest, libm::ldexp(1.0, powers.len() as i32 - 1));
+        let tails = 1.0 - probability;
+        let weight = libm::pow(tails, libm::ldexp(1.0, powers.len() as i32 - 1));
         if step.is_of_means() {
             return Self::of_means(step, probability, None);
         }
         // A coin that always falls leaves one step, whatever its size.
-        if rest == 0.0 || weight * last.size() <= SMALL {
+        if tails == 0.0 || weight * last.size() <= SMALL {
             return Self::summed(powers, probability, 1.0);
         }
-        let discount = libm::sqrt(rest);
+        let discount = libm::sqrt(tails);
         let mut powers = vec![Arc::new(step.discounted(discount))];
         for _ in 0..MOST_DOUBLINGS {
             let last = powers[powers.len() - 1].clone();
@@ -351,11 +363,12 @@ impl GeometricSteps {
         Self::of_means(step, probability, Some(InfiniteMoments::Second))
     }
 
-    /// The sums over powers of a step with this discount.
+    /// Sums the series THEORY (2.8), (2.9), from the powers 1, 2, 4, … of a step with this discount: by doubling,
+    /// S_{2n} = S_n + (1 − p)ⁿ S_n Tⁿ, and the same for Π̄.
     fn summed(powers: &[Arc<Steps>], probability: f64, discount: f64) -> Self {
         let step = &powers[0];
         let (d, n) = (step.d, step.ends[0].cols());
-        let rest = 1.0 - probability;
+        let tails = 1.0 - probability;
         let mut end = step.ends[0].scaled(probability / discount);
         let products = |steps: &Steps| {
             let end = &steps.ends[0];
@@ -366,9 +379,9 @@ impl GeometricSteps {
         };
         let square = discount * discount;
         let mut second = products(step).scaled(probability / square);
-        // What powers do not contain of the probability of their number of steps.
-        let mut weight = rest / discount;
-        let mut of_squares = rest / square;
+        // What the powers do not contain of (1 − p)ⁿ, for means and for second moments.
+        let mut weight = tails / discount;
+        let mut of_squares = tails / square;
         for steps in &powers[..powers.len() - 1] {
             // The sum over the first n steps is known; add the next n.
             end.add(weight, &end.times(&extended(&steps.ends[0], steps.rest)));
@@ -383,16 +396,17 @@ impl GeometricSteps {
         Self { probability, infinite: None, discount, end, second, powers }
     }
 
-    /// Means alone, Σ_k p(1 − p)^{k−1} Πᵏ, where second moments are not followed or infinite.
+    /// Π̄ of THEORY (2.8) alone, where second moments are not followed or `infinite`. It is not a number if the
+    /// series of means is infinite too.
     fn of_means(step: &Steps, probability: f64, infinite: Option<InfiniteMoments>) -> Self {
         let (d, n) = (step.d, step.ends[0].cols());
-        let rest = 1.0 - probability;
+        let tails = 1.0 - probability;
         let none = |infinite, end| {
             let second = Matrix::zeros(0, n * n);
             Self { probability, infinite, discount: 1.0, end, second, powers: Vec::new() }
         };
         let mut end = step.ends[0].scaled(probability);
-        let mut power = extended(&step.ends[0].scaled(rest), rest);
+        let mut power = extended(&step.ends[0].scaled(tails), tails);
         for _ in 0..MOST_DOUBLINGS {
             let size = largest(&power);
             if size <= NEGLIGIBLE {
@@ -408,30 +422,31 @@ impl GeometricSteps {
         none(Some(InfiniteMoments::All), unknown)
     }
 
-    /// E e eᵀ of one client where E y yᵀ = `y`, d × d.
-    pub fn own(&self, y: &Matrix, layers: usize) -> Matrix {
+    /// S(Y) = E e eᵀ at the end of one client, d × d, where Y = `y` is its E y yᵀ: THEORY (2.9).
+    pub fn second_of_one(&self, y: &Matrix, layers: usize) -> Matrix {
         layers::mapped(&self.second, y, self.end.rows(), layers)
     }
 }
 
-/// Two clients that share the number of their steps.
+/// Two clients that share the number K of their steps, and no other draw.
 pub struct CoinPair {
     /// The first.
     pub mine: Arc<GeometricSteps>,
     /// The second.
     pub theirs: Arc<GeometricSteps>,
-    /// E e e'ᵀ as a map of E y y'ᵀ, d² × n², once it was asked for.
+    /// J, which maps E y y'ᵀ to E e e'ᵀ, d² × n n', once it was asked for.
     map: OnceLock<Matrix>,
 }
 
 impl CoinPair {
-    /// Two clients.
+    /// The pair of two clients, or a client with another of its type.
     pub fn new(mine: &Arc<GeometricSteps>, theirs: &Arc<GeometricSteps>) -> Arc<Self> {
         Arc::new(Self { mine: mine.clone(), theirs: theirs.clone(), map: OnceLock::new() })
     }
 
-    /// E e e'ᵀ where E y y'ᵀ = `y`, d × d: independent given the number of steps.
-    pub fn ends(&self, y: &Matrix, layers: usize) -> Matrix {
+    /// J(Y) = E e e'ᵀ at the ends of the two clients, d × d, where Y = `y` is their E y y'ᵀ: THEORY (2.10).
+    /// Given K their ends are independent.
+    pub fn second_of_two(&self, y: &Matrix, layers: usize) -> Matrix {
         let d = self.mine.end.rows();
         if layers > 1 {
             return layers::mapped(self.map.get_or_init(|| self.map()), y, d, layers);
@@ -441,13 +456,13 @@ impl CoinPair {
         Matrix::from_fn(d, d, |i, j| first * sum[(i, j)])
     }
 
-    /// What each pair of steps multiplies y y'ᵀ by in the powers.
+    /// What each pair of steps multiplies y y'ᵀ by in the powers: the product of the discounts of both clients.
     fn discount(&self) -> f64 {
         self.mine.discount * self.theirs.discount
     }
 
-    /// Σ (1 − p)^(k−1) of what k steps make of something, where `step` is what one of their powers does;
-    /// times the discount of the first step.
+    /// Σ_k (1 − p)^{k−1} of what k steps make of `begin`, THEORY (2.10), by doubling; `step` applies the powers
+    /// X_h and X_h' of the two clients to a partial sum. The result has the discount of one step too much.
     fn summed(&self, begin: Matrix, step: impl Fn(&Matrix, &Matrix, &Matrix) -> Matrix) -> Matrix {
         let mut mine = MatrixPowers::new(&self.mine);
         let mut theirs = MatrixPowers::new(&self.theirs);
@@ -466,6 +481,7 @@ impl CoinPair {
         sum
     }
 
+    /// J as a matrix, d² × n n', for second moments of several layers.
     fn map(&self) -> Matrix {
         let (d, n) = (self.mine.end.rows(), self.mine.end.cols());
         let first = self.mine.probability / self.discount();
@@ -482,18 +498,20 @@ impl CoinPair {
     }
 }
 
-/// The powers 1, 2, 4, … of y after a local step from y before, one after another. A client whose own
-/// sums need few of them may meet one whose sums need more.
+/// X_h of a client for h = 1, 2, 4, … steps, THEORY (2.4), one after another. A client whose own series needs few
+/// powers may meet one whose series needs more, which are squares of the last.
 struct MatrixPowers<'a> {
     known: &'a [Matrix],
     power: Matrix,
 }
 
 impl<'a> MatrixPowers<'a> {
+    /// Begins with one step.
     fn new(steps: &'a GeometricSteps) -> Self {
         Self { known: &steps.powers[1..], power: steps.powers[0].clone() }
     }
 
+    /// Goes on to twice as many steps.
     fn square(&mut self) {
         self.power = match self.known {
             [next, rest @ ..] => {

@@ -1,4 +1,4 @@
-//! The exact moments of a program's rounds.
+//! The exact moments of a program's rounds, one round after another: THEORY (4.9), and the moments of all noises.
 
 use super::form::Form;
 use super::known::KnownSteps;
@@ -30,21 +30,23 @@ pub fn closes(facts: &dyn Facts) -> Result<(), String> {
     }
 }
 
-/// What identifies a prepared round: its place, that of the round after it, and origins.
+/// What identifies a prepared round: its place among the program's rounds, the place of the round after it, and
+/// the bits of origins before it (and after it, if they are given).
 type RoundKey = (usize, Option<usize>, Vec<u64>);
 
 /// The exact moments of a program on a problem with a linear field and independent draws.
 pub struct ProgramMoments<'a> {
     pub(super) program: &'a Program,
     pub(super) setup: Setup<'a>,
+    /// The rounds of the cycle that were prepared so far.
     pub(super) prepared: RefCell<HashMap<RoundKey, Rc<PreparedRound>>>,
-    /// The atom of the state, from the second round on, with the control variates, which enter ψ. Before that round
-    /// they are 0.
+    /// The atom of the state, from the second round on, with the control variates, of which ψ of THEORY (4.10) is
+    /// made, if it is followed. Before that round they are 0.
     pub(super) variates: Option<usize>,
 }
 
 impl<'a> ProgramMoments<'a> {
-    /// Prepares the moments of a program, and those of control variates, if their atom in the state from the second
+    /// Prepares the moments of a program, and of ψ, if the atom of the control variates in the state from the second
     /// round on is given.
     ///
     /// # Errors
@@ -57,7 +59,7 @@ impl<'a> ProgramMoments<'a> {
         Self::prepare(program, facts, variates, true)
     }
 
-    /// The same; the mean of all estimates is followed on request.
+    /// As [`Self::new`]; the mean of all estimates is followed if `average` is set.
     pub(super) fn prepare(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -76,6 +78,7 @@ impl<'a> ProgramMoments<'a> {
         Self::with_steps(program, facts, None, false, KnownSteps::of_means())
     }
 
+    /// Checks that the program is one of the problem, and finds the types of clients.
     fn with_steps(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -95,7 +98,11 @@ impl<'a> ProgramMoments<'a> {
         Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
 
-    /// Round number `round` from a state with these origins.
+    /// Round number `round`, prepared for a state with these origins; the next state has the origins `target`, if
+    /// they are given.
+    ///
+    /// # Errors
+    /// Why the moments of the round do not close, or if the program has no such round.
     pub(super) fn prepared(
         &self,
         round: u64,
@@ -122,7 +129,8 @@ impl<'a> ProgramMoments<'a> {
         Ok(made)
     }
 
-    /// The state before the first round, from θ_0; the number 1 is `unit`.
+    /// The state before the first round, where θ_0 is `start` and the number 1 is `unit`: 1, or 0 for the
+    /// difference of two runs. It has no variance.
     pub(super) fn initial(&self, start: &[f64], unit: f64) -> ProgramState {
         let mut mean = vec![0.0; self.setup.before_state()];
         mean[0] = unit;
@@ -136,7 +144,8 @@ impl<'a> ProgramMoments<'a> {
         ProgramState { covariance, mean, own, origins, layers: 1 }
     }
 
-    /// A round: the state after it, and the moments of θ_t without ψ.
+    /// The state after a round, and the moments of its estimate θ_t without ψ: THEORY (4.2) of the forms of
+    /// the next state, and THEORY (4.9).
     pub(super) fn after(
         &self,
         round: &PreparedRound,
@@ -171,7 +180,8 @@ impl<'a> ProgramMoments<'a> {
         (state, Moments { sq_error_clients: clients, ..found })
     }
 
-    /// Makes what a stage gives known.
+    /// Adds to what is known the coordinates or the noises of a stage. The second moments of a noise's source are
+    /// known by then, since stages are in the order of the round.
     fn learn(&self, known: &mut KnownMoments, stage: &Stage) {
         match stage {
             Stage::Coordinates(form) => known.append(form),
@@ -182,12 +192,14 @@ impl<'a> ProgramMoments<'a> {
                 let with = with.collect();
                 known.add_noise(self.covariance(known, source, source, law), with);
             }
-            Stage::Drawn(all) => self.draw(known, all),
+            Stage::Drawn(all) => self.learn_draw(known, all),
         }
     }
 
-    /// The covariance of two noises that are drawn together, and that of the deviations of a client
-    /// where both are of one type.
+    /// The covariance of two noises that are drawn together, from the second moments of their sources, and
+    /// the covariance of a client's deviations where both are of one type: THEORY (3.5) for draws of each
+    /// client, of local steps by THEORY (2.3), (2.6), (2.7) and of masks by THEORY (4.5); THEORY (3.6) and,
+    /// for two types, THEORY (2.11) under a coin.
     fn covariance(
         &self,
         known: &KnownMoments,
@@ -200,7 +212,7 @@ impl<'a> ProgramMoments<'a> {
         let mean = || known.second(&a.y, &b.y);
         let own = || same.map(|g| known.own_second(g, &a.own, &b.own));
         let whole = || own().map_or_else(mean, |own| mean().plus(1.0, &own));
-        // The mean over a type has the n-th part of a client's variance, a deviation has the rest.
+        // (3.5): the mean over a type has the n-th part of a client's variance, a deviation has the rest.
         let split = |covariance: Matrix| match same {
             None => (covariance, None),
             Some(g) => {
@@ -225,24 +237,26 @@ impl<'a> ProgramMoments<'a> {
                 if *shared { (kept(mean()), own().map(kept)) } else { split(kept(whole())) }
             }
             Law::Coin(pair) => {
-                // What the number of steps, which all clients share, adds to the product of means.
+                // J(Y) − Π̄ Y Π̄'ᵀ: what the number of steps adds, which all clients share.
                 let beyond = |y: &Matrix| {
                     let product = pair.mine.end.times(y);
                     let product = layers::times_transposed(&product, &pair.theirs.end, layers);
-                    pair.ends(y, layers).plus(-1.0, &product)
+                    pair.second_of_two(y, layers).plus(-1.0, &product)
                 };
                 let (mean, Some(own)) = (mean(), own()) else { return (beyond(&mean()), None) };
                 let whole = mean.plus(1.0, &own);
-                let each = pair.mine.own(&whole, layers);
-                let (each, rest) = split(each.plus(-1.0, &pair.ends(&whole, layers)));
+                // (S − J)(Ȳ + D): what the oracle's noise adds for each client.
+                let each = pair.mine.second_of_one(&whole, layers);
+                let (each, rest) = split(each.plus(-1.0, &pair.second_of_two(&whole, layers)));
                 let rest = rest.map(|rest| rest.plus(1.0, &beyond(&own)));
                 (each.plus(1.0, &beyond(&mean)), rest)
             }
         }
     }
 
-    /// The noise of the last of what came of a cohort, with the others.
-    fn draw(&self, known: &mut KnownMoments, all: &[Drawn]) {
+    /// Adds the noises of the last operation that drew from the cohort, with their covariances with noises of the
+    /// earlier ones.
+    fn learn_draw(&self, known: &mut KnownMoments, all: &[Drawn]) {
         let Some(last) = all.last() else { return };
         let types = &self.setup.types;
         let groups = |drawn: &Drawn| if drawn.server { 1 } else { types.len() };
@@ -256,8 +270,10 @@ impl<'a> ProgramMoments<'a> {
         }
     }
 
-    /// Cov Σ (1_k − p) a_k, Σ (1_k − p) b_k of a cohort's members k, drawn without replacement, a
-    /// of the clients of a type or of all, and that of the deviations of a type.
+    /// The covariance of two noises of a draw without replacement. If `a.server`, the first is Σ_k (1_k − p)
+    /// a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type g; the second is the same of
+    /// `b` and h. The covariance is THEORY (4.6), divided by the numbers of clients of the types. With it
+    /// comes THEORY (4.7), the covariance of a client's deviations, if both are of one type.
     fn drawn(
         &self,
         known: &KnownMoments,
@@ -268,8 +284,8 @@ impl<'a> ProgramMoments<'a> {
         let n = self.setup.facts.clients() as f64;
         let p = a.chance;
         let q = p * (1.0 - p);
-        // Of two clients.
-        let c = -q / (n - 1.0);
+        // r of two different clients.
+        let r = -q / (n - 1.0);
         let d = self.setup.d;
         let mut out = Matrix::zeros(d, d * known.layers);
         let mut deviation = None;
@@ -278,10 +294,10 @@ impl<'a> ProgramMoments<'a> {
             let mean = known.second(&a.mean[k], &b.mean[k]);
             let own = known.own_second(k, &a.own[k], &b.own[k]);
             let count = types[k].count;
-            out.add((q - c) * count, &mean.plus(1.0, &own));
+            out.add((q - r) * count, &mean.plus(1.0, &own));
             if !a.server && !b.server {
-                let rest = if count > 1.0 { q + c / (count - 1.0) } else { 0.0 };
-                let each = mean.scaled(q - c).plus(rest, &own);
+                let rest = if count > 1.0 { q + r / (count - 1.0) } else { 0.0 };
+                let each = mean.scaled(q - r).plus(rest, &own);
                 deviation = Some(each.scaled(1.0 - 1.0 / count));
             }
         }
@@ -290,8 +306,8 @@ impl<'a> ProgramMoments<'a> {
             false => (drawn.mean[k].clone(), types[k].count),
         };
         let ((x, m), (y, w)) = (all(a, g), all(b, h));
-        out.add(c * m * w, &known.second(&x, &y));
-        // The mean over a type.
+        out.add(r * m * w, &known.second(&x, &y));
+        // From sums over types to means.
         (out.scaled(1.0 / (m * w)), deviation)
     }
 
@@ -309,7 +325,8 @@ impl<'a> ProgramMoments<'a> {
         self.followed((start, 1.0), rounds, burn_in)
     }
 
-    /// The same, where the number 1 is `unit`: of the difference of two runs it is 0.
+    /// The moments of [`Self::at_rounds`], where the number 1 is `unit`, which is 0 for the difference of two
+    /// runs. With means over rounds the estimate is S/(t − b) of THEORY (4.9), where `burn_in` is b.
     fn followed(
         &self,
         (start, unit): (&[f64], f64),
@@ -362,7 +379,7 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// E‖θ_t − θ'_t‖² of two runs on the same draws, one from θ_0 = `start` and one from θ*, at these
-    /// rounds, in increasing order.
+    /// rounds, in increasing order: THEORY (4.9) of their difference, which is linear in θ_0 − θ*.
     ///
     /// # Errors
     /// Why it is not known.
@@ -372,8 +389,8 @@ impl<'a> ProgramMoments<'a> {
     }
 }
 
-/// A round after which second moments are infinite. The mean may exist; of the covariance nothing is
-/// known but that its trace is infinite.
+/// The state and the moments after a round after which second moments are infinite. The mean may exist; of the
+/// covariance nothing is known but that its trace is infinite.
 fn without_second_moments(round: &PreparedRound, state: &ProgramState) -> (ProgramState, Moments) {
     let unknown = |n: usize| Matrix::from_fn(n, n * state.layers, |_, _| f64::NAN);
     let length = |forms: &[Form]| forms.iter().map(|form| form.length).sum::<usize>();
@@ -392,7 +409,7 @@ fn without_second_moments(round: &PreparedRound, state: &ProgramState) -> (Progr
 }
 
 impl ProgramState {
-    /// Sets coordinates to 0.
+    /// Sets these coordinates of the server to 0.
     fn forget(&mut self, which: RangeInclusive<usize>) {
         for i in which {
             self.mean[i] = 0.0;

@@ -1,7 +1,8 @@
-//! The noises of a round: their covariances, and second moments of forms.
+//! The noises of a round, their covariances, and the second moments of forms.
 //!
-//! A noise has mean 0 given all that was drawn before it. That of clients is the mean over a type,
-//! and of each client the deviation from that mean.
+//! A noise has mean 0 given all that was drawn before it. A noise of the clients has two parts for each type,
+//! which are uncorrelated: its mean over the type, and the deviation of a client from that mean,
+//! THEORY (3.5). Both have the same number; each kind of part has covariances of its own.
 
 use super::form::{Form, add_at, matrix_of};
 use super::layers::{self, entry, entry_mut};
@@ -9,18 +10,20 @@ use super::setup::ProgramState;
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, added};
 
-/// Covariances of each noise with those that it depends on, by number, in increasing order; matrices
-/// of so many layers.
+/// Cov(n_i, n_j) of THEORY (4.2): for each noise i, in the order in which they are drawn, the noises j that are
+/// correlated with it, in increasing order and with noise i itself, each with the covariance. The second field is
+/// the number of layers of the matrices.
 #[derive(Clone, Debug)]
 pub(super) struct NoiseCovariances(Vec<Vec<(usize, Matrix)>>, usize);
 
 impl NoiseCovariances {
-    /// Another noise, uncorrelated with all before.
+    /// Adds a noise with this covariance, uncorrelated with all noises before it; returns its number.
     fn add(&mut self, own: Matrix) -> usize {
         self.0.push(vec![(self.0.len(), own)]);
         self.0.len() - 1
     }
 
+    /// Notes that Cov(n_a, n_b) = `covariance` for a ≠ b, and the transpose for (b, a).
     fn correlate(&mut self, a: usize, b: usize, covariance: Matrix) {
         let turned = layers::transpose(&covariance, self.1);
         for (of, with, matrix) in [(a, b, covariance), (b, a, turned)] {
@@ -29,7 +32,7 @@ impl NoiseCovariances {
         }
     }
 
-    /// The covariance of two forms, of which `left` is the first times that of the coordinates.
+    /// Cov(a, b) of two forms, THEORY (4.2), where `left` is W_a Cov(x) of the coordinates x.
     pub fn with_coordinates(&self, (a, b): (&Form, &Form), left: &Matrix) -> Matrix {
         let mut out = b.transposed_after(left, self.1);
         if let Some(noise) = self.between(a, b) {
@@ -38,7 +41,7 @@ impl NoiseCovariances {
         out
     }
 
-    /// Of the noises of two forms; `None` if it is 0.
+    /// Σ_{i,j} G_{a,i} Cov(n_i, n_j) G_{b,j}ᵀ of two forms, THEORY (4.2); `None` if no noises are correlated.
     fn between(&self, a: &Form, b: &Form) -> Option<Matrix> {
         if b.noise.is_empty() {
             return None;
@@ -52,7 +55,8 @@ impl NoiseCovariances {
         parts.reduce(added)
     }
 
-    /// The covariances of forms that follow each other, where the coordinates have these.
+    /// The covariance of the vector that consists of all these forms, THEORY (4.2), where `coordinates` is
+    /// Cov(x).
     pub fn of_forms(&self, forms: &[Form], coordinates: &Matrix) -> Matrix {
         let size: usize = forms.iter().map(|form| form.length).sum();
         let mut out = Matrix::zeros(size, size * self.1);
@@ -71,29 +75,31 @@ impl NoiseCovariances {
     }
 }
 
-/// A covariance of noises, and that of the deviations of a client, if they are not independent.
+/// The covariance of two noises (of means over a type, or of the server), and the covariance of a client's
+/// deviations; `None` if these are uncorrelated.
 pub(super) type NoiseCovariance = (Matrix, Option<Matrix>);
 
-/// What is known within a round.
+/// Moments that are known within a round: those of its coordinates and of the noises so far.
 pub(super) struct KnownMoments {
-    /// The layers of all second moments.
+    /// The number of layers of all second moments.
     pub layers: usize,
-    /// Means of the coordinates, of which the first is the number 1; 0 if there are several layers.
+    /// E x of the coordinates, of which the first is the number 1. If there are several layers, means are 0, and
+    /// `covariance` holds the second moments E x xᵀ with E 1·1.
     pub mean: Vec<f64>,
-    /// Their covariances; the coordinates known so far are the first of them.
+    /// Cov(x), with room for coordinates that will be known later in the round.
     pub covariance: Matrix,
-    /// Covariances of the deviations of a client of each type.
+    /// The same for the deviations of a client of each type, whose means are 0.
     pub own: Vec<Matrix>,
-    /// Of the noises.
+    /// Covariances of the noises of the server and of means over types.
     pub noise: NoiseCovariances,
-    /// Of their deviations.
+    /// Covariances of the deviations of noises.
     pub own_noise: NoiseCovariances,
-    /// Sums of noises, each with its parts.
+    /// Noises that stand for sums Σ G_i n_i of others, each with its parts.
     sums: Vec<(usize, Vec<(usize, Matrix)>)>,
 }
 
 impl KnownMoments {
-    /// At the start of a round; `width` coordinates will be known in it.
+    /// What is known at the start of a round, in which `width` coordinates will become known.
     pub fn new(state: &ProgramState, width: usize) -> Self {
         let (mean, own, layers) = (state.mean.clone(), state.own.clone(), state.layers);
         let mut covariance = Matrix::zeros(width, width * layers);
@@ -103,14 +109,15 @@ impl KnownMoments {
         Self { layers, mean, covariance, own, noise, own_noise, sums }
     }
 
-    /// E 1·1, which is 0 if the state is the difference of two runs.
+    /// E 1·1 in each layer. It is 0 if the state is the difference of two runs.
     pub fn unit(&self) -> Vec<f64> {
         let mut unit = entry(&self.covariance, (0, 0), self.layers).to_vec();
         unit[0] += self.mean[0] * self.mean[0];
         unit
     }
 
-    /// Makes the numbers of a form coordinates, without its noise.
+    /// Adds the numbers W x of a form, without its noises, as coordinates: a later form of many weights becomes
+    /// short.
     pub fn append(&mut self, form: &Form) {
         let begin = self.mean.len();
         let left = form.times(&self.covariance, begin * self.layers);
@@ -121,23 +128,25 @@ impl KnownMoments {
         self.mean.extend(value);
     }
 
-    /// E a bᵀ of forms of the coordinates.
+    /// E a bᵀ of two forms, THEORY (4.3). For means ā_g and b̄_h over different types it is E a_k b_jᵀ,
+    /// THEORY (3.4).
     pub fn second(&self, a: &Form, b: &Form) -> Matrix {
         let more = |i: usize, j: usize| self.mean[i] * self.mean[j];
         product((a, b), &self.covariance, more, &self.noise)
     }
 
-    /// E a bᵀ of forms of the deviations of a client of type g.
+    /// E ã_k b̃_kᵀ of two forms of the deviations of a client k of type g: THEORY (4.3), where means are 0.
     pub fn own_second(&self, g: usize, a: &Form, b: &Form) -> Matrix {
         product((a, b), &self.own[g], |_, _| 0.0, &self.own_noise)
     }
 
-    /// E‖a‖² of a client of type g, of a mean over its type and a client's deviation from that.
+    /// E‖a_k‖² of a client k of type g, the trace of THEORY (3.2), from the forms of ā_g and of ã_k.
     pub fn square(&self, g: usize, mean: &Form, own: &Form) -> f64 {
         self.second(mean, mean).trace() + self.own_second(g, own, own).trace()
     }
 
-    /// A noise with its covariance, and those with noises before it.
+    /// Adds the next noise with its covariance, and its covariances with earlier noises, by their numbers.
+    /// It is uncorrelated with all others, but not with sums of those in `with`.
     pub fn add_noise(
         &mut self,
         (covariance, own): NoiseCovariance,
@@ -164,7 +173,8 @@ impl KnownMoments {
         }
     }
 
-    /// A noise that is a sum of others.
+    /// Adds the noise Σ G_i n_i of the server, a sum of earlier ones, so that long forms become short. All later
+    /// noises that are drawn together with a part are correlated with the sum.
     pub fn add_sum(&mut self, parts: &[(usize, Matrix)]) {
         let d = parts[0].1.rows();
         let mut with: Vec<(usize, Matrix)> = Vec::new();
@@ -186,7 +196,7 @@ impl KnownMoments {
     }
 }
 
-/// E a bᵀ where the coordinates have these covariances, and `more` on top of them.
+/// E a bᵀ of two forms, THEORY (4.3), where `covariance` is Cov(x) and `more(k, l)` is E x_k E x_l.
 fn product(
     (a, b): (&Form, &Form),
     covariance: &Matrix,

@@ -1,8 +1,9 @@
 //! The means of runs of local steps and averages, and the least noise around their limit, from the clients'
 //! local steps alone: lower bounds of errors, for a small part of what preparing a program takes.
 //!
-//! With e_r = θ − θ* of run r, ζ_k = ξ_k + F̄_k(θ*) of its corrections ξ_k and h steps of size γ, client k
-//! goes from e_r to e_k, the server to (1 − β) e_r + β ē, and ζ_k to ζ_k + (e_k − ē)/(γh).
+//! The rounds are THEORY (6.6): in run r, whose estimate has the error e_r and whose clients have the corrections
+//! ξ_k, client k goes from e_r to e_k in h local steps of size γ, and ζ_k = ξ_k + F̄_k(θ*) changes by
+//! (e_k − Σ_j π_j e_j)/(γh).
 
 use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};
@@ -13,30 +14,31 @@ use crate::problem::Facts;
 use crate::round_program::LocalRuns;
 use std::sync::Arc;
 
-/// What is known of the rounds of several runs without their program. All clients take the same local steps.
+/// The rounds of several runs of local steps without their program, as THEORY (6.6) describes them. All clients take
+/// the same local steps.
 pub struct Outline {
-    /// The rounds of u = (1, e_1, …, ζ_1, …), without the corrections of the last type, which follow from
-    /// the others since all add up to 0.
+    /// The means of u = (1, e_1, …, ζ_1, …): e_r of each run, and ζ_g of each run and type but the last, which
+    /// follows from the others because Σ_k π_k ζ_k = 0.
     pub means: MeanRounds,
     layout: OutlineLayout,
     runs: LocalRuns,
     types: Vec<Type>,
-    /// By types and pairs of runs, of which the first is not before the second.
+    /// The local steps of each type and each pair of runs, in the order of [`OutlineLayout::pairs`].
     steps: Vec<Vec<Arc<Steps>>>,
-    /// Σ weight · e_r over u.
+    /// The estimate's error Σ_r weight_r e_r from u, d rows.
     result: Matrix,
 }
 
-/// Where the numbers of u are.
+/// Which number of u is what.
 #[derive(Clone, Copy)]
 struct OutlineLayout {
     d: usize,
     runs: usize,
-    /// The types whose corrections are among them.
+    /// How many types have their corrections among the numbers.
     corrected: usize,
 }
 
-/// How the clients of a run are driven.
+/// What drives the clients in a run.
 fn drive(runs: &LocalRuns, run: usize) -> Drive {
     Drive { update: runs.runs[run].updates.of(0), pulled: runs.is_corrected }
 }
@@ -47,7 +49,7 @@ impl OutlineLayout {
         1 + self.runs * self.d * (1 + self.corrected)
     }
 
-    /// All pairs of runs, of which the first is not before the second.
+    /// All pairs (r, s) of runs with s ≤ r.
     fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.runs).flat_map(|r| (0..=r).map(move |s| (r, s)))
     }
@@ -57,7 +59,7 @@ impl OutlineLayout {
         1 + run * self.d
     }
 
-    /// The first number of ζ of a type.
+    /// The first number of ζ_g in a run.
     fn correction(self, run: usize, g: usize) -> usize {
         1 + self.d * (self.runs + run * self.corrected + g)
     }
@@ -69,7 +71,8 @@ fn pair(first: usize, second: usize) -> usize {
 }
 
 impl Outline {
-    /// Outlines runs on a problem whose clients are of these types; `None` if second moments do not close.
+    /// Outlines runs from this start on a problem whose clients are of these types; `None` if second moments
+    /// do not close.
     pub fn new(
         runs: LocalRuns,
         (facts, types): (&dyn Facts, &[Type]),
@@ -113,12 +116,12 @@ impl Outline {
         Some(new)
     }
 
-    /// The share of a type in all clients.
+    /// n_g/N, the share of type g in all clients.
     fn share(&self, g: usize) -> f64 {
         self.types[g].count / self.types.iter().map(|t| t.count).sum::<f64>()
     }
 
-    /// How much of ζ of a type the kept corrections are, each with its number.
+    /// The types h with factors x_h such that ζ_g = Σ_h x_h ζ_h, where ζ_h are in u.
     fn correction_of(&self, g: usize) -> Vec<(usize, f64)> {
         match g < self.layout.corrected {
             true => vec![(g, 1.0)],
@@ -129,13 +132,13 @@ impl Outline {
         }
     }
 
-    /// How fast the corrections of a run learn, 1/(γh).
-    fn rate(&self, run: usize) -> f64 {
+    /// 1/(γh) of a run, by which THEORY (6.6) multiplies changes of corrections.
+    fn learning_rate(&self, run: usize) -> f64 {
         let update = self.runs.runs[run].updates.of(0);
         1.0 / (update.step * update.steps as f64)
     }
 
-    /// e_k of a type after the local steps of a run, over u.
+    /// e_k of a client of type g after the local steps of a run, as a map of u: Π_h of THEORY (6.6), d rows.
     fn ends_of(&self, run: usize, g: usize) -> Matrix {
         let layout = self.layout;
         let steps = &self.steps[g][pair(run, run)].ends[0];
@@ -156,7 +159,7 @@ impl Outline {
         ends
     }
 
-    /// The map of u over a round.
+    /// The map of E u over a round, THEORY (6.6).
     fn map(&self) -> Matrix {
         let layout = self.layout;
         let mut map = Matrix::zeros(layout.size(), layout.size());
@@ -176,15 +179,17 @@ impl Outline {
                 map[(place, place)] = 1.0;
                 let parts = ends[g].row(i).iter().zip(mean.row(i));
                 let to = map.row_mut(place).iter_mut();
-                to.zip(parts).for_each(|(to, (end, mean))| *to += self.rate(r) * (end - mean));
+                to.zip(parts)
+                    .for_each(|(to, (end, mean))| *to += self.learning_rate(r) * (end - mean));
             }
         }
         map
     }
 
-    /// A lower bound of the stationary E‖θ_t − θ*‖²: the bias, and the variance that follows from the noise
-    /// at the stationary mean, or part of it that is more than `enough` makes of the bias. `None` if there is no
-    /// stationary mean.
+    /// A lower bound of the stationary E‖θ_t − θ*‖² as THEORY (6.5): the square of the bias, and the variance
+    /// that follows from the noise at the stationary mean. The sum of the variance ends early once it is
+    /// above `enough(bias)`. The variance is that of the problem's own number of clients, and inversely
+    /// proportional to it. `None` if there is no stationary mean.
     pub fn least_stationary(&self, enough: impl Fn(f64) -> f64) -> Option<[f64; 2]> {
         let u = self.means.stationary()?;
         let n = self.layout.size() - 1;
@@ -196,7 +201,7 @@ impl Outline {
         Some([bias, variance(&sum)])
     }
 
-    /// The covariance of u without the number 1 that a round adds at a mean.
+    /// R(m) of THEORY (6.5): the covariance that a round adds to u without the number 1, where u is its mean.
     fn noise_at(&self, u: &[f64]) -> Matrix {
         let n = self.layout.size() - 1;
         let mut noise = Matrix::zeros(n, n);
@@ -208,8 +213,8 @@ impl Outline {
         noise
     }
 
-    /// The state in which a client of a type begins its local steps in a run, at a mean of u: (e, 1), and its
-    /// correction if there are such.
+    /// The state in which a client of type g begins its local steps in a run, from u: (e_r, 1, ζ_g), or (e_r, 1)
+    /// without corrections.
     fn begin(&self, run: usize, g: usize, u: &[f64]) -> Vec<f64> {
         let d = self.layout.d;
         let mut begin = u[self.layout.estimate(run)..][..d].to_vec();
@@ -226,7 +231,8 @@ impl Outline {
         begin
     }
 
-    /// The covariance of the mean of a type's ends in all runs, around what a mean of u determines.
+    /// The covariance of the mean over type g of the ends e_k in all runs, given u: the noise map of
+    /// THEORY (2.6), divided by n_g as in THEORY (3.5).
     fn noise_of_ends(&self, g: usize, u: &[f64]) -> Matrix {
         let d = self.layout.d;
         let width = self.layout.runs * d;
@@ -244,7 +250,7 @@ impl Outline {
         of_ends
     }
 
-    /// How the mean of a type's ends in all runs enters the next u, without the number 1.
+    /// How the means over type g of the ends in all runs enter the next u without the number 1, by THEORY (6.6).
     fn entry_of_ends(&self, g: usize) -> Matrix {
         let layout = self.layout;
         let d = layout.d;
@@ -254,7 +260,8 @@ impl Outline {
                 enters[(layout.estimate(r) + i - 1, r * d + i)] = run.server_step * self.share(g);
                 for h in 0..layout.corrected {
                     let own = f64::from(u8::from(g == h)) - self.share(g);
-                    enters[(layout.correction(r, h) + i - 1, r * d + i)] = own * self.rate(r);
+                    enters[(layout.correction(r, h) + i - 1, r * d + i)] =
+                        own * self.learning_rate(r);
                 }
             }
         }

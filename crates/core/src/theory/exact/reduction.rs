@@ -1,35 +1,40 @@
-//! States that hold more than they need.
+//! States that hold more than they need: combinations of coordinates that never change, THEORY (5.4), and
+//! combinations that nothing reads.
 //!
-//! FedDyn's server keeps the mean of what its clients keep. Such a combination never changes, so the map
-//! of a cycle has the eigenvalue 1 along it. It is found as a left eigenvector, and one coordinate is
-//! computed from the others. Other combinations enter nothing: of Scaffold's variates only their
-//! distances from their mean do.
+//! FedDyn's server keeps the mean of what its clients keep. Such a combination never changes, so the map of a
+//! cycle has the eigenvalue 1 along it. It is found as a left eigenvector, and one coordinate is computed
+//! from the others. Other combinations enter nothing: of Scaffold's variates only their distances from their
+//! mean enter corrections.
 //!
-//! A map may have the eigenvalue 1 for another reason: at γ = 2/λ two local steps along an eigenvector
-//! of curvature λ multiply the error by (1 − γλ)² = 1. The combination that is *kept* by the mean map
-//! then holds the error of the start, and noise is added to it in each round. A counter is kept by the
-//! linear map too, and grows by the constant of each round. So what is kept is a constant of the rounds
-//! only if its value does not depend on the start and neither noise nor a constant is added to it
+//! The map of means may have the eigenvalue 1 for another reason: at γ = 2/λ two local steps along an
+//! eigenvector of curvature λ multiply the error by (1 − γλ)² = 1. The combination that the map *keeps* then
+//! holds the error of the start, and noise is added to it in each round. A counter is kept by the linear map
+//! too, and grows by the constant of each round. So a kept combination is a constant of the rounds only if
+//! its value does not depend on the start and neither noise nor a constant is added to it
 //! ([`super::stationary::Cycle`] checks all three).
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 
-/// A combination whose change is smaller than this, relative to it, does not change.
+/// An entry that is at most this part of the sizes of the numbers of which it was made is a rounding error.
 const UNCHANGED: f64 = 1e-9;
 
-/// Coordinates as affine functions of the free ones.
+/// All coordinates as affine functions x = P x_free + p of the free ones, THEORY (5.4).
 pub(super) struct Lift {
+    /// The numbers of the free coordinates, in increasing order.
     pub free: Vec<usize>,
+    /// P.
     pub map: Matrix,
+    /// p.
     pub constant: Vec<f64>,
-    /// The combinations that never change, as rows over all coordinates, and the coordinate that is
-    /// computed from each, of which its row has 1.
+    /// The combinations ℓ with ℓ M = ℓ, as rows over all coordinates. The coordinate at the pivot of a row, where
+    /// ℓ is 1, is computed from the others.
     pub kept: Echelon,
 }
 
 impl Lift {
-    /// Of a linear map: combinations ℓ with ℓ M = ℓ keep the values that they have at `start`.
+    /// Finds the combinations ℓ with ℓ M = ℓ of a linear map M, THEORY (5.4), by elimination; ℓ x keeps the
+    /// value that it has at x = `start`.
     pub fn new(map: &Matrix, start: &[f64]) -> Self {
         let n = map.rows();
         // The rows of (M − I)ᵀ; what is left without a pivot spans the combinations.
@@ -59,7 +64,7 @@ impl Lift {
         Self { free, map: lift, constant, kept }
     }
 
-    /// All coordinates are free.
+    /// The lift of which all coordinates are free.
     pub fn identity(size: usize) -> Self {
         Self {
             free: (0..size).collect(),
@@ -69,7 +74,7 @@ impl Lift {
         }
     }
 
-    /// All coordinates are 0.
+    /// The lift of coordinates that are all 0: none is free.
     pub fn zero(size: usize) -> Self {
         Self {
             free: Vec::new(),
@@ -79,8 +84,8 @@ impl Lift {
         }
     }
 
-    /// Whether a covariance, whose first row and column of these coordinates is number `begin`, has
-    /// variance along what is kept: more than is rounding of its entries, and of numbers of which the
+    /// Whether ℓ Σ ℓᵀ is not 0 for a kept combination ℓ, where Σ is a covariance in which these coordinates
+    /// begin at row and column `begin`: more than the rounding errors of its entries, and of numbers whose
     /// standard deviation is `size`.
     pub fn has_variance_along_kept(&self, covariance: &Matrix, begin: usize, size: f64) -> bool {
         self.kept.rows.iter().any(|row| {
@@ -99,7 +104,7 @@ impl Lift {
         })
     }
 
-    /// All from the free ones, where what is kept is 0, and the number 1 as well.
+    /// The number 1 and all coordinates P x_free, where the number 1 and all kept combinations are 0.
     pub fn homogeneous(&self, free: &[f64]) -> Vec<f64> {
         let mut all = vec![0.0; self.constant.len() + 1];
         if !free.is_empty() {
@@ -108,7 +113,7 @@ impl Lift {
         all
     }
 
-    /// The number 1, which is `unit`, and all from the free ones.
+    /// The number 1, which is `unit`, and all coordinates P x_free + `unit` p.
     pub fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
         let mut all =
             if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
@@ -118,16 +123,18 @@ impl Lift {
     }
 }
 
-/// Rows in reduced echelon form, each with the place of its pivot, where it is 1 and the others are 0.
+/// Rows in reduced echelon form. Each row is 1 at its pivot, where all other rows are 0.
 #[derive(Default)]
 pub(super) struct Echelon {
     pub rows: Vec<Vec<f64>>,
+    /// The place of the pivot of each row.
     pub pivots: Vec<usize>,
 }
 
 impl Echelon {
-    /// The combinations of coordinates that are read now or after any number of steps of a map: those of
-    /// which the first coordinate and the rows of a matrix are made.
+    /// The combinations of coordinates that are read now or after any number of cycles: the row space of
+    /// `read` Mᵏ for k = 0, 1, 2, …, and of the first coordinate, which is the number 1, where M is `map`.
+    /// The numbers z of THEORY (6.1) need no others.
     pub fn observed(read: &Matrix, map: &Matrix) -> Self {
         let (n, mut new) = (map.rows(), Self::default());
         let mut open: Vec<Vec<f64>> = (0..read.rows()).map(|i| read.row(i).to_vec()).collect();
@@ -152,11 +159,13 @@ impl Echelon {
         new
     }
 
+    /// The rows with their pivots.
     pub fn each(&self) -> impl Iterator<Item = (&Vec<f64>, usize)> {
         self.rows.iter().zip(self.pivots.iter().copied())
     }
 
-    /// Adds a row whose entries were made of numbers of these sizes; whether it is new.
+    /// Adds a row whose entries were made of numbers of these sizes; returns whether it is no combination of
+    /// the rows before it.
     fn add(&mut self, mut row: Vec<f64>, mut sizes: Vec<f64>) -> bool {
         for (known, pivot) in self.each() {
             subtract(&mut row, &mut sizes, known, pivot);
@@ -182,11 +191,12 @@ impl Echelon {
     }
 }
 
+/// The sizes of a row's entries.
 fn absolute(row: &[f64]) -> Vec<f64> {
     row.iter().map(|x| x.abs()).collect()
 }
 
-/// Subtracts a multiple of a row that is 1 at a place, so that this one is 0 there.
+/// Subtracts from a row a multiple of another, which is 1 at a place, so that the row is 0 there.
 fn subtract(row: &mut [f64], sizes: &mut [f64], other: &[f64], place: usize) {
     let factor = row[place];
     if factor != 0.0 {
@@ -198,7 +208,7 @@ fn subtract(row: &mut [f64], sizes: &mut [f64], other: &[f64], place: usize) {
     }
 }
 
-/// Sets to 0 what is rounding beside the sizes of what was added up.
+/// Sets to 0 the entries that may be rounding errors, given the sizes of the numbers that were added up.
 fn drop_rounding(row: &mut [f64], sizes: &[f64]) {
     for (x, size) in row.iter_mut().zip(sizes) {
         if x.abs() <= UNCHANGED * size {

@@ -1,4 +1,4 @@
-//! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises.
+//! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises, THEORY (4.1).
 
 use super::form::Form;
 use super::local::{Drive, InfiniteMoments};
@@ -8,26 +8,28 @@ use super::types::Type;
 use crate::linalg::Matrix;
 use crate::round_program::{Expression, Level, Operation, Round, Weights};
 
-/// An atom: forms of the mean over each type (of the server one), and of a client's deviation
-/// from it.
+/// An atom, whose clients' vectors are split by THEORY (3.1).
 #[derive(Clone, Debug)]
 pub(super) struct RoundAtom {
     pub level: Level,
+    /// The form of v̄_g for each type g; one form of the server.
     pub mean: Vec<Form>,
+    /// The form of a client's deviation ṽ_k for each type, over coordinates of deviations; none of the server.
     pub own: Vec<Form>,
     pub origin: Origin,
-    /// The masks, and as the last bit the cohort, that it depends on.
+    /// The masks, and as the last bit the cohort, on which the atom depends.
     pub depends: u64,
 }
 
 /// The bit of the cohort.
 pub(super) const COHORT: u64 = 1 << 63;
 
-/// Local steps that share their draws with later ones.
+/// Local steps or gradients that share their draws with later ones of their kind.
 #[derive(Clone)]
 pub(super) struct SharedSteps {
-    /// The number of the draws, and whether they are those of single fields.
+    /// The number of the draws, and whether these are of single gradients.
     pub draws: (usize, bool),
+    /// The number of the noise.
     pub id: usize,
     pub source: NoiseSource,
     pub drive: Drive,
@@ -38,11 +40,15 @@ pub(super) struct Preparation<'s, 'a> {
     pub setup: &'s Setup<'a>,
     pub round: &'s Round,
     pub atoms: Vec<RoundAtom>,
+    /// The number of coordinates so far.
     pub width: usize,
     pub stages: Vec<Stage>,
+    /// The number of noises so far.
     pub noises: usize,
+    /// For each mask of the round the noises that its coins made, with what they mask.
     pub masked: Vec<Vec<(usize, NoiseSource)>>,
     pub shared: Vec<SharedSteps>,
+    /// What was drawn of the cohort so far.
     pub drawn: Vec<Drawn>,
     pub infinite: Option<InfiniteMoments>,
 }
@@ -80,6 +86,7 @@ pub(super) fn prepare(
 }
 
 impl Preparation<'_, '_> {
+    /// Makes the vectors of the state atoms, whose forms are coordinates.
     fn state(&mut self, origins: &[Origin]) {
         let (d, types) = (self.setup.d, self.setup.types.len());
         let mut own = 0;
@@ -99,7 +106,9 @@ impl Preparation<'_, '_> {
         }
     }
 
-    /// An expression: its value for each type, or for the server.
+    /// The value of an expression of the server, or of clients: Σ coefficient · atom + constant, for each
+    /// type. Its origin is the sum of the atoms' origins where that is the same for all entries, and
+    /// otherwise 0; what the origin does not contain goes into the constants, THEORY (4.8).
     pub fn value(&self, expression: &Expression, level: Level) -> RoundAtom {
         let (d, types) = (self.setup.d, self.setup.types.len());
         let vectors = if level == Level::Server { 1 } else { types };
@@ -145,7 +154,8 @@ impl Preparation<'_, '_> {
         out
     }
 
-    /// The same vector with another origin, α and β.
+    /// The same vector with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
+    /// coordinates change by constants.
     pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
             let ((alpha, beta), (optimum, fields)) = (atom.origin.of(g), to(g));
@@ -155,15 +165,21 @@ impl Preparation<'_, '_> {
         atom
     }
 
+    /// The value of an expression for each client.
     pub fn rows(&self, expression: &Expression) -> RoundAtom {
         self.value(expression, Level::Clients)
     }
 
+    /// The number of the next noise.
     pub fn next_noise(&mut self) -> usize {
         self.noises += 1;
         self.noises - 1
     }
 
+    /// The atom that an operation makes.
+    ///
+    /// # Errors
+    /// Why its moments do not close.
     fn operation(&mut self, operation: &Operation) -> Result<RoundAtom, String> {
         match operation {
             Operation::Steps { .. } => self.steps(operation),
@@ -178,7 +194,8 @@ impl Preparation<'_, '_> {
         }
     }
 
-    /// Σ_g n_g w_g of the means over types.
+    /// Σ_k w_k v_k over clients = Σ_g n_g w_g v̄_g, where `weights` are w_g: deviations add up to 0,
+    /// THEORY (3.1).
     pub fn weighted(&self, rows: &RoundAtom, weights: impl Fn(usize) -> f64) -> Form {
         let mut form = Form::zero(self.setup.d);
         for (g, t) in self.setup.types.iter().enumerate() {
@@ -187,6 +204,7 @@ impl Preparation<'_, '_> {
         form
     }
 
+    /// The server's sum of rows with weights. A sum by shares loses β of its origin, THEORY (1.1).
     fn sum(&mut self, rows: &RoundAtom, weights: &Weights) -> RoundAtom {
         let facts = self.setup.facts;
         let first = |g: usize| self.setup.types[g].first;
@@ -214,7 +232,8 @@ impl Preparation<'_, '_> {
         self.server(form, tidy(optimum, 10.0 * size), rows.depends)
     }
 
-    /// A vector of the server: what is long becomes coordinates and a noise of its own.
+    /// A vector of the server with the origin `optimum` · θ*. Many weights become new coordinates, and many
+    /// noises one noise, so that later products stay small.
     pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
         if form.weights.len() > 3 * d * d.min(4) {
@@ -232,6 +251,7 @@ impl Preparation<'_, '_> {
         RoundAtom { level: Level::Server, mean: vec![form], own: Vec::new(), origin, depends }
     }
 
+    /// Σ_j m_kj v_j for each client k, THEORY (4.4), where `matrix` is (m_kj), N × N.
     fn mix(&mut self, rows: &RoundAtom, matrix: &[f64]) -> RoundAtom {
         let (n, d) = (self.setup.facts.clients(), self.setup.d);
         let types = &self.setup.types;
@@ -263,6 +283,7 @@ impl Preparation<'_, '_> {
         out
     }
 
+    /// A d × d matrix times a vector of the server or of each client, which acts on means and deviations alike.
     fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> RoundAtom {
         let d = self.setup.d;
         let map = Matrix::from_entries(d, d, matrix.to_vec());
@@ -273,7 +294,7 @@ impl Preparation<'_, '_> {
         atom
     }
 
-    /// The largest sum of sizes of an expression's coefficients.
+    /// The largest sum of the sizes of an expression's coefficients, over types and entries.
     fn gain(&self, expression: &Expression) -> f64 {
         let d = self.setup.d;
         let of_type = |t: &Type| {
@@ -287,6 +308,8 @@ impl Preparation<'_, '_> {
         self.setup.types.iter().map(of_type).fold(0.0, f64::max)
     }
 
+    /// The prepared round, of which `after` are the levels of the next state. The next coordinates are the
+    /// number 1, the sum of estimates if it is followed, and the vectors of the next state.
     fn finish(self, after: &[Level], target: Option<&[Origin]>) -> PreparedRound {
         let result = self.value(&self.round.result, Level::Server);
         let result = self.moved(result, |_| (1.0, 0.0)).mean.remove(0);

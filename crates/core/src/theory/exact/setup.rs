@@ -1,8 +1,8 @@
 //! What a problem says of each type of clients, and origins of coordinates.
 //!
-//! A vector's coordinates have the origin α θ* + β F̄_k(θ*): with α = 1 they are its distance from
-//! θ*, and with β = 1 that of a control variate from its limit. So nothing cancels close to θ*, and
-//! whatever α and β are chosen, the numbers are exact.
+//! The coordinates of a vector are what is left of it after its origin α θ* + β F̄_k(θ*), THEORY (4.8):
+//! with α = 1 they are the distance of an estimate from θ*, and with β = 1 that of a control variate from
+//! its limit. So nothing cancels close to θ*. The choice of α and β decides about rounding alone.
 
 use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};
@@ -18,31 +18,38 @@ pub(super) struct Setup<'a> {
     pub types: Vec<Type>,
     /// The type of each client.
     pub type_of: Vec<usize>,
-    /// F̄_k(θ*) of each type, d numbers.
+    /// F̄_k(θ*) of each type, d numbers, whose mean by shares is 0: THEORY (1.1).
     pub fields: Vec<Vec<f64>>,
-    /// Whether the sum of all estimates is part of the state.
+    /// Whether Σ_s (θ_s − θ*) over the rounds so far is part of the state, after the number 1.
     pub average: bool,
+    /// The local steps that were computed so far.
     pub known: KnownSteps,
 }
 
-/// α and β of each type of clients; of the server one α, and 0.
+/// The origin of a vector, THEORY (4.8): (α, β) for each type of clients, or once if there is one
+/// vector of the server, which has β = 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Origin(pub Vec<(f64, f64)>);
 
-/// The state between two rounds: mean and covariance of its coordinates, of which the first is the
-/// number 1, and the covariance of a client's deviation from the mean of its type.
+/// The state between two rounds. Its coordinates are the number 1, the sum of estimates if it is followed,
+/// and then each vector of the state: d numbers of the server, or d numbers for the mean over each type.
 #[derive(Clone)]
 pub(super) struct ProgramState {
+    /// Means of the coordinates, m in THEORY (5.1).
     pub mean: Vec<f64>,
+    /// Covariances of the coordinates, Σ in THEORY (5.2).
     pub covariance: Matrix,
+    /// D_g of each type, THEORY (3.2): the covariance of a client's deviations from the means of its
+    /// type, d numbers for each vector that clients have.
     pub own: Vec<Matrix>,
+    /// The origin of each vector.
     pub origins: Vec<Origin>,
-    /// The layers of covariances.
+    /// The number of [layers](super::layers) of `covariance` and `own`.
     pub layers: usize,
 }
 
 impl<'a> Setup<'a> {
-    /// Of these types, with that of each client.
+    /// A problem whose clients are of these types; `type_of` is the type of each client.
     pub fn new(
         facts: &'a dyn Facts,
         (types, type_of): (Vec<Type>, Vec<usize>),
@@ -53,22 +60,28 @@ impl<'a> Setup<'a> {
         Self { facts, d: facts.dim(), types, type_of, fields, average, known }
     }
 
-    /// The coordinates of the number 1 and of the sum of estimates.
+    /// How many coordinates come before those of the state's vectors: the number 1 and the sum of estimates.
     pub fn before_state(&self) -> usize {
         1 + if self.average { self.d } else { 0 }
     }
 
-    /// The local steps of two runs on the same draws, or of one run, given twice.
-    pub fn local(&self, g: usize, drives: [Drive; 2], same: bool) -> Result<Arc<Steps>, String> {
+    /// The local steps of the clients of type g in two runs on the same draws, or in one run, given
+    /// twice (`same`).
+    pub fn local_steps(
+        &self,
+        g: usize,
+        drives: [Drive; 2],
+        same: bool,
+    ) -> Result<Arc<Steps>, String> {
         self.known.steps(self.one_step(g, drives, same))
     }
 
-    /// The first of them.
+    /// The first of these local steps.
     pub fn one_step(&self, g: usize, drives: [Drive; 2], same: bool) -> OneStep<'a> {
         OneStep { facts: self.facts, client: self.types[g].first, drives, same }
     }
 
-    /// α θ* + β F̄ of a type.
+    /// α θ* + β F̄_k(θ*) of type g, d numbers, for α = `optimum` and β = `fields`: THEORY (4.8).
     pub fn origin(&self, g: usize, optimum: f64, fields: f64) -> Vec<f64> {
         let star = self.facts.optimum();
         (0..self.d).map(|i| optimum * star[i] + fields * self.fields[g][i]).collect()
@@ -76,20 +89,24 @@ impl<'a> Setup<'a> {
 }
 
 impl Origin {
+    /// The origin α θ* of a vector of the server, for α = `optimum`.
     pub fn server(optimum: f64) -> Self {
         Self(vec![(optimum, 0.0)])
     }
 
+    /// α and β of type g, or of the server.
     pub fn of(&self, g: usize) -> (f64, f64) {
         self.0[if self.0.len() == 1 { 0 } else { g }]
     }
 
-    /// Its bits, to find rounds that are prepared already.
+    /// The bits of all α and β, by which a round that was prepared already is found.
     pub fn bits(&self) -> impl Iterator<Item = u64> {
         self.0.iter().flat_map(|&(optimum, fields)| [optimum, fields].map(|x| (x + 0.0).to_bits()))
     }
 
-    /// Small whole numbers, which a pattern repeats.
+    /// The origin that the next state has in place of this one: an α or β that is a whole number of size at
+    /// most 8 is kept, and any other becomes 0, so that the origins of a repeated round repeat too and it
+    /// is prepared once. See THEORY (4.8).
     pub fn of_state(&self) -> Self {
         let whole = |x: f64| {
             let near = x.round();
@@ -99,7 +116,8 @@ impl Origin {
     }
 }
 
-/// A sum whose rounding errors are 0 if it is next to a whole number or 0.
+/// A sum of numbers whose sizes add up to `size`: the whole number next to it if the distance may be a
+/// rounding error. So coefficients that cancel, such as those of β, cancel exactly.
 pub(super) fn tidy(sum: f64, size: f64) -> f64 {
     let near = sum.round();
     if (sum - near).abs() <= 1e-13 * size { near } else { sum }

@@ -1,4 +1,4 @@
-//! The effort of exact moments, from the sizes of their data.
+//! The effort of exact moments, estimated from the numbers of types, vectors and local steps of a program.
 
 use super::types::types;
 use crate::linalg::{DIRECT, KRYLOV};
@@ -9,12 +9,12 @@ use crate::theory::effort::{self, Effort};
 /// The least number of restarts of GMRES that must fit within the limit.
 const FEWEST_RESTARTS: f64 = 4.0;
 
-/// What decides the effort of a program's moments.
+/// Numbers of products and of stored numbers, from which the effort of a program's moments follows.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramSizes {
-    /// Products of preparing a round, and of applying it.
+    /// Products that preparing a round takes.
     pub prepare: f64,
-    /// The latter.
+    /// Products that applying a prepared round takes.
     pub round: f64,
     /// Numbers in memory.
     numbers: f64,
@@ -25,7 +25,7 @@ pub struct ProgramSizes {
 }
 
 impl ProgramSizes {
-    /// Of the largest of a program's rounds.
+    /// The sizes of the largest of a program's rounds.
     pub fn new(program: &Program, facts: &dyn Facts) -> Self {
         let (types, _) = types(program, facts);
         let (d, types) = (facts.dim() as f64, types.len() as f64);
@@ -51,7 +51,7 @@ impl ProgramSizes {
             let width = 1.0 + all + d * each.operations.len() as f64;
             let fields = |operation: &&Operation| matches!(operation, Operation::Fields { .. });
             let fields = each.operations.iter().filter(fields).count() as f64;
-            // What each client reads of all others.
+            // What each type reads of all others.
             let pairs = (own / d + fields) * types * types;
             let round = 4.0 * width * all.max(d) * d + noisy * d * d * y * y + 20.0 * pairs;
             out.prepare = out.prepare.max(prepare);
@@ -62,14 +62,15 @@ impl ProgramSizes {
         out
     }
 
-    /// Up to a round, of which `rows` are kept, if so many rounds have to be prepared.
+    /// The effort of the moments of `rounds` rounds, of which `prepared` are prepared; the moments of `rows`
+    /// rounds are stored.
     pub fn effort(&self, prepared: u64, rounds: u64, rows: usize) -> Effort {
         let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
         let products = prepared as f64 * self.prepare + rounds as f64 * self.round;
         Effort::new(products, self.numbers + stored)
     }
 
-    /// The effort of the moments at rest.
+    /// The effort of the stationary moments of a cycle of so many rounds, THEORY (5.6).
     pub fn at_rest(&self, cycle: usize) -> Effort {
         let once = self.effort(cycle as u64, cycle as u64, cycle.saturating_sub(1));
         let length = self.state;

@@ -1,9 +1,9 @@
 //! The second moments of a program's cycle as one linear map, in which the number 1 is a coordinate,
 //! so that the errors after any number of rounds follow from powers of a matrix.
 //!
-//! With u = (1, x), x the free coordinates of the state of which results are made, the numbers are
-//! E u uᵀ, on and above the diagonal, and the covariances of the clients' deviations from the means
-//! of their types.
+//! With u = (1, x), where x are the free coordinates of which estimates and noises are made, the numbers z of
+//! THEORY (6.1) are the entries of E u uᵀ on and above the diagonal, row by row, and then those of D_g of
+//! each type, the covariance of a client's deviations.
 
 use super::known::KnownSteps;
 use super::layers::{self, trace};
@@ -42,7 +42,9 @@ impl StartError {
         }
     }
 
-    /// Columns c with Σ c cᵀ = E (θ_0 − θ*, 1)(θ_0 − θ*, 1)ᵀ.
+    /// Columns (c, c_1) of d numbers and one number with Σ (c, c_1)(c, c_1)ᵀ = E (θ_0 − θ*, 1)(θ_0 − θ*, 1)ᵀ.
+    /// So the mean of a quadratic function over a random start is the sum of its values at the columns,
+    /// THEORY (6.4).
     pub(super) fn columns(&self, optimum: &[f64]) -> Vec<(Vec<f64>, f64)> {
         let d = optimum.len();
         match self {
@@ -58,36 +60,39 @@ impl StartError {
     }
 }
 
-/// A cycle with its start.
+/// The second moments of a cycle and of its start.
 pub struct Squares<'a> {
     cycle: Cycle<'a>,
-    /// The state at the start of the cycle from u.
+    /// All coordinates of the state at the start of the cycle from u: P of THEORY (5.4), and the number 1.
     spread: Matrix,
     /// u from all coordinates.
     read: Matrix,
-    /// Columns c with Σ c cᵀ = E x xᵀ of the state x before the first round.
+    /// Columns c with Σ c cᵀ = E x xᵀ of the coordinates x before the first round, the number 1 among them.
     begins: Vec<Vec<f64>>,
-    /// The means of its rounds.
+    /// The means of the rounds.
     pub mean: MeanRounds,
 }
 
-/// The means of rounds.
+/// The means of the rounds up to a cycle and in it, without noise.
 pub struct MeanRounds {
-    /// ‖E θ_t − θ*‖² after 0, 1, … rounds, up to the start of the cycle, or its mean over the start.
+    /// ‖E θ_t − θ*‖² after 0, 1, … rounds, up to the start of the cycle, or its mean over a random start:
+    /// THEORY (6.4).
     pub noiseless: Vec<f64>,
-    /// Columns c with Σ c cᵀ = E u uᵀ there without noise.
+    /// Columns c with Σ c cᵀ = E u uᵀ at the start of the cycle, without noise.
     pub columns: Matrix,
-    /// The map of E u over the cycle.
+    /// The map of E u over the cycle, M and c of THEORY (5.1) in one matrix.
     pub means: Matrix,
-    /// E θ_t − θ* after each of its rounds from u at its start.
+    /// E θ_t − θ* after each round of the cycle as maps of E u at its start, d rows each.
     pub ends: Vec<Matrix>,
 }
 
 impl<'a> Squares<'a> {
-    /// Of a program, and with the types of its clients and local steps that are known, if they are given.
+    /// The second moments of a program's cycle from this start. If `known` is given, it has the types of the
+    /// clients and the local steps that were computed so far.
     ///
     /// # Errors
-    /// As [`Cycle::new`], and if what the state keeps for ever depends on the start.
+    /// As [`Cycle::new`], and if a combination that the state keeps for ever depends on the start, even if
+    /// nothing reads it.
     pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -135,7 +140,7 @@ impl<'a> Squares<'a> {
             noiseless.push(columns.iter().map(end).sum());
             columns.iter_mut().for_each(|mean| *mean = round.mean_after(mean));
         }
-        // What is kept for ever must be what it is from θ*.
+        // What is kept for ever must have the value that it has from θ*.
         for mean in &columns {
             let full = spread.apply(&read.apply(mean));
             let size = full.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
@@ -143,7 +148,7 @@ impl<'a> Squares<'a> {
                 return Err("what it keeps for ever depends on its start".into());
             }
         }
-        // What enters no result, now or later, is left out: it may be of what clients keep.
+        // Combinations that nothing reads, now or later, are left out. Vectors that clients keep may have such.
         let keeps = cycle.begin.own.iter().any(|own| own.rows() > 0);
         let (mut means, mut ends, all) = follow(&cycle, (&spread, &read), keeps);
         let observed = keeps.then(|| Echelon::observed(&all, &means));
@@ -157,21 +162,22 @@ impl<'a> Squares<'a> {
         Ok(Self { cycle, spread, read, begins, mean })
     }
 
-    /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
-    /// and meet in sums by these alone, which are the same then.
+    /// Gives the types other numbers n_g of clients in the same proportions. They enter THEORY (3.5), (3.6)
+    /// as numbers, so no local steps are computed again. Clients must have equal shares, and vectors of
+    /// clients must meet in sums by shares alone, whose weights by types do not change then.
     pub fn set_counts(&mut self, counts: impl Iterator<Item = f64>) {
         let types = &mut self.cycle.exact.setup.types;
         types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
         self.cycle.lift_own();
     }
 
-    /// The numbers at the start of the cycle, and E‖θ_t − θ*‖² after 0, 1, … rounds up to it.
+    /// z at the start of the cycle, THEORY (6.1), and E‖θ_t − θ*‖² after 0, 1, … rounds up to it.
     pub fn start(&self) -> (Vec<f64>, Vec<f64>) {
         let (state, first) = self.followed(&self.cycle.lead);
         (self.numbers(&state).into_entries(), first)
     }
 
-    /// E‖θ_t − θ*‖² after 0, 1, …, `count` rounds, without a map of them.
+    /// E‖θ_t − θ*‖² after 0, 1, …, `count` rounds, which are followed one by one, without Q.
     pub fn errors(&self, count: usize) -> Vec<f64> {
         let Cycle { lead, rounds, .. } = &self.cycle;
         self.followed(lead.iter().chain(rounds.iter().cycle()).take(count)).1
@@ -194,7 +200,7 @@ impl<'a> Squares<'a> {
         (state, errors)
     }
 
-    /// The numbers of a state, of which the columns are layers.
+    /// z of a state, THEORY (6.1); its columns are the state's layers.
     fn numbers(&self, state: &ProgramState) -> Matrix {
         let (layers, all) = (state.layers, (0..self.read.rows()).collect::<Vec<_>>());
         let left = self.read.times(&state.covariance);
@@ -202,13 +208,14 @@ impl<'a> Squares<'a> {
         self.cycle.own_numbers(state, numbers_at(&all, &square, layers))
     }
 
-    /// How many numbers there are.
+    /// The length of z.
     pub fn size(&self) -> usize {
         self.blocks().length()
     }
 
-    /// The numbers after the cycle from those before it, and E‖θ_t − θ*‖² after each of its rounds, for
-    /// each column.
+    /// Q z after the cycle, for each column z of `numbers`, and E‖θ_t − θ*‖² = r_phase · z after each round
+    /// of the cycle, in one row for each round: THEORY (6.1). Of the identity they are Q, and the rows
+    /// r_phase.
     pub fn after(&self, numbers: &Matrix) -> (Matrix, Matrix) {
         let (layers, mut errors) = (numbers.cols(), Vec::new());
         let mut state = self.cycle.empty(layers);
@@ -223,14 +230,14 @@ impl<'a> Squares<'a> {
         (self.numbers(&state), errors)
     }
 
-    /// The matrices of which the numbers are the entries: E u uᵀ, and the covariances of deviations.
+    /// The symmetric matrices of which z are the entries: E u uᵀ, and D_g of each type.
     pub fn blocks(&self) -> SymmetricBlocks {
         let deviations = self.cycle.own_lifts.iter().map(|lift| lift.free.len());
         SymmetricBlocks::new(std::iter::once(self.read.rows()).chain(deviations))
     }
 
-    /// A lower bound of the stationary E‖θ_t − θ*‖² after the last round of the cycle: bias and the
-    /// variance that follows from the noise at the stationary mean; `None` if means have no limit.
+    /// The right-hand side of THEORY (6.5), a lower bound of the stationary E‖θ_t − θ*‖² after the last round
+    /// of the cycle; `None` if means have no limit.
     pub fn least_stationary(&self) -> Option<f64> {
         let n = self.mean.means.rows() - 1;
         let u = self.mean.stationary()?;
@@ -238,7 +245,7 @@ impl<'a> Squares<'a> {
         numbers.resize(self.size(), 0.0);
         let (after, errors) = self.after(&Matrix::from_entries(numbers.len(), 1, numbers));
         let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;
-        // The covariance that a cycle adds.
+        // R(m): the covariance that a cycle adds.
         let sum = Matrix::from_fn(n, n, |i, j| {
             let (a, b) = (i.min(j) + 1, i.max(j) + 1);
             after[(place(a, b), 0)] - u[a] * u[b]
@@ -254,13 +261,13 @@ impl<'a> Squares<'a> {
 const MOST_DOUBLINGS: usize = 60;
 
 impl MeanRounds {
-    /// The map of E u over a cycle without the number 1, which is the first of u.
+    /// M of THEORY (5.1): the map of E u over a cycle without the number 1, which is the first of u.
     fn linear(&self) -> Matrix {
         let n = self.means.rows() - 1;
         Matrix::from_fn(n, n, |i, j| self.means[(i + 1, j + 1)])
     }
 
-    /// The stationary E u; `None` if there is none.
+    /// The stationary E u, m = M m + c of THEORY (5.6), with the number 1; `None` if there is none.
     pub(super) fn stationary(&self) -> Option<Vec<f64>> {
         let linear = self.linear();
         let n = linear.rows();
@@ -270,8 +277,9 @@ impl MeanRounds {
         Some(u)
     }
 
-    /// The covariance of u without the number 1 that follows from what each cycle adds to it, or a part of it that
-    /// is enough; `None` if what is left of a cycle does not vanish.
+    /// Σ_{k≥0} Mᵏ R (Mᵏ)ᵀ of THEORY (6.5) by doubling, where R = `added` is what each cycle adds to the
+    /// covariance of u without the number 1; or the first partial sum that `is_enough`. `None` if Mᵏ does not
+    /// vanish.
     pub(super) fn accumulated(
         &self,
         added: Matrix,
@@ -294,8 +302,8 @@ impl MeanRounds {
     }
 }
 
-/// The maps of E u over a cycle and to the end of each of its rounds; and all that is read, as rows over u, if it
-/// is asked for.
+/// The map of E u over a cycle, the maps of E u to E θ_t − θ* after each of its rounds, and, if `with_read`,
+/// all that estimates and noises read in the cycle, as rows over u.
 fn follow(
     cycle: &Cycle<'_>,
     (spread, read): (&Matrix, &Matrix),

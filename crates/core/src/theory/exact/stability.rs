@@ -1,14 +1,13 @@
 //! Whether a program's moments come to rest, and how fast they get there.
 //!
-//! Second moments are a tuple of covariance matrices, of which a cycle makes others by a linear map that
-//! preserves positive semidefinite ones. They converge from every start if and only if the spectral
-//! radius of this map is below 1, which [`SymmetricBlocks::contracts`] proves. Means converge if the
-//! radius of their own map is below 1 ([`contracts`]), which is implied: if M is the map of the mean,
-//! M S Mᵀ ⪯ T(S), so that ρ(M)² ≤ ρ(T).
+//! Second moments are a tuple of covariance matrices, which a cycle maps by the T of THEORY (5.2) to another
+//! tuple. T preserves positive semidefinite matrices. Second moments converge from every start if and only if
+//! ρ(T) < 1, which [`SymmetricBlocks::contracts`] proves by THEORY (5.5). Means converge if ρ(M) < 1
+//! ([`contracts`]), which is implied by THEORY (5.3): M Σ Mᵀ ⪯ T(Σ), so that ρ(M)² ≤ ρ(T).
 //!
-//! Both are radii of what is free in the state. What is kept for ever is 1 more eigenvalue unless it is a
-//! constant of the rounds, that is, unless its value is the same whatever the start, and neither noise
-//! nor a constant is added to it.
+//! Both are radii over the free coordinates of the state. A combination that is kept for ever is one more
+//! eigenvalue of 1 unless it is a constant of the rounds, that is, unless its value is the same whatever the
+//! start, and neither noise nor a constant is added to it, THEORY (5.4).
 
 use super::local::InfiniteMoments;
 use super::setup::ProgramState;
@@ -33,22 +32,24 @@ const OF_START: &str = "where it comes to rest depends on its start";
 const NOISE_ADDS_UP: &str = "noise adds up in what it keeps";
 const CONSTANT_ADDS_UP: &str = "a constant adds up in what it keeps";
 
-/// The map of second moments over a cycle, without constants.
+/// T of THEORY (5.2): the map of second moments over a cycle, without what noise at the mean adds.
 pub(super) struct SquareMap<'c, 'a> {
     cycle: &'c Cycle<'a>,
+    /// A mean of 0, also of the number 1.
     zeros: Vec<f64>,
+    /// The matrix of T, once it was asked for.
     whole: OnceCell<Matrix>,
     /// The covariances of the free coordinates of the state, and of the deviations of each type.
     pub blocks: SymmetricBlocks,
 }
 
 impl SquareMap<'_, '_> {
-    /// The numbers of second moments after the cycle.
+    /// T of the free second moments, as one vector of the entries of `blocks`.
     pub fn apply(&self, numbers: &[f64]) -> Vec<f64> {
         self.columns(&column(numbers)).into_entries()
     }
 
-    /// The same for each column.
+    /// T of each column.
     fn columns(&self, numbers: &Matrix) -> Matrix {
         if numbers.rows() == 0 {
             return numbers.clone();
@@ -56,16 +57,17 @@ impl SquareMap<'_, '_> {
         self.cycle.numbers(&self.cycle.after(&self.cycle.state(numbers, &self.zeros)))
     }
 
-    /// The matrix of the map, which is computed once.
+    /// The matrix of T, which is computed once.
     pub fn whole(&self) -> Matrix {
         self.whole.get_or_init(|| self.columns(&Matrix::identity(self.blocks.length()))).clone()
     }
 
+    /// Whether ρ(T) < 1 is proven, THEORY (5.5).
     fn contracts(&self) -> bool {
         self.blocks.contracts(|x| self.apply(x), || self.whole())
     }
 
-    /// The spectral radius; `None` if the growth of second moments does not settle.
+    /// An estimate of ρ(T), for display; `None` if the growth of second moments does not settle.
     fn radius(&self) -> Option<f64> {
         if self.blocks.length() <= SQUARED {
             // Rates that are close to each other take many rounds to part.
@@ -80,7 +82,7 @@ impl SquareMap<'_, '_> {
 }
 
 impl<'a> Cycle<'a> {
-    /// The map of second moments.
+    /// T of THEORY (5.2), restricted to free coordinates.
     ///
     /// # Errors
     /// If they are infinite after a round.
@@ -92,13 +94,14 @@ impl<'a> Cycle<'a> {
         Ok(SquareMap { cycle: self, zeros, whole: OnceCell::new(), blocks: self.free_blocks() })
     }
 
-    /// The covariances of the free coordinates of the state, and of the deviations of each type.
+    /// The blocks of [`SquareMap`].
     fn free_blocks(&self) -> SymmetricBlocks {
         let lifts = std::iter::once(&self.lift).chain(&self.own_lifts);
         SymmetricBlocks::new(lifts.map(|lift| lift.free.len()))
     }
 
-    /// Whether means converge, to a limit that does not depend on the start.
+    /// Whether means converge, to a limit that does not depend on the start: ρ(M) < 1 of THEORY (5.1) on the free
+    /// coordinates, and all kept combinations that are read are constants, THEORY (5.4).
     ///
     /// # Errors
     /// Why they do not.
@@ -116,7 +119,7 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// Whether second moments converge.
+    /// Whether second moments converge: ρ(T) < 1, THEORY (5.5), and no noise is added to what is kept.
     ///
     /// # Errors
     /// Why they do not.
@@ -130,7 +133,8 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// What adds up in what the linear map of the means keeps, in words; `None` if nothing does, or nothing reads it.
+    /// Why what the linear map of means keeps is no constant, in words: noise is added to it, or a constant that
+    /// something reads. `None` if neither is.
     pub(super) fn what_adds_up(&self) -> Option<&'static str> {
         if self.noise_is_kept() {
             Some(NOISE_ADDS_UP)
@@ -141,8 +145,9 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
-    /// second moments does not settle. A radius is below 1 if and only if that is proven.
+    /// The spectral radii ρ(M) and ρ(T) over one round, THEORY (5.1), (5.2): geometric means over the cycle.
+    /// `None` if the growth of second moments does not settle. A radius below 1 is reported if and only if
+    /// that is proven.
     pub fn radii(&self) -> Option<SpectralRadii> {
         if self.infinite == Some(InfiniteMoments::All) {
             return Some(SpectralRadii { mean: f64::INFINITY, square: f64::INFINITY });
@@ -165,7 +170,7 @@ impl<'a> Cycle<'a> {
         if is_below { one.min(BELOW_ONE) } else { one.max(1.0) }
     }
 
-    /// The map of the free coordinates of the mean.
+    /// M of THEORY (5.1), restricted to the free coordinates.
     fn free_mean_map(&self) -> Matrix {
         let whole = mean_map(&self.rounds, self.begin.mean.len() - 1);
         let free = &self.lift.free;
@@ -174,13 +179,14 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    /// The largest gain of a round.
+    /// The largest [gain](super::stages::PreparedRound::gain) of a round, and at least 1.
     fn gain(&self) -> f64 {
         let rounds = self.lead.iter().chain(&self.rounds);
         rounds.map(|round| round.gain).fold(1.0, f64::max)
     }
 
-    /// Whether anything that enters estimates or noise depends on θ_0 for ever, by way of what is kept.
+    /// Whether estimates or noises depend on θ_0 for ever, because a kept combination that they read depends
+    /// on it, THEORY (5.4).
     fn depends_on_start(&self) -> bool {
         let kept = &self.lift.kept;
         if kept.rows.is_empty() {
@@ -208,8 +214,8 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    /// Whether the rounds add a constant to what the linear map keeps, as a counter does, and estimates or
-    /// noise read it.
+    /// Whether ℓ c ≠ 0 in THEORY (5.4) for a kept combination ℓ, as for a counter, and estimates or noises
+    /// read it.
     fn constant_is_kept(&self) -> bool {
         let kept = &self.lift.kept;
         if kept.rows.is_empty() {
@@ -233,8 +239,9 @@ impl<'a> Cycle<'a> {
         drift.iter().any(|x| *x != 0.0) && self.reads_at_rest(&drift)
     }
 
-    /// Whether estimates or noise depend on these values of the kept coordinates, where the free ones
-    /// have come to rest.
+    /// Whether estimates or noises depend on the kept coordinates at rest. `kept` has their values at the
+    /// pivots, 0 elsewhere and for the number 1; the free coordinates are the fixed point to which these
+    /// values lead.
     fn reads_at_rest(&self, kept: &[f64]) -> bool {
         let free = &self.lift.free;
         let after = |mean: &[f64]| {
@@ -254,7 +261,7 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    /// Whether noise reaches what is kept: where it adds up, nothing comes to rest.
+    /// Whether noise is added to a combination that is kept, where it adds up for ever.
     pub(super) fn noise_is_kept(&self) -> bool {
         let mut lifts = std::iter::once(&self.lift).chain(&self.own_lifts);
         if self.infinite.is_some() || lifts.all(|lift| lift.kept.rows.is_empty()) {

@@ -1,4 +1,4 @@
-//! A round, ready to be applied: what its noises are linear in, and the forms of the next state.
+//! A round, ready to be applied: the sources of its noises, and the forms of the next state.
 
 use super::form::Form;
 use super::local::{CoinPair, InfiniteMoments, Steps};
@@ -7,82 +7,91 @@ use crate::linalg::Matrix;
 use crate::round_program::Each;
 use std::sync::Arc;
 
-/// What makes coordinates and noises of a round known, in order.
+/// What makes the next coordinates and noises of a round known, in the order of the round.
 pub(super) enum Stage {
-    /// A vector becomes coordinates.
+    /// The numbers of this form become coordinates.
     Coordinates(Form),
-    /// A sum of noises becomes one.
+    /// A sum Σ G_i n_i of noises, with the number and the matrix of each, becomes one noise.
     Sum(Vec<(usize, Matrix)>),
-    /// A noise, with those before it that are drawn together with it.
+    /// A noise, with the numbers and sources of the earlier noises that are drawn together with it.
     Noise { source: NoiseSource, law: Law, with: Vec<(usize, NoiseSource, Law)> },
-    /// What comes of the draw of a cohort, together with what came of it before.
+    /// The noises of an operation that draws from the cohort, the last of these, together with the operations
+    /// that drew from it before.
     Drawn(Vec<Drawn>),
 }
 
-/// What a noise is linear in, for a type of clients or for the server: the form of y, and of a
-/// client's deviation from it.
+/// The source of a noise: a vector in whose second moments the covariance of the noise is linear. It is the y of
+/// THEORY (2.2) for local steps, and what a mask acts on.
 #[derive(Clone)]
 pub(super) struct NoiseSource {
+    /// The type of clients; `None` for the server.
     pub of: Option<usize>,
+    /// The form of the mean over the type, or of the server.
     pub y: Form,
+    /// The form of a client's deviation.
     pub own: Form,
 }
 
-/// How the covariance of two noises follows from E y y'ᵀ.
+/// How the covariance of two noises follows from E y y'ᵀ of their sources.
 #[derive(Clone)]
 pub(super) enum Law {
-    /// As that of local steps of two runs.
+    /// The noise map of local steps of two runs, THEORY (2.6).
     Steps(Arc<Steps>),
-    /// Standard normal.
+    /// Standard normal numbers: the identity.
     Normal,
-    /// What a mask of this variance removes; of all clients together, or of each for itself.
+    /// A mask of variance s (1 − s), THEORY (4.5), whose coins all clients share, or each client has its own.
     Mask { variance: f64, each: Each, shared: bool },
-    /// Local steps up to a coin that all clients share.
+    /// Local steps up to a coin that all clients share, THEORY (2.11).
     Coin(Arc<CoinPair>),
 }
 
-/// Rows of which those of a drawn cohort count, by types: less their mean chance.
+/// Rows a_k of which those of a drawn cohort count: the noises Σ_k (1_k − p) a_k of THEORY (4.6).
 #[derive(Clone)]
 pub(super) struct Drawn {
-    /// The number of its first noise: one of each type, or one of the server.
+    /// The number of the first noise. There is one noise for the mean over each type, or one of the server.
     pub first: usize,
-    /// Whether it is a sum over all.
+    /// Whether the noise is a sum over all clients, of the server.
     pub server: bool,
-    /// L/N.
+    /// p = L/N.
     pub chance: f64,
+    /// ā_g for each type.
     pub mean: Vec<Form>,
+    /// ã_k for each type.
     pub own: Vec<Form>,
-    /// Σ over all clients.
+    /// Σ_k a_k over all clients.
     pub total: Form,
 }
 
 /// A round, ready to be applied.
 pub(super) struct PreparedRound {
-    /// The number of its coordinates.
+    /// The number of coordinates at the end of the round.
     pub width: usize,
     /// The largest sum of sizes of the coefficients by which a number of the next state is made of atoms:
     /// where these cancel, rounding errors are that much larger.
     pub gain: f64,
-    /// What does not exist after it, whatever the state before it.
+    /// The moments that do not exist after the round, whatever the state before it.
     pub infinite: Option<InfiniteMoments>,
+    /// What makes the coordinates and noises known, in order.
     pub stages: Vec<Stage>,
-    /// The number 1 and each vector of the next state, and by types each of a client's deviation.
+    /// The coordinates of the next state: the number 1, the sum of estimates if it is followed, and its vectors.
     pub next: Vec<Form>,
+    /// A client's deviations in the next state, for each type.
     pub own_next: Vec<Vec<Form>>,
     /// θ_t − θ*.
     pub result: Form,
     /// θ_k − θ* of the clients before they communicate, and the deviations, by types.
     pub ends: Option<(Vec<Form>, Vec<Form>)>,
+    /// The origins of the next state's vectors.
     pub origins: Vec<Origin>,
 }
 
 impl PreparedRound {
-    /// The mean of the next state from those of all coordinates.
+    /// The mean of the next state from the means of all coordinates of the round.
     pub fn next_mean(&self, coordinates: &[f64]) -> Vec<f64> {
         self.next.iter().flat_map(|form| form.value(coordinates)).collect()
     }
 
-    /// The means of all coordinates from those of the state.
+    /// The means of all coordinates of the round from those of the state before it.
     pub fn known_mean(&self, mean: &[f64]) -> Vec<f64> {
         let mut known = mean.to_vec();
         for stage in &self.stages {
@@ -94,12 +103,12 @@ impl PreparedRound {
         known
     }
 
-    /// The mean of the next state from that of this one.
+    /// M m + c of one round: the mean of the next state from the mean m of the state before it, THEORY (5.1).
     pub fn mean_after(&self, mean: &[f64]) -> Vec<f64> {
         self.next_mean(&self.known_mean(mean))
     }
 
-    /// What the result and the noises are made of, where the coordinates are these.
+    /// All numbers that the estimate and the sources of noises read, where the round's coordinates are these.
     pub fn read(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = self.result.value(coordinates);
         let mut add = |form: &Form| out.extend(form.value(coordinates));

@@ -1,4 +1,4 @@
-//! The distribution to which a program's rounds lead: the fixed point of the linear map of a cycle.
+//! The moments to which a program's rounds lead: the fixed point of the linear map of a cycle, THEORY (5.6).
 //!
 //! The map nearly always has a fixed point. Moments lead there only if the map contracts, which
 //! [`super::stability`] proves before anything is said to be stationary.
@@ -16,9 +16,9 @@ use crate::problem::Facts;
 use crate::round_program::Program;
 use std::rc::Rc;
 
-/// The largest order of the matrix of the mean's map.
+/// The most coordinates of a state whose matrix M of means, THEORY (5.1), is computed.
 pub(super) const WRITTEN: usize = 600;
-/// The same where nothing but the mean is followed.
+/// The most coordinates where means alone are followed.
 const WRITTEN_OF_MEANS: usize = 1500;
 
 /// The rounds of a cycle, from a state at its start.
@@ -26,19 +26,21 @@ pub struct Cycle<'a> {
     pub(super) exact: ProgramMoments<'a>,
     /// The rounds before the cycle.
     pub(super) lead: Vec<Rc<PreparedRound>>,
+    /// The rounds of the cycle.
     pub(super) rounds: Vec<Rc<PreparedRound>>,
+    /// The state at the start of the first cycle, with the mean that θ_0 = θ* leads to, and covariances of 0.
     pub(super) begin: ProgramState,
-    /// What does not exist after any round, whatever the start.
+    /// The moments that do not exist after a round of the cycle, whatever the start.
     pub(super) infinite: Option<InfiniteMoments>,
-    /// All coordinates of the mean but the first from those that are free; and constants.
+    /// All coordinates but the number 1 from the free ones, THEORY (5.4).
     pub(super) lift: Lift,
-    /// The same for the deviations of each type.
+    /// A client's deviations from the free ones, for each type.
     pub(super) own_lifts: Vec<Lift>,
 }
 
 impl<'a> Cycle<'a> {
-    /// The cycle of a program, and the moments of control variates, if their atom is given; θ_0 = θ* where
-    /// anything depends on the start.
+    /// The cycle of a program, with ψ if the atom of control variates is given. Where anything depends on the start,
+    /// the start is θ*.
     ///
     /// # Errors
     /// Why there is no stationary distribution.
@@ -115,7 +117,7 @@ impl<'a> Cycle<'a> {
         Ok(new)
     }
 
-    /// Finds the free coordinates of the deviations of each type.
+    /// Finds the free coordinates of the deviations of each type. The only client of a type has none.
     pub(super) fn lift_own(&mut self) {
         let lift = |(g, own): (usize, &Matrix)| {
             let size = own.rows();
@@ -143,7 +145,7 @@ impl<'a> Cycle<'a> {
         self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
     }
 
-    /// A state without means, constants and noise of its own.
+    /// A state whose means and covariances are 0, also that of the number 1.
     pub(super) fn empty(&self, layers: usize) -> ProgramState {
         let ProgramState { mean, own, origins, .. } = &self.begin;
         ProgramState {
@@ -155,7 +157,7 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// lim E θ_t − θ* after each round of the cycle, d numbers each.
+    /// lim E θ_t − θ* after each round of the cycle, d numbers each: the means m = M m + c of THEORY (5.6).
     ///
     /// # Errors
     /// Why there is none.
@@ -169,7 +171,10 @@ impl<'a> Cycle<'a> {
         Ok(self.rounds.iter().map(bias).collect())
     }
 
-    /// The mean at the start of the cycle, if means lead there.
+    /// The stationary mean m of THEORY (5.6) at the start of the cycle, with the number 1.
+    ///
+    /// # Errors
+    /// Why means do not converge.
     fn mean(&self) -> Result<Vec<f64>, String> {
         self.check_means()?;
         let size = self.lift.free.len();
@@ -188,7 +193,8 @@ impl<'a> Cycle<'a> {
         if self.lift.free.iter().all(is_fixed) { Ok(mean) } else { Err(DIVERGES.into()) }
     }
 
-    /// A state from the free covariances, of which the columns are layers, and the reverse.
+    /// The state of this mean whose free coordinates have the covariances `numbers`, of which the columns are
+    /// layers: the entries of (Σ, D_1, D_2, …) of THEORY (5.2).
     pub(super) fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
         let mut state = self.empty(numbers.cols());
         state.mean = mean.to_vec();
@@ -197,19 +203,21 @@ impl<'a> Cycle<'a> {
         state
     }
 
-    /// Puts the covariances of deviations, which are rows from a place on.
+    /// Puts into a state the covariances of deviations, whose free entries are the rows of `numbers` from row
+    /// `at` on.
     pub(super) fn put_own(&self, (numbers, mut at): (&Matrix, usize), state: &mut ProgramState) {
         for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
             at = put_lifted(&lift.map, (numbers, at), (own, 0));
         }
     }
 
+    /// The free covariances of a state, of which the columns are layers: the reverse of [`Self::state`].
     pub(super) fn numbers(&self, state: &ProgramState) -> Matrix {
         let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
         self.own_numbers(state, numbers_at(&free, &state.covariance, state.layers))
     }
 
-    /// These numbers and the free covariances of deviations.
+    /// The numbers `out` and after them the free covariances of deviations.
     pub(super) fn own_numbers(&self, state: &ProgramState, mut out: Vec<f64>) -> Matrix {
         for (own, lift) in state.own.iter().zip(&self.own_lifts) {
             out.extend(numbers_at(&lift.free, own, state.layers));
@@ -217,7 +225,8 @@ impl<'a> Cycle<'a> {
         Matrix::from_entries(out.len() / state.layers, state.layers, out)
     }
 
-    /// The moments after each round of the cycle, at stationarity, and the blocks at its end.
+    /// The stationary moments after each round of the cycle, THEORY (5.6), and the blocks of θ and of
+    /// corrections at its end.
     ///
     /// # Errors
     /// Why there are none.
@@ -266,18 +275,21 @@ fn is_covariance(matrix: &Matrix, size: f64) -> bool {
     is_zero() || definite().is_ok()
 }
 
-/// The linear map of the mean over these rounds, without the number 1.
+/// M of THEORY (5.1): the linear map of the mean over these rounds, without the number 1, of a state of `size`
+/// other coordinates.
 pub(super) fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
     let with = |x: &[f64]| [&[0.0], x].concat();
     Matrix::of_map(size, |x| means_after(rounds, with(x)).split_off(1))
 }
 
+/// The mean after these rounds, M m + c of THEORY (5.1), where m is `mean` with the number 1.
 pub(super) fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
     rounds.iter().fold(mean, |mean, round| round.mean_after(&mean))
 }
 
-/// Puts L S Lᵀ into a matrix from a place on, where the entries of S on and above its diagonal are
-/// rows of numbers, of which the columns are layers; the row after them.
+/// Puts L S Lᵀ, where L is `lift`, into a matrix from a place of its diagonal on. The entries of S on and
+/// above its diagonal are the rows of `numbers` from row `at` on, and its layers are their columns. Returns
+/// the row after them.
 pub(super) fn put_lifted(
     lift: &Matrix,
     (numbers, mut at): (&Matrix, usize),
@@ -295,7 +307,8 @@ pub(super) fn put_lifted(
     at
 }
 
-/// The entries of a symmetric matrix at these places, on and above its diagonal.
+/// The entries on and above the diagonal of the symmetric matrix of these rows and columns of a matrix, row
+/// by row, each with its layers.
 pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Vec<f64> {
     let mut out = Vec::new();
     for (k, i) in places.iter().enumerate() {
@@ -304,6 +317,7 @@ pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Ve
     out
 }
 
+/// A matrix of one column.
 pub(super) fn column(numbers: &[f64]) -> Matrix {
     Matrix::from_entries(numbers.len(), 1, numbers.to_vec())
 }

@@ -1,4 +1,4 @@
-//! Types of clients: those that no round tells apart.
+//! Types of clients: clients that no round distinguishes, so that exchanging them changes no moment.
 
 use crate::problem::{Facts, group_clients};
 use crate::round_program::{Operation, Program, Weights};
@@ -7,15 +7,19 @@ use std::collections::HashSet;
 /// Clients with the same distribution, the same share and the same constants in every round.
 #[derive(Clone, Copy, Debug)]
 pub struct Type {
-    /// The first of them.
+    /// The first client of the type: its settings are those of all.
     pub first: usize,
-    /// How many there are.
+    /// n_g, the number of clients of the type.
     pub count: f64,
 }
 
-/// The types, and that of each client.
+/// The types g of a program's clients on a problem, in the order of their first clients, and the type of
+/// each client: the types by which THEORY (3.1) splits vectors. Clients of a type have the same bits in
+/// everything that is a client's own; a matrix between clients that does not treat them alike makes
+/// each client a type.
 pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usize>) {
     let n = program.clients;
+    // The bits of all that is a client's own.
     let own = |k: usize| {
         let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
         program.rounds.iter().for_each(|round| {
@@ -54,7 +58,7 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
 }
 
 impl Type {
-    /// Types by their first clients, and that of each client.
+    /// The types with these first clients, counted from the type of each client.
     pub fn all(first: &[usize], type_of: &[usize]) -> Vec<Self> {
         let mut all: Vec<_> = first.iter().map(|&first| Self { first, count: 0.0 }).collect();
         type_of.iter().for_each(|place| all[*place].count += 1.0);

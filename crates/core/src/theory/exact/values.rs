@@ -1,4 +1,4 @@
-//! What exact theory says of a round, and of stationarity.
+//! The results of exact theory: moments after a round and at stationarity, and spectral radii.
 
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::Matrix;
@@ -6,9 +6,9 @@ use crate::linalg::Matrix;
 /// Exact moments at the end of a round.
 #[derive(Clone, Debug)]
 pub struct Moments {
-    /// t.
+    /// t, the number of the round; `u64::MAX` at stationarity.
     pub round: u64,
-    /// E‖θ̂_t − θ*‖² of the algorithm's estimate.
+    /// E‖θ̂_t − θ*‖² of the algorithm's estimate θ̂_t: THEORY (4.9).
     pub sq_error: f64,
     /// E θ̂_t − θ*, d numbers.
     pub mean: Vec<f64>,
@@ -17,15 +17,16 @@ pub struct Moments {
     /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the error of the mean of all estimates so far (at round 0,
     /// of the first); NaN if the estimate is itself an average.
     pub sq_error_average: f64,
-    /// E Σ π_c ‖θ_c − θ*‖² at the end of the last local steps, for one run with full
+    /// E Σ_k π_k ‖θ_k − θ*‖² of the clients at the end of the last local steps, for one run with full
     /// participation.
     pub sq_error_clients: Option<f64>,
-    /// E of the Lyapunov function (SCAFFLSA 51, at communications 45).
+    /// E ψ_t of the Lyapunov function, THEORY (4.10): SCAFFLSA (51), or (45) at single local steps.
     pub lyapunov: Option<f64>,
 }
 
 impl Moments {
-    /// Those at rest of an estimate that has these.
+    /// The moments of an estimate whose error has this mean (d numbers) and covariance (d × d), THEORY (4.9).
+    /// They count as stationary until they are given a round.
     pub fn at_rest(mean: Vec<f64>, covariance: Matrix) -> Self {
         Self {
             round: u64::MAX,
@@ -38,15 +39,17 @@ impl Moments {
         }
     }
 
-    /// E (θ̂_t − θ*)(θ̂_t − θ*)ᵀ.
+    /// E (θ̂_t − θ*)(θ̂_t − θ*)ᵀ, d × d: THEORY (4.3).
     pub fn second(&self) -> Matrix {
         let mut second = self.covariance.clone();
         second.add_outer(1.0, &self.mean, &self.mean);
         second
     }
 
-    /// Those of a round that is drawn among these with these weights, whose sum is 1: the mean of
-    /// what is measured at so many rounds of each. The covariance is around the mean of all.
+    /// The moments of a mixture, THEORY (5.7): of an estimate that is drawn among those of several rounds with
+    /// these weights, whose sum is 1. Means over many rounds of a run measure them, where the weights are
+    /// the [shares](crate::round_program::Program::phase_shares) of the phases of a cycle. The covariance
+    /// is around the mean of all.
     pub fn of_any(all: &[Self], weights: &[f64]) -> Self {
         if let [one] = all {
             return one.clone();
@@ -70,22 +73,23 @@ impl Moments {
     }
 }
 
-/// Second moments of θ and of a type's control variate at stationarity, in the
-/// coordinates θ − θ* and ξ_c + F̄_c(θ*).
+/// Second moments of θ and of the clients' corrections at stationarity, in the coordinates θ − θ* and
+/// ξ_k − ξ_k* = ξ_k + F̄_k(θ*).
 #[derive(Clone, Debug)]
 pub struct CovarianceBlocks {
-    /// E of the products of θ, d × d.
+    /// E (θ − θ*)(θ − θ*)ᵀ, d × d.
     pub theta: Matrix,
-    /// E (θ − θ*)(ξ_c − ξ_c*)ᵀ by client, d × d each.
+    /// E (θ − θ*)(ξ_k − ξ_k*)ᵀ for each client, d × d each.
     pub theta_variate: Vec<Matrix>,
-    /// E (ξ_c − ξ_c*)(ξ_c − ξ_c*)ᵀ by client.
+    /// E (ξ_k − ξ_k*)(ξ_k − ξ_k*)ᵀ for each client, THEORY (3.2).
     pub variate: Vec<Matrix>,
-    /// E (ξ_c − ξ_c*)(ξ_c' − ξ_c'*)ᵀ with c' the client after c.
+    /// E (ξ_k − ξ_k*)(ξ_j − ξ_j*)ᵀ for each client k, where j is the client after k, and client 0 comes
+    /// after the last: THEORY (3.3), (3.4).
     pub variate_pair: Vec<Matrix>,
 }
 
 impl CovarianceBlocks {
-    /// The number of their entries.
+    /// The number of entries of all blocks.
     pub fn numbers(&self) -> usize {
         let lists = [&self.theta_variate, &self.variate, &self.variate_pair];
         let all = std::iter::once(&self.theta).chain(lists.into_iter().flatten());
@@ -96,8 +100,8 @@ impl CovarianceBlocks {
 /// Spectral radii over one round; moments converge if they are below 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpectralRadii {
-    /// Of the mean.
+    /// ρ(M) of the map of means, THEORY (5.1).
     pub mean: f64,
-    /// Of the second moments.
+    /// ρ(T) of the map of second moments, THEORY (5.2); at least `mean`², THEORY (5.3).
     pub square: f64,
 }

@@ -1,4 +1,4 @@
-//! Control variates as part of a program's state, and what is known of them.
+//! Control variates as part of a program's state, their Lyapunov function and their second moments.
 
 use super::form::Form;
 use super::moments::ProgramMoments;
@@ -8,8 +8,8 @@ use super::values::{CovarianceBlocks, Moments};
 use crate::round_program::{Level, Operation};
 
 impl ProgramMoments<'_> {
-    /// ξ_k − ξ_k* of each type before round `next` as forms of the coordinates, and a client's
-    /// deviation from it.
+    /// ξ_k − ξ_k* = ξ_k + F̄_k(θ*) before round `next`, where ξ_k = Σ_j π_j c_j − c_k: forms of its mean over
+    /// each type, and, up to its sign, the form of a client's deviation.
     fn corrections(&self, state: &ProgramState, next: u64) -> Option<(Vec<Form>, Form)> {
         let variates = self.variates?;
         let (d, types) = (self.setup.d, &self.setup.types);
@@ -51,7 +51,7 @@ impl ProgramMoments<'_> {
         last.is_some_and(|round| round.state.first() == Some(&Level::Clients))
     }
 
-    /// ℓ_k of a client in round `round`, with which its variate enters ψ: γ_k E_k, or γ_k/p where a coin or a mask
+    /// ℓ_k of a client in round `round`, with which its variate enters ψ, THEORY (4.10): γ_k E_k, or γ_k/p where a coin or a mask
     /// with this probability ends the local steps.
     fn variate_length(&self, client: usize, round: u64) -> Option<f64> {
         let round = self.program.round(round.max(1))?;
@@ -67,7 +67,7 @@ impl ProgramMoments<'_> {
         }
     }
 
-    /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².
+    /// E ψ_t after round t = `round`, THEORY (4.10), where `square` is its first term; `None` without variates.
     pub(super) fn lyapunov(&self, state: &ProgramState, round: u64, square: f64) -> Option<f64> {
         let (mean, own) = self.corrections(state, round + 1)?;
         if square.is_infinite() {
@@ -83,7 +83,8 @@ impl ProgramMoments<'_> {
         Some(psi)
     }
 
-    /// The second moments of θ, which has these moments, and of the variates.
+    /// The second moments of θ, whose own moments are `estimate`, and of the clients' corrections before round
+    /// `next`: THEORY (3.2), (3.3), (3.4).
     pub(super) fn blocks(
         &self,
         state: &ProgramState,
@@ -106,7 +107,7 @@ impl ProgramMoments<'_> {
             let deviations = |g: usize| known.own_second(g, &own, &own);
             blocks.theta_variate.push(known.second(&theta, &mean[g]));
             let square = known.second(&mean[g], &mean[g]).plus(1.0, &deviations(g));
-            // Deviations from a mean of n clients add up to 0.
+            // Deviations from the mean of a type add up to 0, (3.3).
             let pair = match (n, g == h) {
                 (1, _) => square.clone(),
                 (_, true) => {

@@ -1,4 +1,4 @@
-//! The best settings that are known, and whether others may be better.
+//! The best settings that were found so far, and whether others may be better.
 
 use super::bounds::MARGIN;
 use super::curve::{Crossing, ErrorCurve};
@@ -11,11 +11,12 @@ pub struct Best {
     pub crossing: Crossing,
 }
 
-/// The most rounds that are computed without a map of them, to find that settings are no better than others.
+/// The most rounds that are followed one by one, without their map Q, to exclude settings that are no better.
 const MOST_FOLLOWED: u64 = 16;
 
 impl Best {
-    /// Whether settings with these errors after 0, 1, … rounds may be better to stay at most at a square.
+    /// Whether settings with these errors E‖θ_t − θ*‖² after t = 0, 1, … rounds may need fewer rounds than
+    /// these to stay at most at `square` = ε², or as many with a smaller error after them.
     pub fn may_be_improved(&self, errors: &[f64], square: f64) -> bool {
         let rounds = self.crossing.rounds as usize;
         let may_be = |round: usize, most: f64| errors[round] <= most * (1.0 + MARGIN);
@@ -24,13 +25,13 @@ impl Best {
         is_earlier || (is_as_early && may_be(rounds, self.crossing.square))
     }
 
-    /// Whether it has fewer rounds, or as many and a smaller error after them.
+    /// Whether these settings need fewer rounds than others, or as many with a smaller error after them.
     pub fn improves(&self, on: Option<&Self>) -> bool {
         let key = |best: &Self| (best.crossing.rounds, best.crossing.square);
         on.is_none_or(|other| key(self) < key(other))
     }
 
-    /// Puts another one in the place of one on which it improves.
+    /// Replaces the best settings by others that improve on them.
     pub fn keep(best: &mut Option<Self>, other: Option<Self>) {
         if other.is_some_and(|other| other.improves(best.as_ref())) {
             *best = other;
@@ -38,15 +39,15 @@ impl Best {
     }
 }
 
-/// The rounds whose errors tell whether settings may be better than all of some; `None` if these are too many
-/// or if some is not known.
+/// The number of rounds whose errors decide whether settings may be better than one of these; `None` if it is too
+/// large, or if there are no best settings yet for one of the targets.
 pub fn rounds_to_follow(best: impl Iterator<Item = Option<Best>>) -> Option<usize> {
     let rounds = best.map(|best| best.map_or(u64::MAX, |best| best.crossing.rounds));
     rounds.max().filter(|most| *most <= MOST_FOLLOWED).map(|most| most as usize)
 }
 
-/// Where an error comes below these squares and stays. An error that may oscillate is followed until it provably
-/// stays.
+/// Where an error comes below each of these squares ε² and stays. An error that may oscillate is followed until
+/// THEORY (6.2), (6.3) prove that it stays.
 pub fn held_crossings(
     curve: &mut ErrorCurve,
     rounds: &dyn Rounds,

@@ -1,21 +1,22 @@
-//! A lower bound of the error, which excludes most step sizes before a round's map is made: the
-//! error without noise.
+//! A lower bound of the error, which excludes most step sizes before the map Q of THEORY (6.1) is computed: the
+//! error without noise, THEORY (6.4).
 
 use super::curve::MOST_PASSING;
 use crate::linalg::Matrix;
 use crate::theory::exact::MeanRounds;
 
-/// Rounding errors of the bounds, relative.
+/// Relative rounding errors of bounds and errors, which are compared with targets.
 pub const MARGIN: f64 = 1e-9;
 
-/// The error without noise, ‖E θ_t − θ*‖², or its mean over the start, of rounds for any numbers of clients.
+/// The error without noise, ‖E θ_t − θ*‖² of THEORY (6.4), or its mean over a random start. It does not
+/// depend on the number of clients.
 pub struct NoiselessError {
-    /// The powers 1, 2, 4, … of the map of u over a cycle.
+    /// The powers 1, 2, 4, … of the map of E u over a cycle.
     powers: Vec<Matrix>,
-    /// The least error after any round up to each of those that were looked at.
+    /// For each round t that was followed so far the least error after rounds 0 to t.
     least: Vec<f64>,
-    /// The columns at the start of the cycle of the next of them, and room for those of the next cycle
-    /// and for ends.
+    /// The columns of E u uᵀ at the start of the cycle of the next such round, and room for the columns of
+    /// the cycle after it and for those of the error.
     states: [Matrix; 3],
 }
 
@@ -29,7 +30,8 @@ impl NoiselessError {
         }
     }
 
-    /// Whether the error after some of the first `rounds` rounds may be at most `most` with noise.
+    /// Whether the error with noise may be at most `most` = ε² after one of the first `rounds` rounds, or of
+    /// [`MOST_PASSING`] if these are fewer.
     pub fn may_pass(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
         let is_passed =
@@ -55,7 +57,7 @@ impl NoiselessError {
         is_passed(&self.least[..self.least.len().min(rounds + 1)])
     }
 
-    /// Whether the error after `rounds` rounds may be at most `most` with noise.
+    /// Whether the error with noise may be at most `most` = ε² after exactly `rounds` rounds.
     pub fn allows(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let (lead, length) = (mean.noiseless.len() as u64 - 1, mean.ends.len() as u64);
         if rounds <= lead {
@@ -77,7 +79,8 @@ impl NoiselessError {
     }
 }
 
-/// The sum of squares; 0 if a map overflows, which proves nothing.
+/// The sum of the squares of the entries: ‖E θ_t − θ*‖², added up over the columns of a random start. It is 0
+/// if a map overflows, since that proves nothing.
 fn square(ends: &Matrix) -> f64 {
     let square = ends.entries().iter().fold(0.0, |sum, x| sum + x * x);
     if square.is_nan() { 0.0 } else { square }

@@ -1,9 +1,10 @@
 //! The error over rounds of one method with one step size and number of clients, and the first
 //! round from which it stays below a target.
 //!
-//! The first rounds are computed one by one. Beyond, the map of a cycle of rounds is squared until
-//! the error after the largest power is below the target, and the last cycle above it is found by
-//! lifting with the smaller powers, from the largest to the smallest.
+//! The errors are THEORY (6.1): E‖θ_t − θ*‖² = r_phase · z and z ← Q z in each cycle of rounds. The first
+//! cycles are computed one by one. Beyond them, Q is squared until the error after the largest power is below
+//! the target; the last cycle with an error above the target is found by adding smaller powers, from the
+//! largest to the smallest.
 
 use super::parts::{CurvePart, parts_of};
 use crate::linalg::Matrix;
@@ -24,19 +25,21 @@ pub(super) const MOST_LEVELS: usize = 40;
 pub(super) const MOST_RETURNS: usize = 50;
 /// Rounding errors of E‖θ_t − θ*‖² relative to the start.
 const ROUNDING: f64 = 1e-12;
-/// The size at which the powers of a map count as growing.
+/// The size at which the powers of a map count as growing without bound.
 const GROWN: f64 = 1e40;
 
-/// Moments of all parts; several states are columns.
+/// The numbers z of all parts; several states are columns.
 pub(super) type PartStates = Vec<Mat<f64>>;
 
 /// E‖θ_t − θ*‖² over rounds.
 pub struct ErrorCurve {
-    /// Up to the start of the cycle.
+    /// The errors after 0, 1, … rounds, up to the start of the cycle.
     first: Vec<f64>,
+    /// The blocks of z, which are coupled only through numbers that they share.
     pub(super) parts: Vec<CurvePart>,
+    /// z at the start of the cycle.
     pub(super) start: PartStates,
-    /// The powers 1, 2, 4, … of the maps over a cycle, where they have been computed.
+    /// Q^(2^j) of each part for j = 0, 1, …, as far as they have been computed.
     pub(super) levels: Vec<Vec<Mat<f64>>>,
     /// The errors of the first rounds, with [`EXACT`] cycles, and the states after these.
     pub(super) early: (Vec<f64>, PartStates),
@@ -52,7 +55,7 @@ pub struct Crossing {
 }
 
 impl ErrorCurve {
-    /// The errors of these rounds.
+    /// The errors of rounds whose second moments these are.
     pub fn new(squares: &Squares<'_>) -> Self {
         let all_places: Vec<_> = squares.blocks().places().collect();
         let (map, errors) = squares.after(&Matrix::identity(all_places.len()));
@@ -76,12 +79,13 @@ impl ErrorCurve {
         new
     }
 
-    /// The rounds before the cycle, and those of a cycle.
+    /// The number of rounds before the cycle, and the number of rounds of a cycle.
     pub(super) fn lengths(&self) -> (u64, u64) {
         (self.first.len() as u64 - 1, self.parts.first().map_or(1, |part| part.errors.len() as u64))
     }
 
-    /// E‖θ − θ*‖² after each round of a cycle from a column of states.
+    /// r_phase · z = E‖θ_t − θ*‖² after each round of a cycle, THEORY (6.1), where z at its start is a column
+    /// of states.
     pub(super) fn errors_in<'s>(
         &'s self,
         states: &'s PartStates,
@@ -96,24 +100,25 @@ impl ErrorCurve {
         })
     }
 
-    /// Whether an error is above ε² = `most`, or is no number, or is so far below 0 that this is no rounding
+    /// Whether an error is above ε² = `most`, is not a number, or is so far below 0 that this is no rounding
     /// error but divergence.
     pub(super) fn is_above(&self, error: f64, most: f64) -> bool {
         !(error >= -ROUNDING * self.early.0[0] && error <= most)
     }
 
+    /// Whether an error in the cycle that begins with a column of states is above ε² = `most`.
     fn is_missed(&self, states: &PartStates, column: usize, most: f64) -> bool {
         self.errors_in(states, column).any(|error| self.is_above(error, most))
     }
 
-    /// The states after 2^`level` cycles.
+    /// The states after 2^`level` more cycles.
     pub(super) fn advance(&mut self, level: usize, states: &PartStates) -> PartStates {
         self.reach(level);
         let maps = self.levels[level].iter().zip(states);
         maps.map(|(map, state)| product(map.as_ref(), state.as_ref())).collect()
     }
 
-    /// Computes powers up to 2^`level`.
+    /// Computes Q^(2^j) for all j up to `level`.
     pub(super) fn reach(&mut self, level: usize) {
         while self.levels.len() <= level {
             let last = self.levels[self.levels.len() - 1].iter();
@@ -122,8 +127,8 @@ impl ErrorCurve {
         }
     }
 
-    /// The errors one by one, up to and with those of the cycle after so many, and the states at its
-    /// start.
+    /// The errors after each round up to the end of the cycle that follows `cycles` others, and the states at
+    /// the start of that cycle.
     fn one_by_one(&mut self, cycles: usize) -> (Vec<f64>, PartStates) {
         let mut states = self.start.clone();
         let mut errors = self.first.clone();
@@ -142,8 +147,8 @@ impl ErrorCurve {
         errors
     }
 
-    /// The first of [`MOST_PASSING`] rounds after which the error is at most `square`, with that
-    /// error; it may rise above it again.
+    /// The first of [`MOST_PASSING`] rounds after which the error is at most `square` = ε², with the error
+    /// after it. Later errors may be above ε² again.
     pub fn first_passage(&self, square: f64) -> Option<Crossing> {
         let errors = &self.early.0;
         let mut shown = errors.iter().take(MOST_PASSING as usize + 1);
@@ -151,12 +156,13 @@ impl ErrorCurve {
         Some(Crossing { rounds: rounds as u64, square: errors[rounds] })
     }
 
-    /// The stationary states; `None` if second moments do not come to rest.
+    /// The stationary z_∞ = Q z_∞ of each part; `None` unless the map of each part is proven to contract, as in
+    /// THEORY (5.5).
     pub(super) fn stationary(&mut self) -> Option<PartStates> {
         let mut states = Vec::new();
         for part in 0..self.parts.len() {
             let map = &self.levels[0][part];
-            // Without the coordinate of E 1·1, which is 1.
+            // I − L, where L is Q without the coordinate of E 1·1, which is 1.
             let n = map.nrows();
             let system = Mat::from_fn(n - 1, n - 1, |i, j| {
                 f64::from(u8::from(i == j)) - map[(i + 1, j + 1)]
@@ -183,9 +189,9 @@ impl ErrorCurve {
         Some(states)
     }
 
-    /// Whether a solution of X = T(X) + I proves that the map of second moments of a part contracts, as
-    /// in [`crate::linalg::SymmetricBlocks`]. Numbers that are no part of it count as 0, which may make
-    /// matrices indefinite that others would not: then nothing is proven.
+    /// Whether a solution `x` of X = T(X) + I proves that the map T of second moments of a part contracts,
+    /// THEORY (5.5), as in [`crate::linalg::SymmetricBlocks`]. Entries of X that are not in the part count as
+    /// 0, which may make X indefinite where it need not be: then nothing is proven.
     fn is_proof(&self, part: usize, x: &Mat<f64>) -> bool {
         let numbers = |all: &Mat<f64>| (0..all.nrows()).map(|i| all[(i, 0)]).collect::<Vec<f64>>();
         let after = product(self.levels[0][part].as_ref(), x.as_ref());
@@ -201,7 +207,9 @@ impl ErrorCurve {
         part.is_definite(&x) && part.is_definite(&left)
     }
 
-    /// Whether the powers of the map of a part, applied to the identity, vanish: then it contracts.
+    /// Whether Tᵏ(I) vanishes for the map T of a part as k grows: then T contracts. A part without squares
+    /// has the identity 0, and needs no proof, since its numbers are bounded by those of parts that have the
+    /// squares.
     fn vanishes(&mut self, part: usize) -> bool {
         let identity = self.parts[part].identity();
         let begin = Mat::from_fn(identity.len(), 1, |i, _| identity[i]);
@@ -228,7 +236,8 @@ impl ErrorCurve {
         found.map(|found| found.map(|crossing| crossing.rounds)).collect()
     }
 
-    /// Where the error comes below each of these squares and stays.
+    /// Where the error comes below each of these squares ε² and stays, as far as the rounds that are looked
+    /// at show: the first cycles, and later ones at distances that grow and shrink by powers of two.
     pub fn crossings(&mut self, squares: &[f64]) -> Vec<Option<Crossing>> {
         let mut out = vec![None; squares.len()];
         let (errors, states) = self.early.clone();
@@ -262,8 +271,9 @@ impl ErrorCurve {
         out
     }
 
-    /// Finds the crossings of targets that a state after `base` cycles misses, and checks that
-    /// the error stays below them. A target is its place in `out` and its square.
+    /// Finds the crossings of targets that the error misses in the cycle after `base` cycles, which begins
+    /// with `states`, and checks that it stays below them. A target is its place in `out` and its square ε²;
+    /// at most `returns` times an error may rise above it again.
     pub(super) fn descend(
         &mut self,
         (base, states): (u64, &PartStates),
@@ -322,8 +332,9 @@ impl ErrorCurve {
         self.check_returns((&cycles, &after), &targets, returns, out);
     }
 
-    /// Replaces the crossings of targets that are missed again later than the columns, which
-    /// meet them: in one of the next [`AFTER`] cycles, or at a distance that is a power of two.
+    /// Replaces the crossings of targets that the error misses again. Column j of `columns` is the state
+    /// after `cycles[j]` cycles, from which the error meets target j; the next [`AFTER`] cycles are looked
+    /// at, and those at distances that are powers of two.
     fn check_returns(
         &mut self,
         (cycles, columns): (&[u64], &PartStates),

@@ -1,18 +1,18 @@
-//! The least costs of a search at its prices, and the rounds beyond which nothing becomes the least.
+//! The least costs of a search at its prices, THEORY (6.8), and the rounds beyond which settings are not refined.
 
 use super::Search;
 use crate::round_program::RoundSettings;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The factor by which a refinement is taken to lower a cost at most. It is no bound: what would be lowered by more
-/// is not found, and has a cost that is not the least.
+/// The factor by which a refinement is assumed to lower a cost at most. It is no bound: settings whose cost
+/// would be lowered by more are not found.
 const MOST_REFINED: f64 = 1.5;
 
 /// The least costs of a method so far, by number of clients, target and price. Threads share them: they
 /// decide what is computed, and nothing that is kept depends on when they fall.
 pub struct LeastCosts<'s> {
     search: &'s Search,
-    /// Their bits, which are in the order of the costs.
+    /// The bits of the costs, whose order as whole numbers is that of the costs.
     bits: Vec<AtomicU64>,
 }
 
@@ -24,20 +24,21 @@ impl<'s> LeastCosts<'s> {
         Self { search, bits: std::iter::repeat_with(none).take(count).collect() }
     }
 
-    /// The costs at a number of clients and a target, each with its price.
+    /// The least costs at a number of clients and a target, which are number `place`, each with its price.
     fn at(&self, place: usize) -> impl Iterator<Item = (f64, &AtomicU64)> {
         let prices = &self.search.prices;
         let bits = &self.bits[place * prices.len()..][..prices.len()];
         prices.iter().copied().zip(bits)
     }
 
-    /// What each round of a run costs at a price.
+    /// What each round of a run costs at a price, in gradients of a client: THEORY (6.8) for one round.
     fn of_round(&self, run: &RoundSettings, price: f64) -> f64 {
         let round = self.search.round_price(run);
         price * round.communications + round.gradients
     }
 
-    /// Takes note of the rounds of a run at a number of clients and a target.
+    /// Lowers the least costs at a number of clients and a target, which are number `place`, to those of so
+    /// many rounds of a run.
     pub fn lower(&self, place: usize, run: &RoundSettings, rounds: u64) {
         for (price, bits) in self.at(place) {
             let cost = rounds as f64 * self.of_round(run, price);
@@ -45,8 +46,8 @@ impl<'s> LeastCosts<'s> {
         }
     }
 
-    /// Whether so many rounds of a run cost so much at each of the prices that no refinement makes it the
-    /// least.
+    /// Whether so many rounds of a run cost more than [`MOST_REFINED`] times the least cost at each of the
+    /// prices, if there are any.
     pub fn is_beyond(&self, place: usize, run: &RoundSettings, rounds: u64) -> bool {
         let is_beyond = |(price, bits): (f64, &AtomicU64)| {
             let least = f64::from_bits(bits.load(Ordering::Relaxed));

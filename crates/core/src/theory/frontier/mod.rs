@@ -2,8 +2,9 @@
 //! local steps and target ε, the step size γ that needs the fewest rounds T until
 //! E‖θ_t − θ*‖² ≤ ε² for all t ≥ T, and that T. Nothing is sampled.
 //!
-//! Clients with the same distribution form a type. The state holds moments by types, so its
-//! size does not depend on N, and N enters the round's linear map as a number.
+//! Clients with the same distribution form a type. The state holds moments by types, so its size does not
+//! depend on N, and N enters the linear map Q of a cycle, THEORY (6.1), as a number. What `THEORY (6.1)` means,
+//! and its symbols, are explained in [`super::exact`].
 
 mod best;
 mod bounds;
@@ -53,13 +54,14 @@ pub struct Search {
     pub local_steps: Vec<u64>,
     /// The step sizes γ that are tried.
     pub step_sizes: StepSizes,
-    /// The number of golden-section steps in log γ between the neighbours of the best of them; 0
-    /// for none.
+    /// The number of golden-section steps in log γ, THEORY (6.7), between the neighbours of the best step
+    /// size on the grid; 0 for none.
     pub refinements: u32,
-    /// Prices of a communication in oracle calls. If there are any, only what may cost least at one of them is
-    /// found, without first passages and without what another choice might need beyond the range.
+    /// Prices of a communication in gradients, THEORY (6.8). If there are any, only settings that may cost
+    /// least at one of them are found, without first passages and without what another choice might need
+    /// beyond the range.
     pub prices: Vec<f64>,
-    /// The start.
+    /// θ_0, or its distribution.
     pub start: StartError,
 }
 
@@ -214,7 +216,7 @@ pub struct Reached {
     pub run: RoundSettings,
     /// ε.
     pub target: f64,
-    /// T.
+    /// T, the first round from which E‖θ_t − θ*‖² stays at most ε².
     pub rounds: u64,
     /// Whether the error stays below the target: it exceeds ε after T − 1 rounds, and after no later
     /// round. Otherwise T is the first round after which it is at most ε, sought among the first

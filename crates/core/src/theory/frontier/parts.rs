@@ -1,26 +1,26 @@
-//! The second moments of a curve in parts that depend on each other alone.
+//! The numbers z of THEORY (6.1) in parts: blocks that are coupled only through numbers that they share.
 
 use crate::linalg::{Matrix, cholesky};
 use std::collections::BTreeMap;
 
-/// Numbers that depend on each other alone, of which E 1·1 is the first, and what they add to the error.
+/// Numbers of z that depend on no others, of which E 1·1 is the first, and what they add to the error.
 pub struct CurvePart {
-    /// What each adds to the error after each round of the cycle.
+    /// r_phase of THEORY (6.1) for each round of the cycle; 0 for numbers that another part adds to the error.
     pub errors: Vec<Vec<f64>>,
-    /// Of each the matrix of second moments, the row and the column in which it is.
+    /// For each number the matrix of second moments in which it is (0 is E u uᵀ), and its row and column there.
     pub places: Vec<(usize, usize, usize)>,
 }
 
 impl CurvePart {
-    /// The identity in place of the covariances: 1 where a square is that is neither E 1·1 nor, with
-    /// it, a mean.
+    /// The identity of THEORY (5.5) in place of covariances: 1 for squares other than E 1·1, and 0 for other
+    /// numbers, among them the means E 1·x_i.
     pub fn identity(&self) -> Vec<f64> {
         let is_square = |(block, i, j): &(usize, usize, usize)| i == j && (*block, *i) != (0, 0);
         self.places.iter().map(|place| f64::from(u8::from(is_square(place)))).collect()
     }
 
-    /// Whether numbers, with 0 for those that are no part of this, are those of positive definite
-    /// covariances.
+    /// Whether the covariances with these numbers, and with 0 for entries that are not in the part, are positive
+    /// definite.
     pub fn is_definite(&self, numbers: &[f64]) -> bool {
         let mut matrices: BTreeMap<usize, BTreeMap<usize, BTreeMap<usize, f64>>> = BTreeMap::new();
         let of_covariances = |place: &(usize, usize, usize)| place.0 > 0 || place.1 > 0;
@@ -40,8 +40,9 @@ impl CurvePart {
     }
 }
 
-/// The numbers that errors depend on, in parts that depend on no number of another part but those
-/// that they share, and which of them are the part's own among those that errors are made of.
+/// The parts of z: the numbers on which errors depend, where `map` is Q and the rows of `errors` are r_phase.
+/// A part is given by the places of its numbers in z, each with whether the part adds it to the error; a
+/// number that several parts share is added once.
 pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
     let n = map.rows();
     // Sets of places, 64 in a number. E 1·1 is the first.

@@ -1,4 +1,4 @@
-//! The proof that an error stays below its target.
+//! The proof that an error stays below its target, THEORY (6.2), (6.3).
 
 use super::curve::{Crossing, ErrorCurve, MOST_LEVELS, MOST_RETURNS, PartStates, product};
 use faer::{Mat, RowRef};
@@ -6,10 +6,10 @@ use faer::{Mat, RowRef};
 /// The most cycles that are followed one by one to prove that an error stays below a target.
 const MOST_FOLLOWED: u64 = 1 << 20;
 
-/// The binary logarithm of the number of cycles whose errors are computed at once.
+/// The binary logarithm of the number of cycles whose errors are computed in one product.
 const BLOCK: usize = 6;
 
-/// That of the number of cycles whose effect on the error is bounded one by one.
+/// The binary logarithm of the number of cycles j for which ‖r Lʲ‖ in THEORY (6.3) is computed one by one.
 const SURVEYED: usize = 10;
 
 /// A state as close to the stationary one as this, relative to its scale, is there up to rounding: all
@@ -17,9 +17,10 @@ const SURVEYED: usize = 10;
 const SETTLED: f64 = 1e-11;
 
 impl ErrorCurve {
-    /// Where the error comes below a square and is proven to stay, by following it one by one
-    /// until no state can lead above: errors that oscillate may rise again between the rounds that
-    /// [`crossings`](Self::crossings) looks at.
+    /// Where the error comes below `square` = ε² and is proven to stay: it is followed round by round until
+    /// THEORY (6.2) excludes that it rises again. Errors that oscillate may rise between the rounds that
+    /// [`crossings`](Self::crossings) looks at. `None` if there is no such round, or no proof within 2²⁰
+    /// cycles.
     pub fn proven(&mut self, square: f64) -> Option<Crossing> {
         let mut found = self.crossings(&[square]);
         for _ in 0..MOST_RETURNS {
@@ -31,8 +32,9 @@ impl ErrorCurve {
         None
     }
 
-    /// After how many cycles an error that is at most `most` from a round on is above it again, and the state then;
-    /// `Some(None)` if it stays below, `None` if this is not known.
+    /// Whether the error, which is at most `most` = ε² after round `rounds`, rises above ε² later: the number
+    /// of cycles before the one in which it does, and the state then. `Some(None)` if THEORY (6.2) proves
+    /// that it stays below, `None` if neither is known.
     fn rise_after(&mut self, rounds: u64, most: f64) -> Option<Option<(u64, PartStates)>> {
         let (lead, length) = self.lengths();
         let mut cycles = rounds.saturating_sub(lead + 1).div_ceil(length);
@@ -76,8 +78,8 @@ impl ErrorCurve {
         None
     }
 
-    /// Of each part, the errors of 2^[`BLOCK`] cycles as linear functions of the state before them,
-    /// one a row.
+    /// For each part the rows r_phase Qʲ for j < 2^[`BLOCK`]: the errors of so many cycles as linear
+    /// functions of z before them.
     fn rows_of_block(&mut self) -> PartStates {
         self.reach(BLOCK);
         let rows =
@@ -97,10 +99,9 @@ impl ErrorCurve {
         rows.collect()
     }
 
-    /// Of each part a scale of each number, and a bound of what a state at a distance of 1 from the
-    /// stationary one, in these scales, adds to any later error: ‖c Lᵏ‖ for k < m = 2^[`SURVEYED`],
-    /// times ‖L^m‖ ‖L^(2m)‖ …, of which those below 1 are left out. `None` if the powers do not
-    /// become small.
+    /// For each part the scales s_i of its numbers, and the right-hand side of THEORY (6.3), which bounds
+    /// ‖r Lᵏ‖ for all k: by how much any later error may differ from its limit if ‖z − z_∞‖_s = 1. The scales
+    /// are the largest numbers that were seen of a few states. `None` if no norm of a power of L is below 1.
     fn weights(
         &mut self,
         stationary: &PartStates,

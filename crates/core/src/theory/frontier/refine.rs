@@ -1,8 +1,8 @@
-//! Step sizes between those of the range: golden-section steps in log γ around the best of each number of
-//! clients and target.
+//! Step sizes between those of the grid: golden-section steps in log γ, THEORY (6.7), around the best step
+//! size for each number of clients and each target.
 //!
-//! All of a number of local steps take their steps at once, since many of them try the same step size: its
-//! local steps are computed once, and its errors once for each number of clients.
+//! For one number of local steps all of these searches go on together, since many of them try the same step size:
+//! its local steps are computed once, and its errors once for each number of clients.
 
 use super::StepSizes;
 use super::best::{Best, held_crossings, rounds_to_follow};
@@ -12,21 +12,25 @@ use super::rounds::TypedProblem;
 use crate::round_program::RoundSettings;
 use crate::theory::exact::Squares;
 
-/// The part of the larger side of the best at which the next step size lies.
+/// (3 − √5)/2: the next step size lies at this part of the larger side of the best one, THEORY (6.7).
 const PART: f64 = 0.381_966_011_250_105_1;
 
-/// The best settings to stay at most at a square, and the logarithms of step sizes between which a better one
-/// may lie.
+/// The best settings so far to stay at most at ε², and the logarithms of step sizes between which a better
+/// one may lie.
 pub struct Refined {
     pub best: Best,
+    /// ε².
     square: f64,
+    /// The smaller end, log γ.
     low: f64,
+    /// log γ of the best.
     center: f64,
+    /// The larger end, log γ.
     high: f64,
 }
 
 impl Refined {
-    /// Begins with the best step size of a range; a better one may lie between its neighbours.
+    /// Begins with the best step size on a grid; a better one may lie between its neighbours.
     pub fn new(range: StepSizes, square: f64, best: Best) -> Self {
         let least = libm::log(range.from);
         let most = libm::log(range.to);
@@ -42,7 +46,7 @@ impl Refined {
         self.high - self.center > self.center - self.low
     }
 
-    /// The logarithm of the next step size.
+    /// log γ of the next step size, THEORY (6.7).
     fn next(&self) -> f64 {
         let side = if self.is_right() { self.high } else { self.low };
         self.center + PART * (side - self.center)
@@ -53,7 +57,8 @@ impl Refined {
         RoundSettings { step_size: libm::exp(self.next()), ..self.best.run }
     }
 
-    /// Takes a step, after what was found with the next step size.
+    /// Takes a step, where `found` are the settings with the next step size, if they hold the target. The
+    /// better of the two step sizes becomes the centre, and the other one an end.
     fn step(&mut self, found: Option<Best>) {
         let is_right = self.is_right();
         let next = self.next();
@@ -68,7 +73,8 @@ impl Refined {
     }
 }
 
-/// Refines the step sizes of one number of local steps, in the order of the numbers of clients.
+/// Refines the step sizes of all these settings, which have one number of local steps and are in the order of
+/// their numbers of clients.
 pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
     for _ in 0..problem.search.refinements {
         let runs: Vec<RoundSettings> = all.iter().map(Refined::next_run).collect();
@@ -87,7 +93,8 @@ pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
     }
 }
 
-/// What is found with the next step size of each of a group, which has one, and the same further settings.
+/// The settings of a group with the next step size, which is the same for all of the group, where they hold their
+/// targets.
 fn try_step_size(
     problem: &TypedProblem<'_>,
     squares: &mut Squares<'_>,
@@ -119,7 +126,8 @@ fn try_step_size(
     found
 }
 
-/// Keeps the targets for which the stationary error and the errors of the first rounds allow something better.
+/// Keeps the searches in which the bound THEORY (6.5) of the stationary error and the errors of the first
+/// rounds allow better settings than the best so far.
 fn may_hold(squares: &Squares<'_>, mut open: Vec<usize>, all: &[Refined]) -> Vec<usize> {
     if !open.is_empty() {
         let least = squares.least_stationary().unwrap_or(f64::INFINITY);

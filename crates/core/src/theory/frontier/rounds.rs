@@ -14,7 +14,7 @@ pub struct TypedProblem<'a> {
     pub types: Vec<Type>,
     /// What is searched for.
     pub search: &'a Search,
-    /// The noise of the types' oracles.
+    /// The matrices of C_k, THEORY (1.2), of the types' oracles.
     pub known: KnownSteps,
 }
 
@@ -24,13 +24,13 @@ impl<'a> TypedProblem<'a> {
         &*self.search.known[algorithm]
     }
 
-    /// How many clients of each type there are among N.
+    /// n_g of each type among N = `clients`, in the problem's proportions.
     pub fn counts(&self, clients: u64) -> impl Iterator<Item = f64> {
         let factor = clients as f64 / self.facts.clients() as f64;
         self.types.iter().map(move |t| libm::round(t.count * factor))
     }
 
-    /// What `then` makes of the second moments of an algorithm's rounds.
+    /// What `then` returns for the second moments of an algorithm's rounds, THEORY (6.1).
     ///
     /// # Errors
     /// Why there are none.
@@ -54,7 +54,7 @@ impl<'a> TypedProblem<'a> {
         Ok(then(&mut found))
     }
 
-    /// The outline of an algorithm's rounds, if they are runs of local steps.
+    /// The outline of an algorithm's rounds, THEORY (6.6), if they are runs of local steps.
     pub fn outline(&self, settings: &RoundSettings, known: &KnownSteps) -> Option<Outline> {
         let runs = self.rounds(settings.algorithm).local_runs(settings)?;
         Outline::new(runs, (self.facts, &self.types), &self.search.start, known)

@@ -1,11 +1,12 @@
 //! The search for the best step sizes.
 //!
-//! Algorithms are searched in parallel, and of each the step sizes from the largest to the smallest:
-//! their local steps' powers are shared by all numbers of local steps, which are in parallel, and of
-//! clients. A round's map is made only if the bounds allow a target to be reached in no more
-//! rounds than with the best step size so far, so that step sizes wait for each other. With prices these rounds must
-//! be such that they may cost least, and most settings are excluded before their rounds are written as a program. No
-//! number depends on the number of threads, because each is computed by one of them.
+//! Algorithms are searched in parallel. For each algorithm, step sizes come from the largest to the smallest,
+//! and numbers of local steps in parallel; the powers of a local step are shared by all numbers of local
+//! steps and of clients. The map Q of THEORY (6.1) is computed only if the bounds THEORY (6.4), (6.5) allow a
+//! target to be reached in no more rounds than with the best step size so far, so that step sizes wait for
+//! each other. With prices these rounds must also be few enough to cost least, and most settings are excluded
+//! by their outline, THEORY (6.6), before their rounds are written as a program. No number depends on the
+//! number of threads, because each number is computed by one of them.
 
 use super::best::{Best, held_crossings, rounds_to_follow};
 use super::bounds::{MARGIN, NoiselessError};
@@ -23,9 +24,9 @@ use rayon::prelude::*;
 struct Bests {
     clients: u64,
     target: f64,
-    /// To stay below the target.
+    /// The best to stay below the target.
     held: Option<Best>,
-    /// To come below it.
+    /// The best to come below the target in one of the first rounds.
     passing: Option<Best>,
     /// Whether the range may end before those of another choice that stay below it in fewer rounds.
     clipped: bool,
@@ -79,8 +80,8 @@ impl TriedSettings<'_, '_> {
         let _ = problem.squares(&self.run, self.known, improve);
     }
 
-    /// Whether no target can be held in so few rounds that they are of interest, as far as the means of the
-    /// rounds and the noise at their limit say.
+    /// Whether the outline's bounds THEORY (6.4), (6.5) exclude that any target is held in so few rounds that
+    /// they are of interest.
     fn is_excluded(&self, problem: &TypedProblem<'_>, best: &[Vec<Bests>]) -> bool {
         let Some(outline) = problem.outline(&self.run, self.known) else { return false };
         let mut noiseless = NoiselessError::new(&outline.means);
@@ -166,7 +167,7 @@ impl TriedSettings<'_, '_> {
 }
 
 impl StepSizes {
-    /// The step size number `i`.
+    /// Step size number i of the grid: γ_i = `from` · (`to`/`from`)^(i/(`points` − 1)).
     pub fn nth(&self, i: usize) -> f64 {
         match self.points {
             _ if i == 0 => self.from,

@@ -19,6 +19,7 @@ mod diff;
 mod documents;
 mod drawn_text;
 mod empty;
+mod equations;
 mod escaping;
 mod exact;
 mod export;

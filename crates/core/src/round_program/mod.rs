@@ -6,6 +6,7 @@
 //! other, and leaves the next state. State and results of operations are *atoms*, numbered within
 //! the round: first the state, then the results. Everything is an affine [`Expression`] of atoms.
 
+mod draws;
 mod searched;
 mod sound;
 mod text;

@@ -68,6 +68,7 @@ impl Program {
                 self.check_expression(round, expression, level, place)?;
             }
         }
+        round.check_draws()?;
         let all = round.operations.len();
         if let Some(ends) = &round.ends {
             self.check_expression(round, ends, Level::Clients, all)?;
@@ -78,8 +79,11 @@ impl Program {
     fn sized(&self, operation: &Operation) -> bool {
         let (n, d) = (self.clients, self.dimension);
         match operation {
-            Operation::Steps { step, count, batch, .. } => {
-                step.are(n, |_| true) && count.are(n, |e| *e > 0) && batch.are(n, |b| *b > 0)
+            Operation::Steps { step, count, batch, coin, draws, .. } => {
+                let is_coin = |p: f64| p > 0.0 && p <= 1.0;
+                let has_coin = coin.is_none_or(|p| is_coin(p) && draws.is_none());
+                let are_positive = count.are(n, |e| *e > 0) && batch.are(n, |b| *b > 0);
+                step.are(n, |_| true) && are_positive && has_coin
             }
             Operation::Fields { calls, .. } => calls.are(n, |calls| *calls > 0),
             Operation::Sum { weights: Weights::Each(all), .. } => all.len() == n,

@@ -6,7 +6,7 @@ use crate::kernel::squared_distance;
 use crate::problem::Facts;
 use crate::rng::{Purpose, Stream};
 use crate::round_program::{
-    Coefficient, Each, Expression, Level, Mask, Operation, Program, Round, mean, sum,
+    Coefficient, Each, Expression, Level, Mask, Operation, PerClient, Program, Round, mean, sum,
 };
 use crate::sample::{self, STEP, alternating, program};
 
@@ -118,6 +118,42 @@ fn runs_have_the_errors_of_their_phases() {
     }
     for (number, (phase, errors)) in phases.iter().zip(&errors).enumerate() {
         sample::assert_mean(errors, phase.sq_error, &format!("phase {number}"));
+    }
+}
+
+/// Two draws that are combined in both orders, and draws that are shared by what reads each other, are refused: their
+/// noises are correlated in a way that moments do not follow.
+#[test]
+fn draws_that_are_combined_in_both_orders_are_refused() {
+    let clients = Level::Clients;
+    let coin = Mask { probability: 0.5, each: Each::Row, level: Level::Server };
+    let masked = |atom| Operation::Mask { of: sum([(atom, 1.0)]), mask: 0, level: clients };
+    let of_part = |atom| Operation::Select { member: sum([(atom, 1.0)]), other: sum([]) };
+    let gradients = |atom, draws| Operation::Fields {
+        at: sum([(atom, 1.0)]),
+        calls: PerClient::All(1),
+        members: false,
+        draws: Some(draws),
+    };
+    let checked = |operations: Vec<Operation>| {
+        let mut program = program(vec![], operations, sum([(0, 1.0)]));
+        program.rounds[0].cohort = Some(2);
+        program.rounds[0].masks = vec![coin.clone()];
+        program.check()
+    };
+    // Atoms 3 and later are those of these operations.
+    checked(vec![of_part(1), masked(3)]).unwrap();
+    checked(vec![masked(1), of_part(3)]).unwrap();
+    checked(vec![of_part(1), of_part(3)]).unwrap();
+    checked(vec![gradients(1, 0), gradients(1, 0), gradients(3, 1)]).unwrap();
+    for operations in [
+        vec![of_part(1), masked(3), masked(1), of_part(5)],
+        vec![masked(1), masked(3)],
+        vec![gradients(1, 0), gradients(3, 0)],
+        vec![of_part(1), gradients(3, 0)],
+    ] {
+        let refused = checked(operations).unwrap_err();
+        assert!(refused.contains("whose noise is not followed"), "{refused}");
     }
 }
 

@@ -1,0 +1,88 @@
+//! Whether the draws of a round are such that their noises are uncorrelated, as THEORY (4.1) takes them to be.
+
+use super::{Operation, Round};
+use std::collections::BTreeSet;
+
+/// What a round draws once, and operations of it may share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// The clients that take part.
+    Cohort,
+    /// The mask of this number.
+    Mask(usize),
+    /// The draws of this number of local steps.
+    Steps(usize),
+    /// The draws of this number of gradients.
+    Fields(usize),
+}
+
+impl Source {
+    /// What an operation draws and others may share.
+    fn of(operation: &Operation) -> Option<Self> {
+        match operation {
+            Operation::Members { .. } | Operation::Select { .. } => Some(Self::Cohort),
+            Operation::Mask { mask, .. } => Some(Self::Mask(*mask)),
+            Operation::Steps { draws, .. } => draws.map(Self::Steps),
+            Operation::Fields { draws, .. } => draws.map(Self::Fields),
+            _ => None,
+        }
+    }
+
+    /// How messages call it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Cohort => "participation",
+            Self::Mask(_) => "a mask",
+            Self::Steps(_) | Self::Fields(_) => "shared draws",
+        }
+    }
+}
+
+impl Round {
+    /// Checks that noises which are made from the same draws are correlated only as far as moments follow it. One
+    /// operation with a mask may read what another made with participation; if a third does so in the other order, their noises
+    /// are products of the same two draws.
+    ///
+    /// # Errors
+    /// Which draws are combined.
+    pub(super) fn check_draws(&self) -> Result<(), String> {
+        // What each atom depends on within the round; the state was made by earlier draws.
+        let mut known: Vec<BTreeSet<Source>> = vec![BTreeSet::new(); self.state.len()];
+        let mut orders: BTreeSet<(Source, Source)> = BTreeSet::new();
+        for operation in &self.operations {
+            let reads = operation.reads().into_iter().flat_map(|expression| &expression.terms);
+            let mut depends: BTreeSet<Source> =
+                reads.flat_map(|(atom, _)| &known[*atom]).copied().collect();
+            if let Some(own) = Source::of(operation) {
+                check_order(own, &depends, &mut orders)?;
+                depends.insert(own);
+            }
+            known.push(depends);
+        }
+        Ok(())
+    }
+}
+
+/// Notes that what is drawn as `own` is applied to what depends on other draws, unless moments do not follow that.
+fn check_order(
+    own: Source,
+    depends: &BTreeSet<Source>,
+    orders: &mut BTreeSet<(Source, Source)>,
+) -> Result<(), String> {
+    for other in depends {
+        let is_of_steps = matches!(own, Source::Steps(_) | Source::Fields(_));
+        let is_own = *other == own && own != Source::Cohort;
+        let is_part = is_of_steps && matches!(other, Source::Cohort | Source::Mask(_));
+        if is_own || is_part || orders.contains(&(own, *other)) {
+            return Err(format!(
+                "{} and {} are combined in a way whose noise is not followed",
+                other.words(),
+                own.words()
+            ));
+        }
+        if *other != own {
+            orders.insert((*other, own));
+        }
+    }
+    Ok(())
+}

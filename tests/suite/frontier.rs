@@ -254,3 +254,45 @@ fn files_of_a_frontier_go_with_it() {
         assert!(!bench.path(&format!("reports/{file}")).exists(), "{file}");
     }
 }
+
+/// Every kind of algorithm may stand on a frontier and on a map, with no line of code for it there.
+#[test]
+fn every_kind_of_algorithm_has_a_frontier_and_a_place_on_maps() {
+    let built_in = exactfed::algorithm::Spec::ALL.iter();
+    let kinds: Vec<&str> = built_in.map(|info| info.kind).collect();
+    let written = kinds.iter().map(|kind| match *kind {
+        "fedprox" => "{ fedprox = { proximal = [0.1, 1.0] } }".to_owned(),
+        kind => format!("\"{kind}\""),
+    });
+    let written = written.collect::<Vec<_>>().join(", ");
+    let text = format!(
+        r#"title = "t"
+seed = 1
+replicates = 1
+problem.quadratic = {{ dimension = 2, clients = 2, spectrum = {{ from = 0.5, to = 1.5 }}, gradient-heterogeneity = 1.0, hessian-heterogeneity = 0.3, noise = 1.0 }}
+[[frontier]]
+id = "least"
+algorithms = [{written}]
+price-ratios = [1.0, 100.0]
+clients = [2, 10]
+targets = [0.5, 0.2]
+step-size = {{ from = 1e-3, to = 2.0, points = 20 }}
+local-steps = {{ up-to = 16 }}
+radius = 2.0
+[[phase]]
+id = "map"
+x = {{ over = "noise", values = {{ from = 0.1, to = 10.0, points = 2 }} }}
+y = {{ over = "price", values = {{ from = 1.0, to = 100.0, points = 2 }} }}
+"#
+    );
+    let bench = reported(&text);
+    let map = bench.rows("reports/m/figures/map.csv");
+    assert_eq!(map.len(), 4);
+    let frontier = bench.rows("reports/m/frontier.csv");
+    for kind in kinds {
+        let is_reached = |row: &&Row| row["algorithm"] == kind && !row["rounds"].is_empty();
+        assert!(frontier.iter().filter(is_reached).count() > 4, "{kind} reaches no target");
+        let column = format!("times_{}", kind.replace('-', "_"));
+        assert!(map.iter().all(|row| number(row, &column) >= 1.0), "{kind} is on no square");
+    }
+}

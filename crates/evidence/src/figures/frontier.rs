@@ -127,6 +127,12 @@ impl ComputedFrontier<'_> {
         if common.is_empty() {
             return reached;
         }
+        if self.algorithms.iter().any(|algorithm| algorithm.most_runs() > 2) {
+            return format!(
+                "{reached} The runs of {} take their gradients at the same draws: all gradients are paid, although each draw is used several times, and the variance is smaller than with independent draws.",
+                common.join(" and ")
+            );
+        }
         format!(
             "{reached} The two runs of {} take their gradients at the same draws: both are paid, although the draws are half as many, and the variance is smaller than with independent draws.",
             common.join(" and ")

@@ -522,6 +522,11 @@ impl SearchedAlgorithm {
         self.choices.iter().any(Spec::shares_draws)
     }
 
+    /// The largest number of runs of which a choice's estimate is a combination.
+    pub fn most_runs(&self) -> usize {
+        self.choices.iter().map(|spec| spec.components().len()).max().unwrap_or(1)
+    }
+
     /// Whether it is defined outside of the program.
     pub fn is_own(&self) -> bool {
         self.choices.iter().any(Spec::is_own)

@@ -56,7 +56,7 @@ fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
 }
 
 /// The largest ε of Corollary 4.5, of A.7, and for which the right side of (121) is at most ε, at
-/// √(v ∨ σ) E‖θ_c* − θ*‖ = 1.
+/// √max(v, σ) E‖θ_c* − θ*‖ = 1.
 fn precisions(a: f64) -> [f64; 3] {
     [1.0 / a, libm::pow(1.0 / a, 0.4), libm::pow(1.0 / a, 2.0 / 3.0)]
 }

@@ -58,8 +58,16 @@ impl PythonClients {
         rounds: u64,
         clock: Arc<RoundClock>,
     ) -> Self {
-        // SAFETY: by the caller's promise, nothing is read after its end.
-        let clients: RoundClients<'static> = unsafe { std::mem::transmute(clients) };
+        // SAFETY: the lifetime alone changes, and nothing is read after it.
+        //
+        // Where the clients refer to `instance`, this value keeps it, and `inner`, which is declared before it, is
+        // dropped before it. Otherwise what they refer to exists until `end` has returned, by the caller's promise.
+        // `end` takes the lock, so that it waits for calls of other threads, and leaves `None`.
+        //
+        // No reference to what the clients refer to leaves `locked`: its closure has to work for clients of any
+        // lifetime, so that the type of what it returns cannot have that lifetime.
+        let clients: RoundClients<'static> =
+            unsafe { std::mem::transmute::<RoundClients<'_>, RoundClients<'static>>(clients) };
         Self {
             n: clients.count(),
             d: clients.dim(),
@@ -87,7 +95,7 @@ impl PythonClients {
     }
 
     /// What `f` returns of the clients.
-    fn locked<T>(&self, f: impl FnOnce(&mut RoundClients<'static>) -> T) -> PyResult<T> {
+    fn locked<T>(&self, f: impl FnOnce(&mut RoundClients<'_>) -> T) -> PyResult<T> {
         let done = lock(&self.inner).as_mut().map(f);
         done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
     }
@@ -96,7 +104,7 @@ impl PythonClients {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        f: impl FnOnce(&mut RoundClients<'static>) -> T + Send,
+        f: impl FnOnce(&mut RoundClients<'_>) -> T + Send,
     ) -> PyResult<T> {
         self.clock.outside(|| py.detach(|| self.locked(f)))
     }

@@ -24,13 +24,14 @@ pub fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
-fn git(arguments: &[&str]) -> Result<Output, Error> {
+fn run_git(arguments: &[&str]) -> Result<Output, Error> {
     // A repository may ask for its messages in another encoding, such as UTF-16.
     let encoding = ["-c", "i18n.logOutputEncoding=UTF-8"];
-    Command::new("git").args(encoding).args(arguments).output().map_err(|e| absent(&e))
+    Command::new("git").args(encoding).args(arguments).output().map_err(|e| cannot_start(&e))
 }
 
-fn absent(e: &std::io::Error) -> Error {
+/// Why the program `git` cannot be started.
+fn cannot_start(e: &std::io::Error) -> Error {
     let message = match e.kind() {
         ErrorKind::NotFound => {
             "is not installed: name a folder of results or of reports instead of a revision".into()
@@ -40,13 +41,14 @@ fn absent(e: &std::io::Error) -> Error {
     error(Path::new("git"), message)
 }
 
-/// What git prints, or the first line of its message.
-fn said(output: &Output) -> Result<String, String> {
+/// The standard output of git; the first line of its message if it failed.
+fn printed_text(output: &Output) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let text = String::from_utf8_lossy(&output.stderr);
-    Err(text.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned())
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let first = messages.lines().next().unwrap_or("git failed");
+    Err(first.trim_start_matches("fatal: ").to_owned())
 }
 
 /// The commit that a revision names; `no` says what a name that is none might have been.
@@ -55,9 +57,11 @@ fn said(output: &Output) -> Result<String, String> {
 /// The message of git, if it names none.
 pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
     let peeled = format!("{revision}^{{commit}}");
-    let output = git(&["rev-parse", "--verify", "--end-of-options", &peeled])?;
-    let id = said(&output).map(|id| id.trim().to_owned());
-    id.map_err(|why| error(Path::new(revision), format!("is {no} git revision ({why})")))
+    let output = run_git(&["rev-parse", "--verify", "--end-of-options", &peeled])?;
+    match printed_text(&output) {
+        Ok(id) => Ok(id.trim().to_owned()),
+        Err(why) => Err(error(Path::new(revision), format!("is {no} git revision ({why})"))),
+    }
 }
 
 /// The commits that change any of these paths, the newest first: up to `to` along first parents,
@@ -66,16 +70,19 @@ pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
 /// # Errors
 /// The message of git.
 pub fn log(bound: &str, to: &str, paths: [&str; 2]) -> Result<Vec<Commit>, Error> {
-    let [a, b] = paths.map(|path| format!(":(top,literal){path}"));
-    let format =
-        ["--first-parent", "--no-show-signature", "--abbrev=12", "--format=%h%x09%as%x09%s"];
-    let output = git(&[&["log"], &format[..], &[bound, to, "--", &a, &b]].concat())?;
-    let lines = said(&output).map_err(|why| error(Path::new(to), why))?;
-    let commit = |line: &str| {
-        let mut parts = line.splitn(3, '\t').map(str::to_owned);
-        Some(Commit { id: parts.next()?, date: parts.next()?, subject: parts.next()? })
-    };
-    Ok(lines.lines().filter_map(commit).collect())
+    let pathspecs = paths.map(|path| format!(":(top,literal){path}"));
+    let mut arguments = vec!["log", "--first-parent", "--no-show-signature"];
+    arguments.extend(["--abbrev=12", "--format=%h%x09%as%x09%s", bound, to, "--"]);
+    arguments.extend(pathspecs.iter().map(String::as_str));
+    let output = run_git(&arguments)?;
+    let lines = printed_text(&output).map_err(|why| error(Path::new(to), why))?;
+    Ok(lines.lines().filter_map(parse_commit).collect())
+}
+
+/// The commit of a line: id, date and subject, with tabs between.
+fn parse_commit(line: &str) -> Option<Commit> {
+    let mut parts = line.splitn(3, '\t').map(str::to_owned);
+    Some(Commit { id: parts.next()?, date: parts.next()?, subject: parts.next()? })
 }
 
 /// The files of these names below a folder of a commit: paths below the folder, and object ids.
@@ -87,19 +94,36 @@ pub fn listing(
     folder: &str,
     wanted: &[&str],
 ) -> Result<Vec<(String, String)>, Error> {
-    let output = git(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
-    let listing = said(&output).map_err(|why| error(Path::new(commit), why))?;
-    let entry = |line: &str| {
-        // mode, kind and id, a tab, the path
-        let (about, path) = line.split_once('\t')?;
-        let below = if folder.is_empty() { path } else { path.strip_prefix(folder)? };
-        let below = if folder.is_empty() { below } else { below.strip_prefix('/')? };
-        let mut about = about.split(' ').skip(1);
-        let (kind, id) = (about.next()?, about.next()?);
-        let matches = kind == "blob" && wanted.contains(&below.rsplit('/').next()?);
-        matches.then(|| (below.to_owned(), id.to_owned()))
-    };
-    Ok(listing.split('\0').filter_map(entry).collect())
+    let output = run_git(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
+    let listing = printed_text(&output).map_err(|why| error(Path::new(commit), why))?;
+    let mut files = Vec::new();
+    for entry in listing.split('\0') {
+        let Some((path, id)) = parse_blob_entry(entry) else { continue };
+        let Some(path_below) = strip_folder(path, folder) else { continue };
+        let name = path_below.rsplit('/').next().unwrap_or(path_below);
+        if wanted.contains(&name) {
+            files.push((path_below.to_owned(), id.to_owned()));
+        }
+    }
+    Ok(files)
+}
+
+/// The path and the object id of an entry that `git ls-tree` prints: mode, kind and id, a tab, the
+/// path. `None` if the entry is no file.
+fn parse_blob_entry(entry: &str) -> Option<(&str, &str)> {
+    let (about, path) = entry.split_once('\t')?;
+    let mut about = about.split(' ').skip(1);
+    let kind = about.next()?;
+    let id = about.next()?;
+    if kind == "blob" { Some((path, id)) } else { None }
+}
+
+/// The part of a path below a folder; an empty folder is the root of the repository.
+fn strip_folder<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    if folder.is_empty() {
+        return Some(path);
+    }
+    path.strip_prefix(folder)?.strip_prefix('/')
 }
 
 /// A committed file whose bytes are not UTF-8 text.
@@ -118,27 +142,41 @@ impl fmt::Display for NotText {
 /// # Errors
 /// If git cannot be run, or does not give one of them.
 pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, String> {
-    let wrong = |e: std::io::Error| format!("git: {e}");
-    let mut list = tempfile::tempfile().map_err(wrong)?;
-    let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-    list.write_all(lines.as_bytes()).and_then(|()| list.rewind()).map_err(wrong)?;
-    let mut batch = Command::new("git");
-    let batch = batch.args(["cat-file", "--batch"]).stdin(list).output();
-    let all = batch.map_err(|e| absent(&e).to_string())?.stdout;
-    let mut rest = &all[..];
-    ids.iter().map(|id| blob(id, &mut rest)).collect()
+    let answers = cat_files(ids)?;
+    let mut rest = &answers[..];
+    let mut texts = Vec::with_capacity(ids.len());
+    for id in ids {
+        let blob = next_blob(id, &mut rest);
+        let bytes = blob.ok_or_else(|| format!("git does not give the object {id}"))?;
+        texts.push(String::from_utf8(bytes.to_vec()).map_err(|_| NotText));
+    }
+    Ok(texts)
 }
 
-/// The next of the answers: a line with id, kind and length, the bytes, a line end.
-fn blob(id: &str, rest: &mut &[u8]) -> Result<Result<String, NotText>, String> {
-    let odd = || format!("git does not give the object {id}");
-    let end = rest.iter().position(|b| *b == b'\n').ok_or_else(odd)?;
-    let head = String::from_utf8_lossy(&rest[..end]);
-    let length = head.strip_prefix(&format!("{id} blob ")).and_then(|n| n.parse::<usize>().ok());
-    let from = end + 1;
-    let to = length.and_then(|n| from.checked_add(n)).filter(|to| *to < rest.len());
-    let to = to.ok_or_else(odd)?;
-    let text = String::from_utf8(rest[from..to].to_vec());
-    *rest = &rest[to + 1..];
-    Ok(text.map_err(|_| NotText))
+/// What `git cat-file --batch` answers to these ids, one answer after another.
+fn cat_files(ids: &[String]) -> Result<Vec<u8>, String> {
+    let describe = |e: std::io::Error| format!("git: {e}");
+    // A file instead of a pipe: git answers while it reads, so that both ends of two pipes could
+    // wait for each other.
+    let mut list = tempfile::tempfile().map_err(describe)?;
+    let mut lines = ids.join("\n");
+    lines.push('\n');
+    list.write_all(lines.as_bytes()).map_err(describe)?;
+    list.rewind().map_err(describe)?;
+    let output = Command::new("git").args(["cat-file", "--batch"]).stdin(list).output();
+    Ok(output.map_err(|e| cannot_start(&e).to_string())?.stdout)
+}
+
+/// Takes the next answer from `rest`: a line with id, kind and length, the bytes, a line end.
+/// `None` if the answer is no file of this id, or is cut.
+fn next_blob<'r>(id: &str, rest: &mut &'r [u8]) -> Option<&'r [u8]> {
+    let head_end = rest.iter().position(|byte| *byte == b'\n')?;
+    let head = std::str::from_utf8(&rest[..head_end]).ok()?;
+    let length: usize = head.strip_prefix(&format!("{id} blob "))?.parse().ok()?;
+    let from = head_end + 1;
+    let to = from.checked_add(length)?;
+    let bytes = rest.get(from..to)?;
+    // The line end after the bytes must be there too.
+    *rest = rest.get(to + 1..)?;
+    Some(bytes)
 }

@@ -30,9 +30,10 @@ impl ResultsMarker {
     pub fn read(root: &Path) -> Result<Option<Self>, Error> {
         let path = root.join(MARKER);
         match read_regular_text(&path) {
-            Ok(text) => toml::from_str(&text)
-                .map(Some)
-                .map_err(|_| error(&path, "does not state the schema of a results folder")),
+            Ok(text) => match toml::from_str(&text) {
+                Ok(marker) => Ok(Some(marker)),
+                Err(_) => Err(error(&path, "does not state the schema of a results folder")),
+            },
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(_) if root.exists() && !root.is_dir() => Err(error(root, "is not a folder")),
             Err(e) => Err(error(&path, e)),
@@ -48,10 +49,11 @@ impl ResultsMarker {
     }
 }
 
-/// Whether a folder holds anything besides a marker and what is left of one.
+/// Whether a folder holds anything other than a marker and unfinished markers.
 pub fn is_occupied(root: &Path) -> bool {
-    let mut entries = fs::read_dir(root).into_iter().flatten().flatten();
-    entries.any(|entry| entry.file_name() != MARKER && !is_unfinished_marker(&entry))
+    // A folder that cannot be read, as one that does not exist, counts as empty.
+    let Ok(entries) = fs::read_dir(root) else { return false };
+    entries.flatten().any(|entry| entry.file_name() != MARKER && !is_unfinished_marker(&entry))
 }
 
 /// Whether an entry of a folder is a marker that was not written to its end, or is being written.
@@ -64,9 +66,10 @@ fn is_unfinished_marker(entry: &fs::DirEntry) -> bool {
             // A machine that lost its power may leave zeros where the text belongs.
             let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
             let text = &bytes[..bytes.len() - zeros];
+            // More than the beginning, or only a part of it.
             text.starts_with(BEGINNING) || BEGINNING.starts_with(text)
         }
-        // It was renamed since the folder was listed.
+        // Another run renamed the file to the marker since the folder was listed.
         Err(e) => e.kind() == ErrorKind::NotFound,
     }
 }
@@ -81,9 +84,11 @@ pub fn why_refused(root: &Path) -> Error {
             ),
         );
     }
-    let inside = root.ancestors().skip(1).find(|above| above.join(MARKER).is_file());
-    let hint = inside
-        .map_or(String::new(), |above| format!(" (the results folder is {})", above.display()));
+    let results_above = root.ancestors().skip(1).find(|above| above.join(MARKER).is_file());
+    let hint = match results_above {
+        Some(above) => format!(" (the results folder is {})", above.display()),
+        None => String::new(),
+    };
     error(root, format!("is neither empty nor a results folder{hint}"))
 }
 

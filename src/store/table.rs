@@ -17,38 +17,45 @@ use polars_parquet_format::PageHeader;
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use std::io::Cursor;
 
-/// The columns: numbers of any kind as f64, text as text, and truth values as 1 and 0.
+/// Reads the columns of a Parquet file: numbers of any kind as f64, text as text, and truth values as
+/// 1 and 0.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
-    within(&bytes, most.clamp(SMALL, MOST_BYTES))
+    read_within(&bytes, most.clamp(SMALL, MOST_BYTES))
 }
 
-/// The columns of a table that may unpack to so many bytes. A mistake inside a page can make
+/// Reads the columns of a table that may unpack to `most` bytes. A mistake inside a page can make
 /// polars panic, which is an error here.
-fn within(bytes: &[u8], most: u64) -> Result<Contents, String> {
-    panics::caught(|| columns(bytes, most))
+fn read_within(bytes: &[u8], most: u64) -> Result<Contents, String> {
+    panics::caught(|| read_columns(bytes, most))
         .unwrap_or_else(|_| Err("it is damaged: its parts contradict each other".into()))
 }
 
-fn columns(bytes: &[u8], most: u64) -> Result<Contents, String> {
-    let about = announced(bytes, most).map_err(|e| e.to_string())?;
-    let schema = infer_schema(&about).map_err(|e| e.to_string())?;
-    let read = |field: &ArrowField| -> Result<(String, Column), String> {
-        Ok((field.name.to_string(), column(bytes, &about, field)?))
-    };
-    Ok(Contents::Table(schema.iter_values().map(read).collect::<Result<_, _>>()?))
+fn read_columns(bytes: &[u8], most: u64) -> Result<Contents, String> {
+    let metadata = checked_metadata(bytes, most).map_err(|e| e.to_string())?;
+    let schema = infer_schema(&metadata).map_err(|e| e.to_string())?;
+    let mut columns = Vec::new();
+    for field in schema.iter_values() {
+        columns.push((field.name.to_string(), read_column(bytes, &metadata, field)?));
+    }
+    Ok(Contents::Table(columns))
 }
 
-/// The values of a column of a type that can be data.
-fn column(bytes: &[u8], about: &FileMetadata, field: &ArrowField) -> Result<Column, String> {
-    let (name, text) = (&field.name, ArrowDataType::Utf8View);
+/// Reads a column, whose type must be one that data can have.
+fn read_column(
+    bytes: &[u8],
+    metadata: &FileMetadata,
+    field: &ArrowField,
+) -> Result<Column, String> {
+    let name = &field.name;
+    let text = ArrowDataType::Utf8View;
     let kind = match &field.dtype {
         ArrowDataType::Dictionary(_, entries, _) if **entries == text => &text,
         other => other,
     };
-    let mut all = match kind {
+    let mut column = match kind {
         ArrowDataType::Utf8View => Column::Text(Vec::new()),
-        ArrowDataType::Null if about.num_rows > 0 => return Err(empty(name, 0)),
+        ArrowDataType::Null if metadata.num_rows > 0 => return Err(missing_value(name, 0)),
         kind if is_number(kind) => Column::Numbers(Vec::new()),
         other => {
             let other = type_name(other);
@@ -58,8 +65,8 @@ fn column(bytes: &[u8], about: &FileMetadata, field: &ArrowField) -> Result<Colu
         }
     };
     let damaged = |what: &str| format!("it is damaged: in column `{name}`, {what}");
-    let plain = ArrowField::new(name.clone(), kind.clone(), true);
-    for group in &about.row_groups {
+    let plain_field = ArrowField::new(name.clone(), kind.clone(), true);
+    for group in &metadata.row_groups {
         let mut chunks = group.columns_under_root_iter(name).into_iter().flatten();
         let chunk = chunks.next().ok_or_else(|| damaged("a part is missing"))?;
         if usize::try_from(chunk.num_values()) != Ok(group.num_rows()) {
@@ -69,19 +76,23 @@ fn column(bytes: &[u8], about: &FileMetadata, field: &ArrowField) -> Result<Colu
         let part = bytes.get(range.start as usize..range.end as usize);
         let part = part.ok_or_else(|| damaged("the end is missing"))?.to_vec();
         let pages = PageReader::new(Cursor::new(part.into()), chunk, Vec::new(), usize::MAX);
-        let pages = vec![BasicDecompressor::new(pages, Vec::new())];
+        let decompressed = vec![BasicDecompressor::new(pages, Vec::new())];
         let types = vec![&chunk.descriptor().descriptor.primitive_type];
-        let (arrays, _) = column_iter_to_arrays(pages, types, plain.clone(), None)
+        let (arrays, _) = column_iter_to_arrays(decompressed, types, plain_field.clone(), None)
             .map_err(|e| format!("column `{name}` cannot be read: {e}"))?;
-        arrays.iter().try_for_each(|array| append(&**array, name, &mut all))?;
+        for array in &arrays {
+            append_array(&**array, name, &mut column)?;
+        }
     }
-    match all.len() {
-        rows if rows == about.num_rows => Ok(all),
-        rows => Err(damaged(&format!("there are {rows} of {} rows", about.num_rows))),
+    if column.len() != metadata.num_rows {
+        let found = format!("there are {} of {} rows", column.len(), metadata.num_rows);
+        return Err(damaged(&found));
     }
+    Ok(column)
 }
 
-fn empty(name: &str, row: usize) -> String {
+/// The message for a row without a value.
+fn missing_value(name: &str, row: usize) -> String {
     format!("row {row}, column `{name}`: {MISSING}")
 }
 
@@ -104,14 +115,14 @@ fn type_name(kind: &ArrowDataType) -> String {
     }
 }
 
-/// Appends the values of a part of the column of this name.
-fn append(part: &dyn Array, name: &str, to: &mut Column) -> Result<(), String> {
+/// Appends the values of `part` to the column called `name`, whose type `column` has.
+fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(), String> {
     use ArrowDataType::*;
-    let before = to.len();
+    let before = column.len();
     if let Some(row) = (0..part.len()).find(|&row| part.is_null(row)) {
-        return Err(empty(name, before + row));
+        return Err(missing_value(name, before + row));
     }
-    let numbers = match to {
+    let numbers = match column {
         Column::Numbers(numbers) => numbers,
         Column::LongNumbers(texts) | Column::Text(texts) => {
             let part = part.as_any().downcast_ref::<Utf8ViewArray>().ok_or(OTHER_TYPE)?;
@@ -125,44 +136,52 @@ fn append(part: &dyn Array, name: &str, to: &mut Column) -> Result<(), String> {
             numbers.extend(part.values_iter().map(f64::from));
             Ok(())
         }
-        Int8 => extend(numbers, part, |x: i8| Some(x.into())),
-        Int16 => extend(numbers, part, |x: i16| Some(x.into())),
-        Int32 => extend(numbers, part, |x: i32| Some(x.into())),
-        Int64 => extend(numbers, part, |x: i64| is_exact(x.unsigned_abs()).then_some(x as f64)),
-        UInt8 => extend(numbers, part, |x: u8| Some(x.into())),
-        UInt16 => extend(numbers, part, |x: u16| Some(x.into())),
-        UInt32 => extend(numbers, part, |x: u32| Some(x.into())),
-        UInt64 => extend(numbers, part, |x: u64| is_exact(x).then_some(x as f64)),
-        Float16 => extend(numbers, part, |x: pf16| Some(x.0.to_f64())),
-        Float32 => extend(numbers, part, |x: f32| Some(x.into())),
-        Float64 => extend(numbers, part, |x: f64| Some(x)),
+        Int8 => extend_numbers(numbers, part, |x: i8| Some(x.into())),
+        Int16 => extend_numbers(numbers, part, |x: i16| Some(x.into())),
+        Int32 => extend_numbers(numbers, part, |x: i32| Some(x.into())),
+        Int64 => {
+            extend_numbers(numbers, part, |x: i64| is_exact(x.unsigned_abs()).then_some(x as f64))
+        }
+        UInt8 => extend_numbers(numbers, part, |x: u8| Some(x.into())),
+        UInt16 => extend_numbers(numbers, part, |x: u16| Some(x.into())),
+        UInt32 => extend_numbers(numbers, part, |x: u32| Some(x.into())),
+        UInt64 => extend_numbers(numbers, part, |x: u64| is_exact(x).then_some(x as f64)),
+        Float16 => extend_numbers(numbers, part, |x: pf16| Some(x.0.to_f64())),
+        Float32 => extend_numbers(numbers, part, |x: f32| Some(x.into())),
+        Float64 => extend_numbers(numbers, part, |x: f64| Some(x)),
         _ => return Err(OTHER_TYPE.into()),
     };
-    extended.map_err(|Inexact(row, value)| {
+    extended.map_err(|Inexact { row, value }| {
         format!("row {row} of column `{name}` is {value}, a whole number beyond 2^53, which f64 cannot tell from others")
     })
 }
 
 const OTHER_TYPE: &str = "it is damaged: the type of a column changes";
 
-/// A whole number that is none in double precision, with its row.
-struct Inexact(usize, String);
+/// A whole number of a column that has no double of its own.
+struct Inexact {
+    row: usize,
+    value: String,
+}
 
-/// Whether every whole number up to this one is a number of its own in double precision.
+/// Whether double precision tells every whole number up to `size` from its neighbours.
 fn is_exact(size: u64) -> bool {
     size <= 1 << f64::MANTISSA_DIGITS
 }
 
-/// Appends numbers, of which `wide` makes f64 if it can.
-fn extend<T: NativeType>(
+/// Appends numbers of type `T`, which `widen` converts; `None` from `widen` refuses a number.
+fn extend_numbers<T: NativeType>(
     to: &mut Vec<f64>,
     part: &dyn Array,
-    wide: impl Fn(T) -> Option<f64>,
+    widen: impl Fn(T) -> Option<f64>,
 ) -> Result<(), Inexact> {
-    // The type of its values is that of the array.
+    // The caller chose `T` by the type of the array.
     let part = part.as_any().downcast_ref::<PrimitiveArray<T>>().expect("it has this type");
     for x in part.values_iter() {
-        to.push(wide(*x).ok_or_else(|| Inexact(to.len(), x.to_string()))?);
+        let Some(number) = widen(*x) else {
+            return Err(Inexact { row: to.len(), value: x.to_string() });
+        };
+        to.push(number);
     }
     Ok(())
 }
@@ -177,68 +196,89 @@ const MOST_HEADER: usize = 1 << 20;
 /// Bytes that a number takes once it is read.
 const NUMBER: u64 = 8;
 
-/// What a file says of itself. Decoding allocates as much as a file announces, and an allocation
-/// that fails would end the process: all announced sizes are added up first.
-fn announced(bytes: &[u8], most: u64) -> PolarsResult<FileMetadata> {
-    let about = read_metadata(&mut Cursor::new(bytes))?;
-    let mut announced = Announced { bytes, most, left: most };
-    let columns = about.schema().fields().len() as u64;
-    announced.add((about.num_rows as u64).saturating_mul(columns), NUMBER)?;
-    let rows = about.row_groups.iter().try_fold(0, |rows: usize, g| rows.checked_add(g.num_rows()));
-    if rows != Some(about.num_rows) {
+/// The metadata of a file, which announce sizes within the limit of `most` bytes. Decoding allocates
+/// as much as a file announces, and an allocation that fails would end the process: all announced
+/// sizes are added up first.
+fn checked_metadata(bytes: &[u8], most: u64) -> PolarsResult<FileMetadata> {
+    let metadata = read_metadata(&mut Cursor::new(bytes))?;
+    let mut announced = AnnouncedSizes { bytes, most, left: most };
+    let columns = metadata.schema().fields().len() as u64;
+    announced.add((metadata.num_rows as u64).saturating_mul(columns), NUMBER)?;
+    let mut rows = Some(0_usize);
+    for group in &metadata.row_groups {
+        rows = rows.and_then(|rows| rows.checked_add(group.num_rows()));
+    }
+    if rows != Some(metadata.num_rows) {
         polars_bail!(ComputeError: "it is damaged: its parts announce another number of rows");
     }
-    for column in about.row_groups.iter().flat_map(|group| group.parquet_columns()) {
-        announced.column(column.byte_range().start, column.num_values())?;
+    for group in &metadata.row_groups {
+        for column in group.parquet_columns() {
+            announced.add_column(column.byte_range().start, column.num_values())?;
+        }
     }
-    Ok(about)
+    Ok(metadata)
 }
 
-/// The sizes that a file announces, compared with the limit.
-struct Announced<'a> {
+/// The sizes that a file announces, compared with a limit.
+struct AnnouncedSizes<'a> {
+    /// The file.
     bytes: &'a [u8],
+    /// The limit in bytes.
     most: u64,
+    /// Bytes that further parts may announce.
     left: u64,
 }
 
-impl Announced<'_> {
+impl AnnouncedSizes<'_> {
+    /// Adds `count` things of `each` bytes.
     fn add(&mut self, count: u64, each: u64) -> PolarsResult<()> {
-        let left = count.checked_mul(each).and_then(|bytes| self.left.checked_sub(bytes));
-        self.left = left.ok_or_else(|| {
+        let announced = count.checked_mul(each);
+        let Some(left) = announced.and_then(|bytes| self.left.checked_sub(bytes)) else {
             let most = MOST_BYTES;
-            polars_err!(ComputeError: "it announces more than the {} bytes that a file of its size may unpack to; uncompressed at most {most} are allowed", self.most)
-        })?;
+            polars_bail!(ComputeError: "it announces more than the {} bytes that a file of its size may unpack to; uncompressed at most {most} are allowed", self.most);
+        };
+        self.left = left;
         Ok(())
     }
 
-    /// The pages of a column, one behind another from `start` on, until all its values
-    /// are there.
-    fn column(&mut self, start: u64, values: i64) -> PolarsResult<()> {
-        let damaged = |what| polars_err!(ComputeError: "it is damaged: {what}");
-        let size = |size: i32| u64::try_from(size).map_err(|_| damaged("a size below zero"));
+    /// Adds the pages of a column, which follow one another from byte `start` on until they hold
+    /// `values` values.
+    fn add_column(&mut self, start: u64, values: i64) -> PolarsResult<()> {
         let mut bytes = Cursor::new(self.bytes);
         bytes.set_position(start);
         let mut seen = 0;
         while seen < values {
             let mut reader = TCompactInputProtocol::new(&mut bytes, MOST_HEADER);
-            let page = PageHeader::read_from_in_protocol(&mut reader);
-            let page = page.map_err(|_| damaged("a page without a header"))?;
-            let v1 = page.data_page_header.map(|data| data.num_values);
-            let data = v1.or(page.data_page_header_v2.map(|data| data.num_values));
-            let entries = page.dictionary_page_header.map(|entries| entries.num_values);
-            self.add(size(page.uncompressed_page_size)?, 1)?;
+            let Ok(page) = PageHeader::read_from_in_protocol(&mut reader) else {
+                return Err(damaged_file("a page without a header"));
+            };
+            // A page has one of these three headers.
+            let data_v1 = page.data_page_header.map(|header| header.num_values);
+            let data_v2 = page.data_page_header_v2.map(|header| header.num_values);
+            let data = data_v1.or(data_v2);
+            let entries = page.dictionary_page_header.map(|header| header.num_values);
+            self.add(unsigned_size(page.uncompressed_page_size)?, 1)?;
             for count in [data, entries].into_iter().flatten() {
-                self.add(size(count)?, NUMBER)?;
+                self.add(unsigned_size(count)?, NUMBER)?;
             }
             seen += i64::from(data.unwrap_or(0));
-            let end = bytes.position().saturating_add(size(page.compressed_page_size)?);
+            let compressed = unsigned_size(page.compressed_page_size)?;
+            let end = bytes.position().saturating_add(compressed);
             if end > self.bytes.len() as u64 {
-                return Err(damaged("a page that does not end"));
+                return Err(damaged_file("a page that does not end"));
             }
             bytes.set_position(end);
         }
         Ok(())
     }
+}
+
+fn unsigned_size(size: i32) -> PolarsResult<u64> {
+    u64::try_from(size).map_err(|_| damaged_file("a size below zero"))
+}
+
+fn damaged_file(what: &str) -> PolarsError {
+    polars_err!(ComputeError: "it is damaged: {what}")
 }
 
 #[cfg(test)]
@@ -334,7 +374,7 @@ mod tests {
         let zeros = Data::new("n".into(), vec![0.0; 10_000]);
         let whole = bytes(vec![zeros], ParquetCompression::default());
         assert!(whole.len() < 1000);
-        assert!(within(&whole, 300_000).is_ok());
-        assert!(within(&whole, 79_999).unwrap_err().contains("more than the 79999 bytes"));
+        assert!(read_within(&whole, 300_000).is_ok());
+        assert!(read_within(&whole, 79_999).unwrap_err().contains("more than the 79999 bytes"));
     }
 }

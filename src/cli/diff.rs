@@ -7,7 +7,7 @@ use crate::compare::{
     Change, ChangeVerdict, Class, Comparison, Options, Side, compare, curves, record,
 };
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
-use crate::store::{SCHEMA, Store, contents, git};
+use crate::store::{FolderEntries, SCHEMA, Store, contents, git};
 use exactfed_runner::files::{Error, error, read_regular_text, write_named};
 use std::path::{Path, PathBuf};
 
@@ -291,8 +291,8 @@ fn reports(
 fn gather(root: &Path) -> Result<Vec<(String, record::FileText)>, Error> {
     let (mut open, mut found) = (vec![root.to_owned()], Vec::new());
     while let Some(folder) = open.pop() {
-        let (inner, files) = contents(&folder)?;
-        open.extend(inner);
+        let FolderEntries { folders, files } = contents(&folder)?;
+        open.extend(folders);
         let is_record = |path: &&PathBuf| RECORDS.iter().any(|name| path.ends_with(name));
         for path in files.iter().filter(is_record) {
             let name = path.strip_prefix(root).unwrap_or(path);

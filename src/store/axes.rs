@@ -14,6 +14,7 @@ fn from_setting(setting: &Setting) -> Value {
     match setting {
         Setting::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Value::Integer(*x as i64),
         Setting::Number(x) => Value::Float(*x),
+        // Flags are stored as texts.
         Setting::Text(text) => match text.parse() {
             Ok(flag) => Value::Boolean(flag),
             Err(_) => Value::String(text.to_string()),
@@ -21,7 +22,7 @@ fn from_setting(setting: &Setting) -> Value {
     }
 }
 
-/// The type of a column of such values.
+/// The type of a column of values like this one.
 fn data_type(value: &Value) -> DataType {
     match value {
         Value::Integer(_) => DataType::Int64,
@@ -32,7 +33,7 @@ fn data_type(value: &Value) -> DataType {
 }
 
 /// The type that holds values of both types.
-fn union(one: DataType, other: DataType) -> DataType {
+fn common_type(one: DataType, other: DataType) -> DataType {
     use DataType::{Float64, Int64};
     match (one, other) {
         (one, other) if one == other => one,
@@ -52,19 +53,19 @@ pub fn leaves<'a>(
     table: &toml::Table,
     defaults: impl IntoIterator<Item = (&'a str, &'a Setting)>,
 ) -> Leaves {
-    let leaf = |(path, value): (String, &Value)| {
+    let mut all = Leaves::new();
+    for (path, value) in plan::leaves(table) {
         let leaf = match value {
             Value::Table(_) => Value::Boolean(true),
             Value::Array(_) | Value::Datetime(_) => Value::String(value.to_string()),
             single => single.clone(),
         };
-        (without_kind(&path), leaf)
-    };
-    let mut all: Leaves = plan::leaves(table).into_iter().map(leaf).collect();
+        all.insert(without_kind(&path), leaf);
+    }
     for (path, setting) in defaults {
         all.entry(without_kind(path)).or_insert_with(|| from_setting(setting));
     }
-    // These have columns of their own.
+    // Exports have columns for these already.
     all.retain(|path, _| !["seed", "problem", "algorithm"].contains(&&**path));
     all
 }
@@ -80,6 +81,8 @@ pub fn name_files(leaves: &mut Leaves, cell: &Cell) {
     }
 }
 
+/// A path without the kind of the problem or algorithm: `algorithm.step-size` for
+/// `algorithm.fedavg.step-size`.
 fn without_kind(path: &str) -> String {
     let parts: Vec<&str> = path.split('.').collect();
     match parts.as_slice() {
@@ -88,28 +91,35 @@ fn without_kind(path: &str) -> String {
     }
 }
 
-/// The values of the settings of an experiment's cells.
+/// In which settings the cells of an experiment differ.
 #[derive(Default)]
 pub struct SettingValues {
+    /// Cells that were added.
     cells: usize,
-    seen: BTreeMap<String, Seen>,
+    /// The values of each setting, by path.
+    seen: BTreeMap<String, SeenValues>,
 }
 
-struct Seen {
+/// The values of a setting.
+struct SeenValues {
     first: Value,
+    /// Cells that have the setting.
     cells: usize,
+    /// Whether another value than the first one was seen.
     several: bool,
+    /// The type that holds all values.
     kind: DataType,
 }
 
 impl SettingValues {
     /// Adds a cell.
     pub fn add(&mut self, leaves: Leaves) {
-        let seen = |(path, first): (String, Value)| {
+        let mut one = Self { cells: 1, seen: BTreeMap::new() };
+        for (path, first) in leaves {
             let kind = data_type(&first);
-            (path, Seen { first, cells: 1, several: false, kind })
-        };
-        self.merge(Self { cells: 1, seen: leaves.into_iter().map(seen).collect() });
+            one.seen.insert(path, SeenValues { first, cells: 1, several: false, kind });
+        }
+        self.merge(one);
     }
 
     /// Adds other cells of the same experiment.
@@ -122,14 +132,15 @@ impl SettingValues {
             };
             seen.cells += new.cells;
             seen.several |= new.several || seen.first != new.first;
-            seen.kind = union(seen.kind.clone(), new.kind);
+            seen.kind = common_type(seen.kind.clone(), new.kind);
         }
     }
 
     /// The paths of settings in which cells differ, in value or in having it.
-    fn differing(&self) -> impl Iterator<Item = &String> {
-        let differs = |seen: &Seen| seen.several || seen.cells < self.cells;
-        self.seen.iter().filter(move |(_, seen)| differs(seen)).map(|(path, _)| path)
+    fn differing_paths(&self) -> impl Iterator<Item = &String> {
+        let differing =
+            self.seen.iter().filter(|(_, seen)| seen.several || seen.cells < self.cells);
+        differing.map(|(path, _)| path)
     }
 }
 
@@ -148,59 +159,83 @@ impl SettingColumn {
     /// The columns of the settings in which cells of any of these experiments differ. None has
     /// one of the names in `taken`.
     pub fn all(experiments: &[SettingValues], taken: &[&str]) -> Vec<Self> {
-        let paths: BTreeSet<&String> =
-            experiments.iter().flat_map(SettingValues::differing).collect();
-        let all = experiments.iter().flat_map(|e| e.seen.keys()).collect();
-        let names = names(&paths, &all, taken);
-        let axis = |(path, name): (&String, String)| {
-            let seen = experiments.iter().filter_map(|e| e.seen.get(path));
-            let kind = seen.map(|seen| seen.kind.clone()).reduce(union);
+        let mut all_paths: BTreeSet<&String> = BTreeSet::new();
+        let mut differing: BTreeSet<&String> = BTreeSet::new();
+        for experiment in experiments {
+            all_paths.extend(experiment.seen.keys());
+            differing.extend(experiment.differing_paths());
+        }
+        let names = column_names(&differing, &all_paths, taken);
+        let mut columns = Vec::new();
+        for (path, name) in differing.into_iter().zip(names) {
+            let seen = experiments.iter().filter_map(|experiment| experiment.seen.get(path));
+            let kind = seen.map(|seen| seen.kind.clone()).reduce(common_type);
             let kind = kind.unwrap_or(DataType::String);
-            Self { name, path: path.clone(), kind }
-        };
-        paths.into_iter().zip(names).map(axis).collect()
+            columns.push(Self { name, path: path.clone(), kind });
+        }
+        columns
     }
 
     /// The column of these cells, one row each; null where a cell has no such setting.
     pub fn column<'a>(&self, cells: impl Iterator<Item = &'a Leaves>) -> PolarsResult<Column> {
-        let value = |leaves: &Leaves| match (&self.kind, leaves.get(&self.path)) {
-            (_, None) => AnyValue::Null,
-            (DataType::Int64, Some(Value::Integer(x))) => AnyValue::Int64(*x),
-            (DataType::Float64, Some(Value::Integer(x))) => AnyValue::Float64(*x as f64),
-            (DataType::Float64, Some(Value::Float(x))) => AnyValue::Float64(*x),
-            (DataType::Boolean, Some(Value::Boolean(x))) => AnyValue::Boolean(*x),
-            (_, Some(Value::String(text))) => AnyValue::StringOwned(text.as_str().into()),
-            (_, Some(Value::Float(x))) => AnyValue::StringOwned(format!("{x:?}").into()),
-            (_, Some(other)) => AnyValue::StringOwned(other.to_string().into()),
-        };
-        let values: Vec<AnyValue<'_>> = cells.map(value).collect();
-        let name = (&*self.name).into();
+        let mut values: Vec<AnyValue<'_>> = Vec::new();
+        for leaves in cells {
+            values.push(match leaves.get(&self.path) {
+                Some(value) => cast_value(value, &self.kind),
+                None => AnyValue::Null,
+            });
+        }
+        let name = self.name.as_str().into();
         Ok(Series::from_any_values_and_dtype(name, &values, &self.kind, true)?.into_column())
     }
 }
 
-/// A name for each path: its last part, as on pages; the whole path if this name is taken or
+/// A value in a column of this type, which holds it.
+fn cast_value(value: &Value, kind: &DataType) -> AnyValue<'static> {
+    match (kind, value) {
+        (DataType::Int64, Value::Integer(x)) => AnyValue::Int64(*x),
+        (DataType::Float64, Value::Integer(x)) => AnyValue::Float64(*x as f64),
+        (DataType::Float64, Value::Float(x)) => AnyValue::Float64(*x),
+        (DataType::Boolean, Value::Boolean(x)) => AnyValue::Boolean(*x),
+        (_, Value::String(text)) => AnyValue::StringOwned(text.as_str().into()),
+        (_, Value::Float(x)) => AnyValue::StringOwned(format!("{x:?}").into()),
+        (_, other) => AnyValue::StringOwned(other.to_string().into()),
+    }
+}
+
+/// A name for each of `paths`: its last part, as on pages; the whole path if this name is taken or
 /// another of `all` paths has the same last part, also one in which no cells differ: a batch of
 /// records is not one of oracle calls.
-fn names(paths: &BTreeSet<&String>, all: &BTreeSet<&String>, taken: &[&str]) -> Vec<String> {
-    let snake = |text: &str| text.replace(['-', '.'], "_");
-    let mut brief: HashMap<String, usize> = HashMap::new();
-    all.iter().for_each(|path| *brief.entry(snake(short(path))).or_default() += 1);
-    let free = |name: &String| brief[name] == 1 && !taken.contains(&&**name);
+fn column_names(paths: &BTreeSet<&String>, all: &BTreeSet<&String>, taken: &[&str]) -> Vec<String> {
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for path in all {
+        *count.entry(snake_case(short(path))).or_default() += 1;
+    }
+    let is_free = |name: &str| count[name] == 1 && !taken.contains(&name);
     let mut used: HashSet<String> = taken.iter().map(|name| (*name).to_owned()).collect();
-    used.extend(brief.keys().filter(|name| free(name)).cloned());
-    let mut name = |path: &&String| {
-        let last = snake(short(path));
-        if free(&last) {
-            return last;
+    // Short names come first: no whole path takes the one of another setting.
+    used.extend(count.keys().filter(|name| is_free(name)).cloned());
+    let mut names = Vec::new();
+    for path in paths {
+        let last = snake_case(short(path));
+        if is_free(&last) {
+            names.push(last);
+            continue;
         }
-        let whole = snake(path);
-        let others = (2..).map(|i| format!("{whole}_{i}"));
-        let mut all = std::iter::once(whole.clone()).chain(others);
-        let name = all.find(|name| used.insert(name.clone()));
-        name.unwrap_or(whole)
-    };
-    paths.iter().map(&mut name).collect()
+        let whole = snake_case(path);
+        let mut name = whole.clone();
+        let mut number = 2;
+        while !used.insert(name.clone()) {
+            name = format!("{whole}_{number}");
+            number += 1;
+        }
+        names.push(name);
+    }
+    names
+}
+
+fn snake_case(path: &str) -> String {
+    path.replace(['-', '.'], "_")
 }
 
 #[cfg(test)]
@@ -210,16 +245,17 @@ mod tests {
     #[test]
     fn names_are_short_where_they_can_be_and_no_two_are_equal() {
         let paths = ["algorithm.step-size", "problem.l2", "start.zero", "problem.a.zero", "zero-2"];
-        let paths = paths.map(str::to_owned);
-        let paths: BTreeSet<&String> = paths.iter().collect();
-        let found = names(&paths, &paths, &["step_size", "problem_a_zero"]);
+        let owned = paths.map(str::to_owned);
+        let paths: BTreeSet<&String> = owned.iter().collect();
+        let found = column_names(&paths, &paths, &["step_size", "problem_a_zero"]);
         let expected = ["algorithm_step_size", "problem_a_zero_2", "l2", "start_zero", "zero_2"];
         assert_eq!(found, expected);
         // A key that all cells share has no column, and keeps its name from another's.
         let own = "algorithm.batch".to_owned();
-        let (shared, other) = ("problem.batch".to_owned(), "problem.l2".to_owned());
+        let shared = "problem.batch".to_owned();
+        let other = "problem.l2".to_owned();
         let named = |all: &[&String]| {
-            names(&[&own].into(), &all.iter().copied().chain([&own]).collect(), &[])
+            column_names(&[&own].into(), &all.iter().copied().chain([&own]).collect(), &[])
         };
         assert_eq!(named(&[&shared]), ["algorithm_batch"]);
         assert_eq!(named(&[&other]), ["batch"]);
@@ -235,7 +271,9 @@ mod tests {
             "seed = 2\nrounds = 4\n[algorithm.fedlsa]\nstep-size = 0.5\np = 0.5\nlazy = true",
         ];
         let cells = cells.map(|text| leaves(&table(text), []));
-        cells.iter().for_each(|cell| survey.add(cell.clone()));
+        for cell in &cells {
+            survey.add(cell.clone());
+        }
         let axes = SettingColumn::all(&[survey], &[]);
         let found: Vec<(&str, DataType)> =
             axes.iter().map(|axis| (axis.name.as_str(), axis.kind.clone())).collect();

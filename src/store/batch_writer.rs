@@ -4,7 +4,8 @@
 //! when `add` returns. One of a larger experiment waits for others, but no longer than
 //! [`PATIENCE`], so that a killed process loses little work.
 
-use super::{FailedRecord, Store};
+use super::failures::FailedRecord;
+use super::folder::Store;
 use exactfed_evidence::results::Provenance;
 use exactfed_runner::files::Error;
 use exactfed_runner::panics::{beside, lock};
@@ -15,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-/// Cells of an experiment up to which each has a pack of its own.
+/// The number of cells up to which an experiment has one pack per cell.
 const MOST_SINGLE: usize = 1000;
 /// Most cells in a pack.
 const MOST_CELLS: usize = 4096;
@@ -34,16 +35,22 @@ pub struct BatchWriter<'a> {
     /// The generation of the packs that are written.
     generation: u64,
     waiting: Mutex<Waiting<'a>>,
-    /// Held, before `waiting`, by whoever takes cells from there and writes them.
+    /// Locked for reading by each thread that takes waiting cells and writes them, and for writing by
+    /// [`Self::close`]. Whoever locks both locks `gate` before `waiting`.
     gate: RwLock<()>,
 }
 
+/// The cells that wait to be written.
 #[derive(Default)]
 struct Waiting<'a> {
     cells: Vec<Done<'a>>,
+    /// Numbers in the traces of these cells, approximately.
     numbers: usize,
+    /// When the first of them began to wait.
     since: Option<Instant>,
+    /// The first error of a write in the background, until it is returned.
     error: Option<Error>,
+    /// Cells on the disk so far.
     stored: usize,
 }
 
@@ -61,8 +68,15 @@ impl<'a> BatchWriter<'a> {
         let generation = store.packs(&plan.experiment)?.next_generation();
         // A run of many cells would otherwise hold an index that nobody may read meanwhile.
         store.forget_packs(&plan.experiment);
-        let (waiting, gate) = (Mutex::default(), RwLock::default());
-        Ok(Self { store, plan, provenance, most, generation, waiting, gate })
+        Ok(Self {
+            store,
+            plan,
+            provenance,
+            most,
+            generation,
+            waiting: Mutex::default(),
+            gate: RwLock::default(),
+        })
     }
 
     /// Writes a complete cell, now or together with others.
@@ -70,7 +84,7 @@ impl<'a> BatchWriter<'a> {
     /// # Errors
     /// If it, or one that waited before it, cannot be written.
     pub fn add(&self, done: Done<'a>) -> Result<(), Error> {
-        let _open = self.open();
+        let _passed = self.pass_gate();
         let mut waiting = lock(&self.waiting);
         if let Some(error) = waiting.error.take() {
             return Err(error);
@@ -78,7 +92,7 @@ impl<'a> BatchWriter<'a> {
         waiting.numbers += done.traces.iter().map(count_numbers).sum::<usize>();
         waiting.cells.push(done);
         if waiting.cells.len() >= self.most || waiting.numbers >= MOST_NUMBERS {
-            let cells = waiting.take();
+            let cells = waiting.take_cells();
             drop(waiting);
             return self.write(&cells);
         }
@@ -108,17 +122,21 @@ impl<'a> BatchWriter<'a> {
     /// # Errors
     /// The error of `work`, or that of a cell that could not be written.
     pub fn during<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let result = beside(|ended| self.write_in_time(&ended), work);
-        let _open = self.open();
-        let (cells, error) = {
-            let mut waiting = lock(&self.waiting);
-            (waiting.take(), waiting.error.take())
-        };
+        let worked = beside(|ended| self.write_in_time(&ended), work);
+        let _passed = self.pass_gate();
+        let mut waiting = lock(&self.waiting);
+        let cells = waiting.take_cells();
+        let earlier_error = waiting.error.take();
+        drop(waiting);
+        // Cells that are done are written even if `work` failed.
         let written = self.write(&cells);
-        let result = result?;
+        let result = worked?;
         written?;
         self.store.remove_superseded(&self.plan.experiment)?;
-        error.map_or(Ok(result), Err)
+        match earlier_error {
+            Some(error) => Err(error),
+            None => Ok(result),
+        }
     }
 
     /// Writes the waiting cells once nothing else is being written, and lets no cell be written
@@ -130,12 +148,12 @@ impl<'a> BatchWriter<'a> {
         let closed = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         // The gate stays shut: other threads wait at it until the process has ended.
         std::mem::forget(closed);
-        let cells = lock(&self.waiting).take();
+        let cells = lock(&self.waiting).take_cells();
         self.write(&cells)
     }
 
-    /// The right to take waiting cells and to write; nobody gets it after [`Self::close`].
-    fn open(&self) -> RwLockReadGuard<'_, ()> {
+    /// Waits for the right to take waiting cells and to write; nobody gets it after [`Self::close`].
+    fn pass_gate(&self) -> RwLockReadGuard<'_, ()> {
         self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -144,15 +162,20 @@ impl<'a> BatchWriter<'a> {
         lock(&self.waiting).stored
     }
 
+    /// Writes waiting cells before they have waited for longer than [`PATIENCE`], until the channel is
+    /// disconnected.
     fn write_in_time(&self, ended: &Receiver<()>) {
         let mut pause = PATIENCE;
         while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             // A cell that begins to wait during a pause has waited for no longer than that.
             let since = lock(&self.waiting).since;
-            pause = since.map_or(PATIENCE, |since| PATIENCE.saturating_sub(since.elapsed()));
+            pause = match since {
+                Some(since) => PATIENCE.saturating_sub(since.elapsed()),
+                None => PATIENCE,
+            };
             if pause.is_zero() {
-                let _open = self.open();
-                let cells = lock(&self.waiting).take();
+                let _passed = self.pass_gate();
+                let cells = lock(&self.waiting).take_cells();
                 if let Err(e) = self.write(&cells) {
                     lock(&self.waiting).error.get_or_insert(e);
                 }
@@ -173,7 +196,8 @@ impl<'a> BatchWriter<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn take(&mut self) -> Vec<Done<'a>> {
+    /// Takes all cells, so that none waits any more.
+    fn take_cells(&mut self) -> Vec<Done<'a>> {
         self.since = None;
         self.numbers = 0;
         std::mem::take(&mut self.cells)

@@ -2,13 +2,13 @@
 //! not be computed for every report.
 //!
 //! *Invariant*: the cache changes no page. A file is named by the content that its numbers were computed
-//! from; one of another version or content, and one that is damaged or cannot be written, is computed
-//! again without a message. A checksum is no signature, so `verify` compares what is cached with what is
-//! computed now ([`CheckedCache`]), and an optimum is used only if its gradient has the norm that was
-//! written with it.
+//! from. A file of another version or content, or one that is damaged, counts as absent: its numbers
+//! are computed again without a message. A checksum is no signature, so `verify` compares cached
+//! columns with columns that are computed now ([`CheckedCache`]), and an optimum is used only if its
+//! gradient has the norm that was written with it.
 
-use super::Store;
-use super::checksum::{checked, checksum};
+use super::checksum::{checked_body, checksum_line};
+use super::folder::Store;
 use exactfed_core::problem::{MOST_REFINED, Minimiser};
 use exactfed_evidence::results::{Cacheable, Cached, Columns};
 use exactfed_runner::data::MOST_KEPT;
@@ -18,32 +18,44 @@ use exactfed_runner::runner::{Prepared, Scenario};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The folder of what is cached; the content that its numbers are computed from, which the file is
-/// named by; and the difference between numbers, relative to the larger, that is rounding: products
-/// and decompositions of matrices differ between processors in their last bits. Of measures, pages
-/// show six digits. No experiment's name begins with a dot.
-fn about(what: &Cached) -> (&'static str, &str, f64) {
-    match what {
-        Cached::Moments(key) => (".moments", key, 0.0),
-        Cached::Frontier(key) => (".frontiers", key, 1e-9),
-        Cached::Measures(key) => (".measures", key, 1e-6),
-        Cached::Optimum(key) => (".optima", key, 0.0),
+/// How a kind of columns is cached.
+struct CacheKind<'a> {
+    /// The folder below the root. No experiment's name begins with a dot.
+    folder: &'static str,
+    /// The hash of the content that the numbers are computed from, which is the name of the file.
+    key: &'a str,
+    /// The relative difference between cached and computed numbers that is rounding: products and
+    /// decompositions of matrices differ between processors in their last bits. Pages show six
+    /// digits of measures.
+    rounding: f64,
+}
+
+impl<'a> CacheKind<'a> {
+    fn new(what: &'a Cached) -> Self {
+        let (folder, key, rounding) = match what {
+            Cached::Moments(key) => (".moments", key, 0.0),
+            Cached::Frontier(key) => (".frontiers", key, 1e-9),
+            Cached::Measures(key) => (".measures", key, 1e-6),
+            Cached::Optimum(key) => (".optima", key, 0.0),
+        };
+        Self { folder, key, rounding }
+    }
+
+    fn file(&self, root: &Path) -> PathBuf {
+        root.join(self.folder).join(self.key)
     }
 }
 
-fn file(root: &Path, what: &Cached) -> PathBuf {
-    let (folder, key, _) = about(what);
-    root.join(folder).join(key)
-}
-
-/// Cached columns of this version, if there are some.
-pub fn read(root: &Path, what: &Cached) -> Option<Columns> {
-    decode(&read_plain(&file(root, what), MOST_READ).ok()?, what)
+/// Reads cached columns of this version; `None` if there are none, or they are damaged.
+pub fn read_columns(root: &Path, what: &Cached) -> Option<Columns> {
+    let bytes = read_plain(&CacheKind::new(what).file(root), MOST_READ).ok()?;
+    decode(&bytes, what)
 }
 
 /// The optimum that is cached under a key, if there is one.
 pub fn read_optimum(root: &Path, key: &str) -> Option<Minimiser> {
-    let mut theta = read(root, &Cached::Optimum(key.to_owned()))?.remove(OPTIMUM)?;
+    let mut theta = read_columns(root, &Cached::Optimum(key.to_owned()))?.remove(OPTIMUM)?;
+    // The reverse of `optimum_columns`.
     let error = theta.pop()?;
     let residual = theta.pop()?;
     Some(Minimiser { theta, residual, error })
@@ -53,55 +65,70 @@ pub fn read_optimum(root: &Path, key: &str) -> Option<Minimiser> {
 pub struct CheckedCache {
     /// The file.
     pub file: PathBuf,
-    /// How they differ, if they do.
+    /// The first difference, if there is one.
     pub difference: Option<String>,
 }
 
-/// The first place where cached columns differ from those that are computed now.
-fn difference(cached: &Columns, now: Option<&Columns>, share: f64) -> Option<String> {
-    let Some(now) = now else { return Some("it has numbers, and nothing is known now".into()) };
-    let equal =
-        |a: f64, b: f64| a.to_bits() == b.to_bits() || (a - b).abs() < share * a.abs().max(b.abs());
-    if let Some(name) = cached.keys().find(|name| !now.contains_key(*name)) {
+/// Describes the first place where cached columns differ from columns that are computed now by more
+/// than `rounding`, relative to the larger number.
+fn difference(cached: &Columns, computed: Option<&Columns>, rounding: f64) -> Option<String> {
+    let Some(computed) = computed else {
+        return Some("it has numbers, and nothing is known now".into());
+    };
+    if let Some(name) = cached.keys().find(|name| !computed.contains_key(*name)) {
         return Some(format!("it has the column {name}, which is not computed now"));
     }
-    now.iter().find_map(|(name, now)| {
+    for (name, computed) in computed {
         let Some(cached) = cached.get(name) else {
             return Some(format!("it lacks the column {name}"));
         };
-        if cached.len() != now.len() {
-            let (there, rows) = (cached.len(), now.len());
-            return Some(format!("the column {name} has {there} numbers, now {rows}"));
+        if cached.len() != computed.len() {
+            return Some(format!(
+                "the column {name} has {} numbers, now {}",
+                cached.len(),
+                computed.len()
+            ));
         }
-        let place = (0..now.len()).find(|&i| !equal(cached[i], now[i]))?;
-        Some(format!("number {place} of {name} is {:e}, now {:e}", cached[place], now[place]))
-    })
+        for (place, (was, is)) in cached.iter().zip(computed).enumerate() {
+            if !is_equal(*was, *is, rounding) {
+                return Some(format!("number {place} of {name} is {was:e}, now {is:e}"));
+            }
+        }
+    }
+    None
+}
+
+/// Whether two numbers have the same bits, or a relative difference below `rounding`.
+fn is_equal(a: f64, b: f64, rounding: f64) -> bool {
+    a.to_bits() == b.to_bits() || (a - b).abs() < rounding * a.abs().max(b.abs())
 }
 
 impl Store {
     /// Caches columns, if they can be written.
     pub(super) fn cache_columns(&self, what: &Cached, columns: &Columns) {
-        if create_below(&self.root, &self.root.join(about(what).0)).is_ok() {
+        let kind = CacheKind::new(what);
+        if create_below(&self.root, &self.root.join(kind.folder)).is_ok() {
             // Nothing depends on the cache: the folder may be read-only.
-            let _ = write_atomically(&file(&self.root, what), &encode(columns, what));
+            let _ = write_atomically(&kind.file(&self.root), &encode(columns, what));
         }
     }
 
-    /// Compares what is cached with what is computed now, if something is cached.
+    /// Compares cached columns with what is computed now; `None` if nothing is cached.
     pub fn check_cached(&self, of: &Cacheable<'_>) -> Option<CheckedCache> {
-        let cached = read(&self.root, &of.what)?;
-        let difference = difference(&cached, (of.compute)().as_ref(), about(&of.what).2);
-        Some(CheckedCache { file: file(&self.root, &of.what), difference })
+        let cached = read_columns(&self.root, &of.what)?;
+        let kind = CacheKind::new(&of.what);
+        let difference = difference(&cached, (of.compute)().as_ref(), kind.rounding);
+        Some(CheckedCache { file: kind.file(&self.root), difference })
     }
 
-    /// The optima that are cached with the results of a plan, if it has results.
+    /// Looks optima up by key in the cache next to the results of a plan, if it has results.
     pub fn known_optima(plan: &Plan) -> impl Fn(&str) -> Option<Minimiser> + use<'_> {
         let root = plan.source.copies.as_deref().and_then(Path::parent);
         move |key| read_optimum(root?, key)
     }
 
-    /// Compares the cached optimum of an instance with that of the instance, which was built without
-    /// it; if one is cached and may be read.
+    /// Compares the cached optimum of an instance with the optimum of `scenario`, whose instance must
+    /// have been built without the cache. `None` if no optimum is cached, or none was searched for.
     pub fn check_optimum(&self, scenario: &Scenario) -> Option<CheckedCache> {
         let found = scenario.instance.searched_optimum()?;
         let compute = || Some(optimum_columns(found));
@@ -112,13 +139,15 @@ impl Store {
     /// Caches the optima of these cells' instances that took a search.
     pub fn keep_optima(&self, cells: &[Prepared<'_>]) {
         let mut seen = HashSet::new();
-        let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
-        for scenario in scenarios.filter(|scenario| seen.insert(&*scenario.key)) {
+        for scenario in cells.iter().flat_map(|cell| &cell.scenarios) {
+            if !seen.insert(&*scenario.key) {
+                continue;
+            }
             let Some(found) = scenario.instance.searched_optimum() else { continue };
             let d = found.theta.len();
             let may_be_cached = d > MOST_REFINED && 8 * d as u64 <= MOST_KEPT;
             let what = Cached::Optimum(scenario.key.to_string());
-            if may_be_cached && read(&self.root, &what).is_none() {
+            if may_be_cached && read_columns(&self.root, &what).is_none() {
                 self.cache_columns(&what, &optimum_columns(found));
             }
         }
@@ -129,45 +158,53 @@ impl Store {
 const OPTIMUM: &str = "optimum";
 
 fn optimum_columns(found: &Minimiser) -> Columns {
-    let column = found.theta.iter().copied().chain([found.residual, found.error]).collect();
+    let mut column = found.theta.clone();
+    column.extend([found.residual, found.error]);
     Columns::from([(OPTIMUM.to_owned(), column)])
 }
 
-/// A line (version, key, rows, names), then the numbers, column by column, then the checksum.
+/// The bytes of a cached file: a line (version, key, rows, names), then the numbers, column by column,
+/// then the checksum.
 fn encode(columns: &Columns, what: &Cached) -> Vec<u8> {
     let rows = columns.values().next().map_or(0, Vec::len);
     let names: Vec<&str> = columns.keys().map(String::as_str).collect();
     let mut bytes = format!("{} {rows} {}\n", beginning(what), names.join(",")).into_bytes();
-    bytes.extend(columns.values().flatten().flat_map(|x| x.to_le_bytes()));
-    let last = checksum(&bytes);
+    for x in columns.values().flatten() {
+        bytes.extend(x.to_le_bytes());
+    }
+    let last = checksum_line(&bytes);
     bytes.extend(last.as_bytes());
     bytes
 }
 
+/// The columns of a cached file; `None` if it is damaged, or of another version or key.
 fn decode(bytes: &[u8], what: &Cached) -> Option<Columns> {
-    let bytes = checked(bytes)?;
-    let end = bytes.iter().position(|b| *b == b'\n')?;
-    let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
-    let (head, names) = head.rsplit_once(' ')?;
-    let (head, rows) = head.rsplit_once(' ')?;
-    if head != beginning(what) {
+    let body = checked_body(bytes)?;
+    let line_end = body.iter().position(|b| *b == b'\n')?;
+    let line = std::str::from_utf8(&body[..line_end]).ok()?;
+    let numbers = &body[line_end + 1..];
+    let (before_names, names) = line.rsplit_once(' ')?;
+    let (before_rows, rows) = before_names.rsplit_once(' ')?;
+    if before_rows != beginning(what) {
         return None;
     }
     let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
     let rows: usize = rows.parse().ok()?;
-    if rows.checked_mul(8)?.checked_mul(names.len())? != body.len() {
+    if rows.checked_mul(8)?.checked_mul(names.len())? != numbers.len() {
         return None;
     }
-    let mut numbers = body.chunks_exact(8).map(|b| Some(f64::from_le_bytes(b.try_into().ok()?)));
-    let mut column = |name: &&str| {
-        Some(((*name).to_owned(), numbers.by_ref().take(rows).collect::<Option<Vec<f64>>>()?))
-    };
-    names.iter().map(&mut column).collect()
+    let mut columns = Columns::new();
+    for (i, name) in names.into_iter().enumerate() {
+        let (column, _) = numbers[8 * rows * i..][..8 * rows].as_chunks::<8>();
+        let values = column.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        columns.insert(name.to_owned(), values);
+    }
+    Some(columns)
 }
 
 /// The beginning of a cached file.
 fn beginning(what: &Cached) -> String {
-    format!("exactfed-columns {} {}", what.version(), about(what).1)
+    format!("exactfed-columns {} {}", what.version(), CacheKind::new(what).key)
 }
 
 #[cfg(test)]

@@ -14,21 +14,25 @@ const CHECKSUM: &str = "# sha256 ";
 /// What is wrong with bytes that do not have their checksum.
 pub const CHANGED: &str = "is not as it was written";
 
-/// The last line of these bytes.
-pub fn checksum(body: &[u8]) -> String {
+/// Bytes of the hash in hexadecimal digits, and of the line end after it.
+const HASH_AND_LINE_END: usize = 64 + 1;
+
+/// The line, with its line end, that follows these bytes in a file.
+pub fn checksum_line(body: &[u8]) -> String {
     format!("{CHECKSUM}{}\n", sha256(body))
 }
 
-/// The bytes above the last line, if that is their checksum.
-pub fn checked(bytes: &[u8]) -> Option<&[u8]> {
-    let body = &bytes[..bytes.len().checked_sub(CHECKSUM.len() + 65)?];
-    (bytes[body.len()..] == *checksum(body).as_bytes()).then_some(body)
+/// The bytes above the last line; `None` if the last line is not their checksum.
+pub fn checked_body(bytes: &[u8]) -> Option<&[u8]> {
+    let length = bytes.len().checked_sub(CHECKSUM.len() + HASH_AND_LINE_END)?;
+    let (body, last_line) = bytes.split_at(length);
+    if last_line == checksum_line(body).as_bytes() { Some(body) } else { None }
 }
 
 /// A record as text whose last line is its checksum.
 pub fn with_checksum(record: &impl Serialize) -> Result<String, String> {
     let text = toml::to_string(record).map_err(|e| e.to_string())?;
-    Ok(format!("{text}{}", checksum(text.as_bytes())))
+    Ok(format!("{text}{}", checksum_line(text.as_bytes())))
 }
 
 /// Whether the last line of a text is a checksum, correct or not.
@@ -36,10 +40,11 @@ pub fn has_checksum(text: &str) -> bool {
     text.lines().next_back().is_some_and(|last| last.starts_with(CHECKSUM))
 }
 
-/// The record of a text whose checksum is correct.
+/// The record of a text, whose last line must be its checksum.
 pub fn parse_checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let body = checked(bytes).and_then(|body| std::str::from_utf8(body).ok()).ok_or(CHANGED)?;
-    toml::from_str(body).map_err(|e| e.message().to_owned())
+    let body = checked_body(bytes).ok_or(CHANGED)?;
+    let text = std::str::from_utf8(body).map_err(|_| CHANGED)?;
+    toml::from_str(text).map_err(|e| e.message().to_owned())
 }
 
 /// The record in a file; `None` if there is no such file.
@@ -47,7 +52,9 @@ pub fn read_checked<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error
     if path.symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound) {
         return Ok(None);
     }
-    parse_checked(&read_plain(path, MOST_READ)?).map(Some).map_err(|e| error(path, e))
+    let bytes = read_plain(path, MOST_READ)?;
+    let record = parse_checked(&bytes).map_err(|e| error(path, e))?;
+    Ok(Some(record))
 }
 
 #[cfg(test)]
@@ -61,12 +68,12 @@ mod tests {
         let text = with_checksum(&record).unwrap();
         assert_eq!(parse_checked::<Provenance>(text.as_bytes()).unwrap(), record);
         for cut in 0..text.len() {
-            assert!(checked(&text.as_bytes()[..cut]).is_none(), "{cut}");
+            assert!(checked_body(&text.as_bytes()[..cut]).is_none(), "{cut}");
         }
         for bit in 0..8 * text.len() {
             let mut wrong = text.clone().into_bytes();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            assert!(checked(&wrong).is_none(), "{bit}");
+            assert!(checked_body(&wrong).is_none(), "{bit}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Copies of the data files that experiments read, by the hash of their bytes: so that
-//! results can be reported and verified wherever they are, whatever becomes of the files.
+//! Copies of the data files that experiments read, named by the hash of their bytes, so that
+//! results can be reported and verified on another machine, and after the files have changed.
 //!
-//! *Invariant*: a copy holds the bytes that its name says, or is not read.
+//! *Invariant*: a copy whose bytes do not have the hash that it is named by is not read.
 
-use super::Store;
+use super::folder::Store;
 use exactfed_runner::data::DataFolder;
 use exactfed_runner::files::{Error, create_below, remove_leftovers, write_synced};
 use std::fs;
@@ -18,7 +18,7 @@ impl Store {
         root.join(COPIES)
     }
 
-    /// Copies the data files of an experiment of which this folder holds no sound copy. Files
+    /// Copies the data files, given by path and hash, of which this folder holds no sound copy. Files
     /// that are too large, missing or changed since the cells were planned are left out;
     /// commands that need them report it.
     pub(super) fn copy_data_files<'a>(
@@ -27,17 +27,18 @@ impl Store {
         files: impl IntoIterator<Item = (&'a String, &'a String)>,
     ) -> Result<(), Error> {
         let copies = Self::copies(&self.root);
-        let own = DataFolder::of_copies(copies.clone());
+        let existing = DataFolder::of_copies(copies.clone());
         remove_leftovers(&copies);
         for (path, hash) in files {
-            if !from.is_kept(path, hash) || own.sound_copy(hash).is_some() {
+            if !from.is_kept(path, hash) || existing.sound_copy(hash).is_some() {
                 continue;
             }
             create_below(&self.root, &copies)?;
             let copy = copies.join(hash);
-            let sound = from.sound_copy(hash);
-            // The tasks of a cluster share one copy: it is never written again.
-            if sound.is_some_and(|of| fs::hard_link(of, &copy).is_ok()) {
+            // The tasks of a cluster share one copy by links: it is never written again.
+            if let Some(sound) = from.sound_copy(hash)
+                && fs::hard_link(sound, &copy).is_ok()
+            {
                 continue;
             }
             if let Ok(bytes) = from.checked(path, hash) {

@@ -5,9 +5,10 @@
 //! another experiment. A folder that holds cells without a sound `experiment.toml` is an
 //! error that names the file; it is never skipped.
 
-use super::Store;
 use super::checksum::{has_checksum, parse_checked, read_checked, with_checksum};
-use super::paths::{EXPERIMENT, contents, failed_cell, file_name, is_pack};
+use super::folder::Store;
+use super::paths::{EXPERIMENT, FolderEntries, contents, failed_cell, file_name, is_pack};
+use super::table;
 use exactfed_core::definition::Definition;
 use exactfed_runner::data::TableReader;
 use exactfed_runner::files::{Error, error, read_regular_text, sha256, write_synced};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Removed cells that a message names.
+/// The most removed cells that a message names.
 const NAMED: usize = 5;
 
 /// An experiment as it was last run.
@@ -27,7 +28,7 @@ pub struct StoredExperiment {
     /// Its name.
     pub name: String,
     /// The hash of the cells that do not depend on results, if a run ended with all of them stored.
-    /// Any that is missing since then was removed.
+    /// A cell that is missing since then was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<String>,
     /// Its manifest.
@@ -42,36 +43,38 @@ impl StoredExperiment {
     /// # Errors
     /// If the text holds an experiment and is not as it was written.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
-        match (toml::from_str::<Self>(text), has_checksum(text)) {
-            (Err(_), false) => Ok(None),
-            (Ok(_), false) => {
-                Err("has no checksum: it is damaged, or an older release wrote it".to_owned())
-            }
-            (_, true) => {
-                parse_checked(text.as_bytes()).and_then(Self::with_sound_sources).map(Some)
-            }
+        if has_checksum(text) {
+            let experiment: Self = parse_checked(text.as_bytes())?;
+            experiment.check_sources()?;
+            return Ok(Some(experiment));
+        }
+        match toml::from_str::<Self>(text) {
+            Ok(_) => Err("has no checksum: it is damaged, or an older release wrote it".to_owned()),
+            Err(_) => Ok(None),
         }
     }
 
-    /// The experiment, if the source of each algorithm, which pages show, has the hash that is in
-    /// the ids of its cells.
-    fn with_sound_sources(self) -> Result<Self, String> {
-        let mut definitions = self.source.algorithms.iter().map(|known| &known.definition);
-        let forged = |known: &&Definition| {
-            !known.source.is_empty() && known.source_hash != sha256(known.source.as_bytes())
-        };
-        match definitions.find(forged) {
-            None => Ok(self),
-            Some(Definition { kind, .. }) => Err(format!(
-                "the source of the algorithm `{kind}` does not have the hash that identifies its cells"
-            )),
+    /// Checks that the source of each algorithm, which pages show, has the hash that is in the ids of
+    /// its cells.
+    fn check_sources(&self) -> Result<(), String> {
+        for known in &self.source.algorithms {
+            let Definition { kind, source, source_hash, .. } = &known.definition;
+            if !source.is_empty() && *source_hash != sha256(source.as_bytes()) {
+                return Err(format!(
+                    "the source of the algorithm `{kind}` does not have the hash that identifies its cells"
+                ));
+            }
         }
+        Ok(())
     }
 
     /// The manifest as it was last run, for plans.
     pub fn source(&self) -> Source {
-        let (tables, registry) = (Some(super::read_table as TableReader), registered());
-        Source { tables, registry, ..self.source.clone() }
+        Source {
+            tables: Some(table::read as TableReader),
+            registry: registered(),
+            ..self.source.clone()
+        }
     }
 }
 
@@ -123,16 +126,22 @@ impl Store {
             return Ok(());
         }
         let packs = self.packs(&plan.experiment)?;
-        let is_gone = |cell: &&Cell| packs.place(&cell.id).is_none();
+        // Two entries of a manifest may share a cell.
         let mut seen = HashSet::new();
-        let cells = plan.all_cells().filter(|cell| seen.insert(cell.id));
-        let gone: Vec<&Cell> = cells.filter(is_gone).collect();
+        let mut gone: Vec<&Cell> = Vec::new();
+        for cell in plan.all_cells() {
+            if seen.insert(cell.id) && packs.place(&cell.id).is_none() {
+                gone.push(cell);
+            }
+        }
         // The cells of a damaged pack are reported as damaged when they are read.
         if gone.is_empty() || !packs.damaged.is_empty() {
             return Ok(());
         }
-        let name = |cell: &&Cell| format!("{} ({})", cell.id, cell.label);
-        let mut named: Vec<String> = gone.iter().take(NAMED).map(name).collect();
+        let mut named: Vec<String> = Vec::new();
+        for cell in gone.iter().take(NAMED) {
+            named.push(format!("{} ({})", cell.id, cell.label));
+        }
         if gone.len() > NAMED {
             named.push(format!("and {} more", gone.len() - NAMED));
         }
@@ -169,24 +178,30 @@ impl Store {
     /// If a folder cannot be read.
     pub fn listing(&self) -> Result<Vec<ListedExperiment>, Error> {
         let mut found = Vec::new();
-        let mut open = vec![self.root.clone()];
-        while let Some(folder) = open.pop() {
-            let (inner, files) = contents(&folder)?;
-            open.extend(inner.into_iter().filter(|path| !file_name(path).starts_with('.')));
-            let is_cells = |name: String| is_pack(&name) || failed_cell(&name).is_some();
-            let is_experiment = files.iter().any(|path| is_cells(file_name(path)))
+        let mut unread = vec![self.root.clone()];
+        while let Some(folder) = unread.pop() {
+            let FolderEntries { folders, files } = contents(&folder)?;
+            // Names with a dot are those of copies of data and of the cache.
+            unread.extend(folders.into_iter().filter(|path| !file_name(path).starts_with('.')));
+            let is_experiment = files.iter().any(|path| is_of_cells(&file_name(path)))
                 || folder.join(EXPERIMENT).symlink_metadata().is_ok();
             // The root is never an experiment.
             if folder != self.root && is_experiment {
-                let below = folder.strip_prefix(&self.root).unwrap_or(&folder);
-                let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
-                let name = parts.collect::<Vec<_>>().join("/");
+                let name = self.experiment_name(&folder);
                 let experiment = self.read_experiment(&folder, &name);
                 found.push((name, experiment));
             }
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(found)
+    }
+
+    /// The name of the experiment in a folder: its path below the root, with slashes on every system.
+    fn experiment_name(&self, folder: &Path) -> String {
+        let below = folder.strip_prefix(&self.root).unwrap_or(folder);
+        let parts: Vec<_> =
+            below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+        parts.join("/")
     }
 
     /// The experiment of this name in its folder.
@@ -198,19 +213,28 @@ impl Store {
         folder: &Path,
         name: &str,
     ) -> Result<StoredExperiment, Error> {
-        let path = folder.join(EXPERIMENT);
-        let wrong = |why: &str| error(&path, why);
-        let read = || -> Result<StoredExperiment, Error> {
-            let found = read_checked::<StoredExperiment>(&path)?
-                .ok_or_else(|| wrong("does not exist, although its folder contains cells"))?;
-            let mut experiment = found.with_sound_sources().map_err(|e| wrong(&e))?;
-            if experiment.name != name {
-                return Err(wrong(&format!("is of the experiment \"{}\"", experiment.name)));
-            }
-            experiment.source.copies = Some(Self::copies(&self.root));
-            Ok(experiment)
-        };
         let remedy = "`exactfed run` with the experiment's manifest writes it again";
-        read().map_err(|e| error(&e.path, format!("{}; {remedy}", e.message)))
+        self.try_read_experiment(folder, name)
+            .map_err(|e| error(&e.path, format!("{}; {remedy}", e.message)))
     }
+
+    /// [`Self::read_experiment`] with errors that name no remedy.
+    fn try_read_experiment(&self, folder: &Path, name: &str) -> Result<StoredExperiment, Error> {
+        let path = folder.join(EXPERIMENT);
+        let Some(mut experiment) = read_checked::<StoredExperiment>(&path)? else {
+            return Err(error(&path, "does not exist, although its folder contains cells"));
+        };
+        experiment.check_sources().map_err(|e| error(&path, e))?;
+        if experiment.name != name {
+            let message = format!("is of the experiment \"{}\"", experiment.name);
+            return Err(error(&path, message));
+        }
+        experiment.source.copies = Some(Self::copies(&self.root));
+        Ok(experiment)
+    }
+}
+
+/// Whether a file of this name holds cells or records of failed ones.
+fn is_of_cells(name: &str) -> bool {
+    is_pack(name) || failed_cell(name).is_some()
 }

@@ -9,12 +9,14 @@
 //! of rows that do not have it.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves, name_files};
+use super::cells::Status;
+use super::folder::Store;
 use super::pack::{Pack, PackLine};
 use super::parquet;
 pub use super::parquet::column;
 pub use super::sink::ExportFormat;
 use super::sink::Sink;
-use super::{Provenance, Status, Store};
+use exactfed_evidence::results::Provenance;
 use exactfed_runner::files::{Error, error, stream_named};
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
@@ -61,7 +63,7 @@ pub fn export(
     // As text, in every line, they would be half of the file.
     rows.columns.retain(|name, _| format == ExportFormat::Parquet || name != "settings");
     stream_named(to, |file| {
-        let metadata = metadata(plans, &rows.axes);
+        let metadata = file_metadata(plans, &rows.axes);
         let mut sink =
             Sink::new(file, format, &rows.schema(), metadata).map_err(|e| error(to, e))?;
         rows.read(&mut exported, &mut |frame| sink.add(frame).map_err(|e| error(to, e)))?;
@@ -80,7 +82,7 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
     let rows = ExportedRows::new(store, plans, &mut exported.damaged)?;
     let mut all = None;
     rows.read(&mut exported, &mut |frame| {
-        parquet::append(&mut all, frame).map_err(|e| error(&store.root, e))
+        parquet::append_rows(&mut all, frame).map_err(|e| error(&store.root, e))
     })?;
     Ok((all, exported.damaged))
 }
@@ -88,6 +90,7 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
 /// The cells that are exported, and their columns.
 struct ExportedRows<'a> {
     experiments: Vec<SoundCells<'a>>,
+    /// All columns but those of `axes`.
     columns: Schema,
     axes: Vec<SettingColumn>,
 }
@@ -98,15 +101,33 @@ struct SoundCells<'a> {
     /// The places of the cells of its last run by their ids.
     last_run: HashMap<CellId, usize>,
     packs: Vec<Arc<Pack>>,
-    /// The number of its pack and its number there, for each cell in the order of ids.
-    cells: Vec<(usize, usize)>,
+    /// The cells in the order of the export.
+    cells: Vec<SoundCell>,
     /// The bytes of a row of each pack, approximately.
     row_bytes: Vec<usize>,
+}
+
+/// Where a cell is stored.
+#[derive(Clone, Copy)]
+struct SoundCell {
+    /// The place of its pack among those of the experiment.
+    pack: usize,
+    /// Its place in the pack.
+    index: usize,
+}
+
+/// What the check of an experiment finds.
+struct CheckedExperiment<'a> {
+    cells: SoundCells<'a>,
+    /// The optional columns that have values in some sound cell.
+    columns: BTreeSet<String>,
+    settings: SettingValues,
 }
 
 /// What the check of a pack finds.
 #[derive(Default)]
 struct CheckedPack {
+    /// The places of its sound cells.
     sound: Vec<usize>,
     damaged: Vec<Error>,
     settings: SettingValues,
@@ -116,44 +137,25 @@ struct CheckedPack {
 impl<'a> ExportedRows<'a> {
     /// Checks the cells of these experiments.
     fn new(store: &Store, plans: &'a [Plan], damaged: &mut Vec<Error>) -> Result<Self, Error> {
-        let (mut all, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let mut experiments = Vec::new();
+        let mut measured = BTreeSet::new();
+        let mut settings = Vec::new();
         for plan in plans {
-            let packs = store.packs(&plan.experiment)?;
-            damaged.extend(packs.damaged.iter().map(|(_, e)| e.clone()));
-            let places = plan.cells.iter().enumerate();
-            let last_run = places.map(|(place, cell)| (cell.id, place)).collect();
-            let (cells, row_bytes) = (Vec::new(), Vec::new());
-            let mut sound =
-                SoundCells { plan, last_run, packs: packs.packs.clone(), cells, row_bytes };
-            let check = |k: usize| sound.check(&packs.packs[k], packs.current(k));
-            let checked: Vec<Result<CheckedPack, Error>> =
-                (0..packs.packs.len()).into_par_iter().map(check).collect();
-            let mut values = SettingValues::default();
-            for (k, checked) in checked.into_iter().enumerate() {
-                let found = checked
-                    .unwrap_or_else(|e| CheckedPack { damaged: vec![e], ..CheckedPack::default() });
-                if !found.sound.is_empty() {
-                    names.extend(packs.packs[k].head.columns.iter().cloned());
-                }
-                sound.cells.extend(found.sound.into_iter().map(|i| (k, i)));
-                damaged.extend(found.damaged);
-                values.merge(found.settings);
-                sound.row_bytes.push(found.row_bytes);
-            }
-            sound.cells.sort_by_cached_key(|(k, i)| {
-                let id = packs.packs[*k].cells[*i].record.id;
-                (sound.last_run.get(&id).copied().unwrap_or(usize::MAX), id)
-            });
-            settings.push(values);
-            all.push(sound);
+            let checked = check_experiment(store, plan, damaged)?;
+            experiments.push(checked.cells);
+            measured.extend(checked.columns);
+            settings.push(checked.settings);
         }
         let mut columns = parquet::schema();
-        columns.extend(own_columns());
+        columns.extend(facts_schema());
         let taken: Vec<&str> = columns.iter_names().map(|name| name.as_str()).collect();
         let axes = SettingColumn::all(&settings, &taken);
-        let optional = parquet::optional();
-        columns.retain(|name, _| !optional.contains(&name.to_string()) || names.contains(&**name));
-        Ok(Self { experiments: all, columns, axes })
+        let optional = parquet::optional_columns();
+        columns.retain(|name, _| {
+            let is_optional = optional.iter().any(|column| *column == **name);
+            !is_optional || measured.contains(&**name)
+        });
+        Ok(Self { experiments, columns, axes })
     }
 
     /// The names and types of all columns.
@@ -170,15 +172,14 @@ impl<'a> ExportedRows<'a> {
         add: &mut dyn FnMut(DataFrame) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for sound in &self.experiments {
-            for range in sound.portions() {
-                let parts = sound.parts(range, self, &mut exported.damaged);
+            for portion in sound.portions() {
+                let parts = sound.read_portion(portion, self, &mut exported.damaged);
                 if parts.is_empty() {
                     continue;
                 }
-                let (cells, frame) = sound
-                    .portion(parts, self)
+                exported.cells += parts.iter().map(|part| part.cells.len()).sum::<usize>();
+                let frame = join_parts(parts, self)
                     .map_err(|e| error(Path::new(&sound.plan.experiment), e))?;
-                exported.cells += cells;
                 exported.rows += frame.height();
                 add(frame)?;
             }
@@ -187,21 +188,88 @@ impl<'a> ExportedRows<'a> {
     }
 }
 
-/// These rows of a frame, column by column: [`DataFrame::take`] waits for threads of polars, which a
-/// forked process does not have.
-fn taken(frame: &DataFrame, rows: Vec<IdxSize>) -> PolarsResult<DataFrame> {
-    let rows = IdxCa::from_vec("".into(), rows);
-    let columns: PolarsResult<Vec<Column>> =
-        frame.columns().iter().map(|column| column.take(&rows)).collect();
-    DataFrame::new(rows.len(), columns?)
+/// Checks the cells of an experiment, and puts the sound ones in the order of the export.
+fn check_experiment<'a>(
+    store: &Store,
+    plan: &'a Plan,
+    damaged: &mut Vec<Error>,
+) -> Result<CheckedExperiment<'a>, Error> {
+    let packs = store.packs(&plan.experiment)?;
+    damaged.extend(packs.damaged.iter().map(|file| file.error.clone()));
+    let mut last_run = HashMap::new();
+    for (place, cell) in plan.cells.iter().enumerate() {
+        last_run.insert(cell.id, place);
+    }
+    let mut cells = SoundCells {
+        plan,
+        last_run,
+        packs: packs.sound.clone(),
+        cells: Vec::new(),
+        row_bytes: Vec::new(),
+    };
+    let checked: Vec<Result<CheckedPack, Error>> = (0..packs.sound.len())
+        .into_par_iter()
+        .map(|number| cells.check_pack(&packs.sound[number], packs.current_cells(number)))
+        .collect();
+    let mut columns = BTreeSet::new();
+    let mut settings = SettingValues::default();
+    for (number, checked) in checked.into_iter().enumerate() {
+        let found = match checked {
+            Ok(found) => found,
+            Err(e) => CheckedPack { damaged: vec![e], ..CheckedPack::default() },
+        };
+        if !found.sound.is_empty() {
+            columns.extend(packs.sound[number].head.columns.iter().cloned());
+        }
+        for index in found.sound {
+            cells.cells.push(SoundCell { pack: number, index });
+        }
+        damaged.extend(found.damaged);
+        settings.merge(found.settings);
+        cells.row_bytes.push(found.row_bytes);
+    }
+    let last_run = &cells.last_run;
+    cells.cells.sort_by_cached_key(|cell| {
+        let id = packs.sound[cell.pack].cells[cell.index].record.id;
+        // Cells of earlier settings come last, by their ids.
+        (last_run.get(&id).copied().unwrap_or(usize::MAX), id)
+    });
+    Ok(CheckedExperiment { cells, columns, settings })
 }
 
-/// Cells of a pack in a portion.
+/// These rows of a frame, column by column: [`DataFrame::take`] waits for threads of polars, which a
+/// forked process does not have.
+fn take_rows(frame: &DataFrame, rows: Vec<IdxSize>) -> PolarsResult<DataFrame> {
+    let rows = IdxCa::from_vec("".into(), rows);
+    let mut columns = Vec::new();
+    for column in frame.columns() {
+        columns.push(column.take(&rows)?);
+    }
+    DataFrame::new(rows.len(), columns)
+}
+
+/// A cell that is to be read from a pack.
+struct ChosenCell {
+    /// Its place in the portion.
+    place: usize,
+    /// Its place in the pack.
+    index: usize,
+}
+
+/// The cells of a pack that are in a portion.
 struct PackPart {
-    /// The place of each in the portion, its number of rows, and what is known of it.
-    cells: Vec<(usize, usize, ExportedCell)>,
-    /// Their rows.
+    cells: Vec<PortionCell>,
+    /// The rows of all these cells, one cell after another.
     frame: DataFrame,
+}
+
+/// A cell in a portion.
+struct PortionCell {
+    /// Its place in the portion.
+    place: usize,
+    /// Its number of rows.
+    rows: usize,
+    facts: ExportedCell,
 }
 
 /// What all rows of a cell share.
@@ -222,8 +290,9 @@ impl SoundCells<'_> {
     }
 
     /// Checks these cells of a pack.
-    fn check(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
-        let (rows, lines) = (pack.read()?, pack.lines(cells.iter().copied())?);
+    fn check_pack(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
+        let rows = pack.read_rows()?;
+        let lines = pack.read_lines(cells.iter().copied())?;
         let row_bytes = TEXTS + rows.bytes / rows.len().max(1);
         let mut checked = CheckedPack { row_bytes, ..CheckedPack::default() };
         for (i, line) in cells.into_iter().zip(lines) {
@@ -232,132 +301,163 @@ impl SoundCells<'_> {
                 continue;
             }
             let settings = line.settings().map_err(|e| error(&pack.path, e))?;
-            checked.settings.add(self.leaves(&line.id, &settings));
+            checked.settings.add(self.stored_leaves(&line.id, &settings));
             checked.sound.push(i);
         }
         Ok(checked)
     }
 
-    /// The settings of one of its cells.
-    fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
-        let cell = self.planned(id);
-        let mut all = leaves(settings, cell.into_iter().flat_map(|cell| defaults(cell, settings)));
-        if let Some(cell) = cell {
-            name_files(&mut all, cell);
+    /// The leaves of a stored cell, with what the last run knows of it.
+    fn stored_leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
+        match self.planned(id) {
+            Some(cell) => planned_leaves(cell, settings),
+            None => leaves(settings, []),
         }
-        all
     }
 
-    /// The cells in portions.
+    /// The ranges of cells that are exported together, each of about [`PORTION`] bytes.
     fn portions(&self) -> Vec<Range<usize>> {
-        let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);
-        for (place, &(k, i)) in self.cells.iter().enumerate() {
-            bytes += self.packs[k].rows(i).len() * self.row_bytes[k];
+        let mut portions = Vec::new();
+        let mut from = 0;
+        let mut bytes = 0;
+        for (place, cell) in self.cells.iter().enumerate() {
+            bytes += self.packs[cell.pack].rows(cell.index).len() * self.row_bytes[cell.pack];
             if bytes >= PORTION || place + 1 == self.cells.len() {
-                ranges.push(from..place + 1);
-                (from, bytes) = (place + 1, 0);
+                portions.push(from..place + 1);
+                from = place + 1;
+                bytes = 0;
             }
         }
-        ranges
+        portions
     }
 
-    /// The cells of a portion in the packs that hold them.
-    fn parts(
+    /// Reads the cells of a portion from the packs that hold them. Packs that cannot be read any more
+    /// are added to `damaged`.
+    fn read_portion(
         &self,
         portion: Range<usize>,
         all: &ExportedRows<'_>,
         damaged: &mut Vec<Error>,
     ) -> Vec<PackPart> {
-        let mut by_pack: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-        for (place, &(k, i)) in self.cells[portion].iter().enumerate() {
-            by_pack.entry(k).or_default().push((place, i));
+        let mut by_pack: BTreeMap<usize, Vec<ChosenCell>> = BTreeMap::new();
+        for (place, cell) in self.cells[portion].iter().enumerate() {
+            let chosen = ChosenCell { place, index: cell.index };
+            by_pack.entry(cell.pack).or_default().push(chosen);
         }
-        let by_pack: Vec<_> = by_pack.into_iter().collect();
-        let read = by_pack.par_iter().map(|(k, chosen)| self.part(&self.packs[*k], chosen, all));
-        let read: Vec<Result<PackPart, Error>> = read.collect();
-        read.into_iter().filter_map(|part| part.map_err(|e| damaged.push(e)).ok()).collect()
+        let by_pack: Vec<(usize, Vec<ChosenCell>)> = by_pack.into_iter().collect();
+        let read: Vec<Result<PackPart, Error>> = by_pack
+            .par_iter()
+            .map(|(number, chosen)| self.read_part(&self.packs[*number], chosen, all))
+            .collect();
+        let mut parts = Vec::new();
+        for part in read {
+            match part {
+                Ok(part) => parts.push(part),
+                Err(e) => damaged.push(e),
+            }
+        }
+        parts
     }
 
-    /// These cells of a pack, each with its place in the portion.
-    fn part(
+    /// Reads these cells of a pack.
+    fn read_part(
         &self,
         pack: &Pack,
-        chosen: &[(usize, usize)],
+        chosen: &[ChosenCell],
         all: &ExportedRows<'_>,
     ) -> Result<PackPart, Error> {
-        let own = own_columns();
-        let stored = all.columns.iter_names().filter(|name| !own.contains(name));
-        let frame = pack.frame(stored.map(|name| name.to_string()).collect())?;
-        let rows: Vec<IdxSize> =
-            chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
-        let frame = taken(&frame, rows).map_err(|e| error(&pack.path, e));
-        let lines = pack.lines(chosen.iter().map(|(_, i)| *i))?;
-        let cell = |(&(place, i), line): (&(usize, usize), PackLine)| -> Result<_, Error> {
-            let settings = line.settings().map_err(|e| error(&pack.path, e))?;
-            let planned = self.planned(&line.id);
-            let seed = settings.get("seed").and_then(toml::Value::as_integer);
-            let mut axes = self.leaves(&line.id, &settings);
-            axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
-            let facts = ExportedCell {
-                // Labels do not enter the id: that of the last run may be another than the stored one.
-                label: planned.map_or(line.label, |planned| planned.label.clone()),
-                seed: seed.unwrap_or_default() as u64,
-                settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
-                digest: line.digest.to_string(),
-                provenance: pack.head.provenance.clone(),
-                last_run: planned.is_some(),
-                axes,
-            };
-            Ok((place, pack.rows(i).len(), facts))
-        };
-        let cells = chosen.iter().zip(lines).map(cell).collect::<Result<_, _>>()?;
-        Ok(PackPart { cells, frame: frame? })
+        let facts = facts_schema();
+        let stored = all.columns.iter_names().filter(|name| !facts.contains(name));
+        let all_rows = pack.read_columns(stored.map(|name| name.to_string()).collect())?;
+        let mut rows: Vec<IdxSize> = Vec::new();
+        for cell in chosen {
+            rows.extend(pack.rows(cell.index).map(|row| row as IdxSize));
+        }
+        let frame = take_rows(&all_rows, rows).map_err(|e| error(&pack.path, e))?;
+        let lines = pack.read_lines(chosen.iter().map(|cell| cell.index))?;
+        let mut cells = Vec::new();
+        for (cell, line) in chosen.iter().zip(lines) {
+            cells.push(PortionCell {
+                place: cell.place,
+                rows: pack.rows(cell.index).len(),
+                facts: self.facts(pack, line, all)?,
+            });
+        }
+        Ok(PackPart { cells, frame })
     }
 
-    /// The number of cells in these parts of a portion, and their rows in order.
-    fn portion(
+    /// What all rows of the cell of a line share.
+    fn facts(
         &self,
-        parts: Vec<PackPart>,
+        pack: &Pack,
+        line: PackLine,
         all: &ExportedRows<'_>,
-    ) -> PolarsResult<(usize, DataFrame)> {
-        let (mut stored, mut cells, mut from) = (None, Vec::new(), 0);
-        for part in parts {
-            for (place, rows, facts) in part.cells {
-                cells.push((place, from..from + rows, facts));
-                from += rows;
-            }
-            parquet::append(&mut stored, part.frame)?;
-        }
-        cells.sort_by_key(|(place, ..)| *place);
-        let rows = cells.iter().flat_map(|(_, rows, _)| rows.clone());
-        let rows: Vec<IdxSize> = rows.map(|row| row as IdxSize).collect();
-        let owners = cells.iter().enumerate();
-        let owners = owners.flat_map(|(i, (_, rows, _))| std::iter::repeat_n(i, rows.len()));
-        let owners: Vec<IdxSize> = owners.map(|i| i as IdxSize).collect();
-        let mut stored = stored.unwrap_or_default();
-        stored.rechunk_mut();
-        let stored = taken(&stored, rows)?;
-        let facts: Vec<ExportedCell> = cells.into_iter().map(|(.., facts)| facts).collect();
-        let mut own = facts_columns(&facts);
-        for axis in &all.axes {
-            own.push(axis.column(facts.iter().map(|cell| &cell.axes))?);
-        }
-        let own = taken(&DataFrame::new(facts.len(), own)?, owners)?;
-        let column = |(name, kind): (PlSmallStr, DataType)| -> PolarsResult<Column> {
-            let column = own.column(&name).or_else(|_| stored.column(&name))?;
-            match column.dtype() {
-                found if *found == kind => Ok(column.clone()),
-                found => polars_bail!(
-                    ComputeError: "the column `{name}` is of type {found}, not {kind}"
-                ),
-            }
-        };
-        let columns = all.schema().into_iter().map(column).collect::<PolarsResult<Vec<_>>>()?;
-        Ok((facts.len(), DataFrame::new(stored.height(), columns)?))
+    ) -> Result<ExportedCell, Error> {
+        let settings = line.settings().map_err(|e| error(&pack.path, e))?;
+        let planned = self.planned(&line.id);
+        let seed = settings.get("seed").and_then(toml::Value::as_integer);
+        let mut axes = self.stored_leaves(&line.id, &settings);
+        axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
+        Ok(ExportedCell {
+            // Labels do not enter the id: that of the last run may be another than the stored one.
+            label: planned.map_or(line.label, |planned| planned.label.clone()),
+            seed: seed.unwrap_or_default() as u64,
+            settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
+            digest: line.digest.to_string(),
+            provenance: pack.head.provenance.clone(),
+            last_run: planned.is_some(),
+            axes,
+        })
     }
 }
 
-/// What is known of each cell but its axes, one row for each.
+/// The rows of a portion in the order of its cells, with all columns.
+fn join_parts(parts: Vec<PackPart>, all: &ExportedRows<'_>) -> PolarsResult<DataFrame> {
+    let mut stored = None;
+    let mut cells = Vec::new();
+    let mut next_row = 0;
+    for part in parts {
+        for cell in part.cells {
+            let range = next_row..next_row + cell.rows;
+            next_row = range.end;
+            cells.push((range, cell));
+        }
+        parquet::append_rows(&mut stored, part.frame)?;
+    }
+    cells.sort_by_key(|(_, cell)| cell.place);
+    // Of each exported row: the row of the packs, and the cell.
+    let mut stored_rows: Vec<IdxSize> = Vec::new();
+    let mut owners: Vec<IdxSize> = Vec::new();
+    let mut facts: Vec<ExportedCell> = Vec::new();
+    for (range, cell) in cells {
+        owners.extend(std::iter::repeat_n(facts.len() as IdxSize, range.len()));
+        stored_rows.extend(range.map(|row| row as IdxSize));
+        facts.push(cell.facts);
+    }
+    let mut stored = stored.unwrap_or_default();
+    stored.rechunk_mut();
+    let stored = take_rows(&stored, stored_rows)?;
+    let mut columns_by_cell = facts_columns(&facts);
+    for axis in &all.axes {
+        columns_by_cell.push(axis.column(facts.iter().map(|cell| &cell.axes))?);
+    }
+    let own = take_rows(&DataFrame::new(facts.len(), columns_by_cell)?, owners)?;
+    let mut columns = Vec::new();
+    for (name, kind) in all.schema() {
+        // Packs have a label too, which gives way to that of the last run.
+        let column = own.column(&name).or_else(|_| stored.column(&name))?;
+        let found = column.dtype();
+        if *found != kind {
+            polars_bail!(
+                ComputeError: "the column `{name}` is of type {found}, not {kind}"
+            );
+        }
+        columns.push(column.clone());
+    }
+    DataFrame::new(stored.height(), columns)
+}
+
+/// The columns of facts but the axes, with one row per cell.
 fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
     vec![
         column("label", cells, |cell| cell.label.as_str()),
@@ -371,46 +471,40 @@ fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
     ]
 }
 
-/// The label, which follows the last run, and the columns that packs do not have, in their order.
-fn own_columns() -> Schema {
-    parquet::types(&facts_columns(&[]))
+/// The names and types of the columns of facts: the label, which follows the last run, and the columns
+/// that packs do not have.
+fn facts_schema() -> Schema {
+    parquet::schema_of(&facts_columns(&[]))
 }
 
-/// The cells of a plan, one row each: their state, the seconds that their runs are expected to take
-/// on so many threads and the memory on one, and every setting in which they differ.
+/// The cells of a plan, one row each: their state, the seconds that their runs are expected to take on
+/// `threads` threads, the memory on one thread, and every setting in which they differ.
 ///
 /// # Errors
 /// If the columns cannot be put together.
 pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<DataFrame> {
-    let settings = |cell: &Cell| {
-        let own = cell.identity.canonical();
-        let mut all = leaves(&own, defaults(cell, &own));
-        name_files(&mut all, cell);
-        // A column of its own has it.
-        all.remove("rounds");
-        all
-    };
-    let all: Vec<Leaves> = plan.cells.iter().map(settings).collect();
+    let mut all: Vec<Leaves> = Vec::new();
     let mut values = SettingValues::default();
-    all.iter().for_each(|leaves| values.add(leaves.clone()));
-    let status = |cell: &Cell| match store.status(&plan.experiment, &cell.id) {
-        Status::Done => "done",
-        Status::Missing => "missing",
-        Status::Damaged(_) => "damaged",
-        Status::Failed(_) => "failed",
-    };
-    let seconds =
-        |cell: &Cell| expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads.max(1) as f64;
+    for cell in &plan.cells {
+        let mut leaves = planned_leaves(cell, &cell.identity.canonical());
+        // The column `rounds` has it.
+        leaves.remove("rounds");
+        values.add(leaves.clone());
+        all.push(leaves);
+    }
+    let threads = threads.max(1) as f64;
     let cells = &plan.cells;
     let mut columns = vec![
         column("cell", cells, |cell| cell.id.as_str()),
         column("problem", cells, |cell| cell.identity.problem.kind()),
         column("algorithm", cells, |cell| cell.identity.algorithm.kind()),
         column("label", cells, |cell| cell.label.as_str()),
-        column("state", cells, status),
+        column("state", cells, |cell| state_name(&store.status(&plan.experiment, &cell.id))),
         column("rounds", cells, |cell| cell.identity.rounds),
         column("runs", cells, |cell| cell.identity.runs()),
-        column("seconds", cells, seconds),
+        column("seconds", cells, |cell| {
+            expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads
+        }),
         column("memory", cells, memory::of_cell),
     ];
     let taken: Vec<&str> = columns.iter().map(|column| column.name().as_str()).collect();
@@ -420,30 +514,62 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     DataFrame::new(cells.len(), columns)
 }
 
-/// The metadata of the file.
-fn metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)> {
-    let manifest =
-        |plan: &Plan| (format!("exactfed.manifest.{}", plan.experiment), plan.source.text.clone());
-    let mut metadata: BTreeMap<String, String> = plans.iter().map(manifest).collect();
-    let axes: serde_json::Map<String, serde_json::Value> =
-        axes.iter().map(|axis| (axis.name.clone(), axis.path.clone().into())).collect();
-    metadata.insert("exactfed.axes".into(), serde_json::Value::Object(axes).to_string());
+fn state_name(status: &Status) -> &'static str {
+    match status {
+        Status::Done => "done",
+        Status::Missing => "missing",
+        Status::Damaged(_) => "damaged",
+        Status::Failed(_) => "failed",
+    }
+}
+
+/// The metadata of an exported file: the manifests, and the paths of the settings by their columns.
+fn file_metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)> {
+    let mut metadata: BTreeMap<String, String> = BTreeMap::new();
+    for plan in plans {
+        let key = format!("exactfed.manifest.{}", plan.experiment);
+        metadata.insert(key, plan.source.text.clone());
+    }
+    let mut paths = serde_json::Map::new();
+    for axis in axes {
+        paths.insert(axis.name.clone(), axis.path.clone().into());
+    }
+    metadata.insert("exactfed.axes".into(), serde_json::Value::Object(paths).to_string());
     metadata.into_iter().collect()
+}
+
+/// The leaves of a planned cell whose id is the hash of `settings`.
+fn planned_leaves(cell: &Cell, settings: &toml::Table) -> Leaves {
+    let mut all = leaves(settings, defaults(cell, settings));
+    name_files(&mut all, cell);
+    all
 }
 
 /// The values of a cell's axes that are defaults, and so not among the settings that its id
 /// hashes, by path.
-fn defaults<'a>(
-    cell: &'a Cell,
-    settings: &toml::Table,
-) -> impl Iterator<Item = (&'a str, &'a Setting)> {
-    let is_part = |path: &str| {
-        let mut parts = path.split('.');
-        let first = parts.next().and_then(|part| settings.get(part));
-        parts.try_fold(first, |value, part| value.map(|value| value.get(part))).flatten().is_some()
-    };
-    // A budget is part of the id by the rounds that it comes to.
-    let axes =
-        cell.varied.iter().filter(move |path| !path.starts_with("budget.") && !is_part(path));
-    axes.filter_map(|path| Some((path.as_str(), cell.settings.at_path(path)?)))
+fn defaults<'a>(cell: &'a Cell, settings: &toml::Table) -> Vec<(&'a str, &'a Setting)> {
+    let mut defaults = Vec::new();
+    for path in cell.varied.iter() {
+        // A budget is part of the id by the rounds that it comes to.
+        if path.starts_with("budget.") || has_path(settings, path) {
+            continue;
+        }
+        if let Some(setting) = cell.settings.at_path(path) {
+            defaults.push((path.as_str(), setting));
+        }
+    }
+    defaults
+}
+
+/// Whether settings have a value at a path, such as `algorithm.fedavg.step-size`.
+fn has_path(settings: &toml::Table, path: &str) -> bool {
+    let mut parts = path.split('.');
+    let Some(mut value) = parts.next().and_then(|part| settings.get(part)) else { return false };
+    for part in parts {
+        match value.get(part) {
+            Some(inner) => value = inner,
+            None => return false,
+        }
+    }
+    true
 }

@@ -3,11 +3,11 @@
 //! *Invariant*: only the process that holds the lock writes below the folder. The system
 //! releases the lock of a process that ends, however it ends.
 //!
-//! A round of an algorithm may itself call for a run, as one in Python can. A run of the same
+//! A round of an algorithm may itself start a run, as one in Python can. A run of the same
 //! experiment would wait for a lock that is released only after the round; so each thread knows the
-//! locks for which it works, and such a call is an error.
+//! locks for whose holders it works, and such a call is an error.
 
-use super::Store;
+use super::folder::Store;
 use exactfed_runner::files::{Error, error, open_regular};
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
@@ -15,14 +15,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const FILE: &str = ".lock";
-/// Time between the first two attempts to take a lock, and the most; it doubles from one to the next.
-const BETWEEN_ATTEMPTS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
+/// Time between the first two attempts to take a lock. It doubles after each further attempt.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// The longest time between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// The right to write below an experiment's folder, until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
+    /// The system releases the lock when this is closed; `None` on a file system without locks.
     _file: Option<File>,
-    /// Without symbolic links.
+    /// The path without symbolic links, except on a file system without locks.
     path: PathBuf,
 }
 
@@ -30,19 +33,20 @@ thread_local! {
     static WORKS_FOR: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The locks that are held while this thread works: those of the experiments whose cells it runs,
-/// and of those in whose rounds that run was called.
+/// The paths of the locks whose holders wait for this thread: the lock of the experiment whose cells
+/// it runs, and the locks of experiments from whose rounds this run was started.
 pub fn locks_of_thread() -> Vec<PathBuf> {
     WORKS_FOR.with_borrow(Clone::clone)
 }
 
-/// From now on, this thread works for these locks.
+/// Sets the locks whose holders wait for this thread from now on.
 pub fn work_for(locks: Vec<PathBuf>) {
     WORKS_FOR.set(locks);
 }
 
 impl Lock {
-    /// The locks for which the threads work to which this thread hands the cells of the experiment.
+    /// The locks that worker threads must inherit ([`work_for`]) when this thread gives them cells of the
+    /// experiment.
     pub fn with_locks_of_thread(&self) -> Vec<PathBuf> {
         let mut locks = locks_of_thread();
         locks.push(self.path.clone());
@@ -50,16 +54,16 @@ impl Lock {
     }
 }
 
-/// An error if this thread works for the run that holds the lock.
-fn check_other_run(path: &Path) -> Result<(), Error> {
-    let whole = path.canonicalize().map_err(|e| error(path, e))?;
-    if !locks_of_thread().contains(&whole) {
-        return Ok(());
+/// Refuses to wait for a lock whose holder waits for this thread.
+fn refuse_circular_wait(path: &Path) -> Result<(), Error> {
+    let canonical = path.canonicalize().map_err(|e| error(path, e))?;
+    if locks_of_thread().contains(&canonical) {
+        return Err(error(
+            path,
+            "a round of this experiment's run calls for another run of the same experiment, which would wait for that round for ever; run it under another name or in another folder",
+        ));
     }
-    Err(error(
-        path,
-        "a round of this experiment's run calls for another run of the same experiment, which would wait for that round for ever; run it under another name or in another folder",
-    ))
+    Ok(())
 }
 
 impl Store {
@@ -72,8 +76,8 @@ impl Store {
     pub fn try_lock(&self, experiment: &str) -> Result<Option<Lock>, Error> {
         let folder = self.make_folder(experiment)?;
         let path = folder.join(FILE);
-        let file = open_regular(&path, File::options().create(true).write(true).truncate(false));
-        let file = file.map_err(|e| error(&path, e))?;
+        let file = open_regular(&path, File::options().create(true).write(true).truncate(false))
+            .map_err(|e| error(&path, e))?;
         match file.try_lock() {
             Ok(()) => {
                 // Another process may have written since the packs were listed.
@@ -81,7 +85,10 @@ impl Store {
                 let path = path.canonicalize().map_err(|e| error(&path, e))?;
                 Ok(Some(Lock { _file: Some(file), path }))
             }
-            Err(TryLockError::WouldBlock) => check_other_run(&path).map(|()| None),
+            Err(TryLockError::WouldBlock) => {
+                refuse_circular_wait(&path)?;
+                Ok(None)
+            }
             // The file system has no locks: renaming alone keeps files complete.
             Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => {
                 Ok(Some(Lock { _file: None, path }))
@@ -103,18 +110,20 @@ impl Store {
         busy: &dyn Fn(&str),
     ) -> Result<Option<(usize, Lock)>, Error> {
         let Some(first) = experiments.first() else { return Ok(None) };
-        let (mut reported, [mut pause, most]) = (false, BETWEEN_ATTEMPTS);
+        let mut is_reported = false;
+        let mut pause = FIRST_PAUSE;
         while !stop() {
             for (i, experiment) in experiments.iter().enumerate() {
                 if let Some(lock) = self.try_lock(experiment)? {
                     return Ok(Some((i, lock)));
                 }
             }
-            if !std::mem::replace(&mut reported, true) {
+            if !is_reported {
                 busy(first);
+                is_reported = true;
             }
             std::thread::sleep(pause);
-            pause = most.min(2 * pause);
+            pause = LONGEST_PAUSE.min(2 * pause);
         }
         Ok(None)
     }
@@ -129,7 +138,8 @@ mod tests {
     #[test]
     fn a_lock_is_refused_to_those_for_whom_its_holder_waits() {
         let folder = tempfile::tempdir().unwrap();
-        let [store, other] = [(); 2].map(|()| Store::open(folder.path()).unwrap());
+        let store = Store::open(folder.path()).unwrap();
+        let other = Store::open(folder.path()).unwrap();
         store.create().unwrap();
         let lock = store.try_lock("a/b").unwrap().unwrap();
         for store in [&store, &other] {

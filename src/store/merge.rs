@@ -4,11 +4,14 @@
 //! their digests are equal; if they differ it is not copied, and existing results stay. Every
 //! cell is checked by its hash when the folders are read and again when it is copied.
 
+use super::experiments::StoredExperiment;
+use super::failures::FailedRecord;
+use super::folder::Store;
 use super::pack::Pack;
 use super::packs::Packs;
 use super::paths::{contents, failed_cell, file_name};
-use super::{FailedRecord, PlannedLooks, Results, Store, StoredExperiment};
 use crate::stats::looks::Looks;
+use exactfed_evidence::results::{PlannedLooks, Results};
 use exactfed_runner::data::DataFolder;
 use exactfed_runner::files::Error;
 use exactfed_runner::trace::TraceDigest;
@@ -25,8 +28,10 @@ pub type CellKey = (String, String);
 struct SoundCopy {
     folder: usize,
     digest: TraceDigest,
-    /// Its pack, by its place among all, and its number there.
-    place: (usize, usize),
+    /// The place of its pack in [`MergeSources::packs`].
+    pack: usize,
+    /// Its place in the pack.
+    index: usize,
 }
 
 /// A file that is not as it was written.
@@ -37,14 +42,19 @@ struct Damage {
     cells: Vec<CellKey>,
 }
 
-/// The contents of some results folders; the first is the one that they are merged into.
+/// The contents of some results folders; the first is the one that they are merged into. A folder is
+/// named by its place among them.
 #[derive(Default)]
 pub struct MergeSources<'a> {
     folders: &'a [Store],
+    /// The copies of each cell, by folder.
     sound: BTreeMap<CellKey, Vec<SoundCopy>>,
+    /// The files of all sound packs.
     packs: Vec<PathBuf>,
     damaged: Vec<Damage>,
+    /// The first record of each failed cell, with its folder.
     failed: BTreeMap<CellKey, (usize, FailedRecord)>,
+    /// Each experiment as the folders that hold it have it, by folder.
     experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
     /// The versions of exactfed that computed the cells, with the number of cells by folder.
     pub versions: BTreeMap<String, BTreeMap<usize, usize>>,
@@ -79,14 +89,18 @@ impl<'a> MergeSources<'a> {
     /// If a folder cannot be read.
     pub fn new(folders: &'a [Store], only: Option<&str>) -> Result<Self, Error> {
         let mut sources = Self { folders, ..Self::default() };
-        // The folder that they are merged into may not exist yet.
-        for (folder, store) in folders.iter().enumerate().filter(|(_, s)| s.root.is_dir()) {
+        for (folder, store) in folders.iter().enumerate() {
+            // The folder that they are merged into may not exist yet.
+            if !store.root.is_dir() {
+                continue;
+            }
             let found = match only {
                 None => store.experiments()?,
                 Some(name) => vec![store.read_experiment(&store.folder(name), name)?],
             };
             for experiment in found {
-                sources.read(folder, store, &experiment.name)?;
+                sources.read_packs(folder, store, &experiment.name)?;
+                sources.read_failed(folder, store, &experiment.name)?;
                 let stored = sources.experiments.entry(experiment.name.clone()).or_default();
                 stored.push((folder, experiment));
             }
@@ -94,16 +108,17 @@ impl<'a> MergeSources<'a> {
         Ok(sources)
     }
 
-    /// Reads an experiment.
-    fn read(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
+    /// Reads and checks the packs of an experiment.
+    fn read_packs(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
         store.refuse_links(name)?;
         let packs = Packs::open(&store.folder(name))?;
-        for (_, error) in &packs.damaged {
-            self.damaged.push(Damage { folder, error: error.clone(), cells: Vec::new() });
+        for file in &packs.damaged {
+            // Its index cannot be read, so that its cells are not known.
+            self.damaged.push(Damage { folder, error: file.error.clone(), cells: Vec::new() });
         }
-        for (k, pack) in packs.packs.iter().enumerate() {
+        for (number, pack) in packs.sound.iter().enumerate() {
             let key = |i: usize| (name.to_owned(), pack.cells[i].record.id.to_string());
-            let current = packs.current(k);
+            let current = packs.current_cells(number);
             if let Err(error) = pack.check() {
                 let cells = current.into_iter().map(key).collect();
                 self.damaged.push(Damage { folder, error, cells });
@@ -111,13 +126,19 @@ impl<'a> MergeSources<'a> {
             }
             let version = self.versions.entry(pack.head.provenance.version.clone()).or_default();
             *version.entry(folder).or_default() += current.len();
-            for i in current {
-                let (digest, place) = (pack.cells[i].record.digest, (self.packs.len(), i));
-                self.sound.entry(key(i)).or_default().push(SoundCopy { folder, digest, place });
+            for index in current {
+                let digest = pack.cells[index].record.digest;
+                let copy = SoundCopy { folder, digest, pack: self.packs.len(), index };
+                self.sound.entry(key(index)).or_default().push(copy);
             }
             self.packs.push(pack.path.clone());
         }
-        for path in contents(&store.folder(name))?.1 {
+        Ok(())
+    }
+
+    /// Reads the records of the failed cells of an experiment.
+    fn read_failed(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
+        for path in contents(&store.folder(name))?.files {
             let file = file_name(&path);
             let Some(id) = failed_cell(&file) else { continue };
             let key = (name.to_owned(), id.to_owned());
@@ -139,13 +160,11 @@ impl<'a> MergeSources<'a> {
         let mut different = Vec::new();
         for stored in self.experiments.values() {
             let Some(((folder, first), rest)) = stored.split_first() else { continue };
-            let differs = |(_, other): &&(usize, StoredExperiment)| {
-                let (one, other) = (&first.source, &other.source);
-                (&one.text, &one.overrides, &one.files)
-                    != (&other.text, &other.overrides, &other.files)
-            };
-            if self.preferred_of(stored).is_none()
-                && let Some((other, second)) = rest.iter().find(differs)
+            if self.preferred_of(stored).is_some() {
+                continue;
+            }
+            if let Some((other, second)) =
+                rest.iter().find(|(_, other)| !same_meaning(first, other))
             {
                 different.push([(*folder, first), (*other, second)]);
             }
@@ -163,12 +182,14 @@ impl<'a> MergeSources<'a> {
             let mut known: Vec<(usize, PlannedLooks)> = Vec::new();
             for (folder, _) in stored {
                 for planned in self.folders[*folder].planned_looks(name)? {
-                    let other = known.iter().find(|(_, other)| other.cells == planned.cells);
-                    match other.map(|(first, other)| (*first, other.looks)) {
-                        Some((first, looks)) if looks != planned.looks => {
-                            different.push((&**name, [(first, looks), (*folder, planned.looks)]));
-                        }
-                        _ => known.push((*folder, planned)),
+                    let earlier = known.iter().find(|(_, other)| other.cells == planned.cells);
+                    if let Some((first, other)) = earlier
+                        && other.looks != planned.looks
+                    {
+                        let folders = [(*first, other.looks), (*folder, planned.looks)];
+                        different.push((&**name, folders));
+                    } else {
+                        known.push((*folder, planned));
                     }
                 }
             }
@@ -186,21 +207,26 @@ impl<'a> MergeSources<'a> {
 
     /// Cells of which folders hold different numbers.
     pub fn conflicts(&self) -> Vec<Conflict> {
-        let conflict = |(cell, copies): (&CellKey, &Vec<SoundCopy>)| {
+        let mut conflicts = Vec::new();
+        for (cell, copies) in &self.sound {
             let mut digests: BTreeMap<String, Vec<usize>> = BTreeMap::new();
             for copy in copies {
                 digests.entry(copy.digest.to_string()).or_default().push(copy.folder);
             }
-            (digests.len() > 1).then(|| Conflict { cell: cell.clone(), digests })
-        };
-        self.sound.iter().filter_map(conflict).collect()
+            if digests.len() > 1 {
+                conflicts.push(Conflict { cell: cell.clone(), digests });
+            }
+        }
+        conflicts
     }
 
     /// The damaged files, and whether there are sound copies of all their cells.
     pub fn damaged(&self) -> impl Iterator<Item = (&Error, bool)> {
         self.damaged.iter().map(|damage| {
-            let sound = damage.cells.iter().all(|cell| self.sound.contains_key(cell));
-            (&damage.error, sound && !damage.cells.is_empty())
+            // Without known cells nobody can tell.
+            let has_copies = !damage.cells.is_empty()
+                && damage.cells.iter().all(|cell| self.sound.contains_key(cell));
+            (&damage.error, has_copies)
         })
     }
 
@@ -217,21 +243,7 @@ impl<'a> MergeSources<'a> {
         let conflicts: BTreeSet<CellKey> = self.conflicts().into_iter().map(|c| c.cell).collect();
         for (name, stored) in &self.experiments {
             let _lock = to.lock_first(&[name], &|| false, busy)?;
-            let preferred = self.preferred_of(stored).or(stored.first());
-            if let Some((_, experiment)) = preferred.filter(|(folder, _)| *folder > 0) {
-                // Cells in conflict or damaged are not copied, so that the merge lacks them.
-                let has_all = conflicts.is_empty() && self.damaged.is_empty();
-                let complete = experiment.complete.clone().filter(|_| has_all);
-                to.write_stored(&StoredExperiment { complete, ..experiment.clone() })?;
-            }
-            for (folder, experiment) in stored.iter().filter(|(folder, _)| *folder > 0) {
-                let from = &self.folders[*folder];
-                let copies = DataFolder::of_copies(Store::copies(&from.root));
-                let files = experiment.source.files.iter();
-                let sound = files.filter(|(_, hash)| copies.sound_copy(hash).is_some());
-                to.copy_data_files(&copies, sound)?;
-                to.copy_looks(from, name)?;
-            }
+            self.copy_experiment(to, name, stored, &conflicts)?;
             // This quarantines damaged files of the first folder.
             to.recover(name)?;
             self.copy_cells(to, name, &conflicts, &mut copied)?;
@@ -244,6 +256,39 @@ impl<'a> MergeSources<'a> {
         Ok(copied)
     }
 
+    /// Copies what folders hold of an experiment apart from its cells: the manifest, data files and
+    /// records of looks.
+    fn copy_experiment(
+        &self,
+        to: &Store,
+        name: &str,
+        stored: &[(usize, StoredExperiment)],
+        conflicts: &BTreeSet<CellKey>,
+    ) -> Result<(), Error> {
+        if let Some((folder, experiment)) = self.preferred_of(stored).or(stored.first())
+            && *folder > 0
+        {
+            let mut experiment = experiment.clone();
+            if !conflicts.is_empty() || !self.damaged.is_empty() {
+                // Cells in conflict or damaged are not copied, so that the merge lacks them.
+                experiment.complete = None;
+            }
+            to.write_stored(&experiment)?;
+        }
+        for (folder, experiment) in stored {
+            if *folder == 0 {
+                continue;
+            }
+            let from = &self.folders[*folder];
+            let copies = DataFolder::of_copies(Store::copies(&from.root));
+            let files = experiment.source.files.iter();
+            let sound = files.filter(|(_, hash)| copies.sound_copy(hash).is_some());
+            to.copy_data_files(&copies, sound)?;
+            to.copy_looks(from, name)?;
+        }
+        Ok(())
+    }
+
     /// Copies the cells of an experiment that the first folder lacks, and counts them.
     fn copy_cells(
         &self,
@@ -252,10 +297,13 @@ impl<'a> MergeSources<'a> {
         conflicts: &BTreeSet<CellKey>,
         copied: &mut CopiedCells,
     ) -> Result<(), Error> {
-        let damaged = self.damaged.iter().filter(|damage| damage.folder == 0);
-        let damaged: HashSet<&CellKey> = damaged.flat_map(|damage| &damage.cells).collect();
-        // No id, 16 hexadecimal digits, is above "g".
-        let (first, last) = ((name.to_owned(), String::new()), (name.to_owned(), "g".to_owned()));
+        let mut damaged: HashSet<&CellKey> = HashSet::new();
+        for damage in self.damaged.iter().filter(|damage| damage.folder == 0) {
+            damaged.extend(&damage.cells);
+        }
+        // No id, which has 16 hexadecimal digits, is above "g".
+        let first = (name.to_owned(), String::new());
+        let last = (name.to_owned(), "g".to_owned());
         let mut chosen: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (cell, copies) in self.sound.range(first..last) {
             let source = &copies[0];
@@ -266,16 +314,26 @@ impl<'a> MergeSources<'a> {
             if conflicts.contains(cell) {
                 continue;
             }
-            let count = if damaged.contains(cell) { &mut copied.healed } else { &mut copied.new };
-            *count += 1;
-            chosen.entry(source.place.0).or_default().push(source.place.1);
+            if damaged.contains(cell) {
+                copied.healed += 1;
+            } else {
+                copied.new += 1;
+            }
+            chosen.entry(source.pack).or_default().push(source.index);
         }
         let folder = to.make_folder(name)?;
         for (pack, mut cells) in chosen {
             cells.sort_unstable();
-            Pack::open(&self.packs[pack])?.copy(&folder, &cells)?;
+            Pack::open(&self.packs[pack])?.copy_cells(&folder, &cells)?;
         }
         to.forget_packs(name);
         Ok(())
     }
+}
+
+/// Whether two manifests mean the same: their texts, `--set`s and data files are equal.
+fn same_meaning(one: &StoredExperiment, other: &StoredExperiment) -> bool {
+    let one = &one.source;
+    let other = &other.source;
+    one.text == other.text && one.overrides == other.overrides && one.files == other.files
 }

@@ -8,7 +8,7 @@
 //! of the same name are equal. All packs have the same columns, so that a Parquet reader reads those
 //! of an experiment together.
 
-use super::checksum::{CHANGED, checked, checksum};
+use super::checksum::{CHANGED, checked_body, checksum_line};
 use super::parquet::{self, TraceRows};
 use super::paths::{PACK, file_name};
 use exactfed_core::round_program::Traced;
@@ -21,7 +21,7 @@ use exactfed_runner::trace::{self, Trace, TraceDigest};
 use polars::prelude::{Column, DataFrame};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -31,7 +31,7 @@ const INDEX: &str = "exactfed.cells";
 /// The key of the manifest there.
 const MANIFEST: &str = "exactfed.manifest";
 
-/// The first line of an index: what concerns all cells of a pack.
+/// The first line of an index, which concerns all cells of a pack.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct PackHead {
     /// Name of the experiment.
@@ -44,7 +44,7 @@ pub struct PackHead {
     pub provenance: Provenance,
 }
 
-/// Another line of an index: what concerns one cell.
+/// Another line of an index, which concerns one cell.
 #[derive(Serialize, Deserialize)]
 pub struct PackLine {
     /// Content id.
@@ -62,7 +62,7 @@ pub struct PackLine {
     pub optimum_error: Option<f64>,
     /// The settings that determine the numbers, as TOML.
     pub cell: String,
-    /// What theory makes of the rounds of an algorithm of one's own, on each instance.
+    /// The programs that tracing made of the rounds of a user's algorithm, one per instance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Traced>,
 }
@@ -74,8 +74,8 @@ impl PackLine {
     }
 }
 
-/// What is held of each cell: its line without the settings, which of a large grid would take much
-/// memory.
+/// The part of a cell's line that stays in memory. The settings are left out: those of a large grid
+/// would take much memory.
 pub struct PackedCell {
     pub record: CellSummary,
     rows: Range<u32>,
@@ -91,50 +91,51 @@ pub struct Pack {
     pub head: PackHead,
     /// Its cells, in the order of their rows.
     pub cells: Vec<PackedCell>,
-    /// Where its index begins in the file.
+    /// The byte at which its index begins in the file.
     index: u64,
-    /// Whether its bytes are as they were written, once that was asked for.
+    /// The result of the first call of [`Self::check`].
     sound: OnceLock<Result<(), Error>>,
 }
 
 impl Pack {
-    /// The pack in a file. Its index is checked, and its rows are not.
+    /// Opens the pack in a file. Its index is checked, and its rows are not.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let (text, index) = read_index(path)?;
-        let parsed = checked(&text).ok_or_else(|| CHANGED.to_owned()).and_then(parse_index);
-        let (head, cells) = parsed.map_err(|e| error(path, e))?;
-        Ok(Self { path: path.to_owned(), head, cells, index, sound: OnceLock::new() })
+        let index = read_index(path)?;
+        let body = checked_body(&index.text).ok_or_else(|| error(path, CHANGED))?;
+        let (head, cells) = parse_index(body).map_err(|e| error(path, e))?;
+        Ok(Self { path: path.to_owned(), head, cells, index: index.start, sound: OnceLock::new() })
     }
 
-    /// The rows of the `i`-th cell.
+    /// The places of the rows of the `i`-th cell.
     pub fn rows(&self, i: usize) -> Range<usize> {
-        usizes(&self.cells[i].rows)
+        as_usize_range(&self.cells[i].rows)
     }
 
-    /// The line of the `i`-th cell, which is read from the file.
-    pub fn line(&self, i: usize) -> Result<PackLine, Error> {
-        let range = usizes(&self.cells[i].line);
-        let mut text = vec![0; range.len()];
-        let mut read = || {
-            let mut file = open_regular(&self.path, fs::File::options().read(true))?;
-            file.seek(SeekFrom::Start(self.index + range.start as u64))?;
-            file.read_exact(&mut text)
-        };
-        read().map_err(|e| error(&self.path, e))?;
+    /// Reads the line of the `i`-th cell from the file.
+    pub fn read_line(&self, i: usize) -> Result<PackLine, Error> {
+        let range = as_usize_range(&self.cells[i].line);
+        let place = self.index + range.start as u64;
+        let text =
+            read_bytes_at(&self.path, place, range.len()).map_err(|e| error(&self.path, e))?;
         serde_json::from_slice(&text).map_err(|_| error(&self.path, CHANGED))
     }
 
-    /// The lines of these cells, which are read from the file.
-    pub fn lines(&self, cells: impl Iterator<Item = usize>) -> Result<Vec<PackLine>, Error> {
-        let (text, _) = read_index(&self.path)?;
-        let line = |i: usize| serde_json::from_slice(text.get(usizes(&self.cells[i].line))?).ok();
-        let lines: Option<_> = cells.map(line).collect();
-        lines.ok_or_else(|| error(&self.path, CHANGED))
+    /// Reads the lines of these cells from the file.
+    pub fn read_lines(&self, cells: impl Iterator<Item = usize>) -> Result<Vec<PackLine>, Error> {
+        let index = read_index(&self.path)?;
+        let changed = || error(&self.path, CHANGED);
+        let mut lines = Vec::new();
+        for i in cells {
+            let range = as_usize_range(&self.cells[i].line);
+            let text = index.text.get(range).ok_or_else(changed)?;
+            lines.push(serde_json::from_slice(text).map_err(|_| changed())?);
+        }
+        Ok(lines)
     }
 
-    /// The bytes, if they have the hash that the pack is named by and the rows are those of the
-    /// cells.
-    fn bytes(&self) -> Result<Vec<u8>, Error> {
+    /// Reads all bytes, and checks that they have the hash that the pack is named by, and the rows of
+    /// its cells.
+    fn read_checked_bytes(&self) -> Result<Vec<u8>, Error> {
         let bytes = read_plain(&self.path, MOST_READ)?;
         if file_name(&self.path) != pack_name(&bytes) {
             return Err(error(&self.path, "does not have the hash that it is named by"));
@@ -144,19 +145,21 @@ impl Pack {
         Ok(bytes)
     }
 
-    /// Checks all bytes, the first time that this is asked for.
+    /// Checks all bytes. Only the first call reads the file; later ones repeat its result.
     pub fn check(&self) -> Result<(), Error> {
-        self.sound.get_or_init(|| self.bytes().map(drop)).clone()
+        self.sound.get_or_init(|| self.read_checked_bytes().map(drop)).clone()
     }
 
-    /// All rows, to make traces of.
-    pub fn read(&self) -> Result<TraceRows, Error> {
-        TraceRows::read(&self.bytes()?, &self.head.columns).map_err(|e| error(&self.path, e))
+    /// Reads all rows, for [`Self::traces`].
+    pub fn read_rows(&self) -> Result<TraceRows, Error> {
+        let bytes = self.read_checked_bytes()?;
+        TraceRows::read(&bytes, &self.head.columns).map_err(|e| error(&self.path, e))
     }
 
-    /// These columns of all rows.
-    pub fn frame(&self, columns: Vec<String>) -> Result<DataFrame, Error> {
-        parquet::decode(&self.bytes()?, Some(columns)).map_err(|e| error(&self.path, e))
+    /// Reads these columns of all rows.
+    pub fn read_columns(&self, columns: Vec<String>) -> Result<DataFrame, Error> {
+        let bytes = self.read_checked_bytes()?;
+        parquet::decode(&bytes, Some(columns)).map_err(|e| error(&self.path, e))
     }
 
     /// The traces of the `i`-th cell, which are among `rows`.
@@ -175,16 +178,18 @@ impl Pack {
 
     /// Copies these cells, in their order, to another pack below an experiment's folder. They are
     /// checked once more on the way.
-    pub fn copy(&self, folder: &Path, cells: &[usize]) -> Result<(), Error> {
-        let bytes = self.bytes()?;
+    pub fn copy_cells(&self, folder: &Path, cells: &[usize]) -> Result<(), Error> {
+        let bytes = self.read_checked_bytes()?;
         if cells.len() == self.cells.len() {
             return write_synced(&folder.join(file_name(&self.path)), &bytes);
         }
-        let rows: Vec<Range<usize>> = cells.iter().map(|&i| self.rows(i)).collect();
-        let lines = self.lines(cells.iter().copied())?;
-        let selected = parquet::select_rows(&bytes, MANIFEST, &rows);
-        let (manifest, frame) = selected.map_err(|e| error(&self.path, e))?;
-        Self::write(folder, self.head.clone(), &lines, &manifest, frame).map(drop)
+        let lines = self.read_lines(cells.iter().copied())?;
+        let ranges: Vec<Range<usize>> = cells.iter().map(|&i| self.rows(i)).collect();
+        let manifest =
+            parquet::metadata_value(&bytes, MANIFEST).map_err(|e| error(&self.path, e))?;
+        let rows = parquet::select_rows(&bytes, &ranges).map_err(|e| error(&self.path, e))?;
+        Self::write(folder, self.head.clone(), &lines, &manifest, rows)?;
+        Ok(())
     }
 
     /// Writes a pack below an experiment's folder and returns where it is.
@@ -198,11 +203,10 @@ impl Pack {
         manifest: &str,
         frame: DataFrame,
     ) -> Result<PathBuf, Error> {
-        let has_values = |column: &Column| column.null_count() < column.len();
-        let mut columns = parquet::optional();
+        let mut columns = parquet::optional_columns();
         columns.retain(|name| frame.column(name).is_ok_and(has_values));
-        let index = index_text(&PackHead { columns, ..head }, lines);
-        let index = index.map_err(|e| error(folder, e))?;
+        let head = PackHead { columns, ..head };
+        let index = index_text(&head, lines).map_err(|e| error(folder, e))?;
         let metadata = vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)];
         let bytes = parquet::encode(metadata, frame).map_err(|e| error(folder, e))?;
         let path = folder.join(pack_name(&bytes));
@@ -211,8 +215,11 @@ impl Pack {
     }
 }
 
-/// A range of places.
-fn usizes(range: &Range<u32>) -> Range<usize> {
+fn has_values(column: &Column) -> bool {
+    column.null_count() < column.len()
+}
+
+fn as_usize_range(range: &Range<u32>) -> Range<usize> {
     range.start as usize..range.end as usize
 }
 
@@ -221,48 +228,68 @@ fn pack_name(bytes: &[u8]) -> String {
     format!("{}{PACK}", &sha256(bytes)[..16])
 }
 
-/// The text of an index.
+/// The text of an index, with its checksum.
 fn index_text(head: &PackHead, lines: &[PackLine]) -> Result<String, String> {
-    let mut index = serde_json::to_string(head).map_err(|e| e.to_string())? + "\n";
+    let mut index = serde_json::to_string(head).map_err(|e| e.to_string())?;
+    index.push('\n');
     for line in lines {
         index += &serde_json::to_string(line).map_err(|e| e.to_string())?;
         index.push('\n');
     }
-    let last = checksum(index.as_bytes());
+    let last = checksum_line(index.as_bytes());
     Ok(index + &last)
 }
 
-/// The text of the index in a file, and where it begins.
-fn read_index(path: &Path) -> Result<(Vec<u8>, u64), Error> {
+/// The index of a pack as the file has it, unchecked.
+struct IndexBytes {
+    text: Vec<u8>,
+    /// The byte of the file at which it begins.
+    start: u64,
+}
+
+/// Reads the index of the pack in a file.
+fn read_index(path: &Path) -> Result<IndexBytes, Error> {
     let folder = path.parent().unwrap_or(path);
     refuse_links(folder.parent().unwrap_or(folder), folder)?;
-    let read = || {
-        let mut file = open_regular(path, fs::File::options().read(true))?;
-        let length = file.metadata()?.len();
-        let mut end = [0; 8];
-        file.seek(SeekFrom::Start(length.saturating_sub(8)))?;
-        file.read_exact(&mut end)?;
-        let [a, b, c, d, ..] = end;
-        let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
-        let from = length.saturating_sub(8).saturating_sub(footer);
-        file.seek(SeekFrom::Start(from))?;
-        let mut bytes = Vec::new();
-        file.take(footer.min(MOST_READ)).read_to_end(&mut bytes)?;
-        Ok((bytes, from))
-    };
-    let (mut footer, from) = read().map_err(|e: std::io::Error| error(path, e))?;
+    let (footer_start, mut footer) = read_footer(path).map_err(|e| error(path, e))?;
     let range = find_index(&footer).ok_or_else(|| error(path, CHANGED))?;
-    let place = from + range.start as u64;
+    let start = footer_start + range.start as u64;
     footer.truncate(range.end);
     footer.drain(..range.start);
-    Ok((footer, place))
+    Ok(IndexBytes { text: footer, start })
+}
+
+/// The footer of a Parquet file, and the byte at which it begins. The last 8 bytes of the file are
+/// the length of the footer and a mark.
+fn read_footer(path: &Path) -> io::Result<(u64, Vec<u8>)> {
+    let mut file = open_regular(path, fs::File::options().read(true))?;
+    let footer_end = file.metadata()?.len().saturating_sub(8);
+    let mut end = [0; 8];
+    file.seek(SeekFrom::Start(footer_end))?;
+    file.read_exact(&mut end)?;
+    let [a, b, c, d, ..] = end;
+    let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+    let start = footer_end.saturating_sub(length);
+    file.seek(SeekFrom::Start(start))?;
+    let mut footer = Vec::new();
+    file.take(length.min(MOST_READ)).read_to_end(&mut footer)?;
+    Ok((start, footer))
+}
+
+/// Reads this many bytes of a file from `place` on.
+fn read_bytes_at(path: &Path, place: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let mut file = open_regular(path, fs::File::options().read(true))?;
+    file.seek(SeekFrom::Start(place))?;
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The place of the index in the footer of a Parquet file, which Thrift's compact protocol encodes: the
 /// key, the type of the next field, the length of the value in groups of seven bits, and the value.
 fn find_index(footer: &[u8]) -> Option<Range<usize>> {
     const TEXT: u8 = 0x18;
-    // Neither TOML nor JSON contains this byte, so no other value has this in it.
+    // Neither TOML nor JSON contains this byte, so no other value of the footer has `key` in it.
     let key = [INDEX.as_bytes(), &[TEXT]].concat();
     let mut from = footer.windows(key.len()).position(|part| part == key)? + key.len();
     let mut length = 0;
@@ -278,12 +305,13 @@ fn find_index(footer: &[u8]) -> Option<Range<usize>> {
     Some(from..end)
 }
 
-/// The id, if settings, as TOML, are those whose hash it is.
+/// Checks that the id of a cell is the hash of its settings, which are TOML.
 pub fn check_settings(id: CellId, settings: &str) -> Result<(), String> {
-    match CellId::of(settings) {
-        hash if hash == id => Ok(()),
-        hash => Err(format!("has settings of cell {hash} where those of {id} belong")),
+    let hash = CellId::of(settings);
+    if hash != id {
+        return Err(format!("has settings of cell {hash} where those of {id} belong"));
     }
+    Ok(())
 }
 
 /// Reads an index without its checksum, and checks the settings of its cells.
@@ -292,22 +320,33 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
     let first = lines.next().unwrap_or_default();
     let head: PackHead = serde_json::from_slice(first).map_err(|e| e.to_string())?;
     let provenance = Arc::new(head.provenance.clone());
-    let place = |n: usize| u32::try_from(n).map_err(|_| "is too large");
-    let (mut cells, mut from, mut row): (Vec<PackedCell>, _, u32) =
-        (Vec::new(), place(first.len())?, 0);
+    let mut cells: Vec<PackedCell> = Vec::new();
+    let mut row = 0_u32;
+    let mut line_start = as_u32(first.len())?;
     for text in lines {
         let line: PackLine = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         check_settings(line.id, &line.cell)?;
+        // Neighbours mostly have the same label, which they share.
         let label = match cells.last() {
             Some(last) if *last.record.label == *line.label => last.record.label.clone(),
             _ => line.label.into(),
         };
-        let end = row.checked_add(place(line.rows)?).ok_or("has too many rows")?;
-        let next = from.checked_add(place(text.len())?).ok_or("is too large")?;
-        let PackLine { id, digest, seconds, .. } = line;
-        let record = CellSummary { id, label, digest, seconds, provenance: provenance.clone() };
-        cells.push(PackedCell { record, rows: row..end, line: from..next });
-        (row, from) = (end, next);
+        let end = row.checked_add(as_u32(line.rows)?).ok_or("has too many rows")?;
+        let line_end = line_start.checked_add(as_u32(text.len())?).ok_or("is too large")?;
+        let record = CellSummary {
+            id: line.id,
+            label,
+            digest: line.digest,
+            seconds: line.seconds,
+            provenance: provenance.clone(),
+        };
+        cells.push(PackedCell { record, rows: row..end, line: line_start..line_end });
+        row = end;
+        line_start = line_end;
     }
     Ok((head, cells))
+}
+
+fn as_u32(n: usize) -> Result<u32, &'static str> {
+    u32::try_from(n).map_err(|_| "is too large")
 }

@@ -16,104 +16,145 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// The packs of an experiment.
 #[derive(Clone, Default)]
 pub struct Packs {
-    /// Those whose index is as it was written, in the order of their generations.
-    pub packs: Vec<Arc<Pack>>,
-    /// Why the index of each other one is not.
-    pub damaged: Vec<(PathBuf, Error)>,
-    /// The pack that holds a cell, by the bytes of its id, and the number of the cell in it.
-    places: HashMap<[u8; 8], (u32, u32)>,
+    /// The packs whose index is as it was written, in the order of their generations.
+    pub sound: Vec<Arc<Pack>>,
+    /// The files of all other packs.
+    pub damaged: Vec<DamagedFile>,
+    /// Where each cell is, by the bytes of its id.
+    places: HashMap<[u8; 8], CellPlace>,
+}
+
+/// A file that is not as it was written.
+#[derive(Clone)]
+pub struct DamagedFile {
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+/// Where a cell is among the packs of an experiment. The order is that of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CellPlace {
+    /// The place of its pack in [`Packs::sound`].
+    pack: u32,
+    /// Its place in the pack.
+    index: u32,
+}
+
+/// A cell that has results: its pack and its place there.
+pub struct CellInPack {
+    pub pack: Arc<Pack>,
+    pub index: usize,
 }
 
 impl Packs {
-    /// The packs below an experiment's folder.
+    /// Opens the packs in an experiment's folder.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let (mut packs, mut damaged) = (Vec::new(), Vec::new());
-        for path in contents(folder)?.1 {
+        let mut sound = Vec::new();
+        let mut damaged = Vec::new();
+        for path in contents(folder)?.files {
             if !is_pack(&file_name(&path)) {
                 continue;
             }
             match Pack::open(&path) {
-                Ok(pack) => packs.push(pack),
+                Ok(pack) => sound.push(pack),
                 // A run may have replaced it since the folder was listed.
                 Err(_) if path.symlink_metadata().is_err() => {}
-                Err(e) => damaged.push((path, e)),
+                Err(error) => damaged.push(DamagedFile { path, error }),
             }
         }
-        packs.sort_by_key(|pack| pack.head.generation);
-        let mut all = Self { damaged, ..Self::default() };
-        packs.into_iter().for_each(|pack| all.push(pack));
-        Ok(all)
+        sound.sort_by_key(|pack| pack.head.generation);
+        let mut packs = Self { damaged, ..Self::default() };
+        for pack in sound {
+            packs.push(pack);
+        }
+        Ok(packs)
     }
 
     /// Adds a pack that counts before all others.
     pub fn push(&mut self, pack: Pack) {
-        let k = self.packs.len() as u32;
-        let cells = (0..).zip(&pack.cells);
-        self.places.extend(cells.map(|(i, cell)| (HexText::bytes(&cell.record.id), (k, i))));
-        self.packs.push(Arc::new(pack));
+        let number = self.sound.len() as u32;
+        for (index, cell) in (0..).zip(&pack.cells) {
+            let id = HexText::bytes(&cell.record.id);
+            self.places.insert(id, CellPlace { pack: number, index });
+        }
+        self.sound.push(Arc::new(pack));
     }
 
-    /// The pack that holds a cell, and the number of the cell in it; `None` if no pack does.
+    /// Finds a cell; `None` if no pack holds it.
     ///
     /// # Errors
-    /// If no pack does whose index can be read, and there are others.
-    pub fn find(&self, id: &str) -> Result<Option<(Arc<Pack>, usize)>, Error> {
-        match (self.place(id), self.damaged.first()) {
-            (Some((pack, i)), _) => Ok(Some((self.packs[pack].clone(), i))),
-            (None, Some((_, e))) => Err(e.clone()),
-            (None, None) => Ok(None),
+    /// If no sound pack holds it, and there are damaged packs, which may.
+    pub fn find(&self, id: &str) -> Result<Option<CellInPack>, Error> {
+        if let Some(place) = self.place(id) {
+            let pack = self.sound[place.pack as usize].clone();
+            return Ok(Some(CellInPack { pack, index: place.index as usize }));
+        }
+        match self.damaged.first() {
+            Some(damaged) => Err(damaged.error.clone()),
+            None => Ok(None),
         }
     }
 
-    /// Ids of all cells, in no order.
+    /// The ids of all cells in sound packs, in no order.
     pub fn ids(&self) -> impl Iterator<Item = CellId> {
         self.places.keys().map(|bytes| CellId::from_hash(bytes))
     }
 
-    /// The number of the pack that holds a cell, and that of the cell in it.
-    pub fn place(&self, id: &str) -> Option<(usize, usize)> {
-        self.places
-            .get(&HexText::bytes(&CellId::read(id)?))
-            .map(|(pack, i)| (*pack as usize, *i as usize))
+    /// Where a cell is; `None` if no sound pack holds it.
+    pub fn place(&self, id: &str) -> Option<CellPlace> {
+        self.places.get(&HexText::bytes(&CellId::read(id)?)).copied()
     }
 
-    /// The cells of the `k`-th pack that no later one holds.
-    pub fn current(&self, k: usize) -> Vec<usize> {
-        let cells = self.packs[k].cells.iter().enumerate();
-        cells
-            .filter(|(i, cell)| self.place(&cell.record.id) == Some((k, *i)))
-            .map(|(i, _)| i)
-            .collect()
+    /// The places of the cells of the `number`-th sound pack that no later pack holds.
+    pub fn current_cells(&self, number: usize) -> Vec<usize> {
+        let mut current = Vec::new();
+        for (i, cell) in self.sound[number].cells.iter().enumerate() {
+            let here = CellPlace { pack: number as u32, index: i as u32 };
+            if self.place(&cell.record.id) == Some(here) {
+                current.push(i);
+            }
+        }
+        current
     }
 
     /// The generation of a pack that counts before all existing ones.
     pub fn next_generation(&self) -> u64 {
-        self.packs.iter().map(|pack| pack.head.generation).max().unwrap_or(0).saturating_add(1)
+        self.sound.iter().map(|pack| pack.head.generation).max().unwrap_or(0).saturating_add(1)
     }
 }
 
-/// The rows of a pack, read by whoever needs them first.
+/// The rows of a pack, which whoever needs them first reads while others wait.
 type SharedRows = Arc<OnceLock<Result<TraceRows, Error>>>;
 
 /// The rows of the packs that were read last.
 #[derive(Default)]
-pub struct RecentRows(Mutex<Vec<(PathBuf, SharedRows)>>);
+pub struct RecentRows(Mutex<Vec<HeldRows>>);
+
+/// The rows of the pack in a file.
+struct HeldRows {
+    path: PathBuf,
+    rows: SharedRows,
+}
 
 impl RecentRows {
     /// The number of packs whose rows are held: more than threads read at a time.
     const MOST: usize = 8;
 
-    /// The rows of a pack. Those of a single cell are not held: nobody reads them twice.
+    /// The rows of a pack, which may not have been read yet. The rows of a pack with a single cell
+    /// are not held: nobody reads them twice.
     pub fn rows(&self, pack: &Pack) -> SharedRows {
         if pack.cells.len() == 1 {
             return SharedRows::default();
         }
+        // The last element is the pack that was used last.
         let mut recent = lock(&self.0);
-        let position = recent.iter().position(|(path, _)| *path == pack.path);
-        let found = position.map(|i| recent.remove(i));
-        let found = found.unwrap_or_else(|| (pack.path.clone(), Arc::default()));
-        let rows = found.1.clone();
-        recent.push(found);
+        let held = match recent.iter().position(|held| held.path == pack.path) {
+            Some(i) => recent.remove(i),
+            None => HeldRows { path: pack.path.clone(), rows: SharedRows::default() },
+        };
+        let rows = held.rows.clone();
+        recent.push(held);
         if recent.len() > Self::MOST {
             recent.remove(0);
         }

@@ -13,9 +13,9 @@ use std::ops::Range;
 pub fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsResult<Vec<u8>> {
     let mut bytes = Vec::new();
     // A small file is mostly metadata: compressing it takes time and saves nothing.
-    let small = frame.height() < SMALL;
+    let is_small = frame.height() < SMALL;
     let compression =
-        if small { ParquetCompression::Uncompressed } else { ParquetCompression::Zstd(None) };
+        if is_small { ParquetCompression::Uncompressed } else { ParquetCompression::Zstd(None) };
     ParquetWriter::new(&mut bytes)
         .with_compression(compression)
         .with_statistics(StatisticsOptions::empty())
@@ -25,45 +25,51 @@ pub fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsRe
     Ok(bytes)
 }
 
-/// The value of this key in the metadata of a file, and these of its rows.
-pub fn select_rows(
-    bytes: &[u8],
-    key: &str,
-    rows: &[Range<usize>],
-) -> PolarsResult<(String, DataFrame)> {
+/// The text under `key` in the metadata of a file, empty without this key.
+pub fn metadata_value(bytes: &[u8], key: &str) -> PolarsResult<String> {
     let mut reader = ParquetReader::new(Cursor::new(bytes));
     let metadata = reader.get_metadata()?.key_value_metadata().clone();
-    let value = metadata.into_iter().flatten().find(|pair| pair.key == key);
-    let value = value.and_then(|pair| pair.value).unwrap_or_default().to_string();
-    let (frame, mut all) = (decode(bytes, None)?, None);
-    for range in rows {
-        append(&mut all, frame.slice(range.start as i64, range.len()))?;
-    }
-    let mut all = all.ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
-    all.rechunk_mut();
-    Ok((value, all))
+    let pair = metadata.into_iter().flatten().find(|pair| pair.key == key);
+    Ok(pair.and_then(|pair| pair.value).unwrap_or_default().to_string())
 }
 
-/// Puts rows below others, if there are some.
-pub fn append(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult<()> {
+/// The rows of a file in these ranges, one range after another.
+pub fn select_rows(bytes: &[u8], ranges: &[Range<usize>]) -> PolarsResult<DataFrame> {
+    let frame = decode(bytes, None)?;
+    let mut selected = None;
+    for range in ranges {
+        append_rows(&mut selected, frame.slice(range.start as i64, range.len()))?;
+    }
+    let mut selected = selected.ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
+    selected.rechunk_mut();
+    Ok(selected)
+}
+
+/// Puts `rows` below those of `all`, or in their place if there are none yet.
+pub fn append_rows(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult<()> {
     match all {
         None => *all = Some(rows),
-        Some(all) => drop(all.vstack_mut_owned(rows)?),
+        Some(all) => {
+            all.vstack_mut_owned(rows)?;
+        }
     }
     Ok(())
 }
 
 /// A column, and the part of a cost that it holds.
-type CostColumn = (&'static str, fn(&mut Cost) -> &mut u64);
+struct CostColumn {
+    name: &'static str,
+    part: fn(&mut Cost) -> &mut u64,
+}
 
 /// The columns of costs, in their order.
-pub const COSTS: [CostColumn; 6] = [
-    ("local_step", |cost| &mut cost.local_steps),
-    ("communications", |cost| &mut cost.communications),
-    ("oracle_calls", |cost| &mut cost.oracle_calls),
-    ("sequential_calls", |cost| &mut cost.sequential_calls),
-    ("vectors_sent", |cost| &mut cost.vectors_sent),
-    ("bytes_sent", |cost| &mut cost.bytes_sent),
+const COSTS: [CostColumn; 6] = [
+    CostColumn { name: "local_step", part: |cost| &mut cost.local_steps },
+    CostColumn { name: "communications", part: |cost| &mut cost.communications },
+    CostColumn { name: "oracle_calls", part: |cost| &mut cost.oracle_calls },
+    CostColumn { name: "sequential_calls", part: |cost| &mut cost.sequential_calls },
+    CostColumn { name: "vectors_sent", part: |cost| &mut cost.vectors_sent },
+    CostColumn { name: "bytes_sent", part: |cost| &mut cost.bytes_sent },
 ];
 
 /// A file of fewer rows is not compressed.
@@ -73,135 +79,193 @@ const SMALL: usize = 256;
 const OUTCOME: &str = "outcome";
 
 /// The names and types of these columns.
-pub fn types(columns: &[Column]) -> Schema {
+pub fn schema_of(columns: &[Column]) -> Schema {
     columns.iter().map(|column| (column.name().clone(), column.dtype().clone())).collect()
 }
 
-/// All columns of a file in their order.
+/// The names and types of all columns of a file, in their order.
 pub fn schema() -> Schema {
-    types(&columns("", &[]))
+    schema_of(&all_columns("", &[]))
 }
 
-/// The columns of which a pack may have no values: what is measured.
-pub fn optional() -> Vec<String> {
-    measured(&[]).iter().map(|column| column.name().to_string()).collect()
+/// The names of the columns in which a pack may have no values: of all that is measured.
+pub fn optional_columns() -> Vec<String> {
+    measured_columns(&[]).iter().map(|column| column.name().to_string()).collect()
 }
 
-/// The cell of a row, the number of its trace, the trace, and the number of the row in the trace.
-type Row<'a> = (&'a Done<'a>, u32, &'a Trace, usize);
-
-/// All rows in their order.
-fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = Row<'a>> {
-    let traces = cells.iter().flat_map(|new| (0..).zip(&new.traces).map(move |(r, t)| (new, r, t)));
-    traces.flat_map(|(new, r, trace)| (0..trace.rows()).map(move |i| (new, r, trace, i)))
+/// A row of a file: a recorded round of a run of a cell.
+struct TraceRow<'a> {
+    done: &'a Done<'a>,
+    /// The number of the run, which is that of its trace in the cell.
+    run: u32,
+    trace: &'a Trace,
+    /// The place of the round in the trace.
+    place: usize,
 }
 
-/// The column of what `of` gives of each row.
+/// All rows in their order: by cell, run and round.
+fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = TraceRow<'a>> {
+    cells.iter().flat_map(|done| {
+        (0..).zip(&done.traces).flat_map(move |(run, trace)| {
+            (0..trace.rows()).map(move |place| TraceRow { done, run, trace, place })
+        })
+    })
+}
+
+/// The column that has the value of `value` for each row.
 pub fn column<R, T, Kind: ?Sized>(
     name: &str,
     rows: impl IntoIterator<Item = R>,
-    of: impl Fn(R) -> T,
+    value: impl Fn(R) -> T,
 ) -> Column
 where
     Series: NamedFrom<Vec<T>, Kind>,
 {
-    Column::new(name.into(), rows.into_iter().map(of).collect::<Vec<T>>())
+    Column::new(name.into(), rows.into_iter().map(value).collect::<Vec<T>>())
 }
 
 /// The rows of these cells, one after another.
-pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
-    DataFrame::new(rows(cells).count(), columns(&plan.experiment, cells))
+pub fn rows_frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
+    DataFrame::new(rows(cells).count(), all_columns(&plan.experiment, cells))
 }
 
-/// The columns of these cells.
-fn columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
+/// The columns of a file, with a value for each row of these cells.
+fn all_columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
     let mut columns = vec![
         column("experiment", rows(cells), |_| experiment),
-        column("cell", rows(cells), |(new, ..)| new.cell.id.as_str()),
-        column("problem", rows(cells), |(new, ..)| new.cell.identity.problem.kind()),
-        column("algorithm", rows(cells), |(new, ..)| new.cell.identity.algorithm.kind()),
-        column("label", rows(cells), |(new, ..)| new.cell.label.as_str()),
-        column("clients", rows(cells), |(new, ..)| new.clients as u32),
-        column("step_size", rows(cells), |(new, ..)| new.cell.identity.algorithm.scale().0),
-        column("local_steps", rows(cells), |(new, ..)| new.cell.identity.algorithm.scale().1),
-        column("instance", rows(cells), |(new, r, ..)| {
-            new.cell.identity.instance_of(r.into()) as u32
+        column("cell", rows(cells), |row| row.done.cell.id.as_str()),
+        column("problem", rows(cells), |row| row.done.cell.identity.problem.kind()),
+        column("algorithm", rows(cells), |row| row.done.cell.identity.algorithm.kind()),
+        column("label", rows(cells), |row| row.done.cell.label.as_str()),
+        column("clients", rows(cells), |row| row.done.clients as u32),
+        column("step_size", rows(cells), |row| row.done.cell.identity.algorithm.scale().0),
+        column("local_steps", rows(cells), |row| row.done.cell.identity.algorithm.scale().1),
+        column("instance", rows(cells), |row| {
+            row.done.cell.identity.instance_of(row.run.into()) as u32
         }),
-        column("replicate", rows(cells), |(_, r, ..)| r),
-        column("round", rows(cells), |(.., trace, i)| trace.round[i]),
+        column("replicate", rows(cells), |row| row.run),
+        column("round", rows(cells), |row| row.trace.round[row.place]),
     ];
-    columns.extend(COSTS.map(|(name, field)| {
-        column(name, rows(cells), |(.., trace, i)| *field(&mut { trace.cost[i] }))
-    }));
-    columns.extend(measured(cells));
-    columns.push(column(OUTCOME, rows(cells), |(.., trace, _)| trace.outcome.name()));
+    for CostColumn { name, part } in COSTS {
+        columns.push(column(name, rows(cells), |row| {
+            let mut cost = row.trace.cost[row.place];
+            *part(&mut cost)
+        }));
+    }
+    columns.extend(measured_columns(cells));
+    columns.push(column(OUTCOME, rows(cells), |row| row.trace.outcome.name()));
     columns
 }
 
 /// The columns of measured values, null where a trace has none.
-fn measured(cells: &[Done<'_>]) -> Vec<Column> {
-    let number = |name: &str, values: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
-        column(name, rows(cells), |(.., trace, i)| values(trace)?.get(i).copied())
-    };
-    let mut columns = vec![number("sq_error", &|trace| Some(&trace.sq_error))];
+fn measured_columns(cells: &[Done<'_>]) -> Vec<Column> {
+    let mut columns = vec![number_column("sq_error", cells, |trace| Some(&trace.sq_error))];
     for metric in Metric::ALL {
-        columns.push(number(metric.column(), &|trace| match metric {
+        columns.push(number_column(metric.column(), cells, |trace| match metric {
             Metric::SqErrorLimit => Some(&trace.sq_error_limit),
             _ => trace.further.iter().find(|(m, _)| m == metric).map(|(_, values)| values),
         }));
     }
-    let height = rows(cells).count();
-    let list = |name: &str, is_measured: bool, value: &dyn Fn(&Trace, usize) -> Vec<f64>| {
-        let (name, kind) = (name.into(), DataType::Float64);
-        if !is_measured {
-            return Column::full_null(name, height, &DataType::List(Box::new(kind)));
-        }
-        let mut builder =
-            ListPrimitiveChunkedBuilder::<Float64Type>::new(name, height, height, kind);
-        rows(cells).for_each(|(.., trace, row)| builder.append_slice(&value(trace, row)));
-        builder.finish().into_column()
-    };
-    let recorded = cells.iter().any(|new| new.cell.identity.record.iterates);
-    columns.push(list("theta", recorded, &|trace, row| {
+    let iterates_are_recorded = cells.iter().any(|done| done.cell.identity.record.iterates);
+    columns.push(list_column("theta", cells, iterates_are_recorded, |trace, place| {
         let d = trace.theta.len() / trace.rows();
-        trace.theta[row * d..][..d].to_vec()
+        trace.theta[place * d..][..d].to_vec()
     }));
     for name in TimeAverage::ALL {
-        let found = |trace: &Trace| trace.averages.iter().position(|(n, _)| n == name);
-        let any = cells.iter().flat_map(|new| &new.traces).any(|trace| found(trace).is_some());
-        // One value per run, in its last row.
-        columns.push(list(&name.column(), any, &|trace, row| {
-            let average = found(trace).filter(|_| row + 1 == trace.rows());
-            average.map_or(Vec::new(), |i| trace.averages[i].1.clone())
+        let position = |trace: &Trace| trace.averages.iter().position(|(n, _)| n == name);
+        let is_measured =
+            cells.iter().flat_map(|done| &done.traces).any(|trace| position(trace).is_some());
+        columns.push(list_column(&name.column(), cells, is_measured, |trace, place| {
+            // A run has one value, in its last row.
+            let is_last = place + 1 == trace.rows();
+            match position(trace) {
+                Some(i) if is_last => trace.averages[i].1.clone(),
+                _ => Vec::new(),
+            }
         }));
     }
     columns
 }
 
-/// Checks that the rows of a file are those of these cells, in this order: of each so many.
+/// A column of numbers, which `values` finds in a trace, one per recorded round. Rows without a
+/// number are null.
+fn number_column(
+    name: &str,
+    cells: &[Done<'_>],
+    values: impl Fn(&Trace) -> Option<&Vec<f64>>,
+) -> Column {
+    column(name, rows(cells), |row| values(row.trace)?.get(row.place).copied())
+}
+
+/// A column of lists, which `value` makes of a trace and the place of a round in it. All rows are
+/// null if the column is not measured.
+fn list_column(
+    name: &str,
+    cells: &[Done<'_>],
+    is_measured: bool,
+    value: impl Fn(&Trace, usize) -> Vec<f64>,
+) -> Column {
+    let height = rows(cells).count();
+    let kind = DataType::Float64;
+    if !is_measured {
+        return Column::full_null(name.into(), height, &DataType::List(Box::new(kind)));
+    }
+    let mut builder =
+        ListPrimitiveChunkedBuilder::<Float64Type>::new(name.into(), height, height, kind);
+    for row in rows(cells) {
+        builder.append_slice(&value(row.trace, row.place));
+    }
+    builder.finish().into_column()
+}
+
+/// Checks that a file has the rows of these cells, in this order. A cell is its id and its number of
+/// rows.
 pub fn check_cells<'a>(
     bytes: &[u8],
     cells: impl IntoIterator<Item = (&'a str, usize)>,
 ) -> PolarsResult<()> {
     let frame = decode(bytes, Some(vec!["cell".to_owned()]))?;
-    let (mut named, mut expected) = (frame.column("cell")?.str()?.iter(), 0_usize);
+    let mut ids = frame.column("cell")?.str()?.iter();
+    let mut expected = 0_usize;
     for (cell, rows) in cells {
         expected = expected.saturating_add(rows);
-        if let Some(other) = named.by_ref().take(rows).find(|name| *name != Some(cell)) {
+        if let Some(other) = ids.by_ref().take(rows).find(|id| *id != Some(cell)) {
             let other = other.unwrap_or("none");
             polars_bail!(ComputeError: "has rows of cell {other} where those of {cell} belong");
         }
     }
-    match frame.height() {
-        height if height == expected => Ok(()),
-        height => polars_bail!(ComputeError: "has {height} rows, not {expected}"),
+    let height = frame.height();
+    if height != expected {
+        polars_bail!(ComputeError: "has {height} rows, not {expected}");
     }
+    Ok(())
 }
 
-/// The rows of a file, of these columns or of all.
+/// The rows of a file, with these columns or, for `None`, with all.
 pub fn decode(bytes: &[u8], columns: Option<Vec<String>>) -> PolarsResult<DataFrame> {
     let reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
     reader.with_columns(columns).finish()
+}
+
+/// The numbers of a column, null where a row has none; nothing without this column.
+fn numbers_in(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<f64>>> {
+    match frame.column(name) {
+        Ok(column) => Ok(column.f64()?.iter().collect()),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// The lists of a column; `None` without this column.
+fn lists_in(frame: &DataFrame, name: &str) -> PolarsResult<Option<ListChunked>> {
+    match frame.column(name) {
+        Ok(column) => Ok(Some(column.list()?.clone())),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The number at a place, if the column has one there.
+fn number_at(values: &[Option<f64>], place: usize) -> Option<f64> {
+    values.get(place).copied().flatten()
 }
 
 /// The rows of a file, column by column.
@@ -222,35 +286,29 @@ pub struct TraceRows {
 impl TraceRows {
     /// All rows of a file, in which these optional columns have values.
     pub fn read(bytes: &[u8], optional: &[String]) -> PolarsResult<Self> {
-        let costs = COSTS.iter().map(|(name, _)| *name);
-        let required = ["replicate", "round", OUTCOME].into_iter().chain(costs);
-        let columns = required.map(str::to_owned).chain(optional.iter().cloned()).collect();
+        let mut columns = vec!["replicate".to_owned(), "round".to_owned(), OUTCOME.to_owned()];
+        columns.extend(COSTS.iter().map(|cost| cost.name.to_owned()));
+        columns.extend(optional.iter().cloned());
         let frame = decode(bytes, Some(columns))?;
         let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
         // Each replicate has a row, so that no number of one can ask for more room.
         if replicate.iter().any(|r| *r as usize >= replicate.len()) {
             polars_bail!(ComputeError: "has replicates without rows");
         }
-        let outcome = frame.column(OUTCOME)?.str()?.iter();
-        let outcome = outcome.map(|o| o.and_then(Outcome::named).unwrap_or_default()).collect();
-        let number = |name: &str| -> PolarsResult<Vec<Option<f64>>> {
-            match frame.column(name) {
-                Ok(column) => Ok(column.f64()?.iter().collect()),
-                Err(_) => Ok(Vec::new()),
-            }
-        };
-        let lists = |name: &str| match frame.column(name) {
-            Ok(column) => column.list().map(|list| Some(list.clone())),
-            Err(_) => Ok(None),
-        };
+        let mut outcome = Vec::new();
+        for name in frame.column(OUTCOME)?.str()?.iter() {
+            outcome.push(name.and_then(Outcome::named).unwrap_or_default());
+        }
         let mut cost = vec![Cost::default(); replicate.len()];
-        for (name, field) in COSTS {
+        for CostColumn { name, part } in COSTS {
             let values = frame.column(name)?.u64()?.into_no_null_iter();
-            cost.iter_mut().zip(values).for_each(|(cost, value)| *field(cost) = value);
+            for (cost, value) in cost.iter_mut().zip(values) {
+                *part(cost) = value;
+            }
         }
         let mut further = Vec::new();
         for metric in Metric::ALL {
-            let values = number(metric.column())?;
+            let values = numbers_in(&frame, metric.column())?;
             // The limit has a column of its own, whether or not it is among the metrics.
             if *metric != Metric::SqErrorLimit && !values.is_empty() {
                 further.push((*metric, values));
@@ -258,16 +316,18 @@ impl TraceRows {
         }
         let mut averages = Vec::new();
         for name in TimeAverage::ALL {
-            averages.extend(lists(&name.column())?.map(|values| (*name, values)));
+            if let Some(values) = lists_in(&frame, &name.column())? {
+                averages.push((*name, values));
+            }
         }
         Ok(Self {
-            sq_error: number("sq_error")?,
+            sq_error: numbers_in(&frame, "sq_error")?,
             outcome,
             round: frame.column("round")?.u64()?.into_no_null_iter().collect(),
             cost,
-            sq_error_limit: number("sq_error_limit")?,
+            sq_error_limit: numbers_in(&frame, "sq_error_limit")?,
             further,
-            theta: lists("theta")?,
+            theta: lists_in(&frame, "theta")?,
             averages,
             replicate,
             bytes: frame.estimated_size(),
@@ -279,53 +339,61 @@ impl TraceRows {
         self.replicate.len()
     }
 
-    /// The final values of a measured quantity of the cell in these rows, one per replicate; `None` if
-    /// it diverged, or has no such value.
-    pub fn finals(&self, range: Range<usize>, of: Quantity) -> Vec<Option<f64>> {
+    /// The final values of a measured quantity in the rows of a cell, one per replicate; `None` for a
+    /// replicate that diverged or has no such value.
+    pub fn finals(&self, range: Range<usize>, quantity: Quantity) -> Vec<Option<f64>> {
+        let values = self.measured_values(quantity);
         let mut finals: Vec<Option<f64>> = Vec::new();
-        let further = || self.further.iter().find(|(metric, _)| metric.quantity() == of);
-        let values = match of {
-            Quantity::SqError => &self.sq_error[..],
-            Quantity::SqErrorLimit => &self.sq_error_limit,
-            _ => further().map_or(&[][..], |(_, values)| values),
-        };
         for i in range {
-            // Rows of a replicate are in the order of its rounds: the last one stays.
             let r = self.replicate[i] as usize;
             finals.resize(finals.len().max(r + 1), None);
-            let value = values.get(i).copied().flatten();
-            finals[r] = value.filter(|_| self.outcome[i] == Outcome::Finished);
+            // Rows of a replicate are in the order of its rounds: the last one stays.
+            let is_finished = self.outcome[i] == Outcome::Finished;
+            finals[r] = if is_finished { number_at(values, i) } else { None };
         }
         finals
+    }
+
+    /// The column of a measured quantity; nothing if no cell has it.
+    fn measured_values(&self, quantity: Quantity) -> &[Option<f64>] {
+        match quantity {
+            Quantity::SqError => &self.sq_error,
+            Quantity::SqErrorLimit => &self.sq_error_limit,
+            _ => {
+                let found = self.further.iter().find(|(metric, _)| metric.quantity() == quantity);
+                found.map_or(&[], |(_, values)| values)
+            }
+        }
     }
 
     /// The traces of the cell in these rows.
     pub fn traces(&self, range: Range<usize>) -> PolarsResult<Vec<Trace>> {
         let mut traces: Vec<Trace> = Vec::new();
-        let has = |values: &[Option<f64>]| values.get(range.start).is_some_and(Option::is_some);
-        let names: Vec<_> = self.further.iter().filter(|(_, values)| has(values)).collect();
-        for i in range.clone() {
+        // Cells of one pack may have measured different metrics: those of this cell have a value in
+        // its first row.
+        let mut measured: Vec<&(Metric, Vec<Option<f64>>)> = self.further.iter().collect();
+        measured.retain(|(_, values)| number_at(values, range.start).is_some());
+        for i in range {
             let r = self.replicate[i] as usize;
             while traces.len() <= r {
-                let further = names.iter().map(|(metric, _)| (*metric, Vec::new()));
-                traces.push(Trace { further: further.collect(), ..Trace::default() });
+                let further = measured.iter().map(|(metric, _)| (*metric, Vec::new())).collect();
+                traces.push(Trace { further, ..Trace::default() });
             }
             let trace = &mut traces[r];
             trace.round.push(self.round[i]);
             trace.cost.push(self.cost[i]);
-            trace.sq_error.extend(self.sq_error.get(i).copied().flatten());
-            trace.sq_error_limit.extend(self.sq_error_limit.get(i).copied().flatten());
-            for ((_, to), (_, from)) in trace.further.iter_mut().zip(&names) {
+            trace.sq_error.extend(number_at(&self.sq_error, i));
+            trace.sq_error_limit.extend(number_at(&self.sq_error_limit, i));
+            for ((_, to), (_, from)) in trace.further.iter_mut().zip(&measured) {
                 to.extend(from[i]);
             }
-            if let Some(row) = self.theta.as_ref().and_then(|t| t.get_as_series(i)) {
+            if let Some(row) = self.theta.as_ref().and_then(|theta| theta.get_as_series(i)) {
                 trace.theta.extend(row.f64()?.into_no_null_iter());
             }
             for (name, values) in &self.averages {
-                let row = values.get_as_series(i).filter(|row| !row.is_empty());
-                if let Some(row) = row {
-                    let values = row.f64()?.into_no_null_iter().collect();
-                    trace.averages.push((*name, values));
+                let Some(row) = values.get_as_series(i) else { continue };
+                if !row.is_empty() {
+                    trace.averages.push((*name, row.f64()?.into_no_null_iter().collect()));
                 }
             }
             trace.outcome = self.outcome[i];

@@ -25,12 +25,12 @@ pub fn is_cell(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Whether a name is a pack's.
+/// Whether a file of this name is a pack.
 pub fn is_pack(name: &str) -> bool {
     name.strip_suffix(PACK).is_some_and(is_cell)
 }
 
-/// The id of a cell that failed, if a name is that of the file that tells why.
+/// The id of the failed cell whose record has this file name; `None` for other files.
 pub fn failed_cell(name: &str) -> Option<&str> {
     name.strip_suffix(FAILED).filter(|id| is_cell(id))
 }
@@ -40,22 +40,32 @@ pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The folders and the files in a folder, each sorted; none if it does not exist.
-pub fn contents(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
-    let (mut folders, mut files) = (Vec::new(), Vec::new());
+/// What a folder contains directly.
+#[derive(Default)]
+pub struct FolderEntries {
+    /// Paths of its folders, sorted.
+    pub folders: Vec<PathBuf>,
+    /// Paths of everything else, sorted: also of symbolic links, wherever they lead.
+    pub files: Vec<PathBuf>,
+}
+
+/// Lists a folder; a folder that does not exist has no entries.
+pub fn contents(folder: &Path) -> Result<FolderEntries, Error> {
+    let mut listed = FolderEntries::default();
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok((folders, files)),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(listed),
         Err(e) => return Err(error(folder, e)),
     };
     for entry in entries {
         let entry = entry.map_err(|e| error(folder, e))?;
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-            _ => files.push(entry.path()),
+            Ok(kind) if kind.is_dir() => listed.folders.push(entry.path()),
+            _ => listed.files.push(entry.path()),
         }
     }
-    folders.sort();
-    files.sort();
-    Ok((folders, files))
+    // The order of `read_dir` depends on the file system.
+    listed.folders.sort();
+    listed.files.sort();
+    Ok(listed)
 }

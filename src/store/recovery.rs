@@ -3,18 +3,17 @@
 //! *Invariant*: only files that were never complete, and rows of cells that a later pack holds, are
 //! removed; damaged files are renamed. Whoever recovers an experiment holds its lock.
 
-use super::Store;
-use super::packs::Packs;
+use super::folder::Store;
+use super::packs::{DamagedFile, Packs};
 use super::paths::{DAMAGED, contents, failed_cell, file_name};
 use exactfed_runner::files::{Error, error, remove_leftovers};
-use exactfed_runner::panics::lock;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 impl Store {
     /// Removes files that were being written and results that were replaced, and quarantines files
-    /// that are not as they were written. Returns the error of each of these and where it is now.
+    /// that are not as they were written. Returns, for each quarantined file, what is wrong with it and
+    /// its new path.
     ///
     /// # Errors
     /// If a file cannot be read, renamed or removed.
@@ -23,39 +22,51 @@ impl Store {
         let folder = self.folder(experiment);
         remove_leftovers(&folder);
         let packs = Packs::open(&folder)?;
-        let mut damaged = packs.damaged.clone();
-        let checked = packs.packs.iter().filter_map(|pack| Some((pack, pack.check().err()?)));
-        damaged.extend(checked.map(|(pack, e)| (pack.path.clone(), e)));
-        for path in contents(&folder)?.1 {
-            if let Some(id) = failed_cell(&file_name(&path))
-                && let Err(e) = self.failed(experiment, id)
-            {
-                damaged.push((path, e));
-            }
+        let damaged = self.damaged_files(experiment, &packs)?;
+        let is_sound = damaged.is_empty();
+        let mut quarantined = Vec::new();
+        for file in damaged {
+            let new_path = rename_damaged(&file.path)?;
+            quarantined.push((file.error, new_path));
         }
-        let packs = if damaged.is_empty() { Some(packs) } else { None };
-        let renamed = damaged.into_iter().map(|(path, e)| Ok((e, rename_damaged(&path)?)));
-        let quarantined = renamed.collect::<Result<_, Error>>()?;
         self.forget_packs(experiment);
-        if let Some(packs) = packs {
-            let opened = Arc::new(Mutex::new(Some(Arc::new(packs))));
-            lock(&self.packs).insert(experiment.to_owned(), opened);
+        if is_sound {
+            // They were just checked: nobody needs to read and check them again.
+            self.set_packs(experiment, packs);
         }
         self.remove_superseded(experiment)?;
         Ok(quarantined)
+    }
+
+    /// The packs and the records of failed cells of an experiment that are not as they were written.
+    fn damaged_files(&self, experiment: &str, packs: &Packs) -> Result<Vec<DamagedFile>, Error> {
+        let mut damaged = packs.damaged.clone();
+        for pack in &packs.sound {
+            if let Err(error) = pack.check() {
+                damaged.push(DamagedFile { path: pack.path.clone(), error });
+            }
+        }
+        for path in contents(&self.folder(experiment))?.files {
+            if let Some(id) = failed_cell(&file_name(&path))
+                && let Err(error) = self.failed(experiment, id)
+            {
+                damaged.push(DamagedFile { path, error });
+            }
+        }
+        Ok(damaged)
     }
 
     /// Removes the rows of cells that a later pack holds, so that a reader of all packs finds each cell
     /// once.
     pub(super) fn remove_superseded(&self, experiment: &str) -> Result<(), Error> {
         let packs = self.packs(experiment)?;
-        for (k, pack) in packs.packs.iter().enumerate() {
-            let current = packs.current(k);
+        for (number, pack) in packs.sound.iter().enumerate() {
+            let current = packs.current_cells(number);
             if current.len() == pack.cells.len() {
                 continue;
             }
             if !current.is_empty() {
-                pack.copy(&self.folder(experiment), &current)?;
+                pack.copy_cells(&self.folder(experiment), &current)?;
             }
             fs::remove_file(&pack.path).map_err(|e| error(&pack.path, e))?;
             self.forget_packs(experiment);
@@ -64,11 +75,18 @@ impl Store {
     }
 }
 
-fn rename_damaged(place: &Path) -> Result<PathBuf, Error> {
-    let name = file_name(place);
-    let mut names = (1..).map(|i| place.with_file_name(format!("{name}{DAMAGED}{i}")));
-    let free = names.find(|path| path.symlink_metadata().is_err());
-    let free = free.unwrap_or_else(|| place.to_owned());
-    fs::rename(place, &free).map_err(|e| error(place, e))?;
-    Ok(free)
+/// Renames a damaged file, and returns its new path.
+fn rename_damaged(path: &Path) -> Result<PathBuf, Error> {
+    let name = file_name(path);
+    let mut number = 1_u64;
+    let new_path = loop {
+        let candidate = path.with_file_name(format!("{name}{DAMAGED}{number}"));
+        // Earlier quarantined files, and links that lead nowhere, are not replaced.
+        if candidate.symlink_metadata().is_err() {
+            break candidate;
+        }
+        number += 1;
+    };
+    fs::rename(path, &new_path).map_err(|e| error(path, e))?;
+    Ok(new_path)
 }

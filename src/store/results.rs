@@ -1,11 +1,12 @@
-//! What evidence reads of a store ([`Results`]).
+//! The store as evidence reads it ([`Results`]).
 //!
 //! *Invariant*: results that are returned were checked against the hashes that they were
 //! written with, and numbers against their digest as well.
 
-use super::Store;
-use super::cache::{read, read_optimum};
+use super::cache::{read_columns, read_optimum};
+use super::folder::Store;
 use super::looks::{LOOKS, SHOWN};
+use super::packs::CellInPack;
 use exactfed_core::problem::Minimiser;
 use exactfed_core::round_program::Traced;
 use exactfed_evidence::results::{
@@ -14,11 +15,25 @@ use exactfed_evidence::results::{
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::CellId;
 
+impl Store {
+    /// The number of cells in the folder that have results, sound or not. An experiment that cannot
+    /// be read has none.
+    pub fn count(&self) -> usize {
+        let Ok(listing) = self.listing() else { return 0 };
+        let mut count = 0;
+        for (name, _) in listing {
+            count += self.ids(&name).map_or(0, |ids| ids.len());
+        }
+        count
+    }
+}
+
 impl Results for Store {
     fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
-        let Some((pack, i)) = self.packs(experiment)?.find(id)? else { return Ok(None) };
-        let traces = self.with_rows(&pack, i, |rows, _| pack.traces(rows, i))??;
-        Ok(Some(StoredCell { record: pack.cells[i].record.clone(), traces }))
+        let Some(found) = self.packs(experiment)?.find(id)? else { return Ok(None) };
+        let traces = self.with_rows(&found, |rows, _| found.pack.traces(rows, found.index))??;
+        let record = found.pack.cells[found.index].record.clone();
+        Ok(Some(StoredCell { record, traces }))
     }
 
     fn failure(&self, experiment: &str, id: &str) -> Result<Option<String>, Error> {
@@ -39,8 +54,8 @@ impl Results for Store {
     /// Only indexes are checked.
     fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error> {
         let packs = self.packs(experiment)?;
-        if let Some((_, e)) = packs.damaged.first() {
-            return Err(e.clone());
+        if let Some(damaged) = packs.damaged.first() {
+            return Err(damaged.error.clone());
         }
         let mut ids: Vec<CellId> = packs.ids().collect();
         ids.sort_unstable();
@@ -52,21 +67,21 @@ impl Results for Store {
     }
 
     fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
-        let (pack, i) = self.find(experiment, id)?;
-        pack.line(i)?.settings().map_err(|e| error(&pack.path, e))
+        let CellInPack { pack, index } = self.find(experiment, id)?;
+        pack.read_line(index)?.settings().map_err(|e| error(&pack.path, e))
     }
 
     fn programs(&self, experiment: &str, id: &str) -> Vec<Traced> {
-        let line = self.find(experiment, id).and_then(|(pack, i)| pack.line(i));
-        line.map_or_else(|_| Vec::new(), |line| line.programs)
+        let Ok(CellInPack { pack, index }) = self.find(experiment, id) else { return Vec::new() };
+        pack.read_line(index).map_or_else(|_| Vec::new(), |line| line.programs)
     }
 
     fn planned_looks(&self, experiment: &str) -> Result<Vec<PlannedLooks>, Error> {
-        self.entries(experiment, LOOKS)
+        self.look_entries(experiment, LOOKS)
     }
 
     fn shown_verdicts(&self, experiment: &str) -> Result<Vec<ShownVerdicts>, Error> {
-        self.entries(experiment, SHOWN)
+        self.look_entries(experiment, SHOWN)
     }
 
     fn known_optimum(&self, key: &str) -> Option<Minimiser> {
@@ -74,7 +89,7 @@ impl Results for Store {
     }
 
     fn cached(&self, what: &Cached) -> Option<Columns> {
-        read(&self.root, what)
+        read_columns(&self.root, what)
     }
 
     fn cache(&self, what: &Cached, columns: &Columns) {

@@ -1,16 +1,16 @@
 //! The file that exported rows are written to: Parquet in groups of rows, or CSV.
 
-use super::parquet::append;
+use super::parquet::append_rows;
 use exactfed_core::words::inert;
 use polars::prelude::*;
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-/// Rows from which on a group is written.
+/// Rows in a group of a Parquet file, except in its last one.
 const GROUP: usize = 1 << 16;
 
-/// The format of the file.
+/// The format of an exported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
     /// Apache Parquet, zstd.
@@ -19,9 +19,9 @@ pub enum ExportFormat {
     Csv,
 }
 
-/// The file that rows are written to.
+/// An exported file that is being written.
 pub enum Sink<'a> {
-    /// The writer of groups of rows, and the rows that wait for the next group.
+    /// The writer, and the rows, fewer than [`GROUP`], that wait for their group to be full.
     Parquet(Box<BatchedParquet<'a>>, Option<DataFrame>),
     Csv(Box<csv::Writer<BufWriter<&'a mut File>>>),
 }
@@ -29,7 +29,7 @@ pub enum Sink<'a> {
 type BatchedParquet<'a> = polars::io::parquet::write::BatchedWriter<BufWriter<&'a mut File>>;
 
 impl<'a> Sink<'a> {
-    /// A file of these columns.
+    /// Begins a file with these columns. CSV has no place for `metadata`, which are left out.
     pub fn new(
         file: &'a mut File,
         format: ExportFormat,
@@ -55,25 +55,25 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Writes these rows after the others, or keeps them until there are more.
+    /// Adds rows after the earlier ones. Rows of a Parquet file are kept until their group is full.
     pub fn add(&mut self, frame: DataFrame) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Parquet(writer, waiting) => {
-                append(waiting, frame)?;
+                append_rows(waiting, frame)?;
                 let mut all = waiting.take().unwrap_or_default();
                 all.rechunk_mut();
-                let whole = all.height() / GROUP * GROUP;
-                for from in (0..whole).step_by(GROUP) {
+                let in_full_groups = all.height() / GROUP * GROUP;
+                for from in (0..in_full_groups).step_by(GROUP) {
                     writer.write_batch(&all.slice(from as i64, GROUP))?;
                 }
-                *waiting = Some(all.slice(whole as i64, all.height() - whole));
+                *waiting = Some(all.slice(in_full_groups as i64, all.height() - in_full_groups));
                 Ok(())
             }
             Self::Csv(writer) => write_lines(&frame, writer),
         }
     }
 
-    /// Writes what was kept, and the end of the file.
+    /// Writes the rows of the last group, and the end of the file.
     pub fn finish(self) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Parquet(mut writer, waiting) => {
@@ -88,7 +88,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Writes rows as lines of CSV: numbers with all their digits, nulls empty, lists as
+/// Writes rows as lines of CSV: numbers with all their digits, nulls as empty fields, and lists as
 /// numbers with spaces between.
 fn write_lines<W: Write>(
     frame: &DataFrame,
@@ -100,11 +100,12 @@ fn write_lines<W: Write>(
                 AnyValue::Null => String::new(),
                 AnyValue::Float64(x) => format!("{x:?}"),
                 AnyValue::String(text) => inert(text).into_owned(),
-                // Of a column with one value, as those of a single cell.
+                // Polars gives an owned text where a column holds one value for all its rows.
                 AnyValue::StringOwned(text) => inert(&text).into_owned(),
                 AnyValue::List(values) => {
-                    let all = values.f64()?.into_no_null_iter().map(|x| format!("{x:?}"));
-                    all.collect::<Vec<_>>().join(" ")
+                    let numbers = values.f64()?.into_no_null_iter();
+                    let texts: Vec<String> = numbers.map(|x| format!("{x:?}")).collect();
+                    texts.join(" ")
                 }
                 other => other.to_string(),
             };

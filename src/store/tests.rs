@@ -1,23 +1,28 @@
 //! Results are read as they were written, and every changed bit is detected.
 
 use super::export::{ExportFormat, export};
+use super::pack::Pack;
+use super::packs::CellInPack;
 use super::paths::{contents, file_name, is_pack};
-use super::*;
+use super::{Provenance, Results, Status, Store};
 use crate::npz;
 use exactfed_core::problem::arrays::NoFiles;
-use exactfed_evidence::results::Provenance;
+use exactfed_runner::files::Error;
 use exactfed_runner::manifest::{Metric, Quantity, Source, TimeAverage};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Done, Prepared, prepare};
 use exactfed_runner::trace;
 use exactfed_runner::trace::Trace;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const NAME: &str = "smoke/t";
 const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
 const DIVERGING: &str = include_str!("../../experiments/smoke/diverging.toml");
 
-fn by() -> Provenance {
+fn test_provenance() -> Provenance {
     Provenance { version: "0".into(), commit: "c".into(), dirty: false }
 }
 
@@ -32,25 +37,32 @@ fn planned(name: &str, manifest: &str) -> Plan {
 /// The traces of every cell of a plan.
 fn traces_of_all(plan: &Plan) -> Vec<Vec<Trace>> {
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
-    let traces =
-        |p: &Prepared<'_>| (0..p.cell.identity.replicates).map(|r| p.simulate(r)).collect();
-    prepared.iter().map(traces).collect()
+    prepared.iter().map(traces_of_cell).collect()
+}
+
+fn traces_of_cell(cell: &Prepared<'_>) -> Vec<Trace> {
+    (0..cell.cell.identity.replicates).map(|r| cell.simulate(r)).collect()
 }
 
 /// Writes cells of a plan as a pack of a generation.
 fn write(store: &Store, plan: &Plan, cells: &[usize], traces: &[Vec<Trace>], generation: u64) {
-    let new = |&i: &usize| {
-        let (cell, elapsed) = (&plan.cells[i], Duration::from_millis(i as u64));
-        let (traces, programs) = (traces[i].clone(), Vec::new());
-        Done { cell, clients: 4, traces, elapsed, optimum_error: None, programs }
-    };
-    let new: Vec<Done<'_>> = cells.iter().map(new).collect();
-    store.write_pack(plan, &new, &by(), generation).unwrap();
+    let mut done: Vec<Done<'_>> = Vec::new();
+    for &i in cells {
+        done.push(Done {
+            cell: &plan.cells[i],
+            clients: 4,
+            traces: traces[i].clone(),
+            elapsed: Duration::from_millis(i as u64),
+            optimum_error: None,
+            programs: Vec::new(),
+        });
+    }
+    store.write_pack(plan, &done, &test_provenance(), generation).unwrap();
 }
 
 /// The packs, sorted.
 fn packs(store: &Store) -> Vec<PathBuf> {
-    let (_, mut files) = contents(&store.folder(NAME)).unwrap();
+    let mut files = contents(&store.folder(NAME)).unwrap().files;
     files.retain(|path| is_pack(&file_name(path)));
     files
 }
@@ -78,7 +90,10 @@ fn cells_come_back_bit_for_bit() {
             assert_eq!(stored.traces, traces[i]);
             assert_eq!(stored.record.digest, trace::digest(&traces[i]));
             assert_eq!(stored.record.seconds, i as f64 / 1000.0);
-            assert_eq!((&*stored.record.label, &*stored.record.provenance), (&*cell.label, &by()));
+            assert_eq!(
+                (&*stored.record.label, &*stored.record.provenance),
+                (&*cell.label, &test_provenance())
+            );
             assert_eq!(store.settings(NAME, &cell.id).unwrap(), cell.identity.canonical());
             let finals: Vec<_> = traces[i].iter().map(Trace::final_error).collect();
             assert_eq!(store.finals(NAME, &cell.id, Quantity::SqError).unwrap(), finals);
@@ -140,8 +155,8 @@ fn every_flipped_bit_of_a_pack_is_found() {
     assert!(!is_damaged());
     fs::rename(&pack, pack.with_file_name("0123456789abcdef.parquet")).unwrap();
     assert!(is_damaged(), "its name is its hash");
-    let aside = store.recover(NAME).unwrap();
-    assert_eq!(aside.len(), 1);
+    let quarantined = store.recover(NAME).unwrap();
+    assert_eq!(quarantined.len(), 1);
     assert_eq!(store.status(NAME, id), Status::Missing);
 }
 
@@ -151,10 +166,12 @@ fn cells_of_sound_packs_are_found_next_to_a_damaged_one() {
     let folder = tempfile::tempdir().unwrap();
     let (store, plan, traces) = filled(folder.path(), DIVERGING);
     fs::remove_file(packs(&store).remove(0)).unwrap();
-    (0..2).for_each(|i| write(&store, &plan, &[i], &traces, 1));
+    for i in 0..2 {
+        write(&store, &plan, &[i], &traces, 1);
+    }
     store.forget_packs(NAME);
-    let place = store.packs(NAME).unwrap().find(&plan.cells[0].id).unwrap().unwrap().0.path.clone();
-    fs::write(place, "nothing").unwrap();
+    let found = store.packs(NAME).unwrap().find(&plan.cells[0].id).unwrap().unwrap();
+    fs::write(&found.pack.path, "nothing").unwrap();
     store.forget_packs(NAME);
     assert_eq!(store.status(NAME, &plan.cells[1].id), Status::Done);
     assert!(matches!(store.status(NAME, &plan.cells[0].id), Status::Damaged(_)));
@@ -177,11 +194,11 @@ fn the_last_that_was_written_counts() {
     assert_eq!(digest(&cell.id), trace::digest(&traces[1]));
     store.recover(NAME).unwrap();
     let held = || -> Vec<usize> {
-        packs(&store).iter().map(|path| pack::Pack::open(path).unwrap().cells.len()).collect()
+        packs(&store).iter().map(|path| Pack::open(path).unwrap().cells.len()).collect()
     };
     assert_eq!(held().iter().sum::<usize>(), plan.cells.len(), "each counts once");
     traces[1][0].sq_error[0] += 1.0;
-    store.write(&plan, cell, 4, &traces[1], Duration::ZERO, &by()).unwrap();
+    store.write(&plan, cell, 4, &traces[1], Duration::ZERO, &test_provenance()).unwrap();
     assert_eq!(digest(&cell.id), trace::digest(&traces[1]));
     assert_eq!((held().len(), held().iter().sum()), (2, plan.cells.len()));
     for (cell, traces) in plan.cells.iter().zip(&traces) {
@@ -214,11 +231,11 @@ fn labels_follow_the_last_run_and_leave_the_files_alone() {
     export(&store, &[exported], &to, ExportFormat::Parquet).unwrap();
     let frame = ParquetReader::new(fs::File::open(to).unwrap()).finish().unwrap();
     let text = |name: &str| frame.column(name).unwrap().str().unwrap().clone();
-    let (ids, labels) = (text("cell"), text("label"));
-    for (id, label) in ids.iter().zip(labels.iter()) {
-        let cell = match id == Some(dropped.id.as_str()) {
-            true => dropped,
-            false => renamed.cells.iter().find(|cell| id == Some(cell.id.as_str())).unwrap(),
+    for (id, label) in text("cell").iter().zip(text("label").iter()) {
+        let cell = if id == Some(dropped.id.as_str()) {
+            dropped
+        } else {
+            renamed.cells.iter().find(|cell| id == Some(cell.id.as_str())).unwrap()
         };
         assert_eq!(label, Some(cell.label.as_str()));
     }
@@ -228,7 +245,8 @@ fn labels_follow_the_last_run_and_leave_the_files_alone() {
 #[test]
 fn links_are_not_followed_out_of_the_results() {
     use std::os::unix::fs::symlink;
-    let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let outside = tempfile::tempdir().unwrap();
     let (elsewhere, plan, traces) = filled(outside.path(), DIVERGING);
     let inside = Store::open(&folder.path().join("r")).unwrap();
     inside.create().unwrap();
@@ -240,7 +258,11 @@ fn links_are_not_followed_out_of_the_results() {
     refused(inside.write_experiment(&plan).unwrap_err());
     refused(inside.read(NAME, &plan.cells[0].id).map(|_| ()).unwrap_err());
     refused(inside.recover(NAME).map(|_| ()).unwrap_err());
-    refused(inside.write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &by()).unwrap_err());
+    refused(
+        inside
+            .write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &test_provenance())
+            .unwrap_err(),
+    );
     assert_eq!(elsewhere.status(NAME, &plan.cells[0].id), Status::Done);
 }
 
@@ -285,7 +307,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
     let (store, plan, _) = filled(folder.path(), LOGISTIC);
     let diverging = planned("smoke/d", DIVERGING);
     store.write_experiment(&diverging).unwrap();
-    let other = Provenance { commit: "other".into(), dirty: true, ..by() };
+    let other = Provenance { commit: "other".into(), dirty: true, ..test_provenance() };
     for (cell, traces) in diverging.cells.iter().zip(&traces_of_all(&diverging)) {
         store.write(&diverging, cell, 2, traces, Duration::ZERO, &other).unwrap();
     }
@@ -309,8 +331,8 @@ fn an_export_holds_the_cells_bit_for_bit() {
         ids.retain(|id| seen.insert(*id));
         for id in ids {
             let found = store.packs(&plan.experiment).unwrap().find(&id).unwrap();
-            let (pack, i) = found.unwrap();
-            let range = pack.rows(i);
+            let CellInPack { pack, index } = found.unwrap();
+            let range = pack.rows(index);
             let cell = read(&pack.path).slice(range.start as i64, range.len());
             let rows = whole.slice(from as i64, cell.height());
             for column in cell.columns() {

@@ -1,0 +1,149 @@
+//! A results folder: its root, the folders of its experiments, and their packs, which are opened
+//! once.
+//!
+//! *Invariant*: whatever is read or written below the root is reached without following a symbolic
+//! link.
+
+use super::marker::{ResultsMarker, SCHEMA, is_occupied, why_refused};
+use super::pack::Pack;
+use super::packs::{Packs, RecentRows};
+use super::paths::MARKER;
+use exactfed_runner::files::{
+    Error, check_writable, create_below, error, refuse_links, remove_leftovers,
+};
+use exactfed_runner::panics::lock;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The packs of an experiment, which whoever needs them first opens while others wait.
+type OpenedPacks = Arc<Mutex<Option<Arc<Packs>>>>;
+
+/// A results folder.
+pub struct Store {
+    /// The path of the folder.
+    pub root: PathBuf,
+    /// The packs of each experiment, as they were when they were first needed.
+    packs: Mutex<HashMap<String, OpenedPacks>>,
+    pub(super) recent_rows: RecentRows,
+}
+
+impl Store {
+    /// The results folder that exists or will be created at `root`. Nothing is written.
+    ///
+    /// # Errors
+    /// If the folder is of another version, or is not a results folder.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        // It is listed before the marker is read: whatever another run creates in the folder, it
+        // creates after the marker.
+        let occupied = is_occupied(root);
+        match ResultsMarker::read(root)? {
+            Some(ResultsMarker { schema, version }) if schema != SCHEMA => {
+                return Err(error(
+                    root,
+                    format!(
+                        "these results have schema {schema}, written by exactfed {version}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
+                    ),
+                ));
+            }
+            None if occupied => return Err(why_refused(root)),
+            _ => {}
+        }
+        Ok(Self {
+            root: root.to_owned(),
+            packs: Mutex::default(),
+            recent_rows: RecentRows::default(),
+        })
+    }
+
+    /// The schema of a results folder of any version; `None` if it is no results folder.
+    pub fn schema(root: &Path) -> Option<u32> {
+        let marker = ResultsMarker::read(root).ok()??;
+        Some(marker.schema)
+    }
+
+    /// The results folder that exists at `root`.
+    ///
+    /// # Errors
+    /// If it does not exist, is of another version, or is not a results folder.
+    pub fn open_existing(root: &Path) -> Result<Self, Error> {
+        let store = Self::open(root)?;
+        if !root.join(MARKER).is_file() {
+            return Err(error(root, "there are no results here: run an experiment first"));
+        }
+        Ok(store)
+    }
+
+    /// Creates the folder, if it does not exist, and checks that it can be written.
+    ///
+    /// # Errors
+    /// If it cannot be created or written.
+    pub fn create(&self) -> Result<(), Error> {
+        fs::create_dir_all(&self.root).map_err(|e| error(&self.root, e))?;
+        if ResultsMarker::read(&self.root)?.is_none() {
+            ResultsMarker::write(&self.root)?;
+        }
+        remove_leftovers(&self.root);
+        check_writable(&self.root)
+    }
+
+    /// The number of cells in an experiment's folder that are not among these.
+    pub fn count_others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
+        let packs = self.packs(experiment).unwrap_or_default();
+        packs.ids().filter(|id| !known.contains(id.as_str())).count()
+    }
+
+    /// The path of an experiment's folder.
+    pub(super) fn folder(&self, experiment: &str) -> PathBuf {
+        self.root.join(experiment)
+    }
+
+    /// Creates an experiment's folder, if it does not exist.
+    pub(super) fn make_folder(&self, experiment: &str) -> Result<PathBuf, Error> {
+        let folder = self.folder(experiment);
+        create_below(&self.root, &folder)?;
+        Ok(folder)
+    }
+
+    /// Refuses an experiment whose path has a symbolic link in it: results are neither read nor
+    /// written outside of their folder.
+    pub(super) fn refuse_links(&self, experiment: &str) -> Result<(), Error> {
+        refuse_links(&self.root, &self.folder(experiment))
+    }
+
+    /// The packs of an experiment, as they were when they were first needed.
+    pub(super) fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
+        // The lock of one experiment is held while its packs are opened, and not that of all.
+        let place = lock(&self.packs).entry(experiment.to_owned()).or_default().clone();
+        let mut opened = lock(&place);
+        if let Some(packs) = &*opened {
+            return Ok(packs.clone());
+        }
+        self.refuse_links(experiment)?;
+        let packs = Arc::new(Packs::open(&self.folder(experiment))?);
+        Ok(opened.insert(packs).clone())
+    }
+
+    /// Replaces the packs of an experiment by packs that were just read.
+    pub(super) fn set_packs(&self, experiment: &str, packs: Packs) {
+        let opened = Arc::new(Mutex::new(Some(Arc::new(packs))));
+        lock(&self.packs).insert(experiment.to_owned(), opened);
+    }
+
+    /// Adds the pack in a file that was just written, if the packs of the experiment are open.
+    pub(super) fn add_pack(&self, experiment: &str, file: &Path) -> Result<(), Error> {
+        let opened = lock(&self.packs).get(experiment).cloned();
+        if let Some(opened) = opened
+            && let Some(packs) = &mut *lock(&opened)
+        {
+            Arc::make_mut(packs).push(Pack::open(file)?);
+        }
+        Ok(())
+    }
+
+    /// Forgets the packs of an experiment: they have changed, or may have.
+    pub(super) fn forget_packs(&self, experiment: &str) {
+        lock(&self.packs).remove(experiment);
+    }
+}

@@ -131,7 +131,7 @@ fn read(
     let read = record::experiments(texts);
     let mut found: BTreeMap<_, _> = changed.into_iter().map(|gone| (gone, None)).collect();
     found.extend(read.into_iter().map(|(experiment, read)| (experiment, Some(read))));
-    history.push(number, (commit, revision_name(&name, &name, folder)), found);
+    history.push(number, commit, revision_name(&name, &name, folder), found);
     Ok(now)
 }
 

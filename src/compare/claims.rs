@@ -1,4 +1,4 @@
-//! Claims on two sides: the ones whose verdict changed.
+//! Claims on two sides, and those whose verdict changed.
 
 use crate::evidence::claims::{Estimate, JudgedClaim};
 use crate::stats::verdict::Verdict;
@@ -65,18 +65,31 @@ pub struct ClaimChange {
 
 /// The claims of an experiment whose verdict changed.
 pub fn changes(experiment: &str, old: &[SideClaim], new: &[SideClaim]) -> Vec<ClaimChange> {
-    let find = |all: &[SideClaim], id: &str| all.iter().find(|c| c.id == id).cloned();
-    let all = new.iter().chain(old.iter().filter(|c| find(new, &c.id).is_none()));
-    let change = |claim: &SideClaim| {
-        let (id, statement) = (claim.id.clone(), claim.statement.clone());
-        let (before, after) = (find(old, &id), find(new, &id));
-        let verdict = |claim: &Option<SideClaim>| claim.as_ref().map(|claim| claim.verdict);
-        let (was, is) = (verdict(&before), verdict(&after));
-        let is_expected = after.as_ref().is_some_and(|claim| claim.expected_refuted);
-        let refuted = Some(Verdict::Refuted);
-        let fails = was.is_some() && was != refuted && is == refuted && !is_expected;
-        let experiment = experiment.to_owned();
-        (was != is).then_some(ClaimChange { experiment, id, statement, before, after, fails })
-    };
-    all.filter_map(change).collect()
+    let without_successor = old.iter().filter(|claim| find(new, &claim.id).is_none());
+    let mut changes = Vec::new();
+    for claim in new.iter().chain(without_successor) {
+        let before = find(old, &claim.id);
+        let after = find(new, &claim.id);
+        let was = before.map(|claim| claim.verdict);
+        let is = after.map(|claim| claim.verdict);
+        if was == is {
+            continue;
+        }
+        // A claim that is new has not turned, whatever its verdict.
+        let turns_to_refuted = was.is_some() && is == Some(Verdict::Refuted);
+        let is_expected = after.is_some_and(|claim| claim.expected_refuted);
+        changes.push(ClaimChange {
+            experiment: experiment.to_owned(),
+            id: claim.id.clone(),
+            statement: claim.statement.clone(),
+            before: before.cloned(),
+            after: after.cloned(),
+            fails: turns_to_refuted && !is_expected,
+        });
+    }
+    changes
+}
+
+fn find<'a>(claims: &'a [SideClaim], id: &str) -> Option<&'a SideClaim> {
+    claims.iter().find(|claim| claim.id == id)
 }

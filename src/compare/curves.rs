@@ -1,6 +1,6 @@
 //! Figures of a change: both curves on one chart and their ratio on another; from
-//! final errors alone, one dot per replicate. What was is grey and dashed, and what is has
-//! the colour of the algorithm's family.
+//! final errors alone, one dot per replicate. The side before is grey and dashed, and the side after
+//! has the colour of the algorithm's family.
 //!
 //! *Invariant*: the ratio is of paired replicates; where either is 0 or has diverged, no point
 //! is drawn.
@@ -22,79 +22,116 @@ const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), ma
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let caption = "Mean over runs, and the geometric mean of the ratio over paired runs, each with its 95 % interval (Student's t, on the logarithm).";
-    let [before, after] =
-        [before, after].map(|traces| ComparedColumns::new(change.quantity, traces));
-    figures(change, "round", caption, [before.means(), after.means()], ratios(&before, &after))
+    let before = compared_runs(change.quantity, before);
+    let after = compared_runs(change.quantity, after);
+    let ratios = ratios(&before, &after);
+    figures(change, "round", caption, means(&before), means(&after), ratios)
 }
 
 /// One dot per replicate, where curves are not available.
 pub fn of_finals(change: &Change) -> [Figure; 2] {
     let (before, after) = &change.finals;
-    let dots = |finals: &[Option<f64>]| dots(finals.iter().map(|f| f.unwrap_or(f64::NAN)));
-    let quotient = |(a, b): (&Option<f64>, &Option<f64>)| match (a, b) {
-        (Some(a), Some(b)) if *a > 0.0 && *b > 0.0 => b / a,
-        _ => f64::NAN,
-    };
-    let ratios = self::dots(before.iter().zip(after).map(quotient));
+    let pairs = before.iter().zip(after);
+    let ratios = dots(pairs.map(|(before, after)| final_ratio(*before, *after)));
     let caption = "One dot per run: reports store final errors and no curves.";
-    figures(change, "run", caption, [dots(before), dots(after)], ratios)
+    figures(change, "run", caption, final_dots(before), final_dots(after), ratios)
 }
 
-/// Dots that no line joins, since a gap follows each.
+/// After over before; NaN where either is 0 or has diverged.
+fn final_ratio(before: Option<f64>, after: Option<f64>) -> f64 {
+    match (before, after) {
+        (Some(before), Some(after)) if before > 0.0 && after > 0.0 => after / before,
+        _ => f64::NAN,
+    }
+}
+
+fn final_dots(finals: &[Option<f64>]) -> Vec<Point> {
+    dots(finals.iter().map(|value| value.unwrap_or(f64::NAN)))
+}
+
+/// Dots over the number of the run, which no line joins, since a gap follows each.
 fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
-    let dot = |(i, y): (usize, f64)| {
-        [y, f64::NAN].map(|y| Point { n: 1, ..Point::bare((i + 1) as f64, y) })
-    };
-    values.enumerate().flat_map(dot).collect()
+    let mut points = Vec::new();
+    for (i, value) in values.enumerate() {
+        let x = (i + 1) as f64;
+        points.push(Point { n: 1, ..Point::bare(x, value) });
+        points.push(Point { n: 1, ..Point::bare(x, f64::NAN) });
+    }
+    points
 }
 
 fn series(name: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
     Series { diverged, ..Series::new(Line::Measured(Curve::new(name, style)), points) }
 }
 
-/// The recorded rounds of each run of a side, and what is compared there.
-struct ComparedColumns<'t>(Vec<(&'t [u64], Vec<f64>)>);
+/// A run of a side.
+struct ComparedRun<'t> {
+    /// The recorded rounds.
+    rounds: &'t [u64],
+    /// What is compared there.
+    losses: Vec<f64>,
+}
 
-impl<'t> ComparedColumns<'t> {
-    fn new(quantity: Quantity, traces: &'t [Trace]) -> Self {
-        let column = |trace: &'t Trace| {
-            let losses = trace.measured(quantity).iter().map(|value| quantity.loss(*value));
-            (&trace.round[..], losses.collect())
-        };
-        Self(traces.iter().map(column).collect())
+fn compared_runs(quantity: Quantity, traces: &[Trace]) -> Vec<ComparedRun<'_>> {
+    let mut runs = Vec::new();
+    for trace in traces {
+        let values = trace.measured(quantity).iter();
+        let losses = values.map(|value| quantity.loss(*value)).collect();
+        runs.push(ComparedRun { rounds: &trace.round, losses });
     }
+    runs
+}
 
-    /// The mean over replicates up to the first divergence.
-    fn means(&self) -> Vec<Point> {
-        let rows = self.0.iter().map(|(_, values)| values.len()).min().unwrap_or(0);
-        let row = |i: usize| {
-            let sample: Vec<f64> = self.0.iter().map(|(_, values)| values[i]).collect();
-            point(self.0[0].0[i] as f64, &sample, Band::Ci95)
-        };
-        (0..rows).map(row).collect()
+/// The mean over replicates up to the first divergence.
+fn means(runs: &[ComparedRun<'_>]) -> Vec<Point> {
+    let rows = runs.iter().map(|run| run.losses.len()).min().unwrap_or(0);
+    let mut points = Vec::new();
+    for row in 0..rows {
+        let sample: Vec<f64> = runs.iter().map(|run| run.losses[row]).collect();
+        points.push(point(runs[0].rounds[row] as f64, &sample, Band::Ci95));
     }
+    points
 }
 
 /// The geometric mean of paired ratios at the rounds that both sides recorded,
 /// with its 95 % interval.
-fn ratios(before: &ComparedColumns<'_>, after: &ComparedColumns<'_>) -> Vec<Point> {
-    let mut rounds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    let pairs = before.0.len().min(after.0.len());
-    for ((old_rounds, old), (new_rounds, new)) in before.0.iter().zip(&after.0) {
-        let old: BTreeMap<u64, f64> = old_rounds.iter().copied().zip(old.iter().copied()).collect();
-        for (t, new) in new_rounds.iter().zip(new) {
-            if let Some(old) = old.get(t).filter(|old| **old > 0.0 && *new > 0.0) {
-                rounds.entry(*t).or_default().push(libm::log(new / old));
+fn ratios(before: &[ComparedRun<'_>], after: &[ComparedRun<'_>]) -> Vec<Point> {
+    let mut logs_by_round: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (old, new) in before.iter().zip(after) {
+        let old_losses: BTreeMap<u64, f64> =
+            old.rounds.iter().copied().zip(old.losses.iter().copied()).collect();
+        for (round, new_loss) in new.rounds.iter().zip(&new.losses) {
+            if let Some(old_loss) = old_losses.get(round)
+                && *old_loss > 0.0
+                && *new_loss > 0.0
+            {
+                let log = libm::log(new_loss / old_loss);
+                logs_by_round.entry(*round).or_default().push(log);
             }
         }
     }
-    let ratio = |(t, logs): (u64, Vec<f64>)| {
-        let (n, mean) = (logs.len(), mean(&logs));
-        let half = student_95(n) * standard_deviation(&logs) / (n as f64).sqrt();
-        let ends = (libm::exp(mean - half), libm::exp(mean + half));
-        Point { low: ends.0, high: ends.1, n, ..Point::bare(t as f64, libm::exp(mean)) }
-    };
-    rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(ratio).collect()
+    let pairs = before.len().min(after.len());
+    let mut points = Vec::new();
+    for (round, logs) in logs_by_round {
+        // A mean over fewer pairs would be that of another sample than its neighbours.
+        if logs.len() == pairs {
+            points.push(geometric_mean(round, &logs));
+        }
+    }
+    points
+}
+
+/// The geometric mean of ratios with these logarithms, with its 95 % interval.
+fn geometric_mean(round: u64, logs: &[f64]) -> Point {
+    let n = logs.len();
+    let mean = mean(logs);
+    let half = student_95(n) * standard_deviation(logs) / (n as f64).sqrt();
+    Point {
+        low: libm::exp(mean - half),
+        high: libm::exp(mean + half),
+        n,
+        ..Point::bare(round as f64, libm::exp(mean))
+    }
 }
 
 /// The solid line of a change, in the colour of its algorithm's family.
@@ -107,33 +144,47 @@ fn figures(
     change: &Change,
     x: &str,
     caption: &str,
-    [before, after]: [Vec<Point>; 2],
+    before: Vec<Point>,
+    after: Vec<Point>,
     ratios: Vec<Point>,
 ) -> [Figure; 2] {
     let y = change.quantity.compared();
-    let title = format!("{}: {y} before and after", change.name);
-    let diverged = change.diverged();
-    let before = series("before", BEFORE, before, diverged.0);
-    let after = series("after", solid(change, 1), after, diverged.1);
-    let both = figure(title, caption, (x, &y), Scale::Log, vec![before, after]);
-    let finite = || ratios.iter().filter(|p| p.y.is_finite());
-    let ends = finite().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
-    let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
-    // Points stand in the order of x.
-    let across = finite().next().zip(finite().next_back());
-    let across = across.map(|(first, last)| [first.x, last.x].map(|x| Point::bare(x, 1.0)));
-    let mut all = vec![series("ratio", solid(change, 3), ratios, 0)];
-    let no_change =
-        |ends: [Point; 2]| Series::new(Line::Reference(Reference::NoChange), ends.into());
-    all.extend(across.map(no_change));
-    let title = format!("{}: after over before", change.name);
-    [both, figure(title, caption, (x, "ratio"), scale, all)]
+    let (diverged_before, diverged_after) = change.diverged();
+    let sides = vec![
+        series("before", BEFORE, before, diverged_before),
+        series("after", solid(change, 1), after, diverged_after),
+    ];
+    let sides_title = format!("{}: {y} before and after", change.name);
+    let sides_figure = figure(sides_title, caption, x, &y, Scale::Log, sides);
+    let mut low = 1.0_f64;
+    let mut high = 1.0_f64;
+    for point in ratios.iter().filter(|point| point.y.is_finite()) {
+        low = low.min(point.y);
+        high = high.max(point.y);
+    }
+    let scale = if high / low > 4.0 { Scale::Log } else { Scale::Linear };
+    let no_change = no_change_line(&ratios);
+    let mut lines = vec![series("ratio", solid(change, 3), ratios, 0)];
+    lines.extend(no_change);
+    let ratio_title = format!("{}: after over before", change.name);
+    [sides_figure, figure(ratio_title, caption, x, "ratio", scale, lines)]
+}
+
+/// The line at 1 from the first finite point to the last one, which come in the order of x; `None`
+/// without any.
+fn no_change_line(ratios: &[Point]) -> Option<Series> {
+    let mut finite = ratios.iter().filter(|point| point.y.is_finite());
+    let first = finite.next()?;
+    let last = finite.next_back().unwrap_or(first);
+    let ends = vec![Point::bare(first.x, 1.0), Point::bare(last.x, 1.0)];
+    Some(Series::new(Line::Reference(Reference::NoChange), ends))
 }
 
 fn figure(
     title: String,
     caption: &str,
-    (x, y): (&str, &str),
+    x: &str,
+    y: &str,
     scale_y: Scale,
     series: Vec<Series>,
 ) -> Figure {

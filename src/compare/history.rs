@@ -2,17 +2,20 @@
 //! states of each claim. A benchmark is kept like the claim that its bar is met.
 //!
 //! *Invariant*: a record that cannot be read changes nothing: its experiment stays as it was, and
-//! the record is named with the reason.
+//! [`History::unread`] names it with the reason.
 
 use super::claims::SideClaim;
+use super::comparison::{Comparison, compare};
+use super::judge::Options;
 use super::record::RECORD;
 use super::side::{SCHEMA, Side, SideExperiment};
-use super::{Comparison, Options, compare};
+use crate::evidence::claims::Estimate;
 use crate::stats::verdict::Verdict;
 use crate::store::git::Commit;
 use std::collections::BTreeMap;
 
-/// What a claim was, and from which commit on; `None` while it was not there.
+/// The states of a claim, each with the number of the commit that brought it; `None` from a commit on
+/// that removed the claim.
 pub type States = Vec<(usize, Option<SideClaim>)>;
 
 /// A commit that changed reports or benchmarks.
@@ -34,95 +37,125 @@ pub struct History {
     pub states: BTreeMap<(String, String), States>,
     /// Records that cannot be read: the reason, the commit's number, the experiment.
     pub unread: Vec<(String, usize, String)>,
+    /// The reports after the last commit.
     side: Side,
 }
 
 impl History {
-    /// Adds a commit, whose side has this name: the experiments whose files changed, or `None` if
-    /// they are gone.
+    /// Adds a commit, whose side is called `name`: `experiments` are those whose files changed, each
+    /// `None` if its files were removed.
     pub fn push(
         &mut self,
         number: usize,
-        (commit, name): (Commit, String),
+        commit: Commit,
+        name: String,
         experiments: BTreeMap<String, Option<Result<SideExperiment, String>>>,
     ) {
         let mut after = Side { name, ..self.side.clone() };
         for (experiment, read) in experiments {
-            let unread = match read {
+            match read {
                 Some(Ok(record)) if record.schema == SCHEMA => {
                     self.note(number, &experiment, record.claims.as_deref().unwrap_or_default());
-                    after.experiments.insert(experiment.clone(), record);
-                    None
+                    after.experiments.insert(experiment, record);
                 }
-                Some(Ok(_)) => Some(format!("no {RECORD} of schema {SCHEMA}")),
-                Some(Err(why)) => Some(why),
+                Some(Ok(_)) => {
+                    let why = format!("no {RECORD} of schema {SCHEMA}");
+                    self.unread.push((why, number, experiment));
+                }
+                Some(Err(why)) => self.unread.push((why, number, experiment)),
                 None => {
                     self.note(number, &experiment, &[]);
                     after.experiments.remove(&experiment);
-                    None
                 }
-            };
-            self.unread.extend(unread.map(|why| (why, number, experiment)));
+            }
         }
         let comparison = compare(&self.side, &after, &Options::default());
         self.steps.push(HistoryStep { number, commit, comparison });
         self.side = after;
     }
 
-    /// Takes note of all claims of an experiment, or all benchmarks of a file.
+    /// Takes note of all claims of an experiment, or all benchmarks of a file: `claims` are all that it
+    /// has after this commit.
     pub fn note(&mut self, number: usize, experiment: &str, claims: &[SideClaim]) {
-        for ((of, id), states) in &mut self.states {
-            let is_there = states.last().is_some_and(|(_, last)| last.is_some());
-            if of == experiment && is_there && claims.iter().all(|claim| claim.id != *id) {
+        for ((known_experiment, id), states) in &mut self.states {
+            let was_there = states.last().is_some_and(|(_, last)| last.is_some());
+            let is_there = claims.iter().any(|claim| claim.id == *id);
+            if known_experiment == experiment && was_there && !is_there {
                 states.push((number, None));
             }
         }
-        let bits = |c: &SideClaim| (c.verdict, [c.estimate, c.low, c.high].map(f64::to_bits));
         for claim in claims {
-            let states = self.states.entry((experiment.to_owned(), claim.id.clone())).or_default();
+            let key = (experiment.to_owned(), claim.id.clone());
+            let states = self.states.entry(key).or_default();
             match states.last_mut() {
-                Some((_, Some(last))) if bits(last) == bits(claim) => *last = claim.clone(),
+                // Another statement is no other state.
+                Some((_, Some(last))) if has_same_result(last, claim) => *last = claim.clone(),
                 _ => states.push((number, Some(claim.clone()))),
             }
         }
     }
 }
 
+/// Whether two claims have the same verdict and the same bits of the estimate and its interval.
+fn has_same_result(a: &SideClaim, b: &SideClaim) -> bool {
+    let bits = |claim: &SideClaim| [claim.estimate, claim.low, claim.high].map(f64::to_bits);
+    a.verdict == b.verdict && bits(a) == bits(b)
+}
+
 /// The benchmarks of a Markdown table with the columns that `make bench` writes. Rows without a
 /// bar or a number are left out.
 pub fn benchmarks(text: &str) -> Vec<SideClaim> {
-    let (mut found, mut columns): (Vec<SideClaim>, Option<Vec<usize>>) = (Vec::new(), None);
+    let mut found: Vec<SideClaim> = Vec::new();
+    let mut columns = None;
     for line in text.lines().filter(|line| line.starts_with('|')) {
         let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
-        let column = |name: &&str| cells.iter().position(|cell| cell.starts_with(*name));
-        let heads: Option<Vec<usize>> =
-            ["what", "bar", "measured", "holds"].iter().map(column).collect();
-        columns = heads.or(columns);
-        let values = columns.iter().flatten().map(|at| cells.get(*at).copied().unwrap_or_default());
-        let [what, bar, measured, holds] = values.collect::<Vec<_>>()[..] else { continue };
+        // A line of headings begins another table.
+        columns = benchmark_columns(&cells).or(columns);
+        let Some(columns) = columns else { continue };
+        let values = columns.map(|column: usize| cells.get(column).copied().unwrap_or_default());
+        let [what, bar, measured, holds] = values;
         let verdict = match holds {
             "yes" => Verdict::Supported,
             "no" => Verdict::Refuted,
             _ => continue,
         };
-        let Some((estimate, low, high)) = number(measured) else { continue };
+        let Some(estimate) = parse_estimate(measured) else { continue };
         let mut id = format!("{what}, {bar}");
         while found.iter().any(|other| other.id == id) {
             id.push_str(", again");
         }
-        let (statement, expected_refuted) = (measured.to_owned(), false);
-        found.push(SideClaim { id, statement, verdict, expected_refuted, estimate, low, high });
+        found.push(SideClaim {
+            id,
+            statement: measured.to_owned(),
+            verdict,
+            expected_refuted: false,
+            estimate: estimate.value,
+            low: estimate.interval.0,
+            high: estimate.interval.1,
+        });
     }
     found
 }
 
-/// The first number of a measurement with its interval, as in `5.08 ns (5.00 to 5.17)`.
-fn number(measured: &str) -> Option<(f64, f64, f64)> {
+/// The columns of a benchmark, its bar, the measurement, and whether the bar is met, in a table with
+/// this line of headings.
+fn benchmark_columns(headings: &[&str]) -> Option<[usize; 4]> {
+    let find = |name: &str| headings.iter().position(|heading| heading.starts_with(name));
+    Some([find("what")?, find("bar")?, find("measured")?, find("holds")?])
+}
+
+/// The first number of a measurement with its interval, as in `5.08 ns (5.00 to 5.17)`. The ends are
+/// NaN without an interval.
+fn parse_estimate(measured: &str) -> Option<Estimate> {
     let first = measured.split([':', ';', ',']).next()?;
     let value = first.split_whitespace().find_map(|word| word.parse().ok())?;
-    let ends =
-        first.split_once('(').and_then(|(_, ends)| ends.trim_matches(')').split_once(" to "));
-    let ends = ends.and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
-    let (low, high) = ends.unwrap_or((f64::NAN, f64::NAN));
-    Some((value, low, high))
+    let interval = parse_interval(first).unwrap_or((f64::NAN, f64::NAN));
+    Some(Estimate { value, interval })
+}
+
+/// The ends of the interval in brackets.
+fn parse_interval(measured: &str) -> Option<(f64, f64)> {
+    let (_, interval) = measured.split_once('(')?;
+    let (low, high) = interval.trim_matches(')').split_once(" to ")?;
+    Some((low.parse().ok()?, high.parse().ok()?))
 }

@@ -103,8 +103,8 @@ pub struct Change {
     pub pair: Pair,
     /// What is compared: ‖θ_T − θ*‖², or what takes its place where θ* is left out.
     pub quantity: Quantity,
-    /// Final errors before and after, one per replicate; `None` where it diverged. Of another quantity
-    /// they are what is compared of it, of which less is better ([`Quantity::loss`]).
+    /// Final errors before and after, one per replicate; `None` where it diverged. If another quantity
+    /// is compared, they are its losses, of which less is better ([`Quantity::loss`]).
     pub finals: (Vec<Option<f64>>, Vec<Option<f64>>),
     /// The mean log ratio of paired final errors, after over before.
     pub shift: Option<Shift>,
@@ -126,7 +126,7 @@ impl Change {
         self.log_ratio().map(libm::exp)
     }
 
-    /// How far the change is, for sorting.
+    /// The distance of the log ratio from 0, for sorting; 0 without a ratio.
     pub fn severity(&self) -> f64 {
         self.log_ratio().map_or(0.0, f64::abs)
     }
@@ -135,10 +135,9 @@ impl Change {
         self.shift.map(|shift| shift.mean).or(self.exact)
     }
 
-    /// Replicates that diverged, before and after.
+    /// The numbers of replicates that diverged, before and after.
     pub fn diverged(&self) -> (usize, usize) {
-        let count = |finals: &[Option<f64>]| finals.iter().filter(|f| f.is_none()).count();
-        (count(&self.finals.0), count(&self.finals.1))
+        (count_diverged(&self.finals.0), count_diverged(&self.finals.1))
     }
 
     /// The change between two cells: its verdict, or the shift to be tested.
@@ -158,14 +157,9 @@ impl Change {
             quantity: is.compared_by(),
             ..Self::default()
         };
-        let lost = |runs: &SideRuns| match runs {
-            SideRuns::Damaged(why) => format!("damaged: {why}"),
-            _ => "no results are stored".into(),
-        };
         match (&was.runs, &is.runs) {
             (SideRuns::Done { finals: old, .. }, SideRuns::Done { finals: new, .. }) => {
-                let loss = |value: &Option<f64>| value.map(|value| change.quantity.loss(value));
-                change.finals = (old.iter().map(loss).collect(), new.iter().map(loss).collect());
+                change.finals = (losses(old, change.quantity), losses(new, change.quantity));
                 change.judge_runs(is, options);
                 if change.quantity != Quantity::SqError {
                     change.add_note(&format!("errors are those of {}", change.quantity.compared()));
@@ -173,11 +167,11 @@ impl Change {
             }
             (old, SideRuns::Done { .. }) => {
                 change.verdict = ChangeVerdict::Recovered;
-                change.note = format!("before: {}", lost(old));
+                change.note = format!("before: {}", why_lost(old));
             }
             (_, new) => {
                 change.verdict = ChangeVerdict::Failed;
-                change.note = lost(new);
+                change.note = why_lost(new);
             }
         }
         change
@@ -185,43 +179,54 @@ impl Change {
 
     /// The verdict on the runs by themselves, or the shift to be tested.
     fn judge_runs(&mut self, is: &SideCell, options: &Options) {
-        let (old, new) = &self.finals;
-        // Streams are named by replicate: where the numbers of replicates differ, the first ones
-        // are counterparts.
-        let both = || old.iter().zip(new);
-        let newly = both().filter(|(a, b)| a.is_some() && b.is_none()).count();
-        let no_longer = both().filter(|(a, b)| a.is_none() && b.is_some()).count();
-        let paired: Vec<(f64, f64)> = both().filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect();
-        let (n, all) = (paired.len(), old.len().max(new.len()));
-        if newly > 0 {
-            self.note = format!("{newly} of {} runs diverge and did not before", both().count());
+        let runs = PairedRuns::new(&self.finals.0, &self.finals.1);
+        if runs.newly_diverged > 0 {
+            self.note = format!(
+                "{} of {} runs diverge and did not before",
+                runs.newly_diverged, runs.on_both_sides
+            );
             self.verdict = ChangeVerdict::NewlyDiverged;
             return;
         }
-        if no_longer > 0 {
-            self.note = format!("{no_longer} of {} runs diverged and no longer do", both().count());
+        if runs.no_longer_diverged > 0 {
+            self.note = format!(
+                "{} of {} runs diverged and no longer do",
+                runs.no_longer_diverged, runs.on_both_sides
+            );
             self.verdict = ChangeVerdict::NoLongerDiverged;
             return;
         }
-        if n < all {
+        let n = runs.finished.len();
+        if n < self.finals.0.len().max(self.finals.1.len()) {
             self.note = format!("of {n} runs that finished on both sides");
         }
-        if paired.iter().all(|(a, b)| a == b) {
+        if runs.finished.iter().all(|run| run.before == run.after) {
             self.verdict = ChangeVerdict::SameErrors;
             return;
         }
-        let log = |x: f64| libm::log(x.max(options.floor));
-        let differences: Vec<f64> = paired.iter().map(|(a, b)| log(*b) - log(*a)).collect();
-        if paired.iter().any(|(a, b)| a.min(*b) < options.floor) {
+        self.judge_errors(&runs.finished, is, options);
+    }
+
+    /// The verdict on errors that differ where nothing is random, or their shift to be tested.
+    fn judge_errors(&mut self, runs: &[PairedErrors], is: &SideCell, options: &Options) {
+        let log = |error: f64| libm::log(error.max(options.floor));
+        let mut differences: Vec<f64> = Vec::new();
+        for run in runs {
+            differences.push(log(run.after) - log(run.before));
+        }
+        if runs.iter().any(|run| run.before.min(run.after) < options.floor) {
             self.add_note(&format!("errors below {0:e} count as {0:e}", options.floor));
         }
-        let alike = paired.windows(2).all(|two| two[0] == two[1]);
-        if alike && (n > 1 || is_exact(is)) {
-            self.exact = Some(differences[0]);
-            self.verdict = match differences[0] {
-                x if x.abs() <= options.log_margin() => ChangeVerdict::Equivalent,
-                x if x > 0.0 => ChangeVerdict::Worse,
-                _ => ChangeVerdict::Better,
+        let are_equal = runs.windows(2).all(|two| two[0] == two[1]);
+        if are_equal && (runs.len() > 1 || is_exact(is)) {
+            let difference = differences[0];
+            self.exact = Some(difference);
+            self.verdict = if difference.abs() <= options.log_margin() {
+                ChangeVerdict::Equivalent
+            } else if difference > 0.0 {
+                ChangeVerdict::Worse
+            } else {
+                ChangeVerdict::Better
             };
             self.add_note("nothing is random: no interval");
             return;
@@ -243,37 +248,99 @@ impl Change {
     }
 }
 
-/// Whether a single run of the cell is all that there is to know.
+/// What is compared of these final values.
+fn losses(finals: &[Option<f64>], quantity: Quantity) -> Vec<Option<f64>> {
+    finals.iter().map(|value| value.map(|value| quantity.loss(value))).collect()
+}
+
+fn count_diverged(finals: &[Option<f64>]) -> usize {
+    finals.iter().filter(|value| value.is_none()).count()
+}
+
+/// Why a cell has no sound results.
+fn why_lost(runs: &SideRuns) -> String {
+    match runs {
+        SideRuns::Damaged(why) => format!("damaged: {why}"),
+        _ => "no results are stored".into(),
+    }
+}
+
+/// The final errors of a run and its counterpart.
+#[derive(Clone, Copy, PartialEq)]
+struct PairedErrors {
+    before: f64,
+    after: f64,
+}
+
+/// The runs that are on both sides. Streams are named by replicate: where the numbers of replicates
+/// differ, the first ones are counterparts.
+#[derive(Default)]
+struct PairedRuns {
+    on_both_sides: usize,
+    newly_diverged: usize,
+    no_longer_diverged: usize,
+    /// The runs that diverged on neither side.
+    finished: Vec<PairedErrors>,
+}
+
+impl PairedRuns {
+    fn new(before: &[Option<f64>], after: &[Option<f64>]) -> Self {
+        let mut runs = Self::default();
+        for (before, after) in before.iter().zip(after) {
+            runs.on_both_sides += 1;
+            match (*before, *after) {
+                (Some(before), Some(after)) => runs.finished.push(PairedErrors { before, after }),
+                (Some(_), None) => runs.newly_diverged += 1,
+                (None, Some(_)) => runs.no_longer_diverged += 1,
+                (None, None) => {}
+            }
+        }
+        runs
+    }
+}
+
+/// The settings that make runs random even with an exact oracle.
+const RANDOM: [&str; 2] = ["cohort", "communication-probability"];
+
+/// Whether nothing is random in the runs of a cell, so that one run says all.
 fn is_exact(cell: &SideCell) -> bool {
-    let random = ["cohort", "communication-probability"];
-    let oracle = cell.settings.at_path("oracle");
+    let has_exact_oracle = match cell.settings.at_path("oracle") {
+        Some(Setting::Text(text)) => **text == *"exact",
+        _ => false,
+    };
     let mut paths = cell.settings.iter().map(|(path, _)| path);
-    matches!(oracle, Some(Setting::Text(text)) if **text == *"exact")
-        && !paths.any(|path| random.iter().any(|key| path.ends_with(key)))
+    has_exact_oracle && !paths.any(|path| RANDOM.iter().any(|key| path.ends_with(key)))
 }
 
 /// Tests all shifts together: a family of differences and one of equivalences, of which a cell
 /// can be wrong in one only. Returns how many were tested.
 pub fn test_together(changes: &mut [Change], options: &Options) -> usize {
     let margin = options.log_margin();
-    let mut tested: Vec<(&mut Change, Shift)> =
-        changes.iter_mut().filter_map(|c| c.shift.map(|shift| (c, shift))).collect();
+    let mut tested: Vec<(&mut Change, Shift)> = Vec::new();
+    for change in changes {
+        if let Some(shift) = change.shift {
+            tested.push((change, shift));
+        }
+    }
     let count = tested.len();
-    let adjusted =
-        |p: fn(&Shift) -> f64| holm(&tested.iter().map(|(_, s)| p(s)).collect::<Vec<_>>());
-    let (differs, equivalent) = (adjusted(|s| s.differs), adjusted(|s| s.equivalent));
-    for (((change, shift), differs), equivalent) in tested.iter_mut().zip(differs).zip(equivalent) {
+    let differs: Vec<f64> = tested.iter().map(|(_, shift)| shift.differs).collect();
+    let equivalent: Vec<f64> = tested.iter().map(|(_, shift)| shift.equivalent).collect();
+    let adjusted = holm(&differs).into_iter().zip(holm(&equivalent));
+    for ((change, shift), (differs, equivalent)) in tested.into_iter().zip(adjusted) {
         change.detectable = Some(shift.detectable(count, LEVEL));
         let (low, high) = shift.interval;
         let is_significant = differs <= LEVEL && (low > 0.0 || high < 0.0);
-        (change.verdict, change.p) = match shift.mean > 0.0 {
-            _ if equivalent <= LEVEL && shift.within(margin) => {
-                (ChangeVerdict::Equivalent, Some(equivalent))
-            }
-            true if is_significant => (ChangeVerdict::Worse, Some(differs)),
-            false if is_significant => (ChangeVerdict::Better, Some(differs)),
-            _ => (ChangeVerdict::Underpowered, Some(differs)),
-        };
+        change.p = Some(differs);
+        if equivalent <= LEVEL && shift.within(margin) {
+            change.verdict = ChangeVerdict::Equivalent;
+            change.p = Some(equivalent);
+        } else if !is_significant {
+            change.verdict = ChangeVerdict::Underpowered;
+        } else if shift.mean > 0.0 {
+            change.verdict = ChangeVerdict::Worse;
+        } else {
+            change.verdict = ChangeVerdict::Better;
+        }
     }
     count
 }

@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-/// Settings that may differ between counterparts.
+/// The most settings that may differ between counterparts.
 const MOST: usize = 3;
 
 /// A setting whose value changed; `–` where a cell does not have it.
@@ -44,7 +44,7 @@ pub struct Pair {
     pub other: Vec<OtherSetting>,
 }
 
-/// The settings in which counterparts must agree, beside their label, seed, and kinds of
+/// The settings in which counterparts must agree, in addition to their label, seeds, and kinds of
 /// algorithm and problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agree {
@@ -55,75 +55,107 @@ pub enum Agree {
     Kinds,
 }
 
-/// What counterparts have in common: their label, seeds, kinds and settings, and by which quantity they
-/// are compared, if they are.
-type Common<'a> = (
-    &'a str,
-    [Option<&'a Setting>; 2],
-    BTreeSet<&'a str>,
-    Vec<(&'a str, &'a Setting)>,
-    Option<Quantity>,
-);
-
 /// What a cell has in common with its counterparts.
-fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
-    let settings = || cell.settings.iter();
-    // The algorithms and problems that its settings are of.
-    let kind = |path: &'_ str| {
-        let mut dots = path.match_indices('.').map(|(place, _)| place);
-        let (top, end) = (dots.next()?, dots.next().unwrap_or(path.len()));
-        matches!(&path[..top], "problem" | "algorithm").then_some(end)
-    };
-    let kinds = settings().filter_map(|(path, _)| Some(&path[..kind(path)?])).collect();
-    // What determines the instance, its optimum and the start.
-    let of_problem = |path: &str| {
-        let top = path.split('.').next().unwrap_or_default();
-        agree == Agree::Problem && ["problem", "start", "instance", "seed"].contains(&top)
-    };
-    let seeds = ["seed", "noise-seed"].map(|path| cell.settings.at_path(path));
-    let compared_by = (agree == Agree::Problem).then(|| cell.compared_by());
-    let of_problem = settings().filter(|(path, _)| of_problem(path)).collect();
-    (&cell.label, seeds, kinds, of_problem, compared_by)
+#[derive(PartialEq, Eq, Hash)]
+struct Common<'a> {
+    label: &'a str,
+    seed: Option<&'a Setting>,
+    noise_seed: Option<&'a Setting>,
+    /// Paths that name the kinds of its algorithm and problem, such as `problem.garnet`.
+    kinds: BTreeSet<&'a str>,
+    /// The settings that determine the instance, its optimum and the start; empty for [`Agree::Kinds`].
+    of_problem: Vec<(&'a str, &'a Setting)>,
+    /// The quantity by which runs are compared; `None` for [`Agree::Kinds`].
+    compared_by: Option<Quantity>,
 }
 
-/// The counterparts among removed cells (`gone`) and added ones (`come`), which are taken from
-/// these lists.
+impl<'a> Common<'a> {
+    fn new(cell: &'a SideCell, agree: Agree) -> Self {
+        let mut common = Self {
+            label: &cell.label,
+            seed: cell.settings.at_path("seed"),
+            noise_seed: cell.settings.at_path("noise-seed"),
+            kinds: cell.settings.iter().filter_map(|(path, _)| kind_path(path)).collect(),
+            of_problem: Vec::new(),
+            compared_by: None,
+        };
+        if agree == Agree::Problem {
+            let settings = cell.settings.iter();
+            common.of_problem = settings.filter(|(path, _)| is_of_problem(path)).collect();
+            common.compared_by = Some(cell.compared_by());
+        }
+        common
+    }
+}
+
+/// The part of a path that names a kind of algorithm or problem: `problem.garnet` of
+/// `problem.garnet.states`. `None` for other paths.
+fn kind_path(path: &str) -> Option<&str> {
+    let mut dots = path.match_indices('.').map(|(place, _)| place);
+    let top_end = dots.next()?;
+    let kind_end = dots.next().unwrap_or(path.len());
+    if matches!(&path[..top_end], "problem" | "algorithm") { Some(&path[..kind_end]) } else { None }
+}
+
+/// Whether a setting determines the instance, its optimum or the start.
+fn is_of_problem(path: &str) -> bool {
+    let top = path.split('.').next().unwrap_or_default();
+    ["problem", "start", "instance", "seed"].contains(&top)
+}
+
+/// The cells that have in common what counterparts must.
+#[derive(Default)]
+struct PairingGroup<'a> {
+    removed: Vec<(CellId, &'a SideCell)>,
+    added: Vec<(CellId, &'a SideCell)>,
+}
+
+/// Finds counterparts among removed and added cells, and takes them from these lists.
 pub fn take_pairs(
     old: &SideExperiment,
-    gone: &mut Vec<CellId>,
+    removed: &mut Vec<CellId>,
     new: &SideExperiment,
-    come: &mut Vec<CellId>,
+    added: &mut Vec<CellId>,
     agree: Agree,
 ) -> Vec<Pair> {
-    let mut groups: HashMap<Common<'_>, [Vec<(CellId, &SideCell)>; 2]> = HashMap::new();
-    for (side, (ids, cells)) in [(&*gone, &old.cells), (&*come, &new.cells)].iter().enumerate() {
-        for (id, cell) in ids.iter().map(|id| (*id, &cells[id])) {
-            groups.entry(common(cell, agree)).or_default()[side].push((id, cell));
-        }
+    let mut groups: HashMap<Common<'_>, PairingGroup<'_>> = HashMap::new();
+    for id in &*removed {
+        let cell = &old.cells[id];
+        groups.entry(Common::new(cell, agree)).or_default().removed.push((*id, cell));
+    }
+    for id in &*added {
+        let cell = &new.cells[id];
+        groups.entry(Common::new(cell, agree)).or_default().added.push((*id, cell));
     }
     let mut pairs: Vec<Pair> = groups.into_values().flat_map(pairs_of_group).collect();
+    // The order of groups in the map is random.
     pairs.sort_by_key(|pair| pair.after);
     let before: BTreeSet<CellId> = pairs.iter().map(|pair| pair.before).collect();
     let after: BTreeSet<CellId> = pairs.iter().map(|pair| pair.after).collect();
-    gone.retain(|id| !before.contains(id));
-    come.retain(|id| !after.contains(id));
+    removed.retain(|id| !before.contains(id));
+    added.retain(|id| !after.contains(id));
     pairs
 }
 
-/// The counterparts among cells of both sides that have in common what counterparts must.
-fn pairs_of_group([gone, come]: [Vec<(CellId, &SideCell)>; 2]) -> Vec<Pair> {
-    if gone.is_empty() || come.is_empty() {
+/// The counterparts among the cells of a group: each is the one nearest to the other.
+fn pairs_of_group(group: PairingGroup<'_>) -> Vec<Pair> {
+    if group.removed.is_empty() || group.added.is_empty() {
         return Vec::new();
     }
-    let all = [gone.as_slice(), &come].concat();
-    let rows = NumberedCells::new(&all.iter().map(|(_, cell)| *cell).collect::<Vec<_>>());
-    let pair = |after: usize| {
-        let before = rows.nearest(after, 0..gone.len())?;
-        let back = rows.nearest(before, gone.len()..all.len())?;
-        let ((before, was), (id, is)) = (all[before], all[after]);
-        (back == after).then(|| Pair { before, after: id, other: differing(was, is) })
+    let removed = 0..group.removed.len();
+    let cells = [group.removed, group.added].concat();
+    let added = removed.end..cells.len();
+    let numbered = NumberedCells::new(&cells.iter().map(|(_, cell)| *cell).collect::<Vec<_>>());
+    let mutual_pair = |after: usize| -> Option<Pair> {
+        let before = numbered.nearest(after, removed.clone())?;
+        if numbered.nearest(before, added.clone())? != after {
+            return None;
+        }
+        let (before_id, was) = cells[before];
+        let (after_id, is) = cells[after];
+        Some(Pair { before: before_id, after: after_id, other: differing_settings(was, is) })
     };
-    (gone.len()..all.len()).into_par_iter().filter_map(pair).collect()
+    added.clone().into_par_iter().filter_map(mutual_pair).collect()
 }
 
 /// The settings in which cells differ as small numbers, so that many cells can be compared with
@@ -135,67 +167,108 @@ struct NumberedCells {
     numbers: Vec<Option<f64>>,
 }
 
+/// How far two cells are apart.
+#[derive(Clone, Copy)]
+struct SettingsDistance {
+    /// The number of settings that differ.
+    count: usize,
+    /// By how much they differ, summed.
+    apart: f64,
+}
+
+impl SettingsDistance {
+    fn total_cmp(self, other: Self) -> Ordering {
+        self.count.cmp(&other.count).then(self.apart.total_cmp(&other.apart))
+    }
+}
+
 impl NumberedCells {
     fn new(cells: &[&SideCell]) -> Self {
         let paths = differing_paths(cells.iter().copied());
         let mut known: HashMap<&Setting, u32> = HashMap::new();
         let mut numbers = vec![None];
-        let mut number = |value: &Setting| {
-            numbers.push(value.number());
-            (numbers.len() - 1) as u32
-        };
-        let rows = cells.iter().map(|cell| {
-            let values = paths.iter().map(|path| cell.settings.at_path(path));
-            let values = values
-                .map(|value| value.map_or(0, |v| *known.entry(v).or_insert_with(|| number(v))));
-            values.collect()
-        });
-        Self { rows: rows.collect(), numbers }
+        let mut rows = Vec::new();
+        for cell in cells {
+            let mut row = Vec::new();
+            for path in &paths {
+                let Some(value) = cell.settings.at_path(path) else {
+                    row.push(0);
+                    continue;
+                };
+                row.push(*known.entry(value).or_insert_with(|| {
+                    numbers.push(value.number());
+                    (numbers.len() - 1) as u32
+                }));
+            }
+            rows.push(row);
+        }
+        Self { rows, numbers }
     }
 
-    /// The cell of these places that is nearest to one, if no other is as near.
-    fn nearest(&self, of: usize, among: Range<usize>) -> Option<usize> {
-        let mut best: Option<((usize, f64), usize)> = None;
-        let mut alone = true;
-        for place in among {
-            let most = best.map_or(MOST, |((count, _), _)| count);
-            let Some(found) = self.distance(place, of, most) else { continue };
-            let order = best.map(|(best, _)| found.0.cmp(&best.0).then(found.1.total_cmp(&best.1)));
+    /// The cell of these places that is nearest to the cell at `place`, if no other is as near.
+    fn nearest(&self, place: usize, among: Range<usize>) -> Option<usize> {
+        let mut nearest: Option<(usize, SettingsDistance)> = None;
+        let mut is_alone = true;
+        for candidate in among {
+            let most = nearest.map_or(MOST, |(_, distance)| distance.count);
+            let Some(distance) = self.distance(candidate, place, most) else { continue };
+            let order = match nearest {
+                Some((_, best)) => distance.total_cmp(best),
+                None => Ordering::Less,
+            };
             match order {
-                None | Some(Ordering::Less) => (best, alone) = (Some((found, place)), true),
-                Some(Ordering::Equal) => alone = false,
-                Some(Ordering::Greater) => {}
+                Ordering::Less => {
+                    nearest = Some((candidate, distance));
+                    is_alone = true;
+                }
+                Ordering::Equal => is_alone = false,
+                Ordering::Greater => {}
             }
         }
-        best.filter(|_| alone).map(|(_, place)| place)
+        match nearest {
+            Some((candidate, _)) if is_alone => Some(candidate),
+            _ => None,
+        }
     }
 
-    /// How many settings differ, and by how much; `None` if none does, or more than so many.
-    fn distance(&self, a: usize, b: usize, most: usize) -> Option<(usize, f64)> {
-        let (mut count, mut apart) = (0, 0.0);
-        for (a, b) in self.rows[a].iter().zip(&self.rows[b]).filter(|(a, b)| a != b) {
-            count += 1;
-            if count > most {
+    /// The distance of two cells; `None` if no setting differs, or more than `most` do.
+    fn distance(&self, a: usize, b: usize, most: usize) -> Option<SettingsDistance> {
+        let mut distance = SettingsDistance { count: 0, apart: 0.0 };
+        for (a, b) in self.rows[a].iter().zip(&self.rows[b]) {
+            if a == b {
+                continue;
+            }
+            distance.count += 1;
+            if distance.count > most {
                 return None;
             }
-            apart += match (self.numbers[*a as usize], self.numbers[*b as usize]) {
+            distance.apart += match (self.numbers[*a as usize], self.numbers[*b as usize]) {
                 (Some(a), Some(b)) if a > 0.0 && b > 0.0 => libm::log(a / b).abs(),
                 (Some(a), Some(b)) => (a - b).abs(),
-                // Names are as far from one another as numbers can be.
+                // Names are farther from one another than numbers usually are.
                 _ => 1e3,
             };
         }
-        (count > 0).then_some((count, apart))
+        if distance.count > 0 { Some(distance) } else { None }
     }
 }
 
-/// The settings that differ.
-fn differing(a: &SideCell, b: &SideCell) -> Vec<OtherSetting> {
-    let text = |cell: &SideCell, path: &str| {
-        cell.settings.at_path(path).map_or_else(|| "–".into(), Setting::to_string)
-    };
-    let other = |path: String| OtherSetting { before: text(a, &path), after: text(b, &path), path };
-    differing_paths([a, b]).into_iter().map(other).collect()
+/// The settings in which two cells differ.
+fn differing_settings(was: &SideCell, is: &SideCell) -> Vec<OtherSetting> {
+    let mut settings = Vec::new();
+    for path in differing_paths([was, is]) {
+        let before = setting_text(was, &path);
+        let after = setting_text(is, &path);
+        settings.push(OtherSetting { path, before, after });
+    }
+    settings
+}
+
+fn setting_text(cell: &SideCell, path: &str) -> String {
+    match cell.settings.at_path(path) {
+        Some(setting) => setting.to_string(),
+        None => "–".into(),
+    }
 }
 
 #[cfg(test)]
@@ -220,9 +293,11 @@ mod tests {
     }
 
     fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<Pair> {
-        let (old, new) = (side(old), side(new));
-        let [mut gone, mut come] = [&old, &new].map(|side| side.cells.keys().copied().collect());
-        take_pairs(&old, &mut gone, &new, &mut come, Agree::Kinds)
+        let old = side(old);
+        let new = side(new);
+        let mut removed: Vec<CellId> = old.cells.keys().copied().collect();
+        let mut added: Vec<CellId> = new.cells.keys().copied().collect();
+        take_pairs(&old, &mut removed, &new, &mut added, Agree::Kinds)
     }
 
     #[test]

@@ -28,12 +28,16 @@ const DIVERGED: &str = "diverged";
 /// Columns before those of the settings that vary among cells.
 const HEAD: [&str; 3] = ["cell", "digest", "label"];
 
+/// The contents of [`RECORD`].
 #[derive(Serialize, Deserialize)]
 struct RecordFile {
     schema: u32,
     seed: u64,
+    /// Hash of the manifest and its overrides.
     manifest: String,
+    /// Hash of [`FINALS`].
     finals: String,
+    /// The settings that all cells share, by path.
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,6 +49,7 @@ pub fn hash(text: &str) -> String {
     sha256(same_line_ends(text).as_bytes())
 }
 
+/// A text with the line ends of Unix: git may have changed them on Windows.
 fn same_line_ends(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
 }
@@ -59,8 +64,8 @@ pub fn files<C: Iterator<Item = (CellId, SideCell)>>(
     [(RECORD, shared), (FINALS, String::from_utf8(finals).expect("it was made of text"))]
 }
 
-/// Writes [`FINALS`] of a record, and returns the text of [`RECORD`]. The cells come one after the
-/// other, by their ids: of many, few are in memory at a time.
+/// Writes [`FINALS`] of a record, and returns the text of [`RECORD`]. `cells` is called several times
+/// and gives the cells by their ids, so that they are never all in memory.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -91,48 +96,64 @@ fn write_finals(
     varied: &BTreeSet<String>,
     out: &mut dyn Write,
 ) -> std::io::Result<String> {
-    let line = |cell: Option<(CellId, SideCell)>, writer: &mut csv::Writer<Vec<u8>>| {
-        let Some((id, cell)) = cell else {
-            let names = varied.iter().map(String::as_str);
-            return writer.write_record(HEAD.into_iter().chain(names).chain(["finals"]));
-        };
-        let (digest, finals) = match &cell.runs {
-            SideRuns::Done { digest, finals } => (&*digest.text(), numbers(finals)),
-            SideRuns::Missing | SideRuns::Damaged(_) => ("", String::new()),
-        };
-        let value =
-            |path: &str| cell.settings.at_path(path).map(Setting::to_string).unwrap_or_default();
-        let settings: Vec<String> = varied.iter().map(|path| value(path)).collect();
-        let settings = settings.iter().map(|text| inert(text));
-        let fields = [id.as_str().into(), digest.into(), inert(&cell.label)].into_iter();
-        let fields: Vec<Cow<'_, str>> = fields.chain(settings).chain([finals.into()]).collect();
-        writer.write_record(fields.iter().map(|field| field.as_bytes()))
-    };
-    let mut lines = std::iter::once(None).chain(cells.map(Some)).peekable();
     let mut hash = Sha256::new();
-    while lines.peek().is_some() {
-        let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
-        lines.by_ref().take(AT_ONCE).try_for_each(|cell| line(cell, &mut writer))?;
-        let text = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-        hash.update(
-            same_line_ends(std::str::from_utf8(&text).expect("it was made of text")).as_bytes(),
-        );
-        out.write_all(&text)?;
+    let mut cells = cells.peekable();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let paths = varied.iter().map(String::as_str);
+    writer.write_record(HEAD.into_iter().chain(paths).chain(["finals"]))?;
+    loop {
+        for (id, cell) in cells.by_ref().take(AT_ONCE) {
+            write_line(&mut writer, id, &cell, varied)?;
+        }
+        let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+        let text = std::str::from_utf8(&bytes).expect("it was made of text");
+        hash.update(same_line_ends(text).as_bytes());
+        out.write_all(&bytes)?;
+        if cells.peek().is_none() {
+            return Ok(hex(&hash.finalize()));
+        }
+        writer = csv::Writer::from_writer(Vec::new());
     }
-    Ok(hex(&hash.finalize()))
 }
 
-/// Lines that are in memory at a time.
+/// Writes the line of a cell.
+fn write_line(
+    writer: &mut csv::Writer<Vec<u8>>,
+    id: CellId,
+    cell: &SideCell,
+    varied: &BTreeSet<String>,
+) -> csv::Result<()> {
+    writer.write_field(id.as_str())?;
+    match &cell.runs {
+        SideRuns::Done { digest, .. } => writer.write_field(&*digest.text())?,
+        SideRuns::Missing | SideRuns::Damaged(_) => writer.write_field("")?,
+    }
+    writer.write_field(inert(&cell.label).as_bytes())?;
+    for path in varied {
+        let value = cell.settings.at_path(path).map(Setting::to_string).unwrap_or_default();
+        writer.write_field(inert(&value).as_bytes())?;
+    }
+    match &cell.runs {
+        SideRuns::Done { finals, .. } => writer.write_field(finals_text(finals))?,
+        SideRuns::Missing | SideRuns::Damaged(_) => writer.write_field("")?,
+    }
+    writer.write_record(None::<&[u8]>)
+}
+
+/// The cells whose lines are in memory at a time.
 const AT_ONCE: usize = 4096;
 
-/// The shortest decimals that read back as the same numbers.
-fn numbers(finals: &[Option<f64>]) -> String {
-    let text = |value: &Option<f64>| match value {
-        None => DIVERGED.to_owned(),
-        Some(v) if (1e-3..1e6).contains(&v.abs()) => v.to_string(),
-        Some(v) => format!("{v:e}"),
-    };
-    finals.iter().map(text).collect::<Vec<_>>().join(" ")
+/// The shortest decimals that read back as the same numbers, with spaces between.
+fn finals_text(finals: &[Option<f64>]) -> String {
+    let mut words = Vec::with_capacity(finals.len());
+    for value in finals {
+        words.push(match value {
+            None => DIVERGED.to_owned(),
+            Some(v) if (1e-3..1e6).contains(&v.abs()) => v.to_string(),
+            Some(v) => format!("{v:e}"),
+        });
+    }
+    words.join(" ")
 }
 
 /// A record from its files; the first reports had no `record.toml`.
@@ -141,21 +162,17 @@ fn numbers(finals: &[Option<f64>]) -> String {
 /// If a file was changed: its name, the line where one is to blame, and what is wrong there.
 pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String> {
     let Some(text) = record else { return Ok(SideExperiment::default()) };
-    let refused = |e: toml::de::Error| {
-        let line = e.span().map(|at| 1 + text[..at.start].matches('\n').count());
-        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-        format!("{RECORD}{line}: {}", e.message())
-    };
-    let table: toml::Table = toml::from_str(text).map_err(refused)?;
+    let table: toml::Table = toml::from_str(text).map_err(|e| toml_message(text, &e))?;
     let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
     if schema != i64::from(SCHEMA) {
         // This program does not know how to read the rest.
         let schema = u32::try_from(schema).unwrap_or(0);
         return Ok(SideExperiment { schema, ..SideExperiment::default() });
     }
-    let file: RecordFile = toml::from_str(text).map_err(refused)?;
-    let cells = cells(finals, &file.settings)
-        .map_err(|(line, message)| format!("{FINALS}:{line}: {message}"))?;
+    let file: RecordFile = toml::from_str(text).map_err(|e| toml_message(text, &e))?;
+    // Before the hash is checked: a message that names a line helps more.
+    let cells = read_cells(finals, &file.settings)
+        .map_err(|wrong| format!("{FINALS}:{}: {}", wrong.line, wrong.message))?;
     if hash(finals) != file.finals {
         return Err(format!("{FINALS}: does not have the hash that it was written with"));
     }
@@ -168,88 +185,135 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String
     })
 }
 
+/// What is wrong with the text of [`RECORD`], and in which line.
+fn toml_message(text: &str, e: &toml::de::Error) -> String {
+    match e.span() {
+        Some(span) => {
+            let line = 1 + text[..span.start].matches('\n').count();
+            format!("{RECORD}:{line}: {}", e.message())
+        }
+        None => format!("{RECORD}: {}", e.message()),
+    }
+}
+
 /// The text of a file of a record, or what is wrong with its bytes.
 pub type FileText = Result<String, String>;
+
+/// The files of a record that a folder has.
+#[derive(Default)]
+struct FolderFiles {
+    record: Option<FileText>,
+    finals: Option<FileText>,
+}
 
 /// The experiments to which these files belong, each a [`RECORD`] or [`FINALS`] with its path and
 /// text, by their folders; or what is wrong with the files of a folder.
 pub fn experiments(
     files: Vec<(String, FileText)>,
 ) -> BTreeMap<String, Result<SideExperiment, String>> {
-    let mut folders: BTreeMap<String, [Option<FileText>; 2]> = BTreeMap::new();
+    let mut folders: BTreeMap<String, FolderFiles> = BTreeMap::new();
     for (path, text) in files {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
-        let place = usize::from(file == FINALS);
         let text = text.map_err(|wrong| format!("{file}: {wrong}"));
-        folders.entry(folder.to_owned()).or_default()[place] = Some(text);
+        let of_folder = folders.entry(folder.to_owned()).or_default();
+        if file == FINALS {
+            of_folder.finals = Some(text);
+        } else {
+            of_folder.record = Some(text);
+        }
     }
-    let read_folder = |(folder, files)| (folder, read_files(files));
-    folders.into_iter().map(read_folder).collect()
+    folders.into_iter().map(|(folder, files)| (folder, read_folder(files))).collect()
 }
 
-/// The experiment of a folder with these files, a [`RECORD`] and [`FINALS`].
-fn read_files([shared, finals]: [Option<FileText>; 2]) -> Result<SideExperiment, String> {
-    let shared = shared.transpose()?;
-    match (&shared, finals.transpose()?) {
-        (Some(_), None) => Err(format!("{FINALS}: is missing")),
-        (_, finals) => read(shared.as_deref(), &finals.unwrap_or_default()),
+/// The experiment of a folder with these files.
+fn read_folder(files: FolderFiles) -> Result<SideExperiment, String> {
+    let record = files.record.transpose()?;
+    let finals = files.finals.transpose()?;
+    if record.is_some() && finals.is_none() {
+        return Err(format!("{FINALS}: is missing"));
     }
+    read(record.as_deref(), &finals.unwrap_or_default())
 }
 
-/// The cells of a text in the form of [`FINALS`]; or the line that is wrong, and what is wrong there.
-fn cells(
+/// A line of [`FINALS`] that is wrong, counted from 1.
+struct WrongLine {
+    line: u64,
+    message: String,
+}
+
+/// The cells of a text in the form of [`FINALS`]; `shared` are the settings that all cells share.
+fn read_cells(
     text: &str,
     shared: &BTreeMap<String, String>,
-) -> Result<BTreeMap<CellId, SideCell>, (u64, String)> {
+) -> Result<BTreeMap<CellId, SideCell>, WrongLine> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
-    let place = |e: csv::Error| {
-        let line = e.position().map_or(1, csv::Position::line);
-        (line, "does not have the columns of the first line".to_owned())
-    };
-    let heads = reader.headers().map_err(place)?.clone();
+    let heads = reader.headers().map_err(other_columns)?.clone();
     let columns: Vec<&str> = heads.iter().collect();
-    let known = columns.len() > HEAD.len() && columns[..HEAD.len()] == HEAD;
-    if !known || columns.last() != Some(&"finals") {
-        return Err((1, "does not have the columns that a report writes".into()));
+    let begins_with_head = columns.len() > HEAD.len() && columns[..HEAD.len()] == HEAD;
+    if !begins_with_head || columns.last() != Some(&"finals") {
+        let message = "does not have the columns that a report writes".into();
+        return Err(WrongLine { line: 1, message });
     }
-    let (mut all, mut shapes) = (BTreeMap::new(), Shapes::default());
+    let varied = &columns[HEAD.len()..columns.len() - 1];
+    let mut cells = BTreeMap::new();
+    let mut shapes = Shapes::default();
     let mut label = Arc::<str>::default();
     for row in reader.records() {
-        let row = row.map_err(place)?;
+        let row = row.map_err(other_columns)?;
         let line = row.position().map_or(1, csv::Position::line);
-        let varied = columns.iter().copied().zip(&row).take(row.len() - 1).skip(HEAD.len());
-        let own = varied.filter(|(_, value)| !value.is_empty());
-        let own = own.map(|(path, value)| (path, revived(value)));
-        let shared = shared.iter().map(|(path, value)| (path.as_str(), value.as_str()));
-        let settings = shapes.read(shared.chain(own));
+        let wrong = |message: String| WrongLine { line, message };
+        let mut settings: Vec<(&str, &str)> =
+            shared.iter().map(|(path, value)| (path.as_str(), value.as_str())).collect();
+        for (path, value) in varied.iter().zip(row.iter().skip(HEAD.len())) {
+            // A cell without the setting has an empty field.
+            if !value.is_empty() {
+                settings.push((path, revived(value)));
+            }
+        }
+        let settings = shapes.read(settings);
         let runs = match &row[1] {
             "" => SideRuns::Missing,
-            digest => SideRuns::Done {
-                digest: TraceDigest::read(digest)
-                    .ok_or_else(|| (line, format!("`{digest}` is not a digest")))?,
-                finals: parsed(&row[row.len() - 1]).map_err(|message| (line, message))?,
-            },
+            text => {
+                let digest = TraceDigest::read(text)
+                    .ok_or_else(|| wrong(format!("`{text}` is not a digest")))?;
+                let finals = parse_finals(&row[row.len() - 1]).map_err(wrong)?;
+                SideRuns::Done { digest, finals }
+            }
         };
+        // Neighbours mostly have the same label, which they share.
         if *label != *revived(&row[2]) {
             label = revived(&row[2]).into();
         }
         let id = CellId::read(&row[0])
-            .ok_or_else(|| (line, format!("`{}` is not the id of a cell", &row[0])))?;
+            .ok_or_else(|| wrong(format!("`{}` is not the id of a cell", &row[0])))?;
         let cell = SideCell { label: label.clone(), settings, runs, seconds: None };
-        if all.insert(id, cell).is_some() {
-            return Err((line, format!("names the cell {id} again")));
+        if cells.insert(id, cell).is_some() {
+            return Err(wrong(format!("names the cell {id} again")));
         }
     }
-    Ok(all)
+    Ok(cells)
 }
 
-fn parsed(text: &str) -> Result<Box<[Option<f64>]>, String> {
-    let number = |word: &str| match word.parse::<f64>() {
-        _ if word == DIVERGED => Ok(None),
-        Ok(value) if value >= 0.0 && value.is_finite() => Ok(Some(value)),
-        _ => Err(format!("`{word}` is neither a squared error nor `{DIVERGED}`")),
-    };
-    text.split_whitespace().map(number).collect()
+/// A line that the reader of CSV refuses: it has more or fewer columns than the first.
+fn other_columns(e: csv::Error) -> WrongLine {
+    let line = e.position().map_or(1, csv::Position::line);
+    WrongLine { line, message: "does not have the columns of the first line".to_owned() }
+}
+
+/// The final errors of a line, one per replicate; `None` where it diverged.
+fn parse_finals(text: &str) -> Result<Box<[Option<f64>]>, String> {
+    let mut finals = Vec::new();
+    for word in text.split_whitespace() {
+        if word == DIVERGED {
+            finals.push(None);
+            continue;
+        }
+        match word.parse::<f64>() {
+            Ok(value) if value >= 0.0 && value.is_finite() => finals.push(Some(value)),
+            _ => return Err(format!("`{word}` is neither a squared error nor `{DIVERGED}`")),
+        }
+    }
+    Ok(finals.into())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::record;
 use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use crate::evidence::results::Results;
 use crate::evidence::{CellResult, Experiment, tuned};
-use crate::store::{self, Store};
+use crate::store::{Store, StoredExperiment};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{CanonicalSettings, Cell, CellId, Plan};
 use exactfed_runner::trace::Trace;
@@ -19,10 +19,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A results folder.
+/// A results folder that is a side of a comparison.
 pub struct ResultsFolder {
     store: Store,
-    experiments: Vec<store::StoredExperiment>,
+    experiments: Vec<StoredExperiment>,
 }
 
 /// Writes what a report stores of an analysed experiment for later diffs: [`record::FINALS`], and
@@ -32,54 +32,84 @@ pub struct ResultsFolder {
 /// If `out` cannot be written.
 pub fn write_record(experiment: &Experiment<'_>, out: &mut dyn Write) -> std::io::Result<String> {
     let plan = experiment.plan;
+    let compared_by = plan.manifest.record.default_quantity();
     let mut order: Vec<u32> = (0..plan.cells.len() as u32).collect();
     order.sort_unstable_by_key(|place| plan.cells[*place as usize].id);
-    let mut results: Vec<u32> = (0..experiment.cells.len() as u32).collect();
-    let result = |place: u32| &experiment.cells[place as usize];
-    let compared_by = plan.manifest.record.default_quantity();
-    results.sort_unstable_by_key(|place| result(*place).cell.id);
-    let cell = |(id, mut cell): (CellId, SideCell)| {
-        if let Ok(found) = results.binary_search_by_key(&id, |place| result(*place).cell.id) {
-            let CellResult { digest, runs, .. } = result(results[found]);
-            let finals = runs.finals_by_run(compared_by).into();
-            cell.runs = SideRuns::Done { digest: *digest, finals };
-        }
-        (id, cell)
+    let results = ResultsById::new(&experiment.cells);
+    let cells = || {
+        let by_id = order.iter().map(|place| &plan.cells[*place as usize]);
+        planned_cells(by_id).map(|(id, mut cell)| {
+            if let Some(found) = results.find(id) {
+                let finals = found.runs.finals_by_run(compared_by).into();
+                cell.runs = SideRuns::Done { digest: found.digest, finals };
+            }
+            (id, cell)
+        })
     };
-    let cells = || planned(order.iter().map(|place| &plan.cells[*place as usize])).map(cell);
     let head = SideExperiment {
         schema: SCHEMA,
         seed: plan.manifest.seed,
-        manifest: manifest(&plan.source.text, &plan.source.overrides),
+        manifest: manifest_hash(&plan.source.text, &plan.source.overrides),
         cells: BTreeMap::new(),
         claims: Some(experiment.claims.iter().map(SideClaim::from).collect()),
     };
     record::write(&head, cells, out)
 }
 
+/// The results of cells, to be found by id.
+struct ResultsById<'a> {
+    results: &'a [CellResult<'a>],
+    /// Places among them, by id.
+    order: Vec<u32>,
+}
+
+impl<'a> ResultsById<'a> {
+    fn new(results: &'a [CellResult<'a>]) -> Self {
+        let mut order: Vec<u32> = (0..results.len() as u32).collect();
+        order.sort_unstable_by_key(|place| results[*place as usize].cell.id);
+        Self { results, order }
+    }
+
+    fn find(&self, id: CellId) -> Option<&'a CellResult<'a>> {
+        let id_at = |place: &u32| self.results[*place as usize].cell.id;
+        let found = self.order.binary_search_by_key(&id, id_at).ok()?;
+        Some(&self.results[self.order[found] as usize])
+    }
+}
+
 /// The hash of a manifest and its overrides.
-fn manifest(text: &str, overrides: &[String]) -> String {
-    let parts: Vec<&str> = std::iter::once(text).chain(overrides.iter().map(|o| &**o)).collect();
+fn manifest_hash(text: &str, overrides: &[String]) -> String {
+    let mut parts = vec![text];
+    parts.extend(overrides.iter().map(String::as_str));
     record::hash(&parts.join("\n"))[..16].to_owned()
 }
 
-/// An experiment as it was last run, if this release can read its manifest; a tuned one with what
-/// its results select.
-fn plan(experiment: &store::StoredExperiment, store: &Store) -> Option<Plan> {
+/// The plan of an experiment as it was last run; if it is tuned, with what its results select. `None`
+/// if this release cannot read its manifest.
+fn plan_of(experiment: &StoredExperiment, store: &Store) -> Option<Plan> {
     let plan = crate::evidence::plan(experiment.name.clone(), experiment.source()).ok()?;
     tuned::follow(plan, store).ok()
 }
 
 /// Cells of a plan, without results.
-fn planned<'p>(cells: impl Iterator<Item = &'p Cell>) -> impl Iterator<Item = (CellId, SideCell)> {
-    let (mut canonical, mut label) = (CanonicalSettings::default(), Arc::<str>::default());
+fn planned_cells<'p>(
+    cells: impl Iterator<Item = &'p Cell>,
+) -> impl Iterator<Item = (CellId, SideCell)> {
+    let mut canonical = CanonicalSettings::default();
+    let mut label = Arc::<str>::default();
     cells.map(move |cell| {
+        // Neighbours mostly have the same label, which they share.
         if *label != *cell.label {
             label = cell.label.as_str().into();
         }
         let settings = canonical.of(&cell.identity);
         (cell.id, SideCell { label: label.clone(), settings, ..SideCell::default() })
     })
+}
+
+/// The seed that the settings of a cell name.
+fn seed_of(cell: &SideCell) -> Option<u64> {
+    cell.settings.at_path("seed")?.to_string().parse().ok()
 }
 
 impl ResultsFolder {
@@ -98,32 +128,32 @@ impl ResultsFolder {
     /// # Errors
     /// If a folder cannot be read.
     pub fn side(&self, name: String) -> Result<Side, Error> {
-        // This release may not be able to read a manifest of another one; the cells can still be
-        // compared. A plan is dropped once its cells are listed, to save memory.
-        let cells = |experiment: &store::StoredExperiment| {
-            let plan = plan(experiment, &self.store)?;
-            Some(planned(plan.cells.iter()).collect())
-        };
-        let all: Vec<Option<Vec<(CellId, SideCell)>>> =
-            self.experiments.par_iter().with_max_len(1).map(cells).collect();
+        // A plan is dropped once its cells are listed, to save memory.
+        let planned: Vec<Option<Vec<(CellId, SideCell)>>> = self
+            .experiments
+            .par_iter()
+            .with_max_len(1)
+            .map(|experiment| {
+                let plan = plan_of(experiment, &self.store)?;
+                Some(planned_cells(plan.cells.iter()).collect())
+            })
+            .collect();
         let mut side = Side { name, ..Side::default() };
-        for (experiment, cells) in self.experiments.iter().zip(all) {
-            let cells = match cells {
+        for (experiment, planned) in self.experiments.iter().zip(planned) {
+            // This release may not be able to read a manifest of another one; the cells can still be
+            // compared.
+            let listed = match planned {
                 Some(cells) => cells,
-                None => self.stored(&experiment.name)?,
+                None => self.stored_cells(&experiment.name)?,
             };
-            let mut cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
+            let mut cells: BTreeMap<CellId, SideCell> = listed.into_iter().collect();
             let mut each: Vec<(&CellId, &mut SideCell)> = cells.iter_mut().collect();
-            each.par_iter_mut().for_each(|(id, cell)| {
-                **cell = self.check(&experiment.name, id, std::mem::take(cell));
-            });
+            each.par_iter_mut().for_each(|(id, cell)| self.check_cell(&experiment.name, id, cell));
             self.store.release(&experiment.name);
-            let seed = |cell: &SideCell| cell.settings.at_path("seed")?.to_string().parse().ok();
-            let seed = cells.values().find_map(seed);
             let record = SideExperiment {
                 schema: SCHEMA,
-                seed: seed.unwrap_or_default(),
-                manifest: manifest(&experiment.source.text, &experiment.source.overrides),
+                seed: cells.values().find_map(seed_of).unwrap_or_default(),
+                manifest: manifest_hash(&experiment.source.text, &experiment.source.overrides),
                 cells,
                 claims: None,
             };
@@ -133,25 +163,27 @@ impl ResultsFolder {
     }
 
     /// The cells of an experiment whose manifest cannot be read, as they were stored.
-    fn stored(&self, experiment: &str) -> Result<Vec<(CellId, SideCell)>, Error> {
-        let (mut cells, mut canonical) = (Vec::new(), CanonicalSettings::default());
+    fn stored_cells(&self, experiment: &str) -> Result<Vec<(CellId, SideCell)>, Error> {
+        let mut cells = Vec::new();
+        let mut canonical = CanonicalSettings::default();
         for id in self.store.ids(experiment)? {
             let settings = canonical.of_table(self.store.settings(experiment, &id)?);
-            let label = self.store.summary(experiment, &id)?.map_or("".into(), |s| s.label);
+            let summary = self.store.summary(experiment, &id)?;
+            let label = summary.map_or("".into(), |summary| summary.label);
             cells.push((id, SideCell { label, settings, ..SideCell::default() }));
         }
         Ok(cells)
     }
 
-    fn check(&self, experiment: &str, id: &str, cell: SideCell) -> SideCell {
+    /// Adds what is stored of a cell apart from its final errors, after a check of its file.
+    fn check_cell(&self, experiment: &str, id: &str, cell: &mut SideCell) {
         match self.store.checked_summary(experiment, id) {
-            Ok(Some(record)) => SideCell {
-                runs: SideRuns::Done { digest: record.digest, finals: Box::default() },
-                seconds: Some(record.seconds),
-                ..cell
-            },
-            Ok(None) => cell,
-            Err(e) => SideCell { runs: damaged(&e), ..cell },
+            Ok(Some(record)) => {
+                cell.runs = SideRuns::Done { digest: record.digest, finals: Box::default() };
+                cell.seconds = Some(record.seconds);
+            }
+            Ok(None) => {}
+            Err(e) => cell.runs = damaged(&e),
         }
     }
 
@@ -159,28 +191,36 @@ impl ResultsFolder {
     pub fn fill(&self, side: &mut Side, other: &Side) {
         for (name, record) in &mut side.experiments {
             let Some(theirs) = other.experiments.get(name) else { continue };
-            let same = |id: &CellId, cell: &SideCell| {
-                theirs.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
-            };
-            let wanted: Vec<(&CellId, &mut SideCell)> =
-                record.cells.iter_mut().filter(|(id, cell)| !same(id, cell)).collect();
-            let ids: Vec<&str> = wanted.iter().map(|(id, _)| id.as_str()).collect();
-            let order = self.store.reading_order(name, &ids);
-            let mut wanted: Vec<Option<(&CellId, &mut SideCell)>> =
-                wanted.into_iter().map(Some).collect();
-            let mut wanted: Vec<(&CellId, &mut SideCell)> =
-                order.into_iter().filter_map(|place| wanted[place].take()).collect();
-            let fill = |(id, cell): &mut (&CellId, &mut SideCell)| {
-                let compared_by = cell.compared_by();
-                if let SideRuns::Done { finals, .. } = &mut cell.runs {
-                    match self.store.finals(name, id, compared_by) {
-                        Ok(read) => *finals = read.into(),
-                        Err(e) => cell.runs = damaged(&e),
-                    }
+            let mut ids: Vec<&str> = Vec::new();
+            let mut changed: Vec<Option<(&CellId, &mut SideCell)>> = Vec::new();
+            for (id, cell) in &mut record.cells {
+                let is_same = theirs.cells.get(id).is_some_and(|c| c.digest() == cell.digest());
+                if !is_same {
+                    ids.push(id.as_str());
+                    changed.push(Some((id, cell)));
                 }
-            };
-            let chunk = crate::evidence::cells_per_task(wanted.len());
-            wanted.par_chunks_mut(chunk).for_each(|some| some.iter_mut().for_each(fill));
+            }
+            // In the order of the files, each of which is then read once.
+            let mut ordered: Vec<(&CellId, &mut SideCell)> = Vec::with_capacity(changed.len());
+            for place in self.store.reading_order(name, &ids) {
+                ordered.extend(changed[place].take());
+            }
+            let chunk = crate::evidence::cells_per_task(ordered.len());
+            ordered.par_chunks_mut(chunk).for_each(|cells| {
+                for (id, cell) in cells {
+                    self.read_finals(name, id, cell);
+                }
+            });
+        }
+    }
+
+    /// Reads the final values of a cell that has sound results.
+    fn read_finals(&self, experiment: &str, id: &str, cell: &mut SideCell) {
+        let compared_by = cell.compared_by();
+        let SideRuns::Done { finals, .. } = &mut cell.runs else { return };
+        match self.store.finals(experiment, id, compared_by) {
+            Ok(read) => *finals = read.into(),
+            Err(e) => cell.runs = damaged(&e),
         }
     }
 
@@ -188,16 +228,23 @@ impl ResultsFolder {
     pub fn judge(&self, side: &mut Side, other: &Side) {
         side.experiments.par_iter_mut().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
-            record.claims = if unchanged(record, theirs) {
+            record.claims = if has_same_results(record, theirs) {
+                // The other side's verdicts, or none on either side.
                 theirs.claims.clone().or_else(|| Some(Vec::new()))
             } else {
-                let own = self.experiments.iter().find(|one| one.name == *name);
-                own.and_then(|one| self.claims(&plan(one, &self.store)?).ok())
+                self.judge_experiment(name)
             };
         });
     }
 
-    fn claims(&self, plan: &Plan) -> Result<Vec<SideClaim>, Error> {
+    /// The claims of an experiment; `None` if this release cannot judge them.
+    fn judge_experiment(&self, name: &str) -> Option<Vec<SideClaim>> {
+        let stored = self.experiments.iter().find(|experiment| experiment.name == *name)?;
+        let plan = plan_of(stored, &self.store)?;
+        self.judge_claims(&plan).ok()
+    }
+
+    fn judge_claims(&self, plan: &Plan) -> Result<Vec<SideClaim>, Error> {
         if plan.claim_tables.is_empty() {
             return Ok(Vec::new());
         }
@@ -211,15 +258,19 @@ impl ResultsFolder {
     }
 }
 
+/// The runs of a cell whose file is damaged.
 fn damaged(error: &Error) -> SideRuns {
     let file = error.path.file_name().unwrap_or_default().to_string_lossy();
     SideRuns::Damaged(format!("{file} {}", error.message))
 }
 
 /// Whether two records have the same manifest and the same bits in every cell.
-fn unchanged(a: &SideExperiment, b: &SideExperiment) -> bool {
-    let same = |(id, cell): (&CellId, &SideCell)| {
+fn has_same_results(a: &SideExperiment, b: &SideExperiment) -> bool {
+    if a.manifest != b.manifest || a.cells.len() != b.cells.len() {
+        return false;
+    }
+    a.cells.iter().all(|(id, cell)| {
+        // Cells without results may differ once they have some.
         cell.digest().is_some() && b.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
-    };
-    a.manifest == b.manifest && a.cells.len() == b.cells.len() && a.cells.iter().all(same)
+    })
 }

@@ -42,8 +42,10 @@ pub struct SideExperiment {
 impl SideExperiment {
     /// The seed of the noise of its cells.
     pub fn noise_seed(&self) -> String {
-        let own = self.cells.values().find_map(|cell| cell.settings.at_path("noise-seed"));
-        own.map_or(self.seed.to_string(), ToString::to_string)
+        match self.cells.values().find_map(|cell| cell.settings.at_path("noise-seed")) {
+            Some(seed) => seed.to_string(),
+            None => self.seed.to_string(),
+        }
     }
 }
 
@@ -86,22 +88,25 @@ impl SideCell {
 
     /// The family of its algorithm, which its settings name.
     pub fn family(&self) -> usize {
-        let kind = |path: &str| path.strip_prefix("algorithm.")?.split('.').next().map(family);
-        self.settings.iter().find_map(|(path, _)| kind(path)).unwrap_or_else(|| family(""))
+        let mut paths = self.settings.iter().map(|(path, _)| path);
+        let below = paths.find_map(|path| path.strip_prefix("algorithm."));
+        let kind = below.unwrap_or_default().split('.').next().unwrap_or_default();
+        family(kind)
     }
 
     /// The quantity by which its runs are compared: ‖θ_T − θ*‖², or what takes its place where the
     /// settings leave θ* out.
     pub fn compared_by(&self) -> Quantity {
-        let metrics = self.settings.at_path("record.metrics").map(ToString::to_string);
-        let metrics = metrics.unwrap_or_default();
+        let list = self.settings.at_path("record.metrics").map(ToString::to_string);
         // The text of the list has each name in quotes.
-        let named = metrics.split('"').filter_map(|name| Quantity::named(name)?.metric());
+        let names = list.as_deref().unwrap_or_default().split('"');
+        let metrics = names.filter_map(|name| Quantity::named(name)?.metric()).collect();
+        // The key is there only if it is false.
         let optimum = self.settings.at_path("record.optimum").is_none();
-        Record { optimum, metrics: named.collect(), ..Record::default() }.default_quantity()
+        Record { optimum, metrics, ..Record::default() }.default_quantity()
     }
 
-    /// Digest of its traces, if they are there.
+    /// Digest of its traces; `None` without sound results.
     pub fn digest(&self) -> Option<TraceDigest> {
         match &self.runs {
             SideRuns::Done { digest, .. } => Some(*digest),
@@ -117,7 +122,9 @@ pub fn differing_paths<C: Borrow<SideCell>>(
     let mut cells = cells.into_iter();
     let first = cells.next().map(|cell| cell.borrow().settings.clone()).unwrap_or_default();
     let mut differing = BTreeSet::new();
-    cells.for_each(|cell| first.add_differing(&cell.borrow().settings, &mut differing));
+    for cell in cells {
+        first.add_differing(&cell.borrow().settings, &mut differing);
+    }
     differing
 }
 

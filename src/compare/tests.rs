@@ -1,11 +1,15 @@
 //! Pairs whose true change is known, each with the verdict that it must get.
 
 use super::side::id_of;
-use super::*;
+use super::{
+    Change, ChangeVerdict, Class, Comparison, Options, OtherSetting, SCHEMA, Side, SideCell,
+    SideClaim, SideExperiment, SideRuns, compare,
+};
 use crate::wrong::{self, Mutation};
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_core::rng::Stream;
 use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::CellId;
 use exactfed_runner::runner::prepare;
 use exactfed_runner::trace::{self, Trace, TraceDigest};
 
@@ -20,8 +24,8 @@ fn cell_with(digest: &str, finals: Vec<Option<f64>>, more: &[(&str, &str)]) -> S
 }
 
 fn side(cells: Vec<SideCell>) -> Side {
-    let named = |(i, cell)| (CellId::read(&format!("{i:016x}")).unwrap(), cell);
-    let cells = cells.into_iter().enumerate().map(named).collect();
+    let ids = (0..).map(|i: usize| CellId::read(&format!("{i:016x}")).unwrap());
+    let cells = ids.zip(cells).collect();
     side_of(SideExperiment {
         seed: 1,
         cells,
@@ -52,7 +56,8 @@ fn sample(seed: u64, n: usize, factor: f64) -> Vec<Option<f64>> {
 
 #[test]
 fn verdicts_of_known_changes() {
-    let (old, n) = (sample(1, 10, 1.0), 10);
+    let n = 10;
+    let old = sample(1, n, 1.0);
     let verdict = |new: &[Option<f64>]| changed(&old, new).verdict;
     assert_eq!(compared(vec![cell("a", old.clone())], vec![cell("a", old.clone())]).identical, 1);
     assert_eq!(verdict(&sample(1, n, 1.5)), ChangeVerdict::Worse);
@@ -81,8 +86,9 @@ fn what_lies_within_the_margin_is_equivalent_however_sure() {
     assert!(change.shift.unwrap().differs < 1e-6);
     assert_eq!(change.verdict, ChangeVerdict::Equivalent);
     let strict = Options { margin: 0.01, ..Options::default() };
-    let pair = (side(vec![cell("a", old)]), side(vec![cell("b", new)]));
-    assert_eq!(compare(&pair.0, &pair.1, &strict).changed[0].verdict, ChangeVerdict::Worse);
+    let before = side(vec![cell("a", old)]);
+    let after = side(vec![cell("b", new)]);
+    assert_eq!(compare(&before, &after, &strict).changed[0].verdict, ChangeVerdict::Worse);
 }
 
 #[test]
@@ -172,8 +178,8 @@ fn more_replicates_are_paired_with_those_that_were() {
     let found = compare(&old, &record("b", more), &Options::default());
     let change = &found.changed[0];
     assert_eq!((change.verdict, change.shift.unwrap().n), (ChangeVerdict::Worse, 10));
-    let (before, after) = ("–".into(), "20".into());
-    let replicates = OtherSetting { path: "replicates".into(), before, after };
+    let replicates =
+        OtherSetting { path: "replicates".into(), before: "–".into(), after: "20".into() };
     assert_eq!(change.pair.other, [replicates]);
     assert!(found.added.is_empty() && found.removed.is_empty());
     assert_eq!((change.pair.before, change.pair.after), (id_of("a"), id_of("b")));
@@ -247,12 +253,13 @@ fn simulated(mutation: Mutation) -> Side {
     side_of(SideExperiment { seed: 5, cells: cells.collect(), ..SideExperiment::default() })
 }
 
-/// A flipped sign of the control variates: those who have them are worse, all
+/// After a flipped sign of the control variates, the algorithms that have them are worse, and all
 /// others keep their bits.
 #[test]
 fn a_flipped_sign_is_worse_where_it_matters() {
-    let (good, bad) = (simulated(Mutation::None), simulated(Mutation::FlippedSign));
-    let found = compare(&good, &bad, &Options::default());
+    let good = simulated(Mutation::None);
+    let flipped = simulated(Mutation::FlippedSign);
+    let found = compare(&good, &flipped, &Options::default());
     assert_eq!(found.identical, 2);
     let verdicts: Vec<(&str, ChangeVerdict)> =
         found.changed.iter().map(|c| (c.name.as_str(), c.verdict)).collect();

@@ -1,0 +1,342 @@
+//! The comparison of two sides: what cannot be compared, which cells were removed and added, which have
+//! the same bits, and which changed.
+//!
+//! *Invariant*: cells with equal digests enter no statistics, nor do cells whose problem,
+//! instance or start differ; diverged replicates are never averaged away; timings are no
+//! part of any verdict.
+
+use super::claims::{self, ClaimChange};
+use super::judge::{self, Change, ChangeVerdict, Options};
+use super::names::CellNames;
+use super::pairing::{self, Agree, Pair};
+use super::side::{SCHEMA, Side, SideExperiment};
+use exactfed_runner::plan::CellId;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// An experiment that both sides have, and no cell of it can be compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Incomparable {
+    /// Its name.
+    pub experiment: String,
+    /// What differs: `schema`, `seed`, `noise seed` or `manifest`.
+    pub what: &'static str,
+    /// What the first side has.
+    pub before: String,
+    /// What the second side has.
+    pub after: String,
+}
+
+/// A cell and its counterpart on the other side, which has another problem, instance or start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherProblem {
+    /// Its experiment.
+    pub experiment: String,
+    /// Name of the algorithm, with the settings that distinguish it.
+    pub name: String,
+    /// The two cells.
+    pub pair: Pair,
+}
+
+/// A cell that one side alone has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lone {
+    /// Its experiment.
+    pub experiment: String,
+    /// Its id.
+    #[serde(rename = "cell")]
+    pub id: CellId,
+    /// Name of the algorithm, with the settings that distinguish it.
+    pub name: String,
+}
+
+/// The time of those cells of an experiment whose time both sides store.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timing {
+    /// Its name.
+    pub experiment: String,
+    /// The number of cells.
+    pub cells: usize,
+    /// Seconds of one thread, before and after.
+    pub seconds: (f64, f64),
+}
+
+/// Two sides, compared.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Names of the sides.
+    pub sides: (String, String),
+    /// The margin.
+    pub margin: f64,
+    /// Experiments without a cell that can be compared.
+    pub incomparable: Vec<Incomparable>,
+    /// Cells that have counterparts on other problems, with which they are not compared.
+    pub problems: Vec<OtherProblem>,
+    /// Cells that only the second side has.
+    pub added: Vec<Lone>,
+    /// Cells that only the first side has.
+    pub removed: Vec<Lone>,
+    /// Cells with the same bits in both.
+    pub identical: usize,
+    /// Cells whose bits changed, the worst verdict first.
+    pub changed: Vec<Change>,
+    /// Cells among them that were tested together.
+    pub tested: usize,
+    /// Claims whose verdict changed, those that fail first.
+    pub claims: Vec<ClaimChange>,
+    /// Experiments whose claims one side does not have.
+    pub without_claims: Vec<String>,
+    /// The time of runs.
+    pub timings: Vec<Timing>,
+}
+
+/// What may count as a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Errors that rose.
+    Worse,
+    /// Replicates that diverge and did not.
+    Diverged,
+    /// Cells without sound results that had them.
+    Failed,
+    /// Claims that are refuted and were not, unless that is expected.
+    Claims,
+    /// Cells that only the first side has.
+    Removed,
+    /// Cells that only the second side has.
+    Added,
+    /// Cells whose runs do not suffice for a verdict.
+    Underpowered,
+    /// Experiments that cannot be compared, and cells whose problem is another.
+    Incomparable,
+    /// Cells whose bits changed, whatever the verdict.
+    Changed,
+}
+
+impl Class {
+    /// All of them, with their names on the command line.
+    pub const ALL: [(Self, &str); 9] = [
+        (Self::Worse, "worse"),
+        (Self::Diverged, "diverged"),
+        (Self::Failed, "failed"),
+        (Self::Claims, "claims"),
+        (Self::Removed, "removed"),
+        (Self::Added, "added"),
+        (Self::Underpowered, "underpowered"),
+        (Self::Incomparable, "incomparable"),
+        (Self::Changed, "changed"),
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+impl Comparison {
+    /// How many of this class there are.
+    pub fn count(&self, class: Class) -> usize {
+        match class {
+            Class::Worse => self.count_verdict(ChangeVerdict::Worse),
+            Class::Diverged => self.count_verdict(ChangeVerdict::NewlyDiverged),
+            Class::Failed => self.count_verdict(ChangeVerdict::Failed),
+            Class::Claims => self.claims.iter().filter(|c| c.fails).count(),
+            Class::Removed => self.removed.len(),
+            Class::Added => self.added.len(),
+            Class::Underpowered => self.count_verdict(ChangeVerdict::Underpowered),
+            Class::Incomparable => self.incomparable.len() + self.problems.len(),
+            Class::Changed => self.changed.len(),
+        }
+    }
+
+    /// Whether both sides have the same cells, bits and verdicts.
+    pub fn is_unchanged(&self) -> bool {
+        let lone = self.added.len() + self.removed.len() + self.claims.len();
+        lone + self.count(Class::Incomparable) + self.count(Class::Changed) == 0
+    }
+
+    /// How many changed cells have this verdict.
+    pub fn count_verdict(&self, verdict: ChangeVerdict) -> usize {
+        self.changed.iter().filter(|change| change.verdict == verdict).count()
+    }
+
+    /// The changed cells in the order of a page: those whose verdict says that results changed,
+    /// the worst first, and then the others.
+    pub fn largest_first(&self) -> impl Iterator<Item = &Change> {
+        let changes = self.changed.iter().filter(|c| c.verdict.is_change());
+        let others = self.changed.iter().filter(|c| !c.verdict.is_change());
+        changes.chain(others)
+    }
+
+    /// Whether no cell is in both.
+    pub fn is_empty(&self) -> bool {
+        self.identical == 0 && self.changed.is_empty()
+    }
+}
+
+/// Compares `after` with `before`.
+pub fn compare(before: &Side, after: &Side, options: &Options) -> Comparison {
+    let mut out = Comparison {
+        sides: (before.name.clone(), after.name.clone()),
+        margin: options.margin,
+        ..Comparison::default()
+    };
+    if before.foreign.is_some() || after.foreign.is_some() {
+        out.incomparable.push(Incomparable {
+            experiment: "everything".into(),
+            what: "schema",
+            before: schema_text(before),
+            after: schema_text(after),
+        });
+        return out;
+    }
+    let mut names: BTreeSet<&String> = before.experiments.keys().collect();
+    names.extend(after.experiments.keys());
+    for name in names {
+        match (before.experiments.get(name), after.experiments.get(name)) {
+            (Some(old), Some(new)) => compare_experiment(name, old, new, options, &mut out),
+            (Some(old), None) => {
+                out.removed.extend(lone_cells(name, old, old.cells.keys().copied()));
+            }
+            (None, Some(new)) => {
+                out.added.extend(lone_cells(name, new, new.cells.keys().copied()));
+            }
+            (None, None) => {}
+        }
+    }
+    out.tested = judge::test_together(&mut out.changed, options);
+    out.changed.sort_by(|a, b| {
+        let by_verdict = a.verdict.cmp(&b.verdict);
+        let by_severity = b.severity().total_cmp(&a.severity());
+        let by_name = (&a.experiment, &a.pair.after).cmp(&(&b.experiment, &b.pair.after));
+        by_verdict.then(by_severity).then(by_name)
+    });
+    out.claims.sort_by_key(|claim| !claim.fails);
+    out
+}
+
+/// The schema of a results folder, for a message.
+fn schema_text(side: &Side) -> String {
+    match side.foreign {
+        Some(schema) => schema.to_string(),
+        None => "the one that is read here".into(),
+    }
+}
+
+/// Compares an experiment that both sides have.
+fn compare_experiment(
+    name: &str,
+    old: &SideExperiment,
+    new: &SideExperiment,
+    options: &Options,
+    out: &mut Comparison,
+) {
+    if old.schema != SCHEMA || new.schema != SCHEMA {
+        out.incomparable.push(incomparable(name, old, new));
+        return;
+    }
+    let mut common: Vec<CellId> = Vec::new();
+    let mut added: Vec<CellId> = Vec::new();
+    for id in new.cells.keys() {
+        if old.cells.contains_key(id) {
+            common.push(*id);
+        } else {
+            added.push(*id);
+        }
+    }
+    let mut removed: Vec<CellId> = old.cells.keys().copied().collect();
+    removed.retain(|id| !new.cells.contains_key(id));
+    let mut pairs = pairing::take_pairs(old, &mut removed, new, &mut added, Agree::Problem);
+    let others = pairing::take_pairs(old, &mut removed, new, &mut added, Agree::Kinds);
+    let nothing_compared = common.is_empty() && pairs.is_empty();
+    let both_have_cells = !old.cells.is_empty() && !new.cells.is_empty();
+    if nothing_compared && others.is_empty() && both_have_cells {
+        out.incomparable.push(incomparable(name, old, new));
+        return;
+    }
+    out.removed.extend(lone_cells(name, old, removed));
+    out.added.extend(lone_cells(name, new, added));
+    let names = CellNames::new(new);
+    for pair in others {
+        let cell_name = names.name(&new.cells[&pair.after]);
+        out.problems.push(OtherProblem { experiment: name.into(), name: cell_name, pair });
+    }
+    if nothing_compared {
+        // Claims on other problems are other claims.
+        return;
+    }
+    for id in &common {
+        match (old.cells[id].digest(), new.cells[id].digest()) {
+            (Some(a), Some(b)) if a == b => out.identical += 1,
+            // No result on either side is no change.
+            (None, None) => {}
+            _ => pairs.push(Pair { before: *id, after: *id, other: Vec::new() }),
+        }
+    }
+    // Resampling takes long. Each cell has a stream of its own, so that the order does not matter.
+    let changes: Vec<Change> = pairs
+        .into_par_iter()
+        .map(|pair| {
+            let was = &old.cells[&pair.before];
+            let is = &new.cells[&pair.after];
+            Change::new(name, names.name(is), pair, was, is, options)
+        })
+        .collect();
+    out.changed.extend(changes);
+    out.timings.extend(timing(name, &common, old, new));
+    match (&old.claims, &new.claims) {
+        (Some(old), Some(new)) => out.claims.extend(claims::changes(name, old, new)),
+        _ => out.without_claims.push(name.to_owned()),
+    }
+}
+
+/// The time of the cells that both sides have, if any is stored.
+fn timing(
+    name: &str,
+    common: &[CellId],
+    old: &SideExperiment,
+    new: &SideExperiment,
+) -> Option<Timing> {
+    let mut timing = Timing { experiment: name.into(), cells: 0, seconds: (0.0, 0.0) };
+    for id in common {
+        if let (Some(before), Some(after)) = (old.cells[id].seconds, new.cells[id].seconds) {
+            timing.cells += 1;
+            timing.seconds = (timing.seconds.0 + before, timing.seconds.1 + after);
+        }
+    }
+    if timing.cells > 0 { Some(timing) } else { None }
+}
+
+/// Why no cell of an experiment can be compared.
+fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incomparable {
+    let (what, before, after) = if old.schema != SCHEMA || new.schema != SCHEMA {
+        ("schema", old.schema.to_string(), new.schema.to_string())
+    } else if old.seed != new.seed {
+        ("seed", old.seed.to_string(), new.seed.to_string())
+    } else if old.noise_seed() != new.noise_seed() {
+        ("noise seed", old.noise_seed(), new.noise_seed())
+    } else {
+        ("manifest", other_cells_text(old), other_cells_text(new))
+    };
+    Incomparable { experiment: name.into(), what, before, after }
+}
+
+fn other_cells_text(side: &SideExperiment) -> String {
+    format!("{} other cells", side.cells.len())
+}
+
+/// Cells of an experiment that this side alone has.
+fn lone_cells(
+    experiment: &str,
+    side: &SideExperiment,
+    ids: impl IntoIterator<Item = CellId>,
+) -> Vec<Lone> {
+    let names = CellNames::new(side);
+    let mut lone = Vec::new();
+    for id in ids {
+        let name = names.name(&side.cells[&id]);
+        lone.push(Lone { experiment: experiment.into(), id, name });
+    }
+    lone
+}

@@ -27,7 +27,7 @@ impl Ranged for Ruler {
         from + (fraction * f64::from(to - from)).round() as i32
     }
     fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
-        self.ticks.iter().map(|t| t.0).collect()
+        self.ticks.iter().map(|(at, _)| *at).collect()
     }
     fn range(&self) -> Range<f64> {
         self.low..self.high
@@ -36,8 +36,10 @@ impl Ranged for Ruler {
 
 impl ValueFormatter<f64> for Ruler {
     fn format_ext(&self, value: &f64) -> String {
-        let named = self.ticks.iter().find(|t| t.0 == *value);
-        named.map(|t| t.1.clone()).unwrap_or_default()
+        match self.ticks.iter().find(|(at, _)| at == value) {
+            Some((_, text)) => text.clone(),
+            None => String::new(),
+        }
     }
 }
 
@@ -58,26 +60,36 @@ impl Axis {
         Self::with_bands(scale, values, room, std::iter::empty())
     }
 
-    /// The same, extended by ends of bands, by at most a quarter of the values' range at each end.
+    /// An axis as [`Self::over`], extended by ends of bands, by at most a quarter of the values' range at
+    /// each end.
     pub fn with_bands(
         scale: Scale,
         values: impl Iterator<Item = f64>,
         room: f64,
         bands: impl Iterator<Item = f64>,
     ) -> Self {
-        let placed = values.filter_map(|v| place(scale, v));
-        let ends = placed.fold(None, |ends: Option<(f64, f64)>, v| {
-            Some(ends.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
-        });
-        let (least, most) = ends.unwrap_or((0.0, 1.0));
+        let mut least = f64::INFINITY;
+        let mut most = f64::NEG_INFINITY;
+        for position in values.filter_map(|value| place(scale, value)) {
+            least = least.min(position);
+            most = most.max(position);
+        }
+        if least > most {
+            // No value has a position.
+            least = 0.0;
+            most = 1.0;
+        }
         let reach = (most - least) / 4.0;
-        let bands = bands.filter_map(|v| place(scale, v));
-        let (low, high) = bands.fold((least, most), |(low, high), v| {
-            (low.min(v.max(least - reach)), high.max(v.min(most + reach)))
-        });
+        let mut low = least;
+        let mut high = most;
+        for position in bands.filter_map(|value| place(scale, value)) {
+            low = low.min(position.max(least - reach));
+            high = high.max(position.min(most + reach));
+        }
         // At least a tenth of a value, so that noise of rounding does not fill a panel.
-        let least = if scale == Scale::Log { 0.04 } else { 1e-12 + 1e-3 * high.abs() };
-        let pad = (room * (high - low)).max((least - (high - low)) / 2.0).max(0.0);
+        let smallest = if scale == Scale::Log { 0.04 } else { 1e-12 + 1e-3 * high.abs() };
+        let extent = high - low;
+        let pad = (room * extent).max((smallest - extent) / 2.0).max(0.0);
         Self { scale, low: low - pad, high: high + pad }
     }
 
@@ -101,75 +113,84 @@ impl Axis {
         (self.high - at) / (self.high - self.low)
     }
 
-    /// The axis as plotters reads it, with about so many ticks, on a stretch of so many pixels.
+    /// The axis as plotters reads it, with about `about` ticks, on a stretch of `pixels` pixels.
     /// Ticks whose texts would overlap are left out, powers of ten last; `extent` is the length of
     /// a text along the axis.
     pub fn ruler(&self, about: usize, pixels: u32, extent: impl Fn(&str) -> f64) -> Ruler {
-        let (low, high) = (self.low, self.high);
-        let mut ticks = self.ticks(about);
-        ticks.sort_by_key(|(at, _)| at.fract() != 0.0);
-        let mut kept: Vec<(f64, String)> = Vec::new();
-        for (at, text) in ticks {
-            let by = f64::from(pixels) / (high - low);
-            let apart = |(other, words): &(f64, String)| {
-                (at - other).abs() * by >= (extent(&text) + extent(words)) / 2.0
-            };
-            if kept.iter().all(apart) {
-                kept.push((at, text));
+        let pixels_per_unit = f64::from(pixels) / (self.high - self.low);
+        let mut candidates = self.ticks(about);
+        // Powers of ten come first.
+        candidates.sort_by_key(|(at, _)| at.fract() != 0.0);
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for (at, text) in candidates {
+            let is_clear = ticks.iter().all(|(other, other_text)| {
+                let apart = (at - other).abs() * pixels_per_unit;
+                apart >= (extent(&text) + extent(other_text)) / 2.0
+            });
+            if is_clear {
+                ticks.push((at, text));
             }
         }
-        kept.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Ruler { low, high, ticks: kept }
+        ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ruler { low: self.low, high: self.high, ticks }
     }
 
     /// Positions and labels of the ticks, from low to high.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let extent = self.high - self.low;
         match self.scale {
             Scale::Linear => {
                 let values = round_values(self.low, self.high, about);
-                values.map(|value| (value, plain(value))).collect()
+                values.map(|value| (value, linear_text(value))).collect()
             }
             // Less than a factor of three: what differs is a few per cent.
-            Scale::Log if self.high - self.low < 0.45 => {
-                let [low, high] = [self.low, self.high].map(|at| libm::pow(10.0, at));
+            Scale::Log if extent < 0.45 => {
+                let low = libm::pow(10.0, self.low);
+                let high = libm::pow(10.0, self.high);
                 let values = round_values(low, high, about);
-                values.map(|value| (libm::log10(value), brief(number(value, 3)))).collect()
+                values.map(|value| (libm::log10(value), without_zeros(number(value, 3)))).collect()
             }
+            Scale::Log if extent < 2.0 => self.ticks_of_two_decades(),
             Scale::Log => {
-                let decades = self.high - self.low;
-                let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
-                if decades < 2.0 {
-                    return self.minor(first - 1);
-                }
-                let step = (decades / about as f64).ceil().max(1.0) as usize;
+                let first = self.low.ceil() as i32;
+                let last = self.high.floor() as i32;
+                let step = (extent / about as f64).ceil().max(1.0) as usize;
                 (first..=last).step_by(step).map(|e| (f64::from(e), power_of_ten(e))).collect()
             }
         }
     }
 
     /// Ticks at 1, 2 and 5 times a power of ten, for axes of less than two decades.
-    fn minor(&self, from: i32) -> Vec<(f64, String)> {
-        let all = (from..from + 3).flat_map(|e| [(1, e), (2, e), (5, e)]);
-        let tick =
-            |(m, e): (i32, i32)| (libm::log10(f64::from(m)) + f64::from(e), scientific(m, e));
-        all.map(tick).filter(|(position, _)| (self.low..=self.high).contains(position)).collect()
+    fn ticks_of_two_decades(&self) -> Vec<(f64, String)> {
+        let first = self.low.ceil() as i32 - 1;
+        let mut ticks = Vec::new();
+        for exponent in first..first + 3 {
+            for mantissa in [1, 2, 5] {
+                let position = libm::log10(f64::from(mantissa)) + f64::from(exponent);
+                if (self.low..=self.high).contains(&position) {
+                    ticks.push((position, scientific_text(mantissa, exponent)));
+                }
+            }
+        }
+        ticks
     }
 }
 
 /// The position of a value on a scale; `None` if it has none.
 pub fn place(scale: Scale, value: f64) -> Option<f64> {
-    let placed = match scale {
+    let position = match scale {
         Scale::Linear => value,
         Scale::Log if value > 0.0 => libm::log10(value),
         Scale::Log => return None,
     };
-    placed.is_finite().then_some(placed)
+    if position.is_finite() { Some(position) } else { None }
 }
 
-/// About so many values in a range, multiples of 1, 2 or 5 times a power of ten.
+/// About `about` values in a range, multiples of 1, 2 or 5 times a power of ten.
 fn round_values(low: f64, high: f64, about: usize) -> impl Iterator<Item = f64> {
     let step = round_step((high - low) / about as f64);
-    let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
     (first..=last).map(move |i| i as f64 * step)
 }
 
@@ -181,27 +202,28 @@ fn round_step(raw: f64) -> f64 {
 }
 
 /// A number on a linear axis: 20k for 20 000.
-fn plain(value: f64) -> String {
+fn linear_text(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         v if v >= 1e9 => (value / 1e9, "G"),
         v if v >= 1e6 => (value / 1e6, "M"),
         v if v >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    brief(format!("{scaled:.4}")) + unit
+    without_zeros(format!("{scaled:.4}")) + unit
 }
 
 /// A number without zeros at the end of its decimals.
-fn brief(number: String) -> String {
+fn without_zeros(number: String) -> String {
     if !number.contains('.') || number.contains('·') {
         return number;
     }
     number.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn scientific(mantissa: i32, exponent: i32) -> String {
+/// `mantissa` times a power of ten: as a plain number where it is short.
+fn scientific_text(mantissa: i32, exponent: i32) -> String {
     match exponent {
-        -3..=3 => plain(f64::from(mantissa) * libm::pow(10.0, f64::from(exponent))),
+        -3..=3 => linear_text(f64::from(mantissa) * libm::pow(10.0, f64::from(exponent))),
         e if mantissa == 1 => power_of_ten(e),
         e => format!("{mantissa}·{}", power_of_ten(e)),
     }
@@ -228,8 +250,8 @@ mod tests {
     #[test]
     fn bands_extend_a_range_by_a_quarter_and_single_values_have_room() {
         let over = |bands: &[f64]| {
-            let (values, bands) = ([1.0, 1e4].into_iter(), bands.iter().copied());
-            ends(Axis::with_bands(Scale::Log, values, 0.0, bands))
+            let values = [1.0, 1e4].into_iter();
+            ends(Axis::with_bands(Scale::Log, values, 0.0, bands.iter().copied()))
         };
         assert_eq!(over(&[]), [0.0, 4.0]);
         assert_eq!(over(&[0.1, 10.0, -1.0, f64::NAN]), [-1.0, 4.0]);

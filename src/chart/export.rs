@@ -5,7 +5,7 @@
 //! and queries of style sheets (`var()`, `@media`) are not known here.
 
 use super::font;
-use resvg::tiny_skia::{Color, Pixmap, PremultipliedColorU8, Transform};
+use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::fontdb::{Database, Source};
 use resvg::usvg::{Options, Tree, WriteOptions};
 use std::sync::{Arc, LazyLock};
@@ -35,7 +35,7 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// The width in pixels at which to draw a figure of so many inches.
+/// The width in pixels at which to draw a figure that is `inches` wide.
 pub fn pixels(inches: f64) -> u32 {
     (inches * DRAWN).round().max(NARROWEST) as u32
 }
@@ -54,9 +54,11 @@ impl Outlines {
             fontdb: Arc::clone(&FONTS),
             ..Options::default()
         };
-        let read = |svg: &str| Tree::from_str(svg, &options).map_err(|e| e.to_string());
-        // svg2pdf would embed subsets of the fonts, by crates that add 4 MB to the program.
-        Ok(Self(read(&outlined(&read(svg)?))?))
+        let drawing = Tree::from_str(svg, &options).map_err(|e| e.to_string())?;
+        // With text in it, svg2pdf would embed subsets of the fonts, by crates that add 4 MB to the
+        // program.
+        let without_text = outlined(&drawing);
+        Ok(Self(Tree::from_str(&without_text, &options).map_err(|e| e.to_string())?))
     }
 
     /// An SVG file of this width in inches.
@@ -64,7 +66,8 @@ impl Outlines {
     /// # Errors
     /// None.
     pub fn svg(&self, inches: f64) -> Result<Vec<u8>, String> {
-        let (wide, high) = (self.width(), f64::from(self.0.size().height()));
+        let wide = self.width();
+        let high = self.height();
         let tall = inches * high / wide;
         let inner = outlined(&self.0);
         let head = format!(
@@ -73,8 +76,14 @@ impl Outlines {
         Ok(format!("{head}\n{inner}</svg>\n").into_bytes())
     }
 
+    /// The width of the drawing in pixels.
     fn width(&self) -> f64 {
         f64::from(self.0.size().width())
+    }
+
+    /// The height of the drawing in pixels.
+    fn height(&self) -> f64 {
+        f64::from(self.0.size().height())
     }
 
     /// A PDF file of one page of this width in inches.
@@ -97,13 +106,16 @@ impl Outlines {
     pub fn png(&self, inches: f64) -> Result<Vec<u8>, String> {
         let wide = (inches * RESOLUTION).round();
         let scale = wide / self.width();
-        let high = (f64::from(self.0.size().height()) * scale).round().max(1.0);
-        let image = (wide * high <= MOST_PIXELS).then(|| Pixmap::new(wide as u32, high as u32));
-        let mut image = image.flatten().ok_or_else(|| {
+        let high = (self.height() * scale).round().max(1.0);
+        let too_large = || {
             format!(
                 "an image of {wide} × {high} pixels is too large: choose a smaller width, or PDF"
             )
-        })?;
+        };
+        if wide * high > MOST_PIXELS {
+            return Err(too_large());
+        }
+        let mut image = Pixmap::new(wide as u32, high as u32).ok_or_else(too_large)?;
         image.fill(Color::WHITE);
         let scale = scale as f32;
         resvg::render(&self.0, Transform::from_scale(scale, scale), &mut image.as_mut());
@@ -170,10 +182,15 @@ fn encode(image: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     encoder.set_compression(png::Compression::Default);
     encoder.set_filter(png::FilterType::NoFilter);
     let per_metre = (RESOLUTION / 0.0254).round() as u32;
-    let (xppu, yppu, unit) = (per_metre, per_metre, png::Unit::Meter);
-    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu, yppu, unit }));
-    let color = |pixel: &PremultipliedColorU8| [pixel.red(), pixel.green(), pixel.blue()];
-    let bytes: Vec<u8> = image.pixels().iter().flat_map(color).collect();
+    encoder.set_pixel_dims(Some(png::PixelDimensions {
+        xppu: per_metre,
+        yppu: per_metre,
+        unit: png::Unit::Meter,
+    }));
+    let mut bytes: Vec<u8> = Vec::with_capacity(3 * image.pixels().len());
+    for pixel in image.pixels() {
+        bytes.extend([pixel.red(), pixel.green(), pixel.blue()]);
+    }
     let mut writer = encoder.write_header()?;
     writer.write_image_data(&bytes)?;
     writer.finish()?;

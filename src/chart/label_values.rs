@@ -1,5 +1,5 @@
-//! What the labels at the ends of curves say of values: the value itself, and how many times larger
-//! it is than that of another curve.
+//! The values in the labels at the ends of curves: the value itself, and how many times larger it is than
+//! the value of another curve.
 //!
 //! *Invariant*: labels compare curves as the ranking does: over several instances by geometric
 //! means, and a value that is zero to rounding has no ratio. The curve that a label calls lowest
@@ -8,16 +8,18 @@
 use crate::evidence::{Curve, LabelledPoint, Plot, Point, Series};
 use exactfed_core::words::{count, number, readable};
 
-/// Ratios above this are those of rounding errors.
+/// Ratios above this say nothing: the smaller value is a rounding error.
 const MOST_RATIO: f64 = 1e6;
 
 /// The digits of values in labels: more where fewer would hide which is the lowest.
 const DIGITS: std::ops::RangeInclusive<usize> = 3..=6;
 
-/// A measured curve: where it ends, and the point whose value its label says, if it has one.
+/// A measured curve that has a label.
 pub struct CurveEnd<'a> {
     pub series: &'a Series,
+    /// Its last point in the panel.
     pub end: Point,
+    /// The point whose value its label says, if it has one.
     pub labelled: Option<Point>,
 }
 
@@ -43,15 +45,13 @@ impl<'a> LabelValues<'a> {
         let compared: Vec<usize> = (0..ends.len()).filter(|i| values.is_compared(*i)).collect();
         values.is_geometric = !compared.is_empty()
             && compared.iter().all(|i| values.point(*i).is_some_and(|p| !p.geometric.is_nan()));
-        // A target that is tighter than those of others costs more: the lowest is one at the
-        // tightest.
-        let targets = ends.iter().filter_map(|end| end.labelled).map(|point| point.x);
-        let tightest = targets.fold(f64::INFINITY, f64::min);
-        let is_eligible = |i: &usize| {
-            let is_tightest = values.point(*i).is_some_and(|point| point.x <= tightest);
-            plot.labels.at != LabelledPoint::Tightest || is_tightest
-        };
-        let eligible: Vec<usize> = compared.into_iter().filter(is_eligible).collect();
+        let mut eligible = compared;
+        if plot.labels.at == LabelledPoint::Tightest {
+            // A tighter target costs more: only curves that reach the tightest target can be lowest.
+            let targets = ends.iter().filter_map(|end| end.labelled).map(|point| point.x);
+            let tightest = targets.fold(f64::INFINITY, f64::min);
+            eligible.retain(|i| values.point(*i).is_some_and(|point| point.x <= tightest));
+        }
         values.lowest = values.least(&eligible);
         values.digits = values.digits_that_show_the_lowest();
         values
@@ -75,9 +75,9 @@ impl<'a> LabelValues<'a> {
             }
             LabelledPoint::Last | LabelledPoint::Best => String::new(),
         };
-        let ranked = self.plot.labels.is_ranked;
-        let comparison = if ranked { self.comparison(group) } else { String::new() };
-        format!("{}{place}{comparison}", self.values(group))
+        let comparison =
+            if self.plot.labels.is_ranked { self.comparison(group) } else { String::new() };
+        format!("{}{place}{comparison}", self.value_range(group))
     }
 
     fn point(&self, i: usize) -> Option<Point> {
@@ -105,33 +105,38 @@ impl<'a> LabelValues<'a> {
         curves.iter().copied().min_by(|a, b| self.level(*a).total_cmp(&self.level(*b)))
     }
 
-    /// The fewest digits with which no value reads as less than that of the lowest curve, unless it
+    /// The fewest digits with which no value reads as less than the value of the lowest curve, unless it
     /// is less.
     fn digits_that_show_the_lowest(&self) -> usize {
         let Some(lowest) = self.lowest.and_then(|i| self.point(i)) else { return *DIGITS.start() };
-        let compared = (0..self.ends.len()).filter(|i| self.is_compared(*i));
-        let values: Vec<f64> = compared.filter_map(|i| self.point(i)).map(|p| p.y).collect();
-        let show = |digits: &usize| {
-            let least = as_read(lowest.y, *digits);
-            values.iter().all(|y| *y < lowest.y || as_read(*y, *digits) >= least)
-        };
-        DIGITS.clone().find(show).unwrap_or(*DIGITS.end())
+        let mut values: Vec<f64> = Vec::new();
+        for i in 0..self.ends.len() {
+            if self.is_compared(i) {
+                values.extend(self.point(i).map(|point| point.y));
+            }
+        }
+        for digits in DIGITS {
+            let shown = as_read(lowest.y, digits);
+            if values.iter().all(|y| *y < lowest.y || as_read(*y, digits) >= shown) {
+                return digits;
+            }
+        }
+        *DIGITS.end()
     }
 
     /// The value of curves that coincide: the smallest and the largest, where they read differently.
-    fn values(&self, group: &[usize]) -> String {
-        let text = |value: f64| number(value, self.digits);
+    fn value_range(&self, group: &[usize]) -> String {
         let values = group.iter().filter_map(|i| self.point(*i)).map(|point| point.y);
-        range(values, text)
+        range_text(values, |value| number(value, self.digits))
     }
 
     /// How many times larger the values of curves that coincide are than the lowest of those with
     /// which they are compared: of the algorithms under their settings, or without others of all, at
     /// the same place across.
     fn comparison(&self, group: &[usize]) -> String {
-        let is_compared = |group: &&Vec<usize>| self.is_compared(group[0]);
         let Some(lowest) = self.lowest else { return String::new() };
-        if self.groups.iter().filter(is_compared).count() < 2 {
+        let compared = self.groups.iter().filter(|group| self.is_compared(group[0]));
+        if compared.count() < 2 {
             return String::new();
         }
         if self.level(lowest) <= 0.0 {
@@ -139,7 +144,8 @@ impl<'a> LabelValues<'a> {
                 self.plot.labels.zero_below > 0.0 && group.iter().all(|i| self.level(*i) == 0.0);
             return if is_zero { ", zero to rounding".into() } else { String::new() };
         }
-        let Some((other, is_alike)) = self.reference(group[0]) else { return String::new() };
+        let Some(reference) = self.reference(group[0]) else { return String::new() };
+        let other = reference.curve;
         let ratios: Vec<f64> = group.iter().map(|i| self.level(*i) / self.level(other)).collect();
         if group.contains(&lowest) || ratios[0] == 1.0 && other == lowest {
             return self.lowest_text(group, lowest);
@@ -148,51 +154,68 @@ impl<'a> LabelValues<'a> {
             return String::new();
         }
         let name = match self.curve(other) {
-            Some(curve) if is_alike => curve.algorithm.clone(),
+            Some(curve) if reference.has_same_settings => curve.algorithm.clone(),
             Some(curve) => short_name(curve, self.ends),
             None => String::new(),
         };
         let name = if name.chars().count() < 20 { name } else { "the lowest".into() };
-        format!(", {}× {name}", range(ratios.into_iter(), ratio_text))
+        format!(", {}× {name}", range_text(ratios.into_iter(), ratio_text))
     }
 
-    /// The curve with which a curve is compared, and whether it is one of the algorithms under the
-    /// same settings.
-    fn reference(&self, own: usize) -> Option<(usize, bool)> {
+    /// The curve with which a curve is compared.
+    fn reference(&self, own: usize) -> Option<ReferenceCurve> {
         let place = self.point(own)?.x;
-        let is_beside = |i: &usize| {
-            let is_here = |point: Point| (point.x - place).abs() <= 1e-9 * place.abs();
-            self.is_compared(*i) && self.point(*i).is_some_and(is_here)
-        };
-        let comparable: Vec<usize> = (0..self.ends.len()).filter(is_beside).collect();
-        let settings = |i: usize| self.curve(i).map(|curve| &curve.settings);
-        let algorithm = |i: usize| self.curve(i).map(|curve| &curve.algorithm);
-        let has_settings = |i: &usize| settings(*i) == settings(own);
-        let alike: Vec<usize> = comparable.iter().copied().filter(has_settings).collect();
-        let is_alike = alike.iter().any(|i| algorithm(*i) != algorithm(own));
-        let other = self.least(if is_alike { &alike } else { &comparable })?;
-        Some((other, is_alike))
+        let curve = self.curve(own);
+        let mut comparable: Vec<usize> = Vec::new();
+        let mut alike: Vec<usize> = Vec::new();
+        for i in 0..self.ends.len() {
+            let Some(point) = self.point(i) else { continue };
+            let is_here = (point.x - place).abs() <= 1e-9 * place.abs();
+            if !self.is_compared(i) || !is_here {
+                continue;
+            }
+            comparable.push(i);
+            if self.curve(i).map(|other| &other.settings) == curve.map(|own| &own.settings) {
+                alike.push(i);
+            }
+        }
+        // Without another algorithm under the same settings there is nothing to compare with there.
+        let has_same_settings = alike.iter().any(|i| {
+            self.curve(*i).map(|other| &other.algorithm) != curve.map(|own| &own.algorithm)
+        });
+        let curve = self.least(if has_same_settings { &alike } else { &comparable })?;
+        Some(ReferenceCurve { curve, has_same_settings })
     }
 
-    /// That curves which coincide are lowest, or which of them is, or by which mean.
+    /// Says that curves which coincide are lowest, or which of them is, or by which mean.
     fn lowest_text(&self, group: &[usize], lowest: usize) -> String {
         let read = |i: usize| self.point(i).map_or(f64::NAN, |p| as_read(p.y, self.digits));
-        let is_less = |i: usize| self.is_compared(i) && read(i) < read(lowest);
-        let is_drawn_higher =
-            self.is_geometric && (0..self.ends.len()).any(|i| !group.contains(&i) && is_less(i));
+        let is_drawn_higher = self.is_geometric
+            && (0..self.ends.len())
+                .any(|i| !group.contains(&i) && self.is_compared(i) && read(i) < read(lowest));
         let mean = if is_drawn_higher { " geometric mean" } else { "" };
-        let is_same = group.iter().all(|i| read(*i) == read(group[0]));
-        match self.curve(lowest).filter(|_| !is_same && group.contains(&lowest)) {
-            Some(curve) => format!(", {} lowest{mean}", short_name(curve, self.ends)),
-            None => format!(", lowest{mean}"),
+        let read_alike = group.iter().all(|i| read(*i) == read(group[0]));
+        match self.curve(lowest) {
+            Some(curve) if !read_alike && group.contains(&lowest) => {
+                format!(", {} lowest{mean}", short_name(curve, self.ends))
+            }
+            _ => format!(", lowest{mean}"),
         }
     }
 }
 
+/// The curve with which another one is compared.
+struct ReferenceCurve {
+    curve: usize,
+    /// Whether it is the lowest among the algorithms under the same settings, rather than among all
+    /// curves.
+    has_same_settings: bool,
+}
+
 /// The algorithm where it has one curve, the settings where there is one algorithm, or else both.
 pub fn short_name(curve: &Curve, ends: &[CurveEnd<'_>]) -> String {
-    let algorithms = || ends.iter().filter_map(|e| e.series.line.curve()).map(|c| &c.algorithm);
-    match algorithms().filter(|a| **a == curve.algorithm).count() {
+    let curves = ends.iter().filter_map(|end| end.series.line.curve());
+    match curves.filter(|other| other.algorithm == curve.algorithm).count() {
         1 => curve.algorithm.clone(),
         all if all == ends.len() && !curve.settings.is_empty() => {
             curve.name().split_off(curve.algorithm.len()).trim_start_matches(", ").to_owned()
@@ -201,8 +224,9 @@ pub fn short_name(curve: &Curve, ends: &[CurveEnd<'_>]) -> String {
     }
 }
 
-/// A number as [`number`] writes it with so many digits.
+/// The number that a reader sees if [`number`] writes `value` with `digits` digits.
 fn as_read(value: f64, digits: usize) -> f64 {
+    // Whole numbers are written with all their digits.
     let is_whole = value.fract() == 0.0 && (0.0..1e6).contains(&value);
     if is_whole {
         return value;
@@ -214,12 +238,16 @@ fn ratio_text(ratio: f64) -> String {
     readable(ratio, if ratio < 1.1 { 3 } else { 2 })
 }
 
-/// Some numbers as the text of the smallest and that of the largest, or one text where these are the
-/// same.
-fn range(values: impl Iterator<Item = f64>, text: impl Fn(f64) -> String) -> String {
-    let (low, high) =
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
-    let (low, high) = (text(low), text(high));
+/// The texts of the smallest and of the largest number, or one text where these are the same.
+fn range_text(values: impl Iterator<Item = f64>, text: impl Fn(f64) -> String) -> String {
+    let mut smallest = f64::INFINITY;
+    let mut largest = f64::NEG_INFINITY;
+    for value in values {
+        smallest = smallest.min(value);
+        largest = largest.max(value);
+    }
+    let low = text(smallest);
+    let high = text(largest);
     if low == high { low } else { format!("{low} to {high}") }
 }
 

@@ -16,13 +16,13 @@ pub const TITLE: u32 = 20;
 /// Space between panels.
 const GAP: u32 = 14;
 
-/// The width from which panels stand beside a large one.
+/// The width of a drawing from which on other panels stand at the right of a large one.
 const WIDE: u32 = 700;
 
-/// Panels that have room beside a large one.
+/// The most panels that have room at the right of a large one.
 const MOST_BESIDE: usize = 3;
 
-/// A panel with its title.
+/// Where a panel with its title is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PanelArea {
     pub x: u32,
@@ -34,64 +34,88 @@ pub struct PanelArea {
     pub is_large: bool,
 }
 
-/// The places of all panels of a figure, and the height of the drawing.
-pub fn places(figure: &Figure, width: u32) -> (Vec<PanelArea>, u32) {
-    let count = figure.body.panels();
-    let only = (count == 1).then_some(0);
-    let is_dense =
-        matches!(&figure.body, Body::Maps(all) if all.maps.iter().any(|map| map.dense.is_some()));
-    match figure.large.or(only).filter(|large| *large < count) {
-        Some(large) if width >= WIDE && count > 1 && count <= MOST_BESIDE + 1 => {
-            large_at_left(count, large, width)
-        }
-        Some(_) if count == 1 && is_dense => {
+/// Where the panels of a drawing are.
+pub struct PanelLayout {
+    /// The areas of all panels in their order.
+    pub areas: Vec<PanelArea>,
+    /// Height of the drawing.
+    pub height: u32,
+}
+
+impl PanelLayout {
+    /// The layout of a figure of this width.
+    pub fn new(figure: &Figure, width: u32) -> Self {
+        let count = figure.body.panels();
+        let only = if count == 1 { Some(0) } else { None };
+        let Some(large) = figure.large.or(only).filter(|large| *large < count) else {
+            return Self::rows(count, figure.columns, width, 0);
+        };
+        if width >= WIDE && count > 1 && count <= MOST_BESIDE + 1 {
+            Self::large_at_left(count, large, width)
+        } else if count == 1 && is_dense(&figure.body) {
             let high = (width / 2).clamp(300, 480);
-            (vec![PanelArea { x: 0, y: 0, wide: width, high, is_large: true }], TITLE + high)
+            let area = PanelArea { x: 0, y: 0, wide: width, high, is_large: true };
+            Self { areas: vec![area], height: TITLE + high }
+        } else {
+            Self::large_above(count, large, figure.columns, width)
         }
-        Some(large) => large_above(count, large, figure.columns, width),
-        None => rows(count, figure.columns, width, 0),
+    }
+
+    /// A large panel at the left of the others.
+    fn large_at_left(count: usize, large: usize, width: u32) -> Self {
+        let wide = (width - GAP) * 16 / 25;
+        let narrow = width - GAP - wide;
+        let others = count as u32 - 1;
+        let each = (470 / others).max(150);
+        let height = each * others;
+        let mut areas = Vec::new();
+        let mut y = 0;
+        for i in 0..count {
+            if i == large {
+                let high = height - TITLE;
+                areas.push(PanelArea { x: 0, y: 0, wide, high, is_large: true });
+                continue;
+            }
+            let high = each - TITLE;
+            areas.push(PanelArea { x: wide + GAP, y, wide: narrow, high, is_large: false });
+            y += each;
+        }
+        Self { areas, height }
+    }
+
+    /// A large panel in full width above the others.
+    fn large_above(count: usize, large: usize, columns: usize, width: u32) -> Self {
+        let high = (width * 9 / 25).clamp(260, 420);
+        let top = PanelArea { x: 0, y: 0, wide: width, high, is_large: true };
+        if count == 1 {
+            return Self { areas: vec![top], height: TITLE + high };
+        }
+        let mut layout = Self::rows(count - 1, columns, width, TITLE + high + GAP);
+        layout.areas.insert(large, top);
+        layout
+    }
+
+    /// Panels in rows of equal widths, from `top` on.
+    fn rows(count: usize, columns: usize, width: u32, top: u32) -> Self {
+        let most = (width / 185).max(1) as usize;
+        let columns = columns.clamp(1, most).min(count.max(1)) as u32;
+        let wide = (width - GAP * (columns - 1)) / columns;
+        let high = (wide * 3 / 5).clamp(170, 380);
+        let each = TITLE + high + GAP;
+        let mut areas = Vec::new();
+        for i in 0..count as u32 {
+            let x = i % columns * (wide + GAP);
+            let y = top + i / columns * each;
+            areas.push(PanelArea { x, y, wide, high, is_large: false });
+        }
+        Self { areas, height: top + (count as u32).div_ceil(columns) * each }
     }
 }
 
-/// A large panel at the left of the others.
-fn large_at_left(count: usize, large: usize, width: u32) -> (Vec<PanelArea>, u32) {
-    let (wide, others) = ((width - GAP) * 16 / 25, count as u32 - 1);
-    let each = (470 / others).max(150);
-    let total = each * others;
-    let narrow = width - GAP - wide;
-    let place = |i: usize| match i {
-        i if i == large => PanelArea { x: 0, y: 0, wide, high: total - TITLE, is_large: true },
-        i => {
-            let y = each * (i as u32 - u32::from(i > large));
-            PanelArea { x: wide + GAP, y, wide: narrow, high: each - TITLE, is_large: false }
-        }
-    };
-    ((0..count).map(place).collect(), total)
-}
-
-/// A large panel in full width above the others.
-fn large_above(count: usize, large: usize, columns: usize, width: u32) -> (Vec<PanelArea>, u32) {
-    let high = (width * 9 / 25).clamp(260, 420);
-    let top = PanelArea { x: 0, y: 0, wide: width, high, is_large: true };
-    if count == 1 {
-        return (vec![top], TITLE + high);
+/// Whether some map has so many squares that they have no texts.
+fn is_dense(body: &Body) -> bool {
+    match body {
+        Body::Maps(maps) => maps.maps.iter().any(|map| map.dense.is_some()),
+        Body::Plot(_) => false,
     }
-    let (mut all, end) = rows(count - 1, columns, width, TITLE + high + GAP);
-    all.insert(large, top);
-    (all, end)
-}
-
-/// Panels in rows of equal widths, from `top` on.
-fn rows(count: usize, columns: usize, width: u32, top: u32) -> (Vec<PanelArea>, u32) {
-    let most = (width / 185).max(1) as usize;
-    let columns = columns.clamp(1, most).min(count.max(1)) as u32;
-    let wide = (width - GAP * (columns - 1)) / columns;
-    let high = (wide * 3 / 5).clamp(170, 380);
-    let each = TITLE + high + GAP;
-    let place = |i: u32| {
-        let (column, row) = (i % columns, i / columns);
-        PanelArea { x: column * (wide + GAP), y: top + row * each, wide, high, is_large: false }
-    };
-    let end = top + (count as u32).div_ceil(columns) * each;
-    ((0..count as u32).map(place).collect(), end)
 }

@@ -1,18 +1,24 @@
 //! A map over two settings: the ranking of algorithms, or how many runs diverged.
 
 use super::axis::{Chart, Ruler};
+use super::drawing::{Drawing, FINE, centred, font_size, inside_svg};
+use super::fitted_text::{FittedLines, FittedText};
+use super::font;
 use super::style::plotters_color;
-use super::{Drawing, FINE, FittedText, centred, font, font_size, inner};
 use crate::evidence::{self, Map, Square};
 use plotters::prelude::*;
 use serde_json::{Value, json};
+use std::error::Error;
 
-/// What is around the squares: at all sides, at the right, and the names of the axes.
+/// Space at all sides of the squares.
 pub const EDGE: u32 = 6;
+/// Further space at their right.
 pub const RIGHT: u32 = 14;
+/// Space below them for the names and the title of the x axis.
 pub const BELOW: u32 = 36;
-/// Sizes of the names at the axes and of the titles of the axes.
+/// Size of the names at the axes.
 const NAME: u32 = 11;
+/// Size of the titles of the axes, where they have room.
 const AXIS_TITLE: u32 = 12;
 /// Space between names and the axis, with the tick, and between names and the title of the y axis.
 const AROUND_NAMES: f64 = 16.0;
@@ -28,12 +34,12 @@ pub fn left(map: &Map) -> u32 {
 
 /// The size of the letters with which both titles of the axes have room: the one below the squares
 /// may be as wide as they are with the margin at the right twice, since it stands in their middle.
-fn title_size(map: &Map, titles: [&str; 2], (wide, high): (u32, u32)) -> u32 {
-    let below = wide.saturating_sub(left(map));
-    let beside = high.saturating_sub(BELOW + 2 * EDGE);
-    let letters = titles.into_iter().zip([below, beside]);
-    let letters = letters.map(|(title, room)| f64::from(room) / font::width(title, 1.0, false));
-    letters.fold(f64::from(AXIS_TITLE), f64::min).max(6.0) as u32
+fn title_size(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> u32 {
+    let room_below = wide.saturating_sub(left(map));
+    let room_at_left = high.saturating_sub(BELOW + 2 * EDGE);
+    let fits_below = f64::from(room_below) / font::width(x, 1.0, false);
+    let fits_at_left = f64::from(room_at_left) / font::width(y, 1.0, false);
+    f64::from(AXIS_TITLE).min(fits_below).min(fits_at_left).max(6.0) as u32
 }
 
 /// The colour of lines and texts over squares.
@@ -47,109 +53,142 @@ const MOST_TICKS: usize = 16;
 const LINE: f64 = 13.0;
 
 /// The inside of a map; `x` and `y` name its axes.
-pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
+pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
     let mut svg = String::new();
+    // Plotters borrows the text until its drawing area is dropped.
     {
         let root =
             SVGBackend::with_string(&mut svg, (wide * FINE, high * FINE)).into_drawing_area();
-        // Of many names every second, fifth, tenth, … is written.
-        let ruler = |names: &[String]| {
-            let every = [1, 2, 5, 10, 20, 50, 100];
-            let every = every.into_iter().find(|every| names.len() / every <= MOST_TICKS);
-            let names_at = names.iter().enumerate().step_by(every.unwrap_or(names.len().max(1)));
-            let ticks = names_at.map(|(i, name)| (i as f64 + 0.5, name.clone())).collect();
-            Ruler { low: 0.0, high: names.len().max(1) as f64, ticks }
-        };
-        let nx = map.x.len();
         let mut chart = ChartBuilder::on(&root)
             .margin(EDGE * FINE)
             .margin_right(RIGHT * FINE)
             .x_label_area_size(BELOW * FINE)
             .y_label_area_size(left(map) * FINE)
-            .build_cartesian_2d(ruler(&map.x), ruler(&map.y))?;
+            .build_cartesian_2d(names_ruler(&map.x), names_ruler(&map.y))?;
         chart
             .configure_mesh()
             .disable_mesh()
             .axis_style(RGBColor(120, 120, 120).stroke_width(FINE / 2))
             .label_style(("sans-serif", font_size(NAME)).into_font().color(&RGBColor(60, 60, 60)))
             .axis_desc_style(
-                ("sans-serif", font_size(title_size(map, [x, y], (wide, high))))
+                ("sans-serif", font_size(title_size(map, x, y, wide, high)))
                     .into_font()
                     .color(&RGBColor(34, 34, 34)),
             )
             .x_desc(x)
             .y_desc(y)
             .draw()?;
-        let squares = wide.saturating_sub(left(map) + RIGHT + EDGE);
-        let each = f64::from(squares / nx.max(1) as u32) - 4.0;
-        let tall = f64::from(high.saturating_sub(48)) / map.y.len().max(1) as f64;
         if map.dense.is_some() {
             draw_runs(&mut chart, map)?;
         } else {
+            let all_wide = wide.saturating_sub(left(map) + RIGHT + EDGE);
+            let all_tall = f64::from(high.saturating_sub(48));
+            let text_wide = f64::from(all_wide / map.x.len().max(1) as u32) - 4.0;
+            let tall = all_tall / map.y.len().max(1) as f64;
             for square in &map.squares {
-                draw_square(&mut chart, square, (each, tall))?;
+                draw_square(&mut chart, square, text_wide, tall)?;
             }
         }
-        let lines = map.dense.iter().flat_map(|dense| &dense.lines);
-        let lines = lines.map(|line| (*line, 2 * FINE));
-        let edges = map.edges().into_iter().map(|edge| (edge, 3 * FINE));
-        for ((from, to), width) in lines.chain(edges) {
-            chart.draw_series([PathElement::new(vec![from, to], INK.stroke_width(width))])?;
-        }
+        draw_lines(&mut chart, map)?;
         root.present()?;
     }
-    Ok(inner(&svg).to_owned())
+    Ok(inside_svg(&svg).to_owned())
 }
 
-/// A map as values for a drawing by others: `color` names a colour, and each square has texts under
-/// a key.
+/// The axis of these names, one for each row or column of squares. Of many names every second, fifth,
+/// tenth, … is written.
+fn names_ruler(names: &[String]) -> Ruler {
+    let steps = [1, 2, 5, 10, 20, 50, 100];
+    let step = steps.into_iter().find(|step| names.len() / step <= MOST_TICKS);
+    let step = step.unwrap_or(names.len().max(1));
+    let mut ticks = Vec::new();
+    for (i, name) in names.iter().enumerate().step_by(step) {
+        ticks.push((i as f64 + 0.5, name.clone()));
+    }
+    Ruler { low: 0.0, high: names.len().max(1) as f64, ticks }
+}
+
+/// Draws the lines of a dense map, and the edges between regions above them.
+fn draw_lines(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn Error>> {
+    for (from, to) in map.dense.iter().flat_map(|dense| &dense.lines) {
+        draw_line(chart, *from, *to, 2 * FINE)?;
+    }
+    for (from, to) in map.edges() {
+        draw_line(chart, from, to, 3 * FINE)?;
+    }
+    Ok(())
+}
+
+fn draw_line(
+    chart: &mut Chart<'_, '_>,
+    from: (f64, f64),
+    to: (f64, f64),
+    width: u32,
+) -> Result<(), Box<dyn Error>> {
+    chart.draw_series([PathElement::new(vec![from, to], INK.stroke_width(width))])?;
+    Ok(())
+}
+
+/// A map as values for a drawing by others: `color` names a colour, and each square has its texts
+/// under `key`.
 pub fn map_values(
     map: &Map,
     color: impl Fn(evidence::Color) -> Value,
-    (key, texts): (&str, impl Fn(&Square) -> Vec<String>),
+    key: &str,
+    texts: impl Fn(&Square) -> Vec<String>,
 ) -> Value {
-    let square = |square: &Square| {
-        json!({
+    let mut squares = Vec::new();
+    for square in &map.squares {
+        squares.push(json!({
             "x": square.x,
             "y": square.y,
             "color": color(square.color()),
             "opacity": square.opacity(),
             "outlined": square.is_outlined(),
             key: texts(square),
-        })
-    };
+        }));
+    }
     json!({
         "title": map.title,
         "x": map.x,
         "y": map.y,
-        "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
+        "squares": squares,
         // Lines between points in units of squares.
         "edges": map.edges(),
     })
 }
 
-/// The squares of a dense map: those beside each other that look the same are one rectangle.
-fn draw_runs(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn std::error::Error>> {
+/// Draws the squares of a dense map: neighbours in a row that look the same are one rectangle.
+fn draw_runs(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn Error>> {
     let mut squares: Vec<&Square> = map.squares.iter().collect();
     squares.sort_by_key(|square| (square.y, square.x));
-    let alike = |a: &&Square, b: &&Square| {
-        (a.y, a.x + 1) == (b.y, b.x) && a.color() == b.color() && a.opacity() == b.opacity()
-    };
-    for run in squares.chunk_by(alike) {
-        let (first, last) = (run[0], run[run.len() - 1]);
+    for run in squares.chunk_by(|left, right| continues(left, right)) {
+        let first = run[0];
+        let last = run[run.len() - 1];
         let fill = plotters_color(first.color()).mix(first.opacity());
-        let (low, left, right) = (first.y as f64, first.x as f64, last.x as f64 + 1.0);
-        chart.draw_series([Rectangle::new([(left, low), (right, low + 1.0)], fill.filled())])?;
+        let bottom = first.y as f64;
+        let corners = [(first.x as f64, bottom), (last.x as f64 + 1.0, bottom + 1.0)];
+        chart.draw_series([Rectangle::new(corners, fill.filled())])?;
     }
     Ok(())
 }
 
+/// Whether a square stands right of another one and looks the same.
+fn continues(left: &Square, right: &Square) -> bool {
+    let is_next = left.y == right.y && left.x + 1 == right.x;
+    is_next && left.color() == right.color() && left.opacity() == right.opacity()
+}
+
+/// Draws a square with its texts, which have `text_wide` pixels; `tall` is the height of the square in
+/// pixels.
 fn draw_square(
     chart: &mut Chart<'_, '_>,
     square: &Square,
-    (wide, tall): (f64, f64),
-) -> Result<(), Box<dyn std::error::Error>> {
-    let (x, y) = (square.x as f64, square.y as f64);
+    text_wide: f64,
+    tall: f64,
+) -> Result<(), Box<dyn Error>> {
+    let x = square.x as f64;
+    let y = square.y as f64;
     let fill = plotters_color(square.color()).mix(square.opacity());
     let corners = |inset: f64| [(x + inset, y + inset), (x + 1.0 - inset, y + 1.0 - inset)];
     chart.draw_series([Rectangle::new(corners(0.02), fill.filled())])?;
@@ -157,35 +196,61 @@ fn draw_square(
         let outline = Rectangle::new(corners(0.06), INK.stroke_width(FINE));
         chart.draw_series([outline])?;
     }
-    let mut lines = square.lines();
-    let mut top = if lines.len() > 1 { 0.72 } else { 0.5 };
-    if tall < LINE * lines.len() as f64 + 4.0 {
-        // There is room for one line.
-        let end = |line: &String| {
-            if line.starts_with('×') || line.starts_with("and ") { " " } else { ", " }
-        };
-        let rest: String = lines.iter().skip(1).map(|line| end(line).to_owned() + line).collect();
-        lines.truncate(1);
-        lines.iter_mut().for_each(|line| line.push_str(&rest));
-        top = 0.5;
-    }
-    let fitted: Vec<(Vec<String>, f64)> =
-        lines.iter().map(|line| SQUARE_TEXT.lines(line, wide)).collect();
-    let count = fitted.iter().map(|(parts, _)| parts.len()).sum::<usize>();
-    // Where a text needs a second line, all of them share the height of the square.
-    let step = if count > lines.len() { f64::min(LINE / tall, 0.9 / count as f64) } else { 0.22 };
-    if count > lines.len() {
-        top = 0.5 + step * (count - 1) as f64 / 2.0;
-    }
-    let texts =
-        fitted.into_iter().flat_map(|(parts, size)| parts.into_iter().map(move |p| (p, size)));
-    for (i, (text, size)) in texts.enumerate() {
-        let at = (x + 0.5, y + top - step * i as f64);
-        chart.draw_series([Text::new(
-            text.trim_end().to_owned(),
-            at,
-            centred(size as u32, INK),
-        )])?;
+    let SquareTexts { lines, top, step } = fit_texts(square.lines(), text_wide, tall);
+    for (i, line) in lines.into_iter().enumerate() {
+        let place = (x + 0.5, y + top - step * i as f64);
+        let style = centred(line.size as u32, INK);
+        chart.draw_series([Text::new(line.words, place, style)])?;
     }
     Ok(())
+}
+
+/// The texts of a square in lines that fit.
+struct SquareTexts {
+    /// From above.
+    lines: Vec<SquareLine>,
+    /// The middle of the first line above the lower edge, as a fraction of the square.
+    top: f64,
+    /// The distance between lines, as a fraction of the square.
+    step: f64,
+}
+
+struct SquareLine {
+    words: String,
+    /// The size of the letters.
+    size: f64,
+}
+
+/// Puts the texts of a square in lines.
+fn fit_texts(texts: Vec<String>, wide: f64, tall: f64) -> SquareTexts {
+    let has_room = tall >= LINE * texts.len() as f64 + 4.0;
+    let mut top = if has_room && texts.len() > 1 { 0.72 } else { 0.5 };
+    let texts = if has_room { texts } else { joined(texts) };
+    let fitted: Vec<FittedLines> = texts.iter().map(|text| SQUARE_TEXT.fit(text, wide)).collect();
+    let count: usize = fitted.iter().map(|text| text.lines.len()).sum();
+    let mut step = 0.22;
+    if count > texts.len() {
+        // A text needs a second line: all lines share the height of the square.
+        step = f64::min(LINE / tall, 0.9 / count as f64);
+        top = 0.5 + step * (count - 1) as f64 / 2.0;
+    }
+    let mut lines = Vec::new();
+    for FittedLines { lines: parts, size } in fitted {
+        for part in parts {
+            lines.push(SquareLine { words: part.trim_end().to_owned(), size });
+        }
+    }
+    SquareTexts { lines, top, step }
+}
+
+/// All texts of a square in one, where there is room for one line.
+fn joined(texts: Vec<String>) -> Vec<String> {
+    let mut texts = texts.into_iter();
+    let Some(mut all) = texts.next() else { return Vec::new() };
+    for text in texts {
+        let continues = text.starts_with('×') || text.starts_with("and ");
+        all += if continues { " " } else { ", " };
+        all += &text;
+    }
+    vec![all]
 }

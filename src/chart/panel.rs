@@ -1,13 +1,16 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Chart, Ruler, place};
+use super::drawing::{Drawing, FINE, escape, font_size, inside_svg};
+use super::fitted_text::{FittedLines, FittedText};
+use super::font;
 use super::labels::{CurveLabels, coincide};
 use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
-use super::{Drawing, FINE, FittedText, escape, font, font_size, inner};
 use crate::evidence::{LabelledPoint, Line, Panel, Plot, Point, Scale, Series};
 use exactfed_runner::manifest::Prediction;
 use plotters::prelude::*;
+use std::error::Error;
 use std::fmt::Write;
 
 /// A panel in its place.
@@ -18,8 +21,8 @@ pub struct Frame<'a> {
     pub y: Axis,
     pub place: PanelArea,
     pub labels: CurveLabels,
-    /// The title of the x axis in lines that have room in the panel, and their size.
-    x_title: (Vec<String>, f64),
+    /// The title of the x axis in lines that have room in the panel.
+    x_title: FittedLines,
     margins: Margins,
 }
 
@@ -49,16 +52,19 @@ struct Margins {
 /// The margins of a panel whose texts are short and whose curves have no labels.
 const LEAST: Margins = Margins { left: 46, top: 6, bottom: 38, right: 14 };
 
-/// Radius of a marker, in plotters' pixels; outer and inner radius of an open one.
+/// Radius of the marker of a measured curve, in plotters' pixels.
 const MARK: u32 = 3 * FINE;
+/// Outer radius of the open marker of a prediction, in plotters' pixels.
+const OPEN_MARK: u32 = 5 * FINE / 2;
+/// Inner radius of the open marker.
+const HOLE: u32 = 3 * FINE / 2;
 /// Radius of the ring around a selected point.
 const RING: u32 = 8;
-const OPEN: (u32, u32) = (5 * FINE / 2, 3 * FINE / 2);
 
-/// The dashes of a curve that lies on another one of another colour.
+/// The dash and the gap of a curve that lies on another one of another colour.
 const ABOVE: [u32; 2] = [14, 12];
 
-/// A diverging curve may leave the panel: the axis ends at so many times the largest start, or at
+/// A diverging curve may leave the panel: the axis ends at this many times the largest start, or at
 /// the largest value of curves that do not diverge.
 const BEYOND: f64 = 100.0;
 /// A prediction that is this many times below all measured values does not extend the axis, so
@@ -71,41 +77,64 @@ fn tick_width(text: &str) -> f64 {
 }
 
 /// The y axis that all panels have in common.
-pub fn y_axis<'a>(plot: &'a Plot) -> Axis {
-    // A logarithmic axis has no round 0.
-    let is_there = |p: &&Point| place(plot.scale_x, p.x).is_some();
-    let points = |s: &'a Series| s.points.iter().filter(is_there);
-    let measured = || plot.series().filter(|s| s.line.is_measured()).flat_map(points);
-    let calm = plot.series().filter(|s| s.diverged == 0).flat_map(points);
-    let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
-    let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
-    let mut values: Vec<f64> = measured().map(|p| p.y).filter(|y| *y <= top).collect();
-    without_transient(plot, &mut values);
+pub fn y_axis(plot: &Plot) -> Axis {
+    let top = highest_value(plot);
+    let mut values: Vec<f64> = Vec::new();
+    let mut band_ends: Vec<f64> = Vec::new();
+    for series in plot.series().filter(|series| series.line.is_measured()) {
+        for point in placed_points(plot, series).filter(|point| point.y <= top) {
+            values.push(point.y);
+            band_ends.extend([point.low, point.high]);
+        }
+    }
+    remove_transient(plot, &mut values);
     let least = values.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
-    let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(points);
-    values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
-    let bands = measured().filter(|p| p.y <= top).flat_map(|p| [p.low, p.high]);
-    Axis::with_bands(plot.scale_y, values.into_iter(), 0.04, bands)
+    for series in plot.series().filter(|series| !series.line.is_measured()) {
+        let points = placed_points(plot, series);
+        values.extend(points.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
+    }
+    Axis::with_bands(plot.scale_y, values.into_iter(), 0.04, band_ends.into_iter())
+}
+
+/// The value beyond which no curve extends the y axis.
+fn highest_value(plot: &Plot) -> f64 {
+    let mut candidates: Vec<f64> = Vec::new();
+    for series in plot.series() {
+        candidates.extend(series.points.first().map(|start| start.y * BEYOND));
+        if series.diverged == 0 {
+            candidates.extend(placed_points(plot, series).map(|point| point.y));
+        }
+    }
+    candidates.into_iter().filter(|y| y.is_finite()).fold(0.0, f64::max)
+}
+
+/// The points that have a position on the x axis: a logarithmic axis has no round 0.
+fn placed_points<'a>(plot: &'a Plot, series: &'a Series) -> impl Iterator<Item = &'a Point> {
+    series.points.iter().filter(|point| place(plot.scale_x, point.x).is_some())
 }
 
 /// The x axis of a panel.
 pub fn x_axis(plot: &Plot, panel: &Panel) -> Axis {
-    let xs = panel.series.iter().flat_map(|s| &s.points).map(|p| p.x);
-    Axis::over(plot.scale_x, xs, if plot.scale_x == Scale::Log { 0.02 } else { 0.0 })
+    let xs = panel.series.iter().flat_map(|series| &series.points).map(|point| point.x);
+    let room = if plot.scale_x == Scale::Log { 0.02 } else { 0.0 };
+    Axis::over(plot.scale_x, xs, room)
 }
 
-/// Leaves out the fewest values of fractions, such as accuracies before training, if the others lie
+/// Removes the lowest values of fractions, such as accuracies before training, if the others lie
 /// close together: an axis with all of them would show no differences (axes.js has the same rule).
-fn without_transient(plot: &Plot, values: &mut Vec<f64>) {
+fn remove_transient(plot: &Plot, values: &mut Vec<f64>) {
     let is_fraction = plot.labels.at == LabelledPoint::Last && !plot.labels.is_ranked;
     if plot.scale_y != Scale::Linear || !is_fraction || values.len() < 20 {
         return;
     }
-    let mut all = values.clone();
-    all.sort_by(f64::total_cmp);
-    let (first, low, last) = (all[0], all[all.len() / 10], all[all.len() - 1]);
-    if last > low && 4.0 * (last - low) < last - first {
-        values.retain(|v| *v >= low - (last - low) / 4.0);
+    let mut sorted = values.clone();
+    sorted.sort_by(f64::total_cmp);
+    let least = sorted[0];
+    let tenth = sorted[sorted.len() / 10];
+    let largest = sorted[sorted.len() - 1];
+    // Nine tenths of the values take less than a quarter of the range.
+    if largest > tenth && 4.0 * (largest - tenth) < largest - least {
+        values.retain(|value| *value >= tenth - (largest - tenth) / 4.0);
     }
 }
 
@@ -114,10 +143,10 @@ impl<'a> Frame<'a> {
     pub fn new(plot: &'a Plot, panel: &'a Panel, y: Axis, place: PanelArea) -> Self {
         let x = x_axis(plot, panel);
         let room = f64::from(place.wide - 2 * EDGE);
-        let x_title = X_TITLE.lines(&plot.x, room);
-        let bottom = LEAST.bottom + (x_title.0.len() as u32 - 1) * TITLE_LINE;
+        let x_title = X_TITLE.fit(&plot.x, room);
+        let bottom = LEAST.bottom + (x_title.lines.len() as u32 - 1) * TITLE_LINE;
         let high = place.high - LEAST.top - bottom;
-        let labels = CurveLabels::new(plot, panel, &place, high, (x, y));
+        let labels = CurveLabels::new(plot, panel, &place, high, x, y);
         let right = labels.width.max(LEAST.right);
         let margins = Margins { bottom, right, ..LEAST };
         let mut frame = Self { plot, panel, x, y, place, labels, x_title, margins };
@@ -125,8 +154,8 @@ impl<'a> Frame<'a> {
         frame
     }
 
-    /// Widens the margins until the texts of all ticks are inside the panel: those of the y axis
-    /// stand at its left, and the outermost ones of the x axis reach beyond its ends.
+    /// Widens the margins until the texts of all ticks are inside the panel: texts of the y axis
+    /// stand at its left, and the outermost texts of the x axis reach beyond its ends.
     fn widen_for_ticks(&mut self) {
         let texts_of_y = self.y_ruler().ticks.into_iter().map(|(_, text)| tick_width(&text));
         let widest = texts_of_y.fold(0.0, f64::max) + BEFORE_TICKS;
@@ -166,7 +195,7 @@ impl<'a> Frame<'a> {
     /// panel, in plotters' pixels.
     fn draw_x_title(&self) -> String {
         let [left, _, wide, _] = self.area();
-        let (lines, size) = &self.x_title;
+        let FittedLines { lines, size } = &self.x_title;
         let middle = f64::from(left - self.place.x) + f64::from(wide) / 2.0;
         let fine = f64::from(FINE);
         let mut out = String::new();
@@ -188,9 +217,10 @@ impl<'a> Frame<'a> {
 
     /// Whether a point of this prediction is in the panel.
     pub fn shows(&self, prediction: Prediction) -> bool {
-        let mut series =
-            self.panel.series.iter().filter(|s| s.line.prediction() == Some(prediction));
-        series.any(|s| !stretches(&s.points, self.x, self.y).is_empty())
+        self.panel.series.iter().any(|series| {
+            series.line.prediction() == Some(prediction)
+                && !stretches(&series.points, self.x, self.y).is_empty()
+        })
     }
 
     /// The inside of the panel: its axes, then one layer per series.
@@ -209,33 +239,22 @@ impl<'a> Frame<'a> {
             Ok(())
         })?;
         let mut out = format!("<g class=\"axes\">\n{axes}\n{}</g>", self.draw_x_title());
-        // Of curves that coincide the lower one is wider, so that both are seen.
-        let is_hidden = |i: usize, series: &Series| {
-            let above = self.panel.series[i + 1..].iter().filter(|s| s.line.is_measured());
-            series.line.is_measured() && above.clone().any(|other| coincide(series, other))
-        };
-        // The highest is dashed if its colour is another.
-        let is_above = |i: usize, series: &Series| {
-            let mut below = self.panel.series[..i].iter().filter(|s| s.line.is_measured());
-            let family = |s: &Series| s.line.style().color.family();
-            !is_hidden(i, series)
-                && series.line.is_measured()
-                && below.any(|other| coincide(other, series) && family(other) != family(series))
-        };
         for (i, series) in self.panel.series.iter().enumerate() {
-            let (x, y, wider) = (self.x, self.y, is_hidden(i, series));
-            let mut layer = self.layer(|chart| draw(chart, series, (x, y), wider))?;
-            if is_above(i, series) {
-                let [on, off] = ABOVE.map(|length| length * FINE);
-                let dashed = format!("<polyline stroke-dasharray=\"{on} {off}\"");
+            let is_wide = self.is_below_another(i);
+            let mut layer =
+                self.layer(|chart| draw_series(chart, series, self.x, self.y, is_wide))?;
+            if self.is_on_another_colour(i) {
+                let [dash, gap] = ABOVE.map(|length| length * FINE);
+                let dashed = format!("<polyline stroke-dasharray=\"{dash} {gap}\"");
                 layer = layer.replace("<polyline", &dashed);
             }
             let style = series.line.style();
-            let fine: Vec<String> = dash_array(style.dash)
-                .split_whitespace()
-                .filter_map(|n| n.parse::<f64>().ok())
-                .map(|n| (n * f64::from(FINE)).to_string())
-                .collect();
+            let mut dashes: Vec<String> = Vec::new();
+            for length in dash_array(style.dash).split_whitespace() {
+                if let Ok(length) = length.parse::<f64>() {
+                    dashes.push((length * f64::from(FINE)).to_string());
+                }
+            }
             let role = match &series.line {
                 // Drawn like the curves of runs.
                 Line::Exact(_) => "measured",
@@ -246,20 +265,41 @@ impl<'a> Frame<'a> {
                 "\n<g class=\"series {role}\" data-label=\"{}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{layer}\n</g>",
                 escape(&series.line.name()),
                 color_name(style.color),
-                fine.join(" ")
+                dashes.join(" ")
             )?;
         }
         Ok(out)
     }
 
+    /// Whether a measured curve coincides with one that is drawn later: it is wider, so that both are
+    /// seen.
+    fn is_below_another(&self, i: usize) -> bool {
+        let series = &self.panel.series[i];
+        let mut above = self.panel.series[i + 1..].iter().filter(|s| s.line.is_measured());
+        series.line.is_measured() && above.any(|other| coincide(series, other))
+    }
+
+    /// Whether a measured curve is the highest of those that coincide, and one of another family is
+    /// among them: it is dashed, so that both colours are seen.
+    fn is_on_another_colour(&self, i: usize) -> bool {
+        let series = &self.panel.series[i];
+        let family = series.line.style().color.family();
+        let mut below = self.panel.series[..i].iter().filter(|s| s.line.is_measured());
+        !self.is_below_another(i)
+            && series.line.is_measured()
+            && below
+                .any(|other| coincide(other, series) && other.line.style().color.family() != family)
+    }
+
     /// A drawing in the frame that all layers of the panel have in common.
     fn layer(
         &self,
-        draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn std::error::Error>>,
+        draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn Error>>,
     ) -> Drawing {
-        let (mut svg, PanelArea { wide, high, .. }) = (String::new(), self.place);
+        let mut svg = String::new();
+        // Plotters borrows the text until its drawing area is dropped.
         {
-            let size = (wide * FINE, high * FINE);
+            let size = (self.place.wide * FINE, self.place.high * FINE);
             let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             let Margins { left, top, bottom, right } = self.margins;
             let mut chart = ChartBuilder::on(&root)
@@ -273,54 +313,65 @@ impl<'a> Frame<'a> {
             draw(&mut chart)?;
             root.present()?;
         }
-        Ok(inner(&svg).to_owned())
+        Ok(inside_svg(&svg).to_owned())
     }
+}
+
+/// The position of a point; `None` if it cannot be drawn.
+pub fn position(point: &Point, x: Axis, y: Axis) -> Option<(f64, f64)> {
+    Some((x.place(point.x)?, y.place(point.y)?))
 }
 
 /// The stretches of a curve that can be drawn: other points interrupt it.
 pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
-    let placed = |p: &Point| Some((x.place(p.x)?, y.place(p.y)?));
-    let stretches = points.split(|p| placed(p).is_none()).filter(|stretch| !stretch.is_empty());
-    stretches.map(|stretch| stretch.iter().filter_map(placed).collect()).collect()
+    let mut stretches = Vec::new();
+    for stretch in points.split(|point| position(point, x, y).is_none()) {
+        if !stretch.is_empty() {
+            stretches.push(stretch.iter().filter_map(|point| position(point, x, y)).collect());
+        }
+    }
+    stretches
 }
 
 /// The stretches of a band as closed outlines, where the mean is drawn, clipped to the panel.
-fn outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
-    let visible = |p: &Point| x.place(p.x).is_some() && y.place(p.y).is_some();
-    let banded = |p: &Point| visible(p) && !p.low.is_nan() && !p.high.is_nan();
-    let outline = |stretch: &[Point]| {
-        let side = |p: &Point, end: f64| x.place(p.x).map(|px| (px, y.clip(end)));
-        let lower = stretch.iter().filter_map(|p| side(p, p.low));
-        let upper = stretch.iter().rev().filter_map(|p| side(p, p.high));
-        lower.chain(upper).collect()
+fn band_outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
+    let has_band = |point: &Point| {
+        position(point, x, y).is_some() && !point.low.is_nan() && !point.high.is_nan()
     };
-    points.split(|p| !banded(p)).filter(|stretch| stretch.len() > 1).map(outline).collect()
+    let mut outlines = Vec::new();
+    for stretch in points.split(|point| !has_band(point)) {
+        if stretch.len() < 2 {
+            continue;
+        }
+        let end = |point: &Point, value: f64| Some((x.place(point.x)?, y.clip(value)));
+        let lower = stretch.iter().filter_map(|point| end(point, point.low));
+        let upper = stretch.iter().rev().filter_map(|point| end(point, point.high));
+        outlines.push(lower.chain(upper).collect());
+    }
+    outlines
 }
 
-fn draw(
+/// Draws the layer of a series.
+fn draw_series(
     chart: &mut Chart<'_, '_>,
     series: &Series,
-    (x, y): (Axis, Axis),
-    wider: bool,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let (style, measured) = (series.line.style(), series.line.is_measured());
-    let color = plotters_color(style.color);
+    x: Axis,
+    y: Axis,
+    is_wide: bool,
+) -> Result<(), Box<dyn Error>> {
+    let color = plotters_color(series.line.style().color);
+    let stretches = stretches(&series.points, x, y);
     if let Line::Selected(_) = series.line {
-        for at in stretches(&series.points, x, y).concat() {
-            let ring = ShapeStyle { color: color.to_rgba(), filled: false, stroke_width: 2 * FINE };
-            chart.draw_series([Circle::new(at, RING * FINE, ring)])?;
-        }
-        return Ok(());
+        return draw_rings(chart, stretches.concat(), color);
     }
-    for outline in outlines(&series.points, x, y) {
-        chart.draw_series(std::iter::once(Polygon::new(outline, color.mix(0.16).filled())))?;
+    for outline in band_outlines(&series.points, x, y) {
+        chart.draw_series([Polygon::new(outline, color.mix(0.16).filled())])?;
     }
-    let width = match (measured, wider) {
+    let width = match (series.line.is_measured(), is_wide) {
         (true, true) => 4 * FINE,
         (true, false) => 2 * FINE,
         (false, _) => FINE + FINE / 2,
     };
-    let stretches = stretches(&series.points, x, y);
     for stretch in &stretches {
         match stretch.as_slice() {
             [single] => {
@@ -332,23 +383,50 @@ fn draw(
         }
     }
     if series.has_marks() {
-        let shape = marker(style);
-        // Predictions have smaller, open markers, which are visible on those of measured curves.
-        let paper = RGBColor(255, 255, 255);
-        let sizes = match measured {
-            true => vec![(MARK, color)],
-            false => vec![(OPEN.0, color), (OPEN.1, paper)],
-        };
-        for at in marked_points(stretches.concat(), style) {
-            for (radius, color) in &sizes {
-                let outline = shape.outline(*radius);
-                chart
-                    .draw_series([EmptyElement::at(at) + Polygon::new(outline, color.filled())])?;
-            }
-        }
+        draw_markers(chart, series, stretches.concat())?;
     }
-    if let (true, Some(end)) = (series.diverged > 0, stretches.last().and_then(|s| s.last())) {
+    let end = stretches.last().and_then(|stretch| stretch.last());
+    if let Some(end) = end
+        && series.diverged > 0
+    {
         chart.draw_series([Cross::new(*end, 4 * FINE, color.stroke_width(2 * FINE))])?;
+    }
+    Ok(())
+}
+
+/// Draws a ring around each selected point.
+fn draw_rings(
+    chart: &mut Chart<'_, '_>,
+    points: Vec<(f64, f64)>,
+    color: RGBColor,
+) -> Result<(), Box<dyn Error>> {
+    for point in points {
+        let ring = ShapeStyle { color: color.to_rgba(), filled: false, stroke_width: 2 * FINE };
+        chart.draw_series([Circle::new(point, RING * FINE, ring)])?;
+    }
+    Ok(())
+}
+
+/// Draws the markers of a curve. Predictions have smaller, open markers, which are visible on the markers
+/// of measured curves.
+fn draw_markers(
+    chart: &mut Chart<'_, '_>,
+    series: &Series,
+    points: Vec<(f64, f64)>,
+) -> Result<(), Box<dyn Error>> {
+    let style = series.line.style();
+    let shape = marker(style);
+    let color = plotters_color(style.color);
+    let layers = if series.line.is_measured() {
+        vec![(MARK, color)]
+    } else {
+        vec![(OPEN_MARK, color), (HOLE, WHITE)]
+    };
+    for point in marked_points(points, style) {
+        for (radius, color) in &layers {
+            let outline = Polygon::new(shape.outline(*radius), color.filled());
+            chart.draw_series([EmptyElement::at(point) + outline])?;
+        }
     }
     Ok(())
 }

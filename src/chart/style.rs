@@ -105,14 +105,17 @@ impl Marker {
     /// Its corners around the origin, for an outer circle of this radius.
     pub fn outline(self, radius: u32) -> Vec<(i32, i32)> {
         let between = if self.waist < 1.0 { 2 } else { 1 };
-        let all = self.corners * between;
-        let corner = |i: u32| {
-            let angle = (self.turn + 360.0 * f64::from(i) / f64::from(all)).to_radians();
-            let inner = between == 2 && i % 2 == 1;
-            let r = f64::from(radius) * if inner { self.waist } else { 1.0 };
-            ((r * libm::sin(angle)).round() as i32, (-r * libm::cos(angle)).round() as i32)
-        };
-        (0..all).map(corner).collect()
+        let count = self.corners * between;
+        let mut corners = Vec::new();
+        for i in 0..count {
+            let angle = (self.turn + 360.0 * f64::from(i) / f64::from(count)).to_radians();
+            let is_inner = between == 2 && i % 2 == 1;
+            let r = f64::from(radius) * if is_inner { self.waist } else { 1.0 };
+            let right = (r * libm::sin(angle)).round() as i32;
+            let down = (-r * libm::cos(angle)).round() as i32;
+            corners.push((right, down));
+        }
+        corners
     }
 }
 
@@ -138,39 +141,50 @@ const TEXT_CONTRAST: f64 = 4.5;
 /// with the same hue.
 pub fn ink(color: Color) -> [(u8, u8, u8); 2] {
     let Color::Palette(index) = color else { return NEUTRAL };
-    let of = |palette: &[(u8, u8, u8)], paper| {
-        let own = palette[index % palette.len()];
-        if contrast(own, paper) >= TEXT_CONTRAST { own } else { with_text_contrast(own, paper) }
-    };
-    [of(&PALETTE, PAPERS[0]), of(&DARK_PALETTE, PAPERS[1])]
+    let line = PALETTE[index % PALETTE.len()];
+    let dark_line = DARK_PALETTE[index % DARK_PALETTE.len()];
+    [ink_on(PAPERS[0], line), ink_on(PAPERS[1], dark_line)]
+}
+
+/// The colour of the name of a line on this paper.
+fn ink_on(paper: (u8, u8, u8), line: (u8, u8, u8)) -> (u8, u8, u8) {
+    if contrast(line, paper) >= TEXT_CONTRAST { line } else { with_text_contrast(line, paper) }
 }
 
 /// A colour with its light scaled to the contrast of text, and a little more because of rounding.
 fn with_text_contrast(color: (u8, u8, u8), paper: (u8, u8, u8)) -> (u8, u8, u8) {
-    let (own, paper) = (luminance(color) + 0.05, luminance(paper) + 0.05);
+    // WCAG 2 adds 0.05 to luminances for the light that a screen reflects.
+    let light = luminance(color) + 0.05;
+    let paper_light = luminance(paper) + 0.05;
     let wanted = TEXT_CONTRAST + 0.1;
-    let target = if own < paper { paper / wanted } else { paper * wanted };
-    let by = (target - 0.05) / (own - 0.05);
-    let encoded = |c: f64| match (c * by).min(1.0) {
-        c if c <= 0.003_130_8 => 12.92 * c,
-        c => 1.055 * libm::pow(c, 1.0 / 2.4) - 0.055,
-    };
-    let [r, g, b] = linear(color).map(|c| (255.0 * encoded(c)).round() as u8);
+    let target = if light < paper_light { paper_light / wanted } else { paper_light * wanted };
+    let factor = (target - 0.05) / (light - 0.05);
+    let [r, g, b] =
+        linear(color).map(|channel| (255.0 * encoded((channel * factor).min(1.0))).round() as u8);
     (r, g, b)
 }
 
+/// The light of the channels of a colour (sRGB), from 0 to 1.
 fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
-    [r, g, b]
-        .map(|v| f64::from(v) / 255.0)
-        .map(|c| if c <= 0.04045 { c / 12.92 } else { libm::pow((c + 0.055) / 1.055, 2.4) })
+    [r, g, b].map(|channel| {
+        let c = f64::from(channel) / 255.0;
+        if c <= 0.04045 { c / 12.92 } else { libm::pow((c + 0.055) / 1.055, 2.4) }
+    })
+}
+
+/// A channel of sRGB, from 0 to 1, that has this light: the inverse of [`linear`].
+fn encoded(light: f64) -> f64 {
+    if light <= 0.003_130_8 { 12.92 * light } else { 1.055 * libm::pow(light, 1.0 / 2.4) - 0.055 }
 }
 
 /// The contrast of two colours (WCAG 2).
 fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
-    let (a, b) = (luminance(a), luminance(b));
-    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    let light = luminance(a).max(luminance(b));
+    let dark = luminance(a).min(luminance(b));
+    (light + 0.05) / (dark + 0.05)
 }
 
+/// The relative luminance of a colour (WCAG 2), from 0 to 1.
 fn luminance(color: (u8, u8, u8)) -> f64 {
     let [r, g, b] = linear(color);
     0.2126 * r + 0.7152 * g + 0.0722 * b
@@ -215,8 +229,10 @@ pub fn marked_points(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
         return points;
     }
     let every = points.len().div_ceil(MOST_MARKERS);
-    let first = style.marker % MARKERS.len() * every / MARKERS.len();
-    let first = if style.dash.is_measured() { first } else { (first + every / 2) % every };
+    let mut first = style.marker % MARKERS.len() * every / MARKERS.len();
+    if !style.dash.is_measured() {
+        first = (first + every / 2) % every;
+    }
     points.into_iter().skip(first).step_by(every).collect()
 }
 
@@ -274,7 +290,8 @@ mod tests {
 
     /// Euclidean distance in L*a*b* (CIE 1976) to a reader of this kind.
     fn apart(sight: &[[f64; 3]; 3], a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
-        let (a, b) = (lab(seen(sight, a)), lab(seen(sight, b)));
+        let a = lab(seen(sight, a));
+        let b = lab(seen(sight, b));
         a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
     }
 

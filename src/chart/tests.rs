@@ -1,11 +1,13 @@
 //! Properties of every chart.
 
 use super::axis::Axis;
+use super::drawing::FINE;
+use super::layout::{PAGE, PanelArea, PanelLayout, TITLE};
 use super::panel::stretches;
-use super::*;
+use super::style;
 use crate::evidence::{
-    Color, Curve, CurveSetting, CurveValue, LabelledPoint, Line, Panel, Plot, Point, Scale, Series,
-    Style,
+    Body, Color, Curve, CurveSetting, CurveValue, Figure, LabelledPoint, LegendEntry, Line, Panel,
+    Plot, Point, Scale, Series, Style,
 };
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
@@ -54,10 +56,8 @@ fn after<'s>(svg: &'s str, mark: &str) -> &'s str {
 
 #[test]
 fn points_that_cannot_be_drawn_interrupt_curves() {
-    let (x, y) = (
-        Axis::over(Scale::Linear, [0.0, 10.0].into_iter(), 0.0),
-        Axis::over(Scale::Log, [0.1, 10.0].into_iter(), 0.0),
-    );
+    let x = Axis::over(Scale::Linear, [0.0, 10.0].into_iter(), 0.0);
+    let y = Axis::over(Scale::Log, [0.1, 10.0].into_iter(), 0.0);
     let points = [
         at(0.0, 1.0),
         at(1.0, f64::NAN),
@@ -122,15 +122,14 @@ fn a_small_figure_as_svg() {
 
 /// A figure of panels with a curve each, which end at these values.
 fn panels(count: usize, ends: &[f64]) -> Figure {
-    let series = |(i, end): (usize, &f64)| {
+    let mut series = Vec::new();
+    for (i, end) in ends.iter().enumerate() {
         let style = Style { marker: i, ..Style::solid(Color::of_family(i)) };
-        measured(&format!("algorithm {i}"), style, vec![at(0.0, 1.0), at(1.0, *end)])
-    };
-    let panel = |i: usize| Panel {
-        title: format!("panel {i}"),
-        series: ends.iter().enumerate().map(series).collect(),
-    };
-    Figure { columns: 4, ..figure_of((0..count).map(panel).collect()) }
+        let points = vec![at(0.0, 1.0), at(1.0, *end)];
+        series.push(measured(&format!("algorithm {i}"), style, points));
+    }
+    let panels = (0..count).map(|i| Panel { title: format!("panel {i}"), series: series.clone() });
+    Figure { columns: 4, ..figure_of(panels.collect()) }
 }
 
 /// The panels of a drawing do not overlap, and fill its width.
@@ -141,7 +140,7 @@ fn panels_stand_apart() {
     {
         for width in [330, 620, PAGE] {
             let figure = Figure { large, ..panels(count, &[0.1]) };
-            let (all, height) = places(&figure, width);
+            let PanelLayout { areas: all, height } = PanelLayout::new(&figure, width);
             assert_eq!(all.len(), count);
             for (i, a) in all.iter().enumerate() {
                 assert!(a.x + a.wide <= width && a.y + TITLE + a.high <= height, "{a:?}");
@@ -304,7 +303,9 @@ fn values_that_are_zero_to_rounding_have_no_ratio() {
 fn labelled(series: Vec<Series>, x: &str, labels: CurveValue) -> String {
     let mut figure = one_panel(series);
     let Body::Plot(plot) = &mut figure.body else { unreachable!("a figure of curves") };
-    (plot.x, plot.scale_x, plot.labels) = (x.to_owned(), Scale::Log, labels);
+    plot.x = x.to_owned();
+    plot.scale_x = Scale::Log;
+    plot.labels = labels;
     svg(&figure)
 }
 
@@ -414,24 +415,13 @@ fn predictions_are_named_where_they_are_drawn() {
         let flat = Series::new(line, vec![Point::bare(0.0, end), Point::bare(1.0, end)]);
         drawn(vec![curve, flat])
     };
-    let (far, near, outside) = (with(0.05), with(0.49), with(1e-6));
+    let far = with(0.05);
+    let near = with(0.49);
+    let outside = with(1e-6);
     assert!(far.contains(">exact bias</text>") && !near.contains(">exact bias</text>"), "{far}");
     // A line of one height has no marks.
     let theory = far.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
     assert!(theory.contains("<polyline") && !theory.contains("<polygon"), "{theory}");
     let outside = outside.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
     assert!(!outside.contains("<polyline"), "{outside}");
-}
-
-/// Titles are as large as they fit, in two lines if they must.
-#[test]
-fn no_title_is_wider_than_its_panel() {
-    let title = "two-kernels, N = 100, H = 10000";
-    for room in [400.0, 230.0, 150.0] {
-        let (lines, size) = PANEL_TITLE.lines(title, room);
-        assert_eq!(lines.concat(), title);
-        assert!(lines.iter().all(|line| font::width(line, size, true) <= room), "{lines:?} {size}");
-    }
-    assert_eq!(PANEL_TITLE.lines(title, 400.0), (vec![title.to_owned()], 12.0));
-    assert_eq!(PANEL_TITLE.lines(title, 150.0).0.len(), 2);
 }

@@ -30,33 +30,50 @@ const EDGE: f64 = 14.0;
 const LEAST: f64 = 0.3;
 /// The most bytes of the paths of curves. Beyond it, curves become coarser and then fewer.
 const MOST_BYTES: usize = 900;
-/// How far, in units, a simplified curve is from its points at most, and how far it may be before
-/// curves are left out instead.
+/// How far, in units, a simplified curve is from its points at most, where there is room for all.
 const FINE: f64 = 0.7;
+/// How far it may be before curves are left out instead.
 const COARSE: f64 = 2.8;
 
 /// The miniature of a figure; `None` where it has no panel.
 pub fn thumbnail(figure: &Figure) -> Option<Thumbnail> {
     let large = figure.large.unwrap_or(0);
-    let (svg, panel, x, y) = match &figure.body {
+    match &figure.body {
         Body::Plot(plot) => {
             let panel = plot.panels.get(large)?;
             let alone = Plot { panels: vec![panel.clone()], ..plot.clone() };
-            let svg = element((WIDE, HIGH), "", &curves(&alone));
-            (svg, &panel.title, &plot.x, &plot.y)
+            Some(Thumbnail {
+                svg: element(WIDE, HIGH, "", &draw_curves(&alone)),
+                caption: caption(figure, &panel.title),
+                x: plot.x.clone(),
+                y: plot.y.clone(),
+            })
         }
         Body::Maps(maps) => {
             let map = maps.maps.get(large)?;
-            let size = (map.x.len() as f64, map.y.len() as f64);
-            (element(size, " squares", &squares(map)), &map.title, &maps.x, &maps.y)
+            // A unit is a square.
+            let wide = map.x.len() as f64;
+            let high = map.y.len() as f64;
+            Some(Thumbnail {
+                svg: element(wide, high, " squares", &draw_squares(map)),
+                caption: caption(figure, &map.title),
+                x: maps.x.clone(),
+                y: maps.y.clone(),
+            })
         }
-    };
-    let caption = [figure.title.as_str(), panel].join(if panel.is_empty() { "" } else { "; " });
-    Some(Thumbnail { svg, caption, x: x.clone(), y: y.clone() })
+    }
+}
+
+/// The titles of a figure and of its panel, which may have none.
+fn caption(figure: &Figure, panel: &str) -> String {
+    if panel.is_empty() {
+        return figure.title.clone();
+    }
+    format!("{}; {panel}", figure.title)
 }
 
 /// An SVG element, which readers of screens skip.
-fn element((wide, high): (f64, f64), class: &str, content: &str) -> String {
+fn element(wide: f64, high: f64, class: &str, content: &str) -> String {
     format!(
         "<svg class=\"thumb{class}\" viewBox=\"0 0 {wide} {high}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{content}</svg>"
     )
@@ -64,98 +81,144 @@ fn element((wide, high): (f64, f64), class: &str, content: &str) -> String {
 
 /// The curves of the only panel: all of them, or as many as there is room for. Predictions give way
 /// before measured curves, and of each family one curve remains.
-fn curves(plot: &Plot) -> String {
+fn draw_curves(plot: &Plot) -> String {
     let is_curve = |series: &&Series| !matches!(series.line, Line::Reference(_));
     let mut shown: Vec<&Series> = plot.series().filter(is_curve).collect();
     let mut tolerance = FINE;
     loop {
-        let drawn = paths(plot, &shown, tolerance);
+        let drawn = draw_paths(plot, &shown, tolerance);
         if drawn.len() <= MOST_BYTES || tolerance > HIGH {
             return drawn;
         }
-        let fewer = fewer(&shown);
+        let fewer = fewer_curves(&shown);
         if tolerance < COARSE || fewer.len() == shown.len() {
             tolerance *= 2.0;
         } else {
-            (shown, tolerance) = (fewer, FINE);
+            shown = fewer;
+            tolerance = FINE;
         }
     }
 }
 
 /// The measured curves if others are among them, otherwise every second curve of each family.
-fn fewer<'a>(shown: &[&'a Series]) -> Vec<&'a Series> {
-    if shown.iter().any(|s| s.line.is_measured()) && shown.iter().any(|s| !s.line.is_measured()) {
-        return shown.iter().copied().filter(|s| s.line.is_measured()).collect();
+fn fewer_curves<'a>(shown: &[&'a Series]) -> Vec<&'a Series> {
+    let mut measured = shown.to_vec();
+    measured.retain(|series| series.line.is_measured());
+    if !measured.is_empty() && measured.len() < shown.len() {
+        return measured;
     }
     let mut seen = [0_usize; FAMILIES + 1];
-    let every_second = shown.iter().copied().filter(|series| {
+    let mut every_second = Vec::new();
+    for series in shown {
         let count = &mut seen[series.line.style().color.family().unwrap_or(FAMILIES)];
         *count += 1;
-        *count % 2 == 1
-    });
-    every_second.collect()
+        if *count % 2 == 1 {
+            every_second.push(*series);
+        }
+    }
+    every_second
+}
+
+/// All curves of one colour and kind, which are one path.
+struct CurveLayer {
+    is_measured: bool,
+    color: Color,
+    path: String,
+}
+
+impl CurveLayer {
+    fn svg(&self) -> String {
+        let class = if !self.is_measured {
+            " class=\"theory\""
+        } else if self.path.ends_with(DOT) {
+            " class=\"dots\""
+        } else {
+            ""
+        };
+        let name = color_name(self.color);
+        let ink = hex(rgb(self.color));
+        let path = &self.path;
+        format!("<g data-color=\"{name}\" stroke=\"{ink}\"><path{class} d=\"{path}\"/></g>")
+    }
 }
 
 /// One path for each colour and kind of line, predictions below what is measured.
-fn paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
-    let (x, y) = (x_axis(plot, &plot.panels[0]), y_axis(plot));
+fn draw_paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
+    let x = x_axis(plot, &plot.panels[0]);
+    let y = y_axis(plot);
     let lines: Vec<_> = shown.iter().map(|series| stretches(&series.points, x, y)).collect();
-    let all = || lines.iter().flatten().flatten();
+    let points = || lines.iter().flatten().flatten();
     // A miniature has no ticks: what is drawn fills it, unless it is nearly level.
-    let (across, long) = ends(all().map(|p| p.0), 0.0);
-    let (down, tall) = ends(all().map(|p| p.1), LEAST * (y.high - y.low));
-    let place = |&(a, b): &(f64, f64)| {
-        let (x, y) = ((a - across) / long, (b - down) / tall);
-        (EDGE + x * (WIDE - 2.0 * EDGE), HIGH - EDGE - y * (HIGH - 2.0 * EDGE))
+    let across = Extent::over(points().map(|point| point.0), 0.0);
+    let up = Extent::over(points().map(|point| point.1), LEAST * (y.high - y.low));
+    let place = |point: &(f64, f64)| {
+        let from_left = across.fraction(point.0) * (WIDE - 2.0 * EDGE);
+        let from_bottom = up.fraction(point.1) * (HIGH - 2.0 * EDGE);
+        (EDGE + from_left, HIGH - EDGE - from_bottom)
     };
-    let mut layers: Vec<((bool, Color), String)> = Vec::new();
+    let mut layers: Vec<CurveLayer> = Vec::new();
     for (series, stretches) in shown.iter().zip(&lines) {
         let mut path = String::new();
         for stretch in stretches {
             let placed: Vec<(f64, f64)> = stretch.iter().map(place).collect();
             write_line(&mut path, &simplified(&placed, tolerance));
         }
-        let key = (series.line.is_measured(), series.line.style().color);
-        match layers.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, known)) => known.push_str(&path),
-            None => layers.push((key, path)),
+        let is_measured = series.line.is_measured();
+        let color = series.line.style().color;
+        let layer = layers
+            .iter_mut()
+            .find(|layer| layer.is_measured == is_measured && layer.color == color);
+        match layer {
+            Some(layer) => layer.path.push_str(&path),
+            None => layers.push(CurveLayer { is_measured, color, path }),
         }
     }
-    layers.sort_by_key(|((is_measured, _), _)| *is_measured);
-    let layer = |((is_measured, color), path): ((bool, Color), String)| {
-        let class = match is_measured {
-            true if path.ends_with(DOT) => " class=\"dots\"",
-            true => "",
-            false => " class=\"theory\"",
-        };
-        let (name, ink) = (color_name(color), hex(rgb(color)));
-        format!("<g data-color=\"{name}\" stroke=\"{ink}\"><path{class} d=\"{path}\"/></g>")
-    };
-    layers.into_iter().filter(|(_, path)| !path.is_empty()).map(layer).collect()
+    layers.sort_by_key(|layer| layer.is_measured);
+    layers.iter().filter(|layer| !layer.path.is_empty()).map(CurveLayer::svg).collect()
 }
 
-/// The lower end of some values and their extent; values that differ by less lie in the middle of
-/// the least extent.
-fn ends(values: impl Iterator<Item = f64>, least: f64) -> (f64, f64) {
-    let (low, high) =
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    let extent = (high - low).max(least).max(1e-12);
-    ((low + high - extent) / 2.0, extent)
+/// What values span in a miniature.
+struct Extent {
+    low: f64,
+    length: f64,
+}
+
+impl Extent {
+    /// The extent of some values. Values that differ by less than `least` lie in the middle of an extent
+    /// of this length.
+    fn over(values: impl Iterator<Item = f64>, least: f64) -> Self {
+        let mut low = f64::INFINITY;
+        let mut high = f64::NEG_INFINITY;
+        for value in values {
+            low = low.min(value);
+            high = high.max(value);
+        }
+        let length = (high - low).max(least).max(1e-12);
+        Self { low: (low + high - length) / 2.0, length }
+    }
+
+    /// Where a value is: 0 at the lower end, 1 at the upper end.
+    fn fraction(&self, value: f64) -> f64 {
+        (value - self.low) / self.length
+    }
 }
 
 /// The points of a line that lie further than the tolerance from the line without them
 /// (Ramer, Douglas and Peucker).
 fn simplified(line: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
     let [first, inside @ .., last] = line else { return line.to_vec() };
-    let (dx, dy) = (last.0 - first.0, last.1 - first.1);
+    let dx = last.0 - first.0;
+    let dy = last.1 - first.1;
     let long = libm::hypot(dx, dy).max(1e-9);
-    let apart = |p: &(f64, f64)| ((p.0 - first.0) * dy - (p.1 - first.1) * dx).abs() / long;
-    let far = inside.iter().map(apart).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
-    match far {
-        Some((at, distance)) if distance > tolerance => {
-            let mut kept = simplified(&line[..=at + 1], tolerance);
+    let distance = |p: &(f64, f64)| ((p.0 - first.0) * dy - (p.1 - first.1) * dx).abs() / long;
+    let distances = inside.iter().map(distance).enumerate();
+    match distances.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((place, distance)) if distance > tolerance => {
+            let farthest = place + 1;
+            let mut kept = simplified(&line[..=farthest], tolerance);
+            // Both halves have the farthest point.
             kept.pop();
-            kept.extend(simplified(&line[at + 1..], tolerance));
+            kept.extend(simplified(&line[farthest..], tolerance));
             kept
         }
         _ => vec![*first, *last],
@@ -167,8 +230,10 @@ const DOT: &str = "h0";
 
 /// A line as the data of a path: whole units, each relative to the one before.
 fn write_line(path: &mut String, line: &[(f64, f64)]) {
-    let whole = |(x, y): &(f64, f64)| (x.round() as i64, y.round() as i64);
-    let mut units: Vec<(i64, i64)> = line.iter().map(whole).collect();
+    let mut units: Vec<(i64, i64)> = Vec::new();
+    for (x, y) in line {
+        units.push((x.round() as i64, y.round() as i64));
+    }
     units.dedup();
     let Some(first) = units.first() else { return };
     let _ = write!(path, "M{} {}", first.0, first.1);
@@ -177,31 +242,48 @@ fn write_line(path: &mut String, line: &[(f64, f64)]) {
     }
     for (i, pair) in units.windows(2).enumerate() {
         path.push(if i == 0 { 'l' } else { ' ' });
-        let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
-        let _ = write!(path, "{dx}{}{dy}", if dy < 0 { "" } else { " " });
+        let dx = pair[1].0 - pair[0].0;
+        let dy = pair[1].1 - pair[0].1;
+        // A minus separates numbers as well as a space.
+        let separator = if dy < 0 { "" } else { " " };
+        let _ = write!(path, "{dx}{separator}{dy}");
     }
 }
 
+/// All squares of one colour and opacity, which are one path.
+struct SquareLayer<'a> {
+    color: Color,
+    /// The opacity in per cent.
+    percent: u32,
+    squares: Vec<&'a Square>,
+}
+
 /// The squares of a map: one path for each colour and opacity, in rows of equal squares.
-fn squares(map: &Map) -> String {
-    let mut layers: Vec<((Color, u32), Vec<&Square>)> = Vec::new();
+fn draw_squares(map: &Map) -> String {
+    let mut layers: Vec<SquareLayer<'_>> = Vec::new();
     for square in &map.squares {
-        let key = (square.color(), (100.0 * square.opacity()).round() as u32);
-        match layers.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, known)) => known.push(square),
-            None => layers.push((key, vec![square])),
+        let color = square.color();
+        let percent = (100.0 * square.opacity()).round() as u32;
+        let layer =
+            layers.iter_mut().find(|layer| layer.color == color && layer.percent == percent);
+        match layer {
+            Some(layer) => layer.squares.push(square),
+            None => layers.push(SquareLayer { color, percent, squares: vec![square] }),
         }
     }
     let mut out = String::new();
-    for ((color, percent), mut squares) in layers {
+    for SquareLayer { color, percent, mut squares } in layers {
         squares.sort_by_key(|square| (square.y, square.x));
-        let rows = squares.chunk_by(|a, b| a.y == b.y && a.x + 1 == b.x);
-        let row = |row: &[&Square]| {
-            let (x, y, long) = (row[0].x, map.y.len() - 1 - row[0].y, row.len());
-            format!("M{x} {y}h{long}v1h-{long}z")
-        };
-        let path: String = rows.map(row).collect();
-        let (name, ink) = (color_name(color), hex(rgb(color)));
+        let mut path = String::new();
+        for row in squares.chunk_by(|a, b| a.y == b.y && a.x + 1 == b.x) {
+            let x = row[0].x;
+            // SVG counts down from the top.
+            let y = map.y.len() - 1 - row[0].y;
+            let long = row.len();
+            let _ = write!(path, "M{x} {y}h{long}v1h-{long}z");
+        }
+        let name = color_name(color);
+        let ink = hex(rgb(color));
         let _ = write!(
             out,
             "<g data-color=\"{name}\" fill=\"{ink}\" fill-opacity=\".{percent:02}\"><path d=\"{path}\"/></g>"
@@ -286,8 +368,8 @@ mod tests {
     #[test]
     fn squares_of_one_colour_are_one_path_of_rows() {
         let ranking = |color| {
-            let (leaders, lead) = (vec!["a".into()], Lead::OthersDiverged);
-            SquareValue::Ranking(Ranking { leaders, color, lead })
+            let lead = Lead::OthersDiverged;
+            SquareValue::Ranking(Ranking { leaders: vec!["a".into()], color, lead })
         };
         let square = |(x, y, family)| Square { x, y, value: ranking(Color::of_family(family)) };
         let places = [(0, 0, 0), (1, 0, 0), (2, 0, 1), (0, 1, 0), (2, 1, 0)];

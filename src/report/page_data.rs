@@ -159,7 +159,7 @@ fn map_data(map: &Map) -> Value {
     match &map.dense {
         Some(dense) => dense_data(map, dense),
         // A text for each choice.
-        None => chart::map_values(map, |color| json!(color_index(color)), ("shows", Square::shows)),
+        None => chart::map_values(map, |color| json!(color_index(color)), "shows", Square::shows),
     }
 }
 

@@ -20,7 +20,7 @@ pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
         Body::Plot(plot) => json!({ "plot": plot_body(figure, plot, experiment) }),
         Body::Maps(Maps { x, y, maps, .. }) => {
             let color = |color| json!(hex(color));
-            let map = |map: &Map| chart::map_values(map, color, ("lines", Square::lines));
+            let map = |map: &Map| chart::map_values(map, color, "lines", Square::lines);
             json!({ "maps": { "x": x, "y": y, "maps": maps.iter().map(map).collect::<Vec<_>>() } })
         }
     };

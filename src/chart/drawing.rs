@@ -1,0 +1,36 @@
+//! What all drawings share: the resolution at which plotters draws, and text in SVG.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// Plotters' pixels per pixel of a drawing.
+pub const FINE: u32 = 4;
+
+/// The inside of an SVG element, or the error of plotters.
+pub type Drawing = Result<String, Box<dyn std::error::Error>>;
+
+/// A font size in plotters' pixels; plotters divides it by 1.24.
+pub fn font_size(size: u32) -> f64 {
+    f64::from(size * FINE) * 1.24
+}
+
+/// The style of a text in the middle of its place.
+pub fn centred(size: u32, color: RGBColor) -> TextStyle<'static> {
+    let style = ("sans-serif", font_size(size)).into_font().color(&color);
+    style.pos(Pos::new(HPos::Center, VPos::Center))
+}
+
+/// Text for an SVG element or attribute.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The output of plotters without the enclosing element.
+pub fn inside_svg(svg: &str) -> &str {
+    let from = match svg.find("<svg") {
+        Some(element) => svg[element..].find('>').map_or(0, |end| element + end + 1),
+        None => 0,
+    };
+    let to = svg.rfind("</svg>").unwrap_or(svg.len());
+    svg[from..to].trim()
+}

@@ -1,0 +1,129 @@
+//! The legend above the panels, and the samples of lines in it and in labels.
+
+use super::drawing::{FINE, escape};
+use super::font;
+use super::style::{color_name, dash_array, marker, rgb};
+use crate::evidence::{Color, LegendEntry, Style};
+use std::fmt::Write;
+
+/// Height of a line of the legend.
+const LINE: u32 = 18;
+/// Space between the legend and the panels.
+const BELOW: u32 = 8;
+/// Font size of the names.
+const NAME: f64 = 12.0;
+/// Where a line begins.
+const LEFT: f64 = 2.0;
+
+/// A legend, which ends above y = 0, where the panels begin.
+pub struct DrawnLegend {
+    /// Empty without entries.
+    pub svg: String,
+    /// The height with the space below it; 0 without entries.
+    pub height: u32,
+}
+
+/// An entry in its place.
+struct LegendKey<'a> {
+    entry: &'a LegendEntry,
+    name: String,
+    x: f64,
+    /// The number of its line from above.
+    line: u32,
+}
+
+/// Draws a legend of this width. `opacity` gives the opacity of patches of a colour.
+pub fn draw_legend(
+    legend: &[&LegendEntry],
+    width: u32,
+    opacity: impl Fn(Color) -> f64,
+) -> DrawnLegend {
+    let keys = place_keys(legend, width);
+    let Some(last) = keys.last() else { return DrawnLegend { svg: String::new(), height: 0 } };
+    let height = (last.line + 1) * LINE + BELOW;
+    let mut svg = String::from("<g class=\"legend\" font-size=\"12\" fill=\"#222222\">\n");
+    for LegendKey { entry, name, x, line } in &keys {
+        let middle = f64::from(line * LINE) + 9.0 - f64::from(height);
+        let style = entry.style();
+        let sample = if entry.is_patch() {
+            patch_sample(style.color, *x, middle, opacity(style.color))
+        } else {
+            line_sample(style, *x, middle, sample_width(entry), entry.is_measured())
+        };
+        let name = escape(name);
+        let _ = writeln!(
+            svg,
+            "<g class=\"key\" data-label=\"{name}\" data-color=\"{}\">{sample}<text x=\"{}\" y=\"{}\">{name}</text></g>",
+            color_name(style.color),
+            x + f64::from(5 + sample_width(entry)),
+            middle + 4.0
+        );
+    }
+    svg.push_str("</g>\n");
+    DrawnLegend { svg, height }
+}
+
+/// The entries in lines of this width.
+fn place_keys<'a>(legend: &[&'a LegendEntry], width: u32) -> Vec<LegendKey<'a>> {
+    let mut keys = Vec::new();
+    let mut x = LEFT;
+    let mut line = 0;
+    for &entry in legend {
+        let name = entry.name();
+        let long = f64::from(20 + sample_width(entry)) + font::width(&name, NAME, false).ceil();
+        if x > LEFT && x + long > f64::from(width) {
+            x = LEFT;
+            line += 1;
+        }
+        keys.push(LegendKey { entry, name, x, line });
+        x += long;
+    }
+    keys
+}
+
+/// The width of a sample, which stands before a name: of a line, two repeats of its dashes.
+fn sample_width(entry: &LegendEntry) -> u32 {
+    if entry.is_patch() { 22 } else { 40 }
+}
+
+/// A patch in the colour of squares.
+fn patch_sample(color: Color, x: f64, middle: f64, opacity: f64) -> String {
+    let (r, g, b) = rgb(color);
+    let y = middle - 6.0;
+    format!(
+        "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{opacity}\"/>"
+    )
+}
+
+/// The stretch of line before a name, with its marker, which is open on a prediction.
+pub fn line_sample(style: Style, x: f64, middle: f64, long: u32, has_marks: bool) -> String {
+    let (r, g, b) = rgb(style.color);
+    let is_measured = style.dash.is_measured();
+    let color = format!("rgb({r},{g},{b})");
+    let center = x + f64::from(long) / 2.0;
+    let mut marks = String::new();
+    if has_marks && is_measured {
+        marks = mark(style, center, middle, 4 * FINE, &color);
+    } else if has_marks {
+        marks = mark(style, center, middle, 7 * FINE / 2, &color);
+        let hole = mark(style, center, middle, 2 * FINE, "#ffffff");
+        marks += &hole.replace("<polygon", "<polygon class=\"hole\"");
+    }
+    format!(
+        "<line x1=\"{x:.1}\" y1=\"{middle:.1}\" x2=\"{:.1}\" y2=\"{middle:.1}\" stroke=\"{color}\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/>{marks}",
+        x + f64::from(long),
+        if is_measured { 2.0 } else { 1.4 },
+        dash_array(style.dash),
+    )
+}
+
+/// The marker of a style around a point; the radius is in plotters' pixels.
+fn mark(style: Style, x: f64, y: f64, radius: u32, fill: &str) -> String {
+    let mut corners = Vec::new();
+    for (right, down) in marker(style).outline(radius) {
+        let right = f64::from(right) / f64::from(FINE);
+        let down = f64::from(down) / f64::from(FINE);
+        corners.push(format!("{:.2},{:.2}", x + right, y + down));
+    }
+    format!("<polygon points=\"{}\" fill=\"{fill}\"/>", corners.join(" "))
+}

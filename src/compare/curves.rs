@@ -113,7 +113,7 @@ fn ratios(before: &[ComparedRun<'_>], after: &[ComparedRun<'_>]) -> Vec<Point> {
     let pairs = before.len().min(after.len());
     let mut points = Vec::new();
     for (round, logs) in logs_by_round {
-        // A mean over fewer pairs would be that of another sample than its neighbours.
+        // A mean over fewer pairs could not be compared with its neighbours.
         if logs.len() == pairs {
             points.push(geometric_mean(round, &logs));
         }

@@ -104,7 +104,7 @@ pub struct Change {
     /// What is compared: ‖θ_T − θ*‖², or what takes its place where θ* is left out.
     pub quantity: Quantity,
     /// Final errors before and after, one per replicate; `None` where it diverged. If another quantity
-    /// is compared, they are its losses, of which less is better ([`Quantity::loss`]).
+    /// is compared, its losses, which are better if they are less ([`Quantity::loss`]).
     pub finals: (Vec<Option<f64>>, Vec<Option<f64>>),
     /// The mean log ratio of paired final errors, after over before.
     pub shift: Option<Shift>,
@@ -312,8 +312,8 @@ fn is_exact(cell: &SideCell) -> bool {
     has_exact_oracle && !paths.any(|path| RANDOM.iter().any(|key| path.ends_with(key)))
 }
 
-/// Tests all shifts together: a family of differences and one of equivalences, of which a cell
-/// can be wrong in one only. Returns how many were tested.
+/// Tests all shifts together: as a family of differences and as a family of equivalences. A verdict on
+/// a cell can be wrong in one of the families only. Returns how many shifts were tested.
 pub fn test_together(changes: &mut [Change], options: &Options) -> usize {
     let margin = options.log_margin();
     let mut tested: Vec<(&mut Change, Shift)> = Vec::new();

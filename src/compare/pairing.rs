@@ -1,5 +1,5 @@
 //! Counterparts: cells of the same algorithm under the same label on the same kind of problem,
-//! of which a few settings differ.
+//! which differ in a few settings.
 //!
 //! Ids are hashes of all settings, so that a step size of 0.0101 instead of 0.01 removes one
 //! cell and adds another. No random stream depends on the settings, so that the two can still be

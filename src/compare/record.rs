@@ -25,7 +25,7 @@ pub const FINALS: &str = "finals.csv";
 
 /// Stands for the final error of a replicate that diverged.
 const DIVERGED: &str = "diverged";
-/// Columns before those of the settings that vary among cells.
+/// Columns before the columns of the settings that vary among cells.
 const HEAD: [&str; 3] = ["cell", "digest", "label"];
 
 /// The contents of [`RECORD`].

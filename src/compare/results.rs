@@ -200,7 +200,7 @@ impl ResultsFolder {
                     changed.push(Some((id, cell)));
                 }
             }
-            // In the order of the files, each of which is then read once.
+            // In this order each file is read once.
             let mut ordered: Vec<(&CellId, &mut SideCell)> = Vec::with_capacity(changed.len());
             for place in self.store.reading_order(name, &ids) {
                 ordered.extend(changed[place].take());

@@ -120,7 +120,7 @@ impl<'a> BatchWriter<'a> {
     /// results of all these cells.
     ///
     /// # Errors
-    /// The error of `work`, or that of a cell that could not be written.
+    /// The error of `work`, or why a cell could not be written.
     pub fn during<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let worked = beside(|ended| self.write_in_time(&ended), work);
         let _passed = self.pass_gate();

@@ -1,7 +1,7 @@
 //! The checksum of every text and every cache of a results folder.
 //!
-//! *Invariant*: the last line of each is a hash of the bytes above it; bytes of which any bit differs
-//! are refused.
+//! *Invariant*: the last line of each file is a hash of the bytes above it; a file in which any bit
+//! differs is refused.
 
 use exactfed_runner::files::{Error, MOST_READ, error, read_plain, sha256};
 use serde::Serialize;

@@ -18,9 +18,9 @@ impl Store {
         root.join(COPIES)
     }
 
-    /// Copies the data files, given by path and hash, of which this folder holds no sound copy. Files
-    /// that are too large, missing or changed since the cells were planned are left out;
-    /// commands that need them report it.
+    /// Copies data files, given by path and hash, unless this folder has sound copies already. Files
+    /// that are too large, missing or changed since the cells were planned are left out; commands
+    /// that need them report it.
     pub(super) fn copy_data_files<'a>(
         &self,
         from: &DataFolder,

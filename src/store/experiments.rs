@@ -181,7 +181,7 @@ impl Store {
         let mut unread = vec![self.root.clone()];
         while let Some(folder) = unread.pop() {
             let FolderEntries { folders, files } = contents(&folder)?;
-            // Names with a dot are those of copies of data and of the cache.
+            // Folders of data copies and of the cache have a dot at the beginning of their names.
             unread.extend(folders.into_iter().filter(|path| !file_name(path).starts_with('.')));
             let is_experiment = files.iter().any(|path| is_of_cells(&file_name(path)))
                 || folder.join(EXPERIMENT).symlink_metadata().is_ok();

@@ -1,12 +1,14 @@
 //! All rows of all cells in one file, Parquet or CSV.
 //!
-//! *Invariant*: a row is that of the cell's pack, bit for bit; only the label is that of the last
-//! run. The cells of an experiment come in the order of its grid, and those of earlier settings by
-//! their ids after them, each with its rows by replicate and round. A pack has its cells in the order
-//! in which they finished, which is nearly that of the grid: for each portion of the cells, whose rows
-//! have about [`PORTION`] bytes, the packs that hold some of it are read, one by each thread at a
-//! time. So most packs are read once or twice, and a reader that looks for a setting skips the groups
-//! of rows that do not have it.
+//! *Invariant*: a row has the bits that the cell's pack has; only the label comes from the last run.
+//! The cells of an experiment come in the order of its grid, then cells of earlier settings by their
+//! ids, each with its rows by replicate and round. So a reader that looks for a setting skips the
+//! groups of rows that do not have it.
+//!
+//! Cells are exported in portions, whose rows have about [`PORTION`] bytes: the packs that hold cells
+//! of the portion are read, each thread one at a time, and their rows are sorted. A pack has its
+//! cells in the order in which they finished, which is nearly the order of the grid. So most packs
+//! are read once or twice.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves, name_files};
 use super::cells::Status;
@@ -90,7 +92,7 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
 /// The cells that are exported, and their columns.
 struct ExportedRows<'a> {
     experiments: Vec<SoundCells<'a>>,
-    /// All columns but those of `axes`.
+    /// The columns that do not belong to `axes`.
     columns: Schema,
     axes: Vec<SettingColumn>,
 }
@@ -110,7 +112,7 @@ struct SoundCells<'a> {
 /// Where a cell is stored.
 #[derive(Clone, Copy)]
 struct SoundCell {
-    /// The place of its pack among those of the experiment.
+    /// The place of its pack in [`SoundCells::packs`].
     pack: usize,
     /// Its place in the pack.
     index: usize,
@@ -399,7 +401,7 @@ impl SoundCells<'_> {
         let mut axes = self.stored_leaves(&line.id, &settings);
         axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
         Ok(ExportedCell {
-            // Labels do not enter the id: that of the last run may be another than the stored one.
+            // Labels do not enter the id: the last run may have given the cell another one.
             label: planned.map_or(line.label, |planned| planned.label.clone()),
             seed: seed.unwrap_or_default() as u64,
             settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
@@ -444,7 +446,7 @@ fn join_parts(parts: Vec<PackPart>, all: &ExportedRows<'_>) -> PolarsResult<Data
     let own = take_rows(&DataFrame::new(facts.len(), columns_by_cell)?, owners)?;
     let mut columns = Vec::new();
     for (name, kind) in all.schema() {
-        // Packs have a label too, which gives way to that of the last run.
+        // Packs have a label too, but the one from the last run counts.
         let column = own.column(&name).or_else(|_| stored.column(&name))?;
         let found = column.dtype();
         if *found != kind {

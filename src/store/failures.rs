@@ -1,7 +1,7 @@
 //! Records of cells that could not be run to their end, one file for each.
 //!
-//! *Invariant*: a record is that of the cell that its file is named by; its settings have the hash that
-//! is the cell's id.
+//! *Invariant*: a file of another name than its record's cell is refused, and so is a record whose
+//! settings do not have the hash that is the cell's id.
 
 use super::checksum::{read_checked, with_checksum};
 use super::folder::Store;

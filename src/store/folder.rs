@@ -114,7 +114,7 @@ impl Store {
 
     /// The packs of an experiment, as they were when they were first needed.
     pub(super) fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
-        // The lock of one experiment is held while its packs are opened, and not that of all.
+        // Only this experiment is locked while its packs are opened: others can be read meanwhile.
         let place = lock(&self.packs).entry(experiment.to_owned()).or_default().clone();
         let mut opened = lock(&place);
         if let Some(packs) = &*opened {

@@ -62,7 +62,7 @@ pub struct MergeSources<'a> {
     pub preferred: Option<usize>,
 }
 
-/// A cell of which two folders hold different numbers.
+/// A cell for which two folders hold different numbers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The cell.
@@ -153,9 +153,9 @@ impl<'a> MergeSources<'a> {
         Ok(())
     }
 
-    /// Experiments of which two folders hold manifests that mean different things (the
-    /// manifest's text, a `--set` or a data file), and of which no manifest is preferred. The
-    /// name of the manifest's file does not matter.
+    /// Experiments for which two folders hold manifests that mean different things: their texts, a
+    /// `--set` or a data file differ. Experiments with a preferred manifest are left out. The name of
+    /// the manifest's file does not matter.
     pub fn different_manifests(&self) -> Vec<[(usize, &StoredExperiment); 2]> {
         let mut different = Vec::new();
         for stored in self.experiments.values() {
@@ -205,7 +205,7 @@ impl<'a> MergeSources<'a> {
         stored.iter().find(|(folder, _)| Some(*folder) == self.preferred)
     }
 
-    /// Cells of which folders hold different numbers.
+    /// Cells for which folders hold different numbers.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let mut conflicts = Vec::new();
         for (cell, copies) in &self.sound {

@@ -74,8 +74,8 @@ impl PackLine {
     }
 }
 
-/// The part of a cell's line that stays in memory. The settings are left out: those of a large grid
-/// would take much memory.
+/// The part of a cell's line that stays in memory. Settings are left out: a large grid has many cells,
+/// and their settings would take much memory.
 pub struct PackedCell {
     pub record: CellSummary,
     rows: Range<u32>,
@@ -165,7 +165,7 @@ impl Pack {
     /// The traces of the `i`-th cell, which are among `rows`.
     ///
     /// # Errors
-    /// If their digest is not that of the index.
+    /// If their digest is not the one in the index.
     pub fn traces(&self, rows: &TraceRows, i: usize) -> Result<Vec<Trace>, Error> {
         let CellSummary { id, digest, .. } = &self.cells[i].record;
         let traces = rows.traces(self.rows(i)).map_err(|e| error(&self.path, e))?;

@@ -32,7 +32,7 @@ pub struct DamagedFile {
     pub error: Error,
 }
 
-/// Where a cell is among the packs of an experiment. The order is that of reading.
+/// Where a cell is among the packs of an experiment. Places are ordered as they are best read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellPlace {
     /// The place of its pack in [`Packs::sound`].

@@ -45,7 +45,7 @@ pub fn select_rows(bytes: &[u8], ranges: &[Range<usize>]) -> PolarsResult<DataFr
     Ok(selected)
 }
 
-/// Puts `rows` below those of `all`, or in their place if there are none yet.
+/// Adds `rows` below the rows of `all`.
 pub fn append_rows(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult<()> {
     match all {
         None => *all = Some(rows),
@@ -96,7 +96,7 @@ pub fn optional_columns() -> Vec<String> {
 /// A row of a file: a recorded round of a run of a cell.
 struct TraceRow<'a> {
     done: &'a Done<'a>,
-    /// The number of the run, which is that of its trace in the cell.
+    /// The number of the run, which is also the place of its trace in the cell.
     run: u32,
     trace: &'a Trace,
     /// The place of the round in the trace.
@@ -369,8 +369,8 @@ impl TraceRows {
     /// The traces of the cell in these rows.
     pub fn traces(&self, range: Range<usize>) -> PolarsResult<Vec<Trace>> {
         let mut traces: Vec<Trace> = Vec::new();
-        // Cells of one pack may have measured different metrics: those of this cell have a value in
-        // its first row.
+        // Cells of one pack may have measured different metrics: a metric that this cell measured has
+        // a value in its first row.
         let mut measured: Vec<&(Metric, Vec<Option<f64>>)> = self.further.iter().collect();
         measured.retain(|(_, values)| number_at(values, range.start).is_some());
         for i in range {

@@ -159,8 +159,7 @@ fn cat_files(ids: &[String]) -> Result<Vec<u8>, String> {
     // A file instead of a pipe: git answers while it reads, so that both ends of two pipes could
     // wait for each other.
     let mut list = tempfile::tempfile().map_err(describe)?;
-    let mut lines = ids.join("\n");
-    lines.push('\n');
+    let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
     list.write_all(lines.as_bytes()).map_err(describe)?;
     list.rewind().map_err(describe)?;
     let output = Command::new("git").args(["cat-file", "--batch"]).stdin(list).output();

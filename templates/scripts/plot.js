@@ -303,7 +303,8 @@ class Plot {
       if (hero === "beside" && !isLarge) node.style.gridColumn = "2";
       if (!node.parentNode) this.grid.append(node);
     });
-    if (!this.cells.some(({ slider }) => slider.tabIndex === 0)) {
+    // A figure of cells without results has no panel.
+    if (count > 0 && !this.cells.some(({ slider }) => slider.tabIndex === 0)) {
       this.cells[this.large ?? 0].slider.tabIndex = 0;
     }
   }

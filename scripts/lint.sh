@@ -67,9 +67,9 @@ if biome=$(linter biome "$biome_version" npm "@biomejs/biome@$biome_version"); t
   "$biome" ci --colors=off --error-on-warnings || failed=1
   # Scripts of a page share a scope: only in all of them is seen whether a name is there and is used.
   sed -n '/^const FIGURES/,/^);/s|.*"../../\(.*\.js\)".*|\1|p' src/report/mod.rs | xargs cat > "$work/report.js"
-  cp templates/scripts/guide.js templates/scripts/index.js "$work"
+  cp templates/scripts/{guide,index,live}.js "$work"
   names=(--only=correctness/noUnusedVariables --only=correctness/noUndeclaredVariables)
-  (cd "$work" && "$biome" lint --colors=off --error-on-warnings "${names[@]}" report.js guide.js index.js) || failed=1
+  (cd "$work" && "$biome" lint --colors=off --error-on-warnings "${names[@]}" report.js guide.js index.js live.js) || failed=1
 else
   left_out biome
 fi

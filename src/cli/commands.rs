@@ -2,8 +2,8 @@
 
 use super::outcome::{Code, Failure};
 use super::{
-    check, completions, data, decide, diff, digest, export, history, init, merge, plan, report,
-    reproduce, run, schema, submit, verify, watch,
+    check, completions, data, decide, diff, digest, export, history, init, live, merge, plan,
+    report, reproduce, run, schema, submit, verify, watch,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use exactfed_core::registry::Registry;
@@ -91,6 +91,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
     match cli.command {
         Subcommands::Run(args) if args.until_decided => decide::run(&args),
+        Subcommands::Run(args) if args.live => {
+            live::run(&args.manifests, &args.options, &args.reports)
+        }
         Subcommands::Run(args) => run::run(&args),
         Subcommands::Report(args) => report::run(&args),
         Subcommands::Watch(args) => watch::run(&args),

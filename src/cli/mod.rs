@@ -13,6 +13,7 @@ mod export;
 mod history;
 mod init;
 mod interrupt;
+mod live;
 mod manifests;
 mod memory;
 mod merge;

@@ -10,7 +10,8 @@ use crate::report::Writer;
 use crate::store::Store;
 use exactfed_runner::panics::{beside, lock};
 use exactfed_runner::plan::Plan;
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -47,6 +48,8 @@ pub struct LivePages<'p> {
     live: Mutex<Option<LiveEntries>>,
     /// Done once it is printed where the first page is.
     announced: Once,
+    /// What this message says of the time after the first page.
+    sequel: &'static str,
 }
 
 /// Of each experiment, the number of changes that its page has, and its entry of the index.
@@ -64,8 +67,24 @@ impl<'p> LivePages<'p> {
     ) -> Result<Self, Failure> {
         let mut writer = Writer::new(reports, &FORMATS)?;
         writer.of_manifests = plans.is_some();
-        let (results, live) = (results.to_owned(), Mutex::new(Some(LiveEntries::new())));
-        Ok(Self { results, plans, writer, quiet, live, announced: Once::new() })
+        let results = results.to_owned();
+        let live = Mutex::new(Some(LiveEntries::new()));
+        let announced = Once::new();
+        let sequel = "the others follow";
+        Ok(Self { results, plans, writer, quiet, live, announced, sequel })
+    }
+
+    /// The same pages. Until the final ones are written, those of these experiments and those about
+    /// all experiments show the progress and reload themselves.
+    pub fn reloading(mut self, experiments: BTreeSet<String>) -> Result<Self, Failure> {
+        self.writer.begin_live(experiments)?;
+        self.sequel = "pages that are open reload themselves";
+        Ok(self)
+    }
+
+    /// Writes the status that the pages of a run show, a JSON object.
+    pub fn write_status(&self, status: Value) -> Result<(), Failure> {
+        Ok(self.writer.write_status(status)?)
     }
 
     /// Does the work of a run, and writes pages meanwhile where results change, until it ends or
@@ -123,10 +142,10 @@ impl<'p> LivePages<'p> {
         }
         let written = entries.values().map(|(_, written)| written.clone());
         report::write_index(written, &self.writer)?;
-        if self.plans.is_some() && !self.quiet && !entries.is_empty() {
+        if !self.quiet && !entries.is_empty() {
             self.announced.call_once(|| {
-                let index = self.writer.index_file();
-                eprintln!("the first page is written: open {}; the others follow", index.display());
+                let (index, sequel) = (self.writer.index_file(), self.sequel);
+                eprintln!("the first page is written: open {}; {sequel}", index.display());
             });
         }
         Ok(())
@@ -156,10 +175,19 @@ impl<'p> LivePages<'p> {
         Ok(stored)
     }
 
-    /// Writes the pages of all experiments, as `report` does. A page of a plan that lacks no cell
-    /// does not change any more, and is not written again.
+    /// Writes the pages of all experiments, as `report` does. They no longer show the progress.
     pub fn write_final(&self) -> Result<Code, Failure> {
         let entries = lock(&self.live).take().unwrap_or_default();
+        self.writer.end_bars();
+        let written = self.write_with_final(entries);
+        // After an error too, since pages that are open wait for the end of the status.
+        self.writer.end_live()?;
+        written
+    }
+
+    /// Writes the pages of all experiments except for those that these entries show as final: the
+    /// page of a plan that lacks no cell does not change any more.
+    fn write_with_final(&self, entries: LiveEntries) -> Result<Code, Failure> {
         let is_final = |written: &Written| self.plans.is_some() && written.0.is_complete();
         let entries = entries
             .into_iter()

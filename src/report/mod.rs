@@ -21,6 +21,7 @@ pub mod history;
 mod index;
 mod interval_chart;
 mod latex;
+mod live;
 mod looks;
 mod markdown;
 mod matrix;
@@ -54,6 +55,7 @@ use exactfed_runner::panics::lock;
 use exactfed_runner::plan::Plan;
 pub use format::Format;
 pub use index::IndexEntry;
+use live::LiveVersions;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, context};
@@ -81,6 +83,8 @@ pub struct Writer {
     pub of_manifests: bool,
     /// The pages about all experiments to which pages have links, once an index was written.
     linked: Mutex<Option<Vec<&'static PageLink>>>,
+    /// The versions of pages, while a run rewrites them.
+    live: Mutex<Option<LiveVersions>>,
 }
 
 /// A drawing of so many inches as a file.
@@ -99,7 +103,8 @@ impl Writer {
         let (out, inches) = (out.to_owned(), TEXT);
         let pages = Pages::new();
         let linked = Mutex::default();
-        let writer = Self { pages, out, owned, formats, inches, of_manifests: false, linked };
+        let live = Mutex::default();
+        let writer = Self { pages, out, owned, formats, inches, of_manifests: false, linked, live };
         let pages = page_files().filter(|(file, _)| writer.writes(file));
         let mut existing =
             pages.map(|(file, _)| writer.out.join(file)).filter(|page| page.exists());
@@ -176,7 +181,7 @@ impl Writer {
                 Some(places) => with_navigation(&text, &up, "", places),
                 None => text,
             };
-            self.owned.write(&folder.join(file), text.as_bytes())?;
+            self.write_page(&format!("{}/{file}", experiment.plan.experiment), &up, &text)?;
         }
         if !experiment.frontiers.is_empty() {
             let text = frontier::csv(&experiment.frontiers);
@@ -255,12 +260,21 @@ impl Writer {
                 let values = context! { gallery, ..common.clone() };
                 let text = self.pages.render(&template, values)?;
                 let text = with_navigation(&text, "", page, &places);
-                self.owned.write(&path, text.as_bytes())?;
+                self.write_page(&file, "", &text)?;
             } else if self.owned.has(&path) && path.exists() {
                 fs::remove_file(&path).map_err(|e| error(&path, e))?;
             }
         }
+        self.remove_status()?;
         self.owned.settle()
+    }
+
+    /// Writes a page of a format to a file below the folder, to which `up` leads.
+    fn write_page(&self, file: &str, up: &str, text: &str) -> Result<(), Error> {
+        if file.ends_with(".html") {
+            return self.write_html(file, up, text);
+        }
+        self.owned.write(&self.out.join(file), text.as_bytes())
     }
 }
 
@@ -309,6 +323,7 @@ fn sweep(
 const TABLES: &str = include_str!("../../templates/scripts/tables.js");
 const GUIDE: &str = include_str!("../../templates/scripts/guide.js");
 const INDEX: &str = include_str!("../../templates/scripts/index.js");
+const LIVE: &str = include_str!("../../templates/scripts/live.js");
 /// The script of a report. The files share one scope: `address.js` draws the figures as soon as it
 /// runs, so that what figures need stands before it.
 const FIGURES: &str = concat!(
@@ -345,10 +360,10 @@ const TREES: [(&str, &str); 7] = templates![
 ];
 
 /// The other templates.
-const TEMPLATES: [(&str, &str); 19] = templates![
+const TEMPLATES: [(&str, &str); 20] = templates![
     "parts.md" "parts.html" "style.css" "figure.css" "figure.html" "report.css" "index.css"
     "guide.css" "which-algorithm.md" "which-algorithm.html" "notebook.html" "diff.md" "diff.html"
-    "diff.css" "diff.txt" "history.md" "history.html" "history.css" "history.txt"
+    "diff.css" "diff.txt" "history.md" "history.html" "history.css" "history.txt" "live.html"
 ];
 
 /// Whether a template writes HTML.
@@ -413,9 +428,9 @@ impl Pages {
         let (light, dark) = (palette(0, &style::PALETTE), palette(1, &style::DARK_PALETTE));
         env.add_global("palette", context! { light, dark });
         // Scripts are plain text and not templates.
-        let [report, tables, index, guide] =
-            [FIGURES, TABLES, INDEX, GUIDE].map(|js| Value::from_safe_string(js.into()));
-        env.add_global("js", context! { report, tables, index, guide });
+        let [report, tables, index, guide, live] =
+            [FIGURES, TABLES, INDEX, GUIDE, LIVE].map(|js| Value::from_safe_string(js.into()));
+        env.add_global("js", context! { report, tables, index, guide, live });
         for (tree, text) in TREES {
             for end in ["html", "md"] {
                 let name = tree.replace("page", end);

@@ -37,6 +37,8 @@ mod layering;
 mod limits;
 mod links;
 mod live;
+#[path = "../support/live_run.rs"]
+mod live_run;
 mod looks;
 mod matrix;
 mod merge;
@@ -53,6 +55,7 @@ mod race;
 mod ratios;
 mod readers;
 mod reference;
+mod run_live;
 #[path = "../support/runner.rs"]
 mod runner;
 mod scale;

@@ -16,7 +16,9 @@ use super::manifests::Manifests;
 use super::outcome::{Code, Failure};
 use crate::evidence::tuned;
 use crate::store::Store;
+use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::Silent;
+use std::path::PathBuf;
 
 /// What is written of the progress of a run.
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -26,7 +28,12 @@ pub enum LogFormat {
 }
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: exactfed run experiments/scafflsa/fig1-high.toml --threads 2")]
+#[command(after_help = "\
+With --live, open the page whose path is printed in a browser: it shows the progress, and reloads \
+itself when cells were stored. In the end the pages are those of `exactfed report`, also after an \
+interruption.
+
+Example: exactfed run experiments/scafflsa/fig1-high.toml --threads 2")]
 pub struct Args {
     #[command(flatten)]
     pub manifests: Manifests,
@@ -42,16 +49,28 @@ pub struct Args {
     /// Write the progress for programs, in place of text for people
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "until_decided")]
     pub log: Option<LogFormat>,
+    /// Write the reports as cells are stored, in pages that reload themselves
+    #[arg(long, conflicts_with_all = ["until_decided", "log"])]
+    pub live: bool,
+    /// Folder of the reports of --live
+    #[arg(long, value_name = "DIR", default_value = "reports", requires = "live")]
+    pub reports: PathBuf,
+}
+
+/// The plans of manifests that are to be run.
+pub fn plans(manifests: &Manifests, options: &RunOptions) -> Result<Vec<Plan>, Failure> {
+    let plans = manifests.plans()?;
+    if options.only.is_none() {
+        return Ok(plans);
+    }
+    // A list may name cells that follow from results.
+    let store = Store::open(&options.out)?;
+    let all = plans.into_iter().map(|plan| tuned::all_stages(plan, &store));
+    Ok(all.collect::<Result<_, _>>()?)
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let mut plans = args.manifests.plans()?;
-    if args.options.only.is_some() {
-        // A list may name cells that follow from results.
-        let store = Store::open(&args.options.out)?;
-        let all = plans.into_iter().map(|plan| tuned::all_stages(plan, &store));
-        plans = all.collect::<Result<_, _>>()?;
-    }
+    let plans = plans(&args.manifests, &args.options)?;
     let Some(LogFormat::Json) = args.log else {
         return PreparedRun::new(&plans, &args.options, None)?.execute(&Silent);
     };

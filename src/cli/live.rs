@@ -1,0 +1,62 @@
+//! `run --live`: runs the missing cells, and meanwhile writes reports whose pages reload themselves.
+//!
+//! *Invariant*: in the end the results and the pages are those of `run` and `report`, also after an
+//! interruption (`tests/suite/run_live.rs`).
+
+use super::manifests::Manifests;
+use super::outcome::{Code, Failure};
+use super::pages::LivePages;
+use super::run::{self, Phase, PreparedRun, RunOptions, RunStatus};
+use exactfed_runner::panics::beside;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// Time between two writes of the status, which pages look at as often.
+const BETWEEN_STATUSES: Duration = Duration::from_secs(1);
+
+/// Runs the missing cells of manifests, and writes the reports to a folder.
+pub fn run(manifests: &Manifests, options: &RunOptions, reports: &Path) -> Result<Code, Failure> {
+    let plans = run::plans(manifests, options)?;
+    let mut run = PreparedRun::new(&plans, options, None)?;
+    let stop = run.interrupt().stop.clone();
+    let experiments = plans.iter().map(|plan| plan.experiment.clone()).collect();
+    let pages = LivePages::new(None, &options.out, reports, options.quiet)?;
+    let pages = Arc::new(pages.reloading(experiments)?);
+    let pages_of_end = pages.clone();
+    let leave = move |status: &RunStatus| {
+        conclude(Code::Interrupted, &pages_of_end, status);
+    };
+    let status = RunStatus::new(run.workloads(), leave);
+    pages.write_status(status.read(None, None))?;
+    let work = || {
+        let ran = pages.during(&status, &stop, || run.execute(&status));
+        let code = ran.unwrap_or_else(|failure| report_failure(failure, &status));
+        conclude(code, &pages, &status)
+    };
+    Ok(beside(|ended| write_statuses(&pages, &status, ended), work))
+}
+
+/// Writes the status every second, until the run has ended.
+fn write_statuses(pages: &LivePages<'_>, status: &RunStatus, ended: Receiver<()>) {
+    while ended.recv_timeout(BETWEEN_STATUSES) == Err(RecvTimeoutError::Timeout) {
+        // If there is no room for it, the pages and the results report that.
+        let _ = pages.write_status(status.read(None, None));
+    }
+}
+
+/// Reports a failure of the whole run, which has the code of the result.
+fn report_failure(failure: Failure, status: &RunStatus) -> Code {
+    eprintln!("{}", failure.message.trim_end());
+    status.add_error(failure.message);
+    failure.code
+}
+
+/// Writes the final pages of a run that ended with this code.
+fn conclude(code: Code, pages: &LivePages<'_>, status: &RunStatus) -> Code {
+    status.enter(Phase::Reporting);
+    let judged = pages.write_final().unwrap_or_else(|failure| report_failure(failure, status));
+    // Failed cells are the more serious outcome: their code takes precedence.
+    judged.and(code)
+}

@@ -1,0 +1,188 @@
+//! Pages that a run rewrites. A bar at the end of each shows the progress, and its script reloads the
+//! page once there is a newer version. The script learns both from the file [`STATUS`], which is a
+//! script too, because a page that is opened as a file may load scripts and no other data.
+//!
+//! *Invariant*: once the run has ended, no page has a bar and there is no status
+//! (`tests/suite/run_live.rs`).
+
+use super::Writer;
+use exactfed_runner::files::{Error, error, sha256};
+use exactfed_runner::panics::lock;
+use minijinja::context;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The name of the file with the status, in the folder of the reports.
+const STATUS: &str = "status.js";
+/// How a bar begins.
+const BEGIN: &str = "<!-- The progress of the run -->\n";
+/// How it ends: it is the last element of a page.
+const END: &str = "</body>";
+/// The scripts that a page may have.
+const SCRIPTS: &str = "script-src 'unsafe-inline'";
+/// What a page with a bar may load in addition: the status, and from a web server also the page
+/// itself, by which the script finds out whether the server still answers.
+const SCRIPTS_OF_BAR: &str = "script-src 'unsafe-inline' 'self' file:; connect-src 'self'";
+
+/// The versions of the pages that a run rewrites.
+pub struct LiveVersions {
+    experiments: BTreeSet<String>,
+    /// By the path of the page below the folder of the reports.
+    pages: BTreeMap<String, Version>,
+    /// Whether the final pages are being written, which have no bar.
+    is_final: bool,
+    /// How often the status was written.
+    statuses: u64,
+}
+
+struct Version {
+    /// A number that rises when the content changes.
+    number: u64,
+    /// The hash of the content.
+    hash: String,
+}
+
+impl LiveVersions {
+    /// Of the pages of these experiments, and those about all experiments.
+    fn new(experiments: BTreeSet<String>) -> Self {
+        Self { experiments, pages: BTreeMap::new(), is_final: false, statuses: 0 }
+    }
+
+    /// The version of a page that now has this content; `None` for a page without a bar.
+    fn update(&mut self, file: &str, text: &str) -> Option<u64> {
+        let experiment = file.rsplit_once('/').map(|(experiment, _)| experiment);
+        let is_of_run = experiment.is_none_or(|name| self.experiments.contains(name));
+        if self.is_final || !is_of_run {
+            return None;
+        }
+        let hash = sha256(text.as_bytes());
+        let before = self.pages.get(file);
+        if let Some(version) = before.filter(|version| version.hash == hash) {
+            return Some(version.number);
+        }
+        // The time, so that a page of an earlier run that was killed has an older version.
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let next = before.map_or(0, |version| version.number + 1);
+        let number = next.max(u64::try_from(time).unwrap_or(0));
+        self.pages.insert(file.to_owned(), Version { number, hash });
+        Some(number)
+    }
+}
+
+impl Writer {
+    /// Gives the pages of these experiments, and those about all experiments, a bar from now on.
+    ///
+    /// # Errors
+    /// If there is a file in the place of the status that no run wrote.
+    pub fn begin_live(&mut self, experiments: BTreeSet<String>) -> Result<(), Error> {
+        self.owned.claim(&self.out.join(STATUS), &[])?;
+        *lock(&self.live) = Some(LiveVersions::new(experiments));
+        Ok(())
+    }
+
+    /// Writes the status that the bars show, a JSON object, unless the run has ended.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_status(&self, mut status: Value) -> Result<(), Error> {
+        let mut live = lock(&self.live);
+        let Some(versions) = live.as_mut() else { return Ok(()) };
+        versions.statuses += 1;
+        let pages = versions.pages.iter().map(|(file, version)| (file, version.number));
+        status["versions"] = json!(pages.collect::<BTreeMap<_, _>>());
+        status["written"] = json!(versions.statuses);
+        self.owned.write(&self.out.join(STATUS), format!("showStatus({status});\n").as_bytes())
+    }
+
+    /// Writes a page, with a bar if the run rewrites it; `up` leads to the folder of the reports.
+    pub(super) fn write_html(&self, file: &str, up: &str, text: &str) -> Result<(), Error> {
+        let path = self.out.join(file);
+        let mut live = lock(&self.live);
+        let Some(version) = live.as_mut().and_then(|versions| versions.update(file, text)) else {
+            drop(live);
+            return self.owned.write(&path, text.as_bytes());
+        };
+        let bar = self.pages.render("live.html", context! { file, up, version })?;
+        // The lock is held until then: a status names no version that is not there.
+        self.owned.write(&path, with_bar(text, &bar).as_bytes())
+    }
+
+    /// Gives no page a bar from now on. Pages that are open still find the status.
+    pub fn end_bars(&self) {
+        if let Some(versions) = lock(&self.live).as_mut() {
+            versions.is_final = true;
+        }
+    }
+
+    /// Removes the bars of pages that were not written again, and the status. Pages that are open
+    /// notice that it is gone, and reload themselves.
+    ///
+    /// # Errors
+    /// If a file cannot be written or removed.
+    pub fn end_live(&self) -> Result<(), Error> {
+        let Some(versions) = lock(&self.live).take() else { return Ok(()) };
+        for file in versions.pages.keys() {
+            let text = self.read(file).and_then(|bytes| String::from_utf8(bytes).ok());
+            if let Some(plain) = text.as_deref().and_then(without_bar) {
+                self.owned.write(&self.out.join(file), plain.as_bytes())?;
+            }
+        }
+        self.remove_status()?;
+        self.owned.settle()
+    }
+
+    /// Removes the status of a run that has ended, or that was killed.
+    pub(super) fn remove_status(&self) -> Result<(), Error> {
+        let path = self.out.join(STATUS);
+        if lock(&self.live).is_some() || !self.owned.has(&path) || !path.exists() {
+            return Ok(());
+        }
+        fs::remove_file(&path).map_err(|e| error(&path, e))
+    }
+}
+
+/// A page with a bar.
+fn with_bar(page: &str, bar: &str) -> String {
+    let page = page.replacen(SCRIPTS, SCRIPTS_OF_BAR, 1);
+    let Some((before, after)) = page.rsplit_once(END) else { return page };
+    [before, BEGIN, bar, END, after].concat()
+}
+
+/// A page whose bar is taken away; `None` if it has none.
+fn without_bar(page: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.rsplit_once(END)?;
+    let before = before.replacen(SCRIPTS_OF_BAR, SCRIPTS, 1);
+    Some([&before, END, after].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "<html><meta content=\"script-src 'unsafe-inline'; img-src data:\"><body>\n<main>script-src 'unsafe-inline'</main>\n</body>\n</html>\n";
+
+    #[test]
+    fn a_page_without_its_bar_is_as_it_was() {
+        let live = with_bar(PAGE, "<section></section>\n");
+        assert!(live.contains("file:; connect-src 'self'; img-src data:"), "{live}");
+        assert!(live.ends_with("<section></section>\n</body>\n</html>\n"), "{live}");
+        assert_eq!(without_bar(&live).as_deref(), Some(PAGE));
+        assert_eq!(without_bar(PAGE), None);
+    }
+
+    #[test]
+    fn versions_rise_when_pages_of_the_run_change() {
+        let mut versions = LiveVersions::new(["a/b".to_owned()].into());
+        let first = versions.update("a/b/report.html", "1").unwrap();
+        assert_eq!(versions.update("a/b/report.html", "1"), Some(first));
+        let second = versions.update("a/b/report.html", "2").unwrap();
+        assert!(second > first && versions.update("a/b/report.html", "1") > Some(second));
+        assert!(versions.update("index.html", "1").is_some());
+        assert_eq!(versions.update("other/report.html", "1"), None);
+        versions.is_final = true;
+        assert_eq!(versions.update("index.html", "2"), None);
+    }
+}

@@ -106,7 +106,7 @@ COMMANDS = {
     "plan": (["plan", EXPERIMENT], 0),
     "run again": (["run", EXPERIMENT], 0),
     "run elsewhere": (["run", EXPERIMENT, "--out", "other"], 2),
-    "watch": (["watch", EXPERIMENT, "--out", "other", "--exit", "--port", "0"], 2),
+    "watch": (["watch", EXPERIMENT, "--out", "other"], 2),
     "submit": (["submit", "--slurm", "--dry-run", EXPERIMENT, "--out", "other"], 2),
 }
 

@@ -3,7 +3,7 @@
 use super::outcome::{Code, Failure};
 use super::{
     check, completions, data, decide, diff, digest, export, history, init, live, merge, plan,
-    report, reproduce, run, schema, submit, verify, watch,
+    report, reproduce, run, schema, submit, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use exactfed_core::registry::Registry;
@@ -26,8 +26,8 @@ enum Subcommands {
     Run(run::Args),
     /// Write reports from results: HTML, Markdown, tables for LaTeX, figures as PDF, PNG and SVG
     Report(report::Args),
-    /// Run the missing cells of experiments, and show the reports in a browser meanwhile
-    Watch(watch::Args),
+    /// Run the missing cells of experiments, and write reports whose pages reload: run --live
+    Watch(live::Args),
     /// Run every manifest in a directory and write the reports
     Reproduce(reproduce::Args),
     /// Validate manifests and report all errors
@@ -96,7 +96,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         }
         Subcommands::Run(args) => run::run(&args),
         Subcommands::Report(args) => report::run(&args),
-        Subcommands::Watch(args) => watch::run(&args),
+        Subcommands::Watch(args) => live::run(&args.manifests, &args.options, &args.reports),
         Subcommands::Reproduce(args) => reproduce::run(args),
         Subcommands::Check(args) => check::run(&args),
         Subcommands::Plan(args) => plan::run(&args),

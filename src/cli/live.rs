@@ -1,4 +1,5 @@
-//! `run --live`: runs the missing cells, and meanwhile writes reports whose pages reload themselves.
+//! `run --live` and `watch`: runs the missing cells, and meanwhile writes reports whose pages reload
+//! themselves.
 //!
 //! *Invariant*: in the end the results and the pages are those of `run` and `report`, also after an
 //! interruption (`tests/suite/run_live.rs`).
@@ -8,10 +9,26 @@ use super::outcome::{Code, Failure};
 use super::pages::LivePages;
 use super::run::{self, Phase, PreparedRun, RunOptions, RunStatus};
 use exactfed_runner::panics::beside;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
+
+/// The arguments of `watch`, the short form of `run --live`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Short for `exactfed run --live`, whose help says more.
+
+Example: exactfed watch experiments/scafflsa/fig1-high.toml")]
+pub struct Args {
+    #[command(flatten)]
+    pub manifests: Manifests,
+    #[command(flatten)]
+    pub options: RunOptions,
+    /// Folder of the reports
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub reports: PathBuf,
+}
 
 /// Time between two writes of the status, which pages look at as often.
 const BETWEEN_STATUSES: Duration = Duration::from_secs(1);
@@ -20,29 +37,34 @@ const BETWEEN_STATUSES: Duration = Duration::from_secs(1);
 pub fn run(manifests: &Manifests, options: &RunOptions, reports: &Path) -> Result<Code, Failure> {
     let plans = run::plans(manifests, options)?;
     let mut run = PreparedRun::new(&plans, options, None)?;
-    let stop = run.interrupt().stop.clone();
     let experiments = plans.iter().map(|plan| plan.experiment.clone()).collect();
     let pages = LivePages::new(None, &options.out, reports, options.quiet)?;
     let pages = Arc::new(pages.reloading(experiments)?);
-    let pages_of_end = pages.clone();
-    let leave = move |status: &RunStatus| {
-        conclude(Code::Interrupted, &pages_of_end, status);
-    };
-    let status = RunStatus::new(run.workloads(), leave);
-    pages.write_status(status.read(None, None))?;
-    let work = || {
-        let ran = pages.during(&status, &stop, || run.execute(&status));
-        let code = ran.unwrap_or_else(|failure| report_failure(failure, &status));
-        conclude(code, &pages, &status)
-    };
-    Ok(beside(|ended| write_statuses(&pages, &status, ended), work))
+    let pages_at_exit = pages.clone();
+    let status = RunStatus::new(run.workloads(), move |status| {
+        conclude(Code::Interrupted, &pages_at_exit, status);
+    });
+    // Before the first page, which looks for it.
+    pages.write_status(status.read())?;
+    Ok(beside(
+        |ended| write_statuses(&pages, &status, ended),
+        || execute(&mut run, &pages, &status),
+    ))
+}
+
+/// Runs the cells, writes pages meanwhile, and then the final pages.
+fn execute(run: &mut PreparedRun<'_>, pages: &LivePages<'_>, status: &RunStatus) -> Code {
+    let stop = run.interrupt().stop.clone();
+    let ran = pages.during(status, &stop, || run.execute(status));
+    let code = ran.unwrap_or_else(|failure| report_failure(failure, status));
+    conclude(code, pages, status)
 }
 
 /// Writes the status every second, until the run has ended.
 fn write_statuses(pages: &LivePages<'_>, status: &RunStatus, ended: Receiver<()>) {
     while ended.recv_timeout(BETWEEN_STATUSES) == Err(RecvTimeoutError::Timeout) {
         // If there is no room for it, the pages and the results report that.
-        let _ = pages.write_status(status.read(None, None));
+        let _ = pages.write_status(status.read());
     }
 }
 

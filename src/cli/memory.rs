@@ -80,7 +80,7 @@ fn available() -> Option<f64> {
 }
 
 /// A limit of this process, by its name in /proc; `None` where there is none, or no /proc.
-pub fn limit_of_process(name: &str) -> Option<f64> {
+fn limit_of_process(name: &str) -> Option<f64> {
     field(&read_to_string("/proc/self/limits").ok()?, name)
 }
 

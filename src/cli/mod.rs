@@ -31,7 +31,6 @@ mod schema;
 pub mod shard;
 mod submit;
 mod verify;
-mod watch;
 
 pub use check::check;
 pub use commands::{Cli, dispatch, main, main_with};

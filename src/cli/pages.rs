@@ -27,7 +27,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_secs(2);
 /// a quarter of the time of one thread.
 const REST: u32 = 3;
 /// Time between two checks whether there is something to do.
-pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A run during which pages are written.
 pub trait ChangingResults: Sync {
@@ -37,12 +37,12 @@ pub trait ChangingResults: Sync {
     fn reported(&self, _error: Option<String>) {}
 }
 
-/// Writes reports, and reads what was written.
+/// Writes reports.
 pub struct LivePages<'p> {
     results: PathBuf,
     /// The experiments that have pages; if `None`, all that have results.
     plans: Option<&'p [Plan]>,
-    pub writer: Writer,
+    writer: Writer,
     quiet: bool,
     /// What was written while cells are run; `None` once the final pages are written.
     live: Mutex<Option<LiveEntries>>,

@@ -2,7 +2,8 @@
 //!
 //! *Invariant*: a page is a function of the results alone. It has no time, no machine and no
 //! commit, so that writing it again changes nothing; those are on a provenance page in the same
-//! folder, which is not under version control.
+//! folder, which is not under version control. While a run rewrites pages they also have a bar
+//! ([`live`]).
 //!
 //! *Invariant*: everything that comes from a manifest is escaped.
 

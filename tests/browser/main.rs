@@ -11,15 +11,16 @@ mod files;
 mod frontier;
 mod gallery;
 mod legend;
+#[path = "../support/live_run.rs"]
+mod live_run;
 mod names;
 mod numbers;
 mod offline;
 mod published;
 mod ratios;
 mod reading;
+mod run_live;
 mod sections;
-#[path = "../support/served.rs"]
-mod served;
 mod site;
 #[allow(dead_code)] // its command line
 #[path = "../../examples/site.rs"]
@@ -27,7 +28,6 @@ mod site_builder;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;
-mod watch;
 
 use driver::Browser;
 use serde_json::{Value, json};

@@ -211,7 +211,7 @@ const S: &str = r#"" crate::federated"#; const C: char = '"';"##;
 const LIBRARIES: &str = "polars polars_arrow < store python, polars_parquet < store, \
     polars_parquet_format < store, pyo3 numpy < python, npyz zip < data, minijinja < report, \
     plotters ttf_parser dejavu usvg resvg svg2pdf png < chart, rand_chacha < rng, \
-    clap hyper tokio < cli";
+    clap < cli";
 
 #[test]
 fn libraries_have_one_user_each() {

@@ -3,7 +3,6 @@
 //! written or removed.
 #![cfg(unix)]
 
-use crate::served::Served;
 use crate::support::process::{Program, Running};
 use crate::support::{Bench, DIVERGING, Finished, TINY, array, edited};
 use std::collections::BTreeMap;
@@ -434,30 +433,21 @@ fn no_command_waits_for_or_leaves_by_what_takes_a_place_in_reports() {
     }
 }
 
-/// The server of `watch` goes on answering whatever takes the place of a file that it serves.
+/// What takes the place of a page, or of the status, that a run rewrites.
 #[test]
-fn the_server_of_watch_waits_for_no_pipe() {
+fn a_live_run_waits_for_no_pipe() {
     let bench = Bench::ran(THEORY);
-    bench.write("outside/mine", "mine");
-    let mut served = Served::start(&bench, &["m.toml"]);
-    served.wait_for("the end", |status| status["phase"] == "finished");
-    for place in places(&bench.path("reports")) {
-        let file = bench.path("reports").join(&place);
-        if !file.is_file() {
-            continue;
-        }
-        let bytes = fs::read(&file).unwrap();
+    bench.report();
+    fs::rename(bench.path("reports"), bench.path("sound")).unwrap();
+    bench.write("sound/status.js", "");
+    let list = bench.read("sound/.exactfed-reports");
+    bench.write("sound/.exactfed-reports", format!("{list}status.js\n"));
+    for place in ["status.js", "index.html", "m/report.html"] {
         for planted in Planted::ALL {
-            planted.take_place(&bench, &file);
-            let answer = served.get(&format!("/{}", place.display()));
-            assert_eq!(answer.code, 404, "{planted:?} for {}", place.display());
-            assert!(["README.md", "index.html"].iter().any(|page| {
-                Path::new(page) != place && served.get(&format!("/{page}")).code == 200
-            }));
+            let about = format!("{planted:?} for {place}");
+            restore(&bench.path("reports"), &bench.path("sound"));
+            planted.take_place(&bench, &bench.path("reports").join(place));
+            end_and_leave_outside(&bench, &["run m.toml --live --quiet"], &about);
         }
-        fs::remove_file(&file).unwrap();
-        fs::write(&file, bytes).unwrap();
     }
-    served.run.signal("INT");
-    Finished::from(served.run.finish()).expect(0);
 }

@@ -1,7 +1,7 @@
 //! `reproduce`: pages are written while cells are run, and are in the end those of `report`.
 #![cfg(unix)]
 
-use crate::served::SOME_FAIL;
+use crate::live_run::SOME_FAIL;
 use crate::support::process::Running;
 use crate::support::{Bench, Finished, TINY, edited, exactfed, root};
 

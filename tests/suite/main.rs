@@ -59,8 +59,6 @@ mod run_live;
 #[path = "../support/runner.rs"]
 mod runner;
 mod scale;
-#[path = "../support/served.rs"]
-mod served;
 mod shape;
 mod site;
 mod sizes;
@@ -72,6 +70,5 @@ mod support;
 mod trust;
 mod tune;
 mod tutorial;
-mod watch;
 mod without_optimum;
 mod words;

@@ -198,6 +198,23 @@ fn a_page_that_is_not_written_again_loses_its_bar() {
     has_no_trace_of_a_run(&bench);
 }
 
+#[test]
+fn watch_is_short_for_a_live_run() {
+    let bench = bench(TINY);
+    let watched = bench.run(&["watch", "m.toml"]).expect(0);
+    watched.warns("1 report written: open reports/index.html");
+    has_no_trace_of_a_run(&bench);
+    bench.has_pages_of_report();
+    let pages = bench.contents("reports");
+    bench.run(&["run", "m.toml", "--live", "--reports", "live"]).expect(0);
+    assert_eq!(bench.contents("live"), pages);
+    // There is no server any more.
+    for option in ["--port", "--host", "--exit"] {
+        let refused = bench.run(&["watch", "m.toml", option, "1"]).expect(2);
+        refused.warns(&format!("error: unexpected argument '{option}' found"));
+    }
+}
+
 /// A file of a user that has the name of the status is not overwritten.
 #[test]
 fn a_status_that_no_run_wrote_is_left_alone() {

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 /// What is written of the progress of a run.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum LogFormat {
-    /// The status that the pages of `watch` read, a line of JSON at most every second, and messages
+    /// The status that the pages of --live show, a line of JSON at most every second, and messages
     Json,
 }
 

@@ -4,7 +4,7 @@ use crate::cli::{memory, shard};
 use crate::store::Status;
 use std::path::PathBuf;
 
-/// Options of `run`, which `reproduce` and `watch` have too.
+/// Options of `run`, which `reproduce` has too.
 #[derive(Clone, clap::Args, Default)]
 pub struct RunOptions {
     /// Folder of the results

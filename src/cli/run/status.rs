@@ -1,4 +1,4 @@
-//! How far a run is, for the pages that are open in a browser and for programs.
+//! How far a run is, for the pages of the run and for programs.
 
 use super::follower::{Follower, Workload};
 use crate::cli::memory;
@@ -31,8 +31,6 @@ pub enum Phase {
 
 /// Most failed cells that are listed with their reasons.
 const MOST_FAILURES: usize = 100;
-/// A browser shows a page if it asked for the status within this time.
-const RECENTLY: Duration = Duration::from_secs(3);
 /// Least time between two lines of the log while cells are run.
 const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
@@ -64,8 +62,6 @@ struct State {
     errors: Vec<String>,
     /// Why the last report of the running experiments could not be written.
     report_error: Option<String>,
-    /// When a browser last asked.
-    asked: Option<Instant>,
 }
 
 /// The cells of an experiment.
@@ -120,7 +116,7 @@ impl RunStatus {
         let last = if anyway { Some(lock(last)) } else { last.try_lock().ok() };
         if let Some(mut last) = last.filter(|last| anyway || last.elapsed() >= BETWEEN_LINES) {
             *last = Instant::now();
-            write_line(&self.read(None, None));
+            write_line(&self.read());
         }
     }
 
@@ -137,16 +133,9 @@ impl RunStatus {
         lock(&self.state).errors.push(message);
     }
 
-    /// Whether a browser shows a page.
-    pub fn is_watched(&self) -> bool {
-        lock(&self.state).asked.is_some_and(|asked| asked.elapsed() < RECENTLY)
-    }
-
-    /// The status for a browser that shows a page, of which there is now this version; the page of
-    /// an experiment, unless it is `None`.
-    pub fn read(&self, page: Option<&str>, version: Option<String>) -> Value {
-        let mut state = lock(&self.state);
-        state.asked = Some(Instant::now());
+    /// The status, as a JSON object.
+    pub fn read(&self) -> Value {
+        let state = lock(&self.state);
         let counts = || state.experiments.values();
         let RunWork { steps, nanoseconds: work } = self.done.get();
         let total = counts().map(|c| c.work).sum::<RunWork>() - self.skipped.get();
@@ -154,8 +143,6 @@ impl RunStatus {
         let seconds = state.took.or(state.begin.map(|begin| begin.elapsed()));
         let seconds = seconds.unwrap_or_default().as_secs_f64();
         let is_running = state.phase == Phase::Running;
-        let has_ended = [Phase::Finished, Phase::Stopped].contains(&state.phase);
-        let is_of_run = page.is_some_and(|name| state.experiments.contains_key(name));
         let left = (is_running && work > 0).then(|| seconds * (total - work) as f64 / work as f64);
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let errors: Vec<&String> = state.errors.iter().chain(&state.report_error).collect();
@@ -174,9 +161,6 @@ impl RunStatus {
             "seconds": seconds,
             "seconds_left": left,
             "peak_memory": memory::peak(),
-            "version": version,
-            // Its reader need not be told to run it.
-            "is_being_run": is_of_run && !has_ended,
         })
     }
 

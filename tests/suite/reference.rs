@@ -41,6 +41,9 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
             "maximum" => value.as_f64().is_none_or(|x| x <= rule.as_f64().unwrap()),
             "minItems" => value.as_array().is_none_or(|a| a.len() as u64 >= rule.as_u64().unwrap()),
             "maxItems" => value.as_array().is_none_or(|a| a.len() as u64 <= rule.as_u64().unwrap()),
+            "maxProperties" => {
+                value.as_object().is_none_or(|o| o.len() as u64 <= rule.as_u64().unwrap())
+            }
             "items" => value.as_array().is_none_or(|a| a.iter().all(|v| valid(root, rule, v))),
             "required" => value
                 .as_object()

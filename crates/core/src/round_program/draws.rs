@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// What a round draws once, and operations of it may share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
+enum DrawSource {
     /// The clients that take part.
     Cohort,
     /// The mask of this number.
@@ -16,7 +16,7 @@ enum Source {
     Fields(usize),
 }
 
-impl Source {
+impl DrawSource {
     /// What an operation draws and others may share.
     fn of(operation: &Operation) -> Option<Self> {
         match operation {
@@ -47,13 +47,13 @@ impl Round {
     /// Which draws are combined.
     pub(super) fn check_draws(&self) -> Result<(), String> {
         // What each atom depends on within the round; the state was made by earlier draws.
-        let mut known: Vec<BTreeSet<Source>> = vec![BTreeSet::new(); self.state.len()];
-        let mut orders: BTreeSet<(Source, Source)> = BTreeSet::new();
+        let mut known: Vec<BTreeSet<DrawSource>> = vec![BTreeSet::new(); self.state.len()];
+        let mut orders: BTreeSet<(DrawSource, DrawSource)> = BTreeSet::new();
         for operation in &self.operations {
             let reads = operation.reads().into_iter().flat_map(|expression| &expression.terms);
-            let mut depends: BTreeSet<Source> =
+            let mut depends: BTreeSet<DrawSource> =
                 reads.flat_map(|(atom, _)| &known[*atom]).copied().collect();
-            if let Some(own) = Source::of(operation) {
+            if let Some(own) = DrawSource::of(operation) {
                 check_order(own, &depends, &mut orders)?;
                 depends.insert(own);
             }
@@ -65,14 +65,14 @@ impl Round {
 
 /// Notes that what is drawn as `own` is applied to what depends on other draws, unless moments do not follow that.
 fn check_order(
-    own: Source,
-    depends: &BTreeSet<Source>,
-    orders: &mut BTreeSet<(Source, Source)>,
+    own: DrawSource,
+    depends: &BTreeSet<DrawSource>,
+    orders: &mut BTreeSet<(DrawSource, DrawSource)>,
 ) -> Result<(), String> {
     for other in depends {
-        let is_of_steps = matches!(own, Source::Steps(_) | Source::Fields(_));
-        let is_own = *other == own && own != Source::Cohort;
-        let is_part = is_of_steps && matches!(other, Source::Cohort | Source::Mask(_));
+        let is_of_steps = matches!(own, DrawSource::Steps(_) | DrawSource::Fields(_));
+        let is_own = *other == own && own != DrawSource::Cohort;
+        let is_part = is_of_steps && matches!(other, DrawSource::Cohort | DrawSource::Mask(_));
         if is_own || is_part || orders.contains(&(own, *other)) {
             return Err(format!(
                 "{} and {} are combined in a way whose noise is not followed",

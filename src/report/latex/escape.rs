@@ -27,9 +27,10 @@ static SYMBOLS: LazyLock<CharacterTable> = table!(
     Γ \Gamma   Δ \Delta   Λ \Lambda   Π \Pi   Σ \Sigma   Φ \Phi   Ψ \Psi   Ω \Omega   α \alpha
     β \beta   γ \gamma   δ \delta   ε \varepsilon   ζ \zeta   η \eta   θ \theta   κ \kappa
     λ \lambda   μ \mu   µ \mu   ν \nu   ξ \xi   π \pi   ρ \rho   σ \sigma   τ \tau   φ \varphi
-    χ \chi   ψ \psi   ω \omega   Ā \bar{A}   Ã \tilde{A}   ℓ \ell   ± \pm   × \times   · \cdot
+    χ \chi   ψ \psi   ω \omega   Ā \bar{A}   ā \bar{a}   Ã \tilde{A}   ℓ \ell   ± \pm   × \times   · \cdot
     − -   ≤ \leq   ≥ \geq   ≠ \neq   ≈ \approx   ≪ \ll   ≫ \gg   ≲ \lesssim   ≻ \succ
-    ≼ \preceq   ∝ \propto   ∞ \infty   ∈ \in   ∇ \nabla   ∂ \partial   √ \surd   ⊗ \otimes
+    ≼ \preceq   ≽ \succeq   ∨ \vee   ∧ \wedge   ∝ \propto   ∞ \infty   ∈ \in   ∇ \nabla   ∂ \partial
+    √ \surd   ⊗ \otimes
     → \to   ← \leftarrow   ‖ \Vert   ⟨ \langle   ⟩ \rangle   ° ^{\circ}   ½ \tfrac{1}{2}
     ✕ \times   < <   > >   | |
 "

@@ -228,10 +228,15 @@ fn fit_texts(texts: Vec<String>, wide: f64, tall: f64) -> SquareTexts {
     let texts = if has_room { texts } else { joined(texts) };
     let fitted: Vec<FittedLines> = texts.iter().map(|text| SQUARE_TEXT.fit(text, wide)).collect();
     let count: usize = fitted.iter().map(|text| text.lines.len()).sum();
+    let largest = fitted.iter().map(|text| text.size).fold(0.0, f64::max);
     let mut step = 0.22;
     if count > texts.len() {
         // A text needs a second line: all lines share the height of the square.
         step = f64::min(LINE / tall, 0.9 / count as f64);
+        top = 0.5 + step * (count - 1) as f64 / 2.0;
+    } else if count > 1 && step * tall < largest {
+        // Lines do not touch where a square is hardly higher than they are.
+        step = LINE / tall;
         top = 0.5 + step * (count - 1) as f64 / 2.0;
     }
     let mut lines = Vec::new();

@@ -285,6 +285,10 @@ x = {{ over = "noise", values = {{ from = 0.1, to = 10.0, points = 2 }} }}
 y = {{ over = "price", values = {{ from = 1.0, to = 100.0, points = 2 }} }}
 "#
     );
+    for algorithm in &plan(&text).manifest.frontier[0].algorithms {
+        let rounds = |steps| algorithm.choices[0].with_scale(0.1, steps).components();
+        assert!(algorithm.has_local_steps && rounds(3) != rounds(5), "{}", algorithm.name);
+    }
     let bench = reported(&text);
     let map = bench.rows("reports/m/figures/map.csv");
     assert_eq!(map.len(), 4);

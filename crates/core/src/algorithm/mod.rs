@@ -165,8 +165,8 @@ pub trait AlgorithmKind {
     }
 
     /// Sets the number that a search over local steps varies: H, the same for all clients; for mini-batch SGD the
-    /// batch; where a coin ends the local steps 1/p.
-    fn set_local_steps(&mut self, local_steps: u64);
+    /// batch; where a coin ends the local steps 1/p. Nothing changes where no key says it.
+    fn set_local_steps(&mut self, _: u64) {}
 
     /// The key with this number, of which 1 is a value.
     fn local_steps_key() -> &'static str {

@@ -314,10 +314,9 @@ impl<'a> SearchedReader<'a> {
             return Err(self.faults);
         }
         let tried = self.tried();
-        let has_local_steps = match (self.variant, own) {
-            (Some(variant), _) => variant.has_local_steps,
-            (None, Some(own)) => own.known.has_local_steps,
-            (None, None) => true,
+        let has_local_steps = match self.variant {
+            Some(variant) => variant.has_local_steps,
+            None => self.local_steps_key().is_some(),
         };
         let mut choices = Vec::new();
         if self.faults.is_empty() {
@@ -342,11 +341,8 @@ impl<'a> SearchedReader<'a> {
 
     /// The key with the number of local steps, if the kind has one.
     fn local_steps_key(&self) -> Option<&'static str> {
-        let own = self.schema.registry.algorithms.get(self.kind);
-        match self.info {
-            Some(info) => Some((info.local_steps_key)()),
-            None => own.is_some_and(|own| own.known.has_local_steps).then_some("local-steps"),
-        }
+        let key = self.info.map_or("local-steps", |info| (info.local_steps_key)());
+        self.table()["properties"].get(key).map(|_| key)
     }
 
     /// The values that are tried: those that are written, and those of a variant of which nothing is written.

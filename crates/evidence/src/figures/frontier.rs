@@ -63,8 +63,7 @@ fn published_power(algorithm: &SearchedAlgorithm) -> Option<f64> {
 impl ComputedFrontier<'_> {
     /// Whether mini-batch SGD is among the algorithms, which has a batch in place of local steps.
     fn has_batch(&self) -> bool {
-        let mut searched = self.algorithms.iter().filter(|algorithm| algorithm.has_local_steps);
-        searched.any(SearchedAlgorithm::counts_batches)
+        self.algorithms.iter().any(SearchedAlgorithm::counts_batches)
     }
 
     /// The name of what each algorithm does most of in a round.

@@ -510,7 +510,7 @@ impl SearchedAlgorithm {
     /// Whether what is called local steps are the gradients of one batch.
     pub fn counts_batches(&self) -> bool {
         let info = self.choices.first().and_then(Spec::info);
-        info.is_some_and(|info| (info.local_steps_key)() == "batch")
+        self.has_local_steps && info.is_some_and(|info| (info.local_steps_key)() == "batch")
     }
 
     /// Whether it has several runs on common draws.

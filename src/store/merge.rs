@@ -16,6 +16,7 @@ use exactfed_runner::data::DataFolder;
 use exactfed_runner::files::Error;
 use exactfed_runner::trace::TraceDigest;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// An experiment, and two folders with the looks that each has planned for the same cells.
@@ -247,11 +248,7 @@ impl<'a> MergeSources<'a> {
             // This quarantines damaged files of the first folder.
             to.recover(name)?;
             self.copy_cells(to, name, &conflicts, &mut copied)?;
-        }
-        for (cell, (folder, failed)) in &self.failed {
-            if *folder > 0 && !self.sound.contains_key(cell) {
-                to.write_failed(&FailedRecord { experiment: cell.0.clone(), ..failed.clone() })?;
-            }
+            self.copy_failed(to, name)?;
         }
         Ok(copied)
     }
@@ -301,11 +298,8 @@ impl<'a> MergeSources<'a> {
         for damage in self.damaged.iter().filter(|damage| damage.folder == 0) {
             damaged.extend(&damage.cells);
         }
-        // No id, which has 16 hexadecimal digits, is above "g".
-        let first = (name.to_owned(), String::new());
-        let last = (name.to_owned(), "g".to_owned());
         let mut chosen: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (cell, copies) in self.sound.range(first..last) {
+        for (cell, copies) in self.sound.range(keys_of(name)) {
             let source = &copies[0];
             if source.folder == 0 {
                 copied.had += 1;
@@ -329,6 +323,22 @@ impl<'a> MergeSources<'a> {
         to.forget_packs(name);
         Ok(())
     }
+
+    /// Copies the records of cells of an experiment that could not be run, if no folder has their results.
+    fn copy_failed(&self, to: &Store, name: &str) -> Result<(), Error> {
+        for (cell, (folder, failed)) in self.failed.range(keys_of(name)) {
+            if *folder > 0 && !self.sound.contains_key(cell) {
+                to.write_failed(&FailedRecord { experiment: name.to_owned(), ..failed.clone() })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The keys of all cells of an experiment.
+fn keys_of(name: &str) -> Range<CellKey> {
+    // No id, which has 16 hexadecimal digits, is above "g".
+    (name.to_owned(), String::new())..(name.to_owned(), "g".to_owned())
 }
 
 /// Whether two manifests mean the same: their texts, `--set`s and data files are equal.

@@ -253,6 +253,7 @@ fn algorithm() -> BoxedStrategy<Section> {
             "\"e\"",
             vec![only("communication-probability", "0.5", "0.4"), average()]
         ),
+        entry("fednova", "\"j\"", vec![only("steps-per-client", "[1, 2]", "[2, 4]"), average()]),
         entry("fedprox", "\"f\"", vec![steps(), proximal]),
         entry("fedlin", "\"g\"", vec![steps(), average(), decay()]),
         entry("minibatch-sgd", "\"h\"", vec![of("batch", &[&["2"], &["2", "3"]], "4")]),

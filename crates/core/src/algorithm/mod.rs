@@ -10,6 +10,7 @@ mod averaged;
 pub mod custom;
 pub mod fedavg;
 pub mod fedlin;
+pub mod fednova;
 pub mod fedprox;
 mod info;
 mod instance;
@@ -358,6 +359,7 @@ algorithms! { $
     CentralisedLsa("centralised-lsa", "centralised LSA", minibatch_sgd::MinibatchSgd, linear name of "minibatch-sgd"),
     FedProx("fedprox", "FedProx", fedprox::FedProx),
     FedLin("fedlin", "FedLin", WithWork<fedlin::FedLin>),
+    FedNova("fednova", "FedNova", WithWork<fednova::FedNova>),
     Scaffnew("scaffnew", "Scaffnew", scaffnew::Scaffnew),
 }
 

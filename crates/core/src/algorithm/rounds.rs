@@ -4,7 +4,8 @@ use super::Component;
 use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::round_program::{
     Coefficient, CoefficientNumbers, Each, Expression, Level, LocalRun, LocalRuns, LocalUpdate,
-    Mask, Operation, PerClient, Program, Round, RoundPrice, Traced, combination, mean, sum,
+    Mask, Operation, PerClient, Program, Round, RoundPrice, Traced, Weights, combination, mean,
+    sum,
 };
 use std::collections::BTreeMap;
 
@@ -63,6 +64,11 @@ impl<'a> ComponentRuns<'a> {
         }
     }
 
+    /// The weights of the clients in the server's mean, if these are not their equal shares.
+    fn progress_weights(&self, terms: &Terms) -> Option<Vec<f64>> {
+        terms.progress_weights(self.size.clients, None)
+    }
+
     /// The sum of the weights, which is 1 but for what is printed in RR, Remark 1.
     fn start_weight(&self) -> f64 {
         let weights: f64 = self.components.iter().map(|run| run.weight).sum();
@@ -86,6 +92,10 @@ impl<'a> ComponentRuns<'a> {
             matches!(terms.variates, Variates::Fresh | Variates::Kept(Learning::OptionOne))
         };
         let uneven_measures = differ(|update| update.steps) && terms().any(measures);
+        let uneven_progress = terms().any(|terms| self.progress_weights(terms).is_some());
+        if uneven_progress && self.cohort < self.size.clients {
+            return Err(DRAWS.into());
+        }
         let uneven_batches = self.is_common && differ(|update| update.batch);
         let everybody = self.is_common || self.cohort == self.size.clients;
         let several = self.components.len() > 1;
@@ -150,7 +160,8 @@ pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns>
         };
         let is_constant = terms.schedule == Schedule::Every && terms.decay.is_none();
         let takes_all = terms.cohort.is_none_or(|size| size >= clients);
-        if !(is_known && is_constant && takes_all && terms.proximal == 0.0) {
+        let is_plain = terms.proximal == 0.0 && terms.progress_weights(clients, None).is_none();
+        if !(is_known && is_constant && takes_all && is_plain) {
             return None;
         }
         runs.push(LocalRun {
@@ -382,8 +393,20 @@ impl<'a> RoundWriter<'a> {
             coin,
         });
         let rows = sum([(ends, 1.0)]);
-        let after = self.add(if members { Operation::Members { rows } } else { mean(rows) });
-        let estimate = sum([(theta, 1.0 - terms.server_step), (after, terms.server_step)]);
+        let weights = self.runs.progress_weights(terms);
+        let mut server_step = terms.server_step;
+        let after = self.add(match weights {
+            _ if members => Operation::Members { rows },
+            None => mean(rows),
+            Some(weights) => {
+                let everybody: Vec<usize> = (0..clients).collect();
+                server_step *= terms.progress_factor(&weights, &everybody);
+                let total: f64 = weights.iter().sum();
+                let weights = weights.iter().map(|weight| weight / total).collect();
+                Operation::Sum { rows, weights: Weights::Each(weights) }
+            }
+        });
+        let estimate = sum([(theta, 1.0 - server_step), (after, server_step)]);
         let learned = match terms.variates {
             Variates::None | Variates::Unknown(_) => {
                 return RunEnd { estimate, variates: None, ends };

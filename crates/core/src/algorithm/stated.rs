@@ -6,7 +6,7 @@ use crate::sources::StatedAlgorithm;
 /// The algorithm of the sources that runs of these terms are.
 pub fn of_terms(terms: &Terms) -> StatedAlgorithm {
     match (terms.variates, terms.schedule) {
-        _ if terms.proximal != 0.0 => StatedAlgorithm::Other,
+        _ if terms.proximal != 0.0 || terms.normalised_progress => StatedAlgorithm::Other,
         (Variates::None, Schedule::Every) => StatedAlgorithm::FedAvg,
         (Variates::Kept(Learning::OptionTwo), Schedule::Every) => StatedAlgorithm::Scaffold,
         (Variates::Kept(Learning::OptionTwo), Schedule::Bernoulli { .. }) => {

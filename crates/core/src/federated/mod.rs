@@ -207,6 +207,8 @@ pub struct Federated<'p, P: Problem> {
     /// θ_t of the round before.
     before: Vec<f64>,
     variates: Option<ControlVariates>,
+    /// The weights of the clients' ends in the server's mean, if these are not their shares.
+    weights: Option<Vec<f64>>,
     coin: Coin,
     cost: Cost,
     /// t, counted where step sizes depend on it.
@@ -220,6 +222,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         assert_eq!(from.start.len(), d);
         let corrected = terms.variates != Variates::None;
         let plans = StepPlans::new(&terms, n, 1.0);
+        let weights = terms.progress_weights(n, problem.unequal_shares());
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
         let mut run = Self {
             terms,
@@ -230,6 +233,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             theta: from.start.to_vec(),
             before: vec![0.0; d],
             variates: corrected.then(|| ControlVariates::new(n, d, problem.unequal_shares())),
+            weights,
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
             decayed: 0,
@@ -285,10 +289,10 @@ impl<'p, P: Problem> Federated<'p, P> {
         variates.update_corrections();
     }
 
-    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares.
+    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares or what takes their place.
     fn average(&mut self) {
-        let shares = self.pool.problem.unequal_shares();
-        pool::average(shares, &self.cohort.members, &self.ends, &mut self.theta);
+        let weights = self.weights.as_deref().or(self.pool.problem.unequal_shares());
+        pool::average(weights, &self.cohort.members, &self.ends, &mut self.theta);
     }
 
     /// [`Federated::average`], after which variates that learn from the ends have done so.
@@ -335,13 +339,22 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
+    /// The multiple of the way to the mean of this round's clients that the server goes.
+    fn server_step(&self) -> f64 {
+        let members = self.cohort.members.indices();
+        let factor = self.weights.as_ref();
+        let factor = factor.map_or(1.0, |weights| self.terms.progress_factor(weights, members));
+        self.terms.server_step * factor
+    }
+
     /// What follows them.
     fn end_fixed(&mut self) {
         std::mem::swap(&mut self.before, &mut self.theta);
         self.average_and_learn();
-        if self.terms.server_step != 1.0 {
+        let server_step = self.server_step();
+        if server_step != 1.0 {
             for (theta, before) in self.theta.iter_mut().zip(&self.before) {
-                *theta = before + self.terms.server_step * (*theta - before);
+                *theta = before + server_step * (*theta - before);
             }
         }
         if self.terms.variates == Variates::Kept(Learning::OptionOne) {
@@ -440,7 +453,7 @@ impl<P: Problem> Run for Federated<'_, P> {
         let Terms { schedule, cohort, proximal, variates, .. } = &self.terms;
         let all = *schedule == Schedule::Every && cohort.is_none();
         let problem = self.pool.problem;
-        let equal = problem.unequal_shares().is_none();
+        let equal = problem.unequal_shares().is_none() && self.weights.is_none();
         let learn = matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
         let plans = &self.plans.clients;
         let has = |records: &SparseRecords| records.has_supports(plans, *proximal);

@@ -14,6 +14,9 @@ pub struct Terms {
     pub local_steps: Vec<u64>,
     /// Whether γ_k = γ/E_k (BOOK 5.11); else γ_k = γ.
     pub normalised: bool,
+    /// Whether the server divides what a client has moved by its number of local steps (FedNova): the mean of the
+    /// clients has weights ∝ π_k/E_k, and the server step is multiplied by Σ π_k E_k Σ π_k/E_k.
+    pub normalised_progress: bool,
     /// B_k, oracle calls averaged in a local step; repeated cyclically like `local_steps`.
     pub batches: Vec<u64>,
     /// When clients communicate.
@@ -137,6 +140,7 @@ impl Terms {
             step_size,
             local_steps: vec![local_steps],
             normalised: false,
+            normalised_progress: false,
             batches: vec![1],
             schedule: Schedule::Every,
             cohort: None,
@@ -166,6 +170,33 @@ impl Terms {
     /// B_k.
     pub fn batch(&self, client: usize) -> u64 {
         self.batches[client % self.batches.len()]
+    }
+
+    /// π_k/E_k of N clients with these shares, or equal ones, where they are the weights of the server's mean in place
+    /// of the shares; `None` where the clients do equal work, so that both are the same mean.
+    pub fn progress_weights(&self, clients: usize, shares: Option<&[f64]>) -> Option<Vec<f64>> {
+        let is_equal = self.local_steps.iter().all(|steps| *steps == self.local_steps[0]);
+        if !self.normalised_progress || is_equal {
+            return None;
+        }
+        let share = |client: usize| shares.map_or(1.0 / clients as f64, |shares| shares[client]);
+        Some((0..clients).map(|client| share(client) / self.steps(client) as f64).collect())
+    }
+
+    /// The factor of the server step that goes with these weights, Σ π_k E_k Σ π_k/E_k with the shares of these clients
+    /// divided by their sum.
+    pub fn progress_factor(&self, weights: &[f64], members: &[usize]) -> f64 {
+        let mut sum = 0.0;
+        let mut steps = 0.0;
+        let mut inverse = 0.0;
+        for &client in members {
+            let count = self.steps(client) as f64;
+            let share = weights[client] * count;
+            sum += share;
+            steps += share * count;
+            inverse += weights[client];
+        }
+        steps / sum * (inverse / sum)
     }
 
     /// H: the local steps of the slowest client in a round; under random

@@ -9,6 +9,7 @@ use crate::algorithm::rounds::{
     variates_atom,
 };
 use crate::federated::Variates;
+use crate::kernel::axpy;
 use crate::problem::Facts;
 use crate::round_program::Program;
 use crate::theory::effort::Effort;
@@ -31,6 +32,13 @@ fn size(facts: &dyn Facts) -> ProblemSize {
     ProblemSize { clients: facts.clients(), dimension: facts.dim() }
 }
 
+/// Whether the server weighs the progress of clients whose shares are unequal (FedNova): programs do not have these
+/// weights.
+fn weighs_unequal_shares(facts: &dyn Facts, run: &Component) -> bool {
+    let shares = facts.unequal_shares();
+    shares.is_some() && run.terms.progress_weights(facts.clients(), shares).is_some()
+}
+
 impl<'a> ExactMoments<'a> {
     /// The moments of an algorithm that is made of these runs.
     ///
@@ -43,6 +51,9 @@ impl<'a> ExactMoments<'a> {
             return Err(
                 "the mean of a part of the clients of unequal shares is no fixed map".into()
             );
+        }
+        if components.iter().any(|run| weighs_unequal_shares(facts, run)) {
+            return Err("the progress of clients of unequal shares is not followed".into());
         }
         constant_rounds(components, size(facts))?;
         Ok(Self { facts, components })
@@ -156,11 +167,25 @@ pub fn stationary_effort(facts: &dyn Facts, components: &[Component]) -> Effort 
 pub fn means_converge(facts: &dyn Facts, components: &[Component], per_step: bool) -> bool {
     // Means of runs do not depend on each other.
     components.iter().all(|run| {
+        if weighs_unequal_shares(facts, run) {
+            return false;
+        }
         let alone = std::slice::from_ref(run);
         let of_steps = if per_step { single_steps(&run.terms, size(facts)).ok() } else { None };
         let program = of_steps.unwrap_or_else(|| constant_rounds_unchecked(alone, size(facts)));
         Cycle::of_means(&program, facts).is_ok_and(|cycle| cycle.check_means().is_ok())
     })
+}
+
+/// The mean that the rounds of a run leave as it is, d numbers, where draws are independent and all shares are equal: it is
+/// lim E θ_t if means converge. `None` if there is none, or if it is not known.
+pub fn fixed_point(facts: &dyn Facts, run: &Component) -> Option<Vec<f64>> {
+    let alone = std::slice::from_ref(run);
+    ExactMoments::new(facts, alone).ok()?;
+    let program = constant_rounds(alone, size(facts)).ok()?;
+    let mut point = Cycle::of_means(&program, facts).ok()?.biases().ok()?.pop()?;
+    axpy(1.0, facts.optimum(), &mut point);
+    Some(point)
 }
 
 #[cfg(test)]

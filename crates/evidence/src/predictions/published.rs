@@ -56,7 +56,10 @@ impl Theory<'_> {
         let mut components = identity.algorithm.components();
         let count = components.len();
         let terms = components.swap_remove(0).terms;
-        let plain = terms.proximal == 0.0 && terms.server_step == 1.0 && terms.decay.is_none();
+        let plain = terms.proximal == 0.0
+            && terms.server_step == 1.0
+            && terms.decay.is_none()
+            && !terms.normalised_progress;
         if identity.algorithm.average() != Average::None || !plain {
             return None;
         }

@@ -7,6 +7,7 @@ use exactfed_core::algorithm::rounds::local_runs;
 use exactfed_core::algorithm::{Boxed, Component, Instance};
 use exactfed_core::federated::Variates;
 use exactfed_core::kernel::axpy;
+use exactfed_core::moments;
 use exactfed_core::problem::arrays::{Contents, DataFile, Files};
 use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
@@ -455,6 +456,9 @@ fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
                 return None;
             }
             facts.optimum().to_vec()
+        } else if terms.progress_weights(facts.clients(), None).is_some() {
+            // Weights and server step are not those of a mean by shares.
+            moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
         } else if part && facts.unequal_shares().is_some() {
             // The mean of a part of the clients is no fixed linear map of theirs.
             return None;

@@ -1,0 +1,213 @@
+//! Makes the settings of a frontier's algorithms from what is written.
+
+use super::algorithm::{SearchedAlgorithm, TriedSetting, settings_of};
+use super::names::{AlgorithmVariant, VARIANTS, WrittenAlgorithm, variant};
+use crate::manifest::entries;
+use crate::manifest::schema::ManifestSchema;
+use exactfed_core::algorithm::{AlgorithmInfo, Spec};
+use toml::{Table, Value};
+
+/// What is wrong with an algorithm of a frontier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchedFault {
+    /// Its place in the list.
+    pub place: usize,
+    /// What is wrong.
+    pub message: String,
+    /// A name that is not known, and those that are.
+    pub unknown: Option<(String, Vec<String>)>,
+}
+
+/// Reads the algorithms of a frontier.
+pub fn read_all(
+    written: &[WrittenAlgorithm],
+    schema: &ManifestSchema,
+) -> (Vec<SearchedAlgorithm>, Vec<SearchedFault>) {
+    let mut all = Vec::new();
+    let mut faults = Vec::new();
+    for (place, one) in written.iter().enumerate() {
+        match SearchedReader::new(one, schema, place).read() {
+            Ok(algorithm) => all.push(algorithm),
+            Err(wrong) => faults.extend(wrong),
+        }
+    }
+    (all, faults)
+}
+
+/// Reads an algorithm of a frontier.
+struct SearchedReader<'a> {
+    written: &'a WrittenAlgorithm,
+    schema: &'a ManifestSchema,
+    place: usize,
+    variant: Option<&'static AlgorithmVariant>,
+    kind: &'a str,
+    info: Option<&'static AlgorithmInfo>,
+    faults: Vec<SearchedFault>,
+}
+
+impl<'a> SearchedReader<'a> {
+    fn new(written: &'a WrittenAlgorithm, schema: &'a ManifestSchema, place: usize) -> Self {
+        let variant = variant(written.name());
+        let kind = variant.map_or(written.name(), |variant| variant.kind);
+        let info = Spec::ALL.iter().find(|info| info.kind == kind);
+        Self { written, schema, place, variant, kind, info, faults: Vec::new() }
+    }
+
+    fn fault(&mut self, message: String) {
+        self.faults.push(SearchedFault { place: self.place, message, unknown: None });
+    }
+
+    fn unknown(&mut self, message: String, name: &str, known: Vec<String>) {
+        let unknown = Some((name.to_owned(), known));
+        self.faults.push(SearchedFault { place: self.place, message, unknown });
+    }
+
+    fn read(mut self) -> Result<SearchedAlgorithm, Vec<SearchedFault>> {
+        let own = self.schema.registry.algorithms.get(self.kind);
+        if own.is_none() && self.info.is_none() {
+            let variants = VARIANTS.iter().map(|variant| variant.name);
+            let names = variants.chain(Spec::KINDS.iter().copied()).map(str::to_owned).collect();
+            let name = self.written.name();
+            self.unknown(format!("no algorithm is called \"{name}\""), name, names);
+            return Err(self.faults);
+        }
+        let tried = self.tried();
+        let has_local_steps = match self.variant {
+            Some(variant) => variant.has_local_steps,
+            None => self.local_steps_key().is_some(),
+        };
+        let mut choices = Vec::new();
+        if self.faults.is_empty() {
+            choices = self.choices(&tried);
+        }
+        if !self.faults.is_empty() {
+            return Err(self.faults);
+        }
+        let label = match (self.variant, own, self.info) {
+            (Some(variant), ..) => variant.label,
+            (None, Some(own), _) => &own.known.definition.name,
+            (None, None, info) => info.map_or(self.kind, |info| info.name),
+        };
+        Ok(SearchedAlgorithm {
+            name: self.written.name().to_owned(),
+            label: label.to_owned(),
+            tried,
+            choices,
+            has_local_steps,
+        })
+    }
+
+    /// The key with the number of local steps, if the kind has one.
+    fn local_steps_key(&self) -> Option<&'static str> {
+        let key = self.info.map_or("local-steps", |info| (info.local_steps_key)());
+        self.table()["properties"].get(key).map(|_| key)
+    }
+
+    /// The values that are tried: those that are written, and those of a variant of which nothing is written.
+    fn tried(&mut self) -> Vec<TriedSetting> {
+        let mut tried = Vec::new();
+        for (key, values) in &self.written.tried {
+            self.check_values(key, values);
+            tried.push(TriedSetting { key: key.clone(), values: values.clone() });
+        }
+        for (key, values) in self.variant.map_or(&[] as &[_], |variant| variant.tried) {
+            if tried.iter().all(|setting| setting.key != *key) {
+                tried.push(TriedSetting { key: (*key).to_owned(), values: values.to_vec() });
+            }
+        }
+        tried
+    }
+
+    /// The schema of the tables of the kind.
+    fn table(&self) -> &'a serde_json::Value {
+        let entry = self.schema.at(&format!("algorithm.{}", self.kind));
+        entry.map_or(&serde_json::Value::Null, |entry| self.schema.resolve(entry))
+    }
+
+    /// Notes what is wrong with the values of a key.
+    fn check_values(&mut self, key: &str, values: &[f64]) {
+        let name = self.written.name();
+        if key == "step-size" || Some(key) == self.local_steps_key() {
+            let message = format!("the frontier itself searches `{key}` of `{name}`");
+            return self.fault(message);
+        }
+        let keys = self.table()["properties"].as_object();
+        let Some(schema) = keys.and_then(|keys| keys.get(key)) else {
+            let searched = ["label", "average", "step-size", "local-steps"];
+            let keys = keys.into_iter().flat_map(|keys| keys.keys().map(String::as_str));
+            let keys =
+                keys.filter(|key| !searched.contains(key) && Some(*key) != self.local_steps_key());
+            let known = keys.map(str::to_owned).collect();
+            return self.unknown(format!("`{name}` has no key `{key}`"), key, known);
+        };
+        if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
+            return self.fault(format!("`{key}` must have finite numbers, at least one"));
+        }
+        let is_whole = |value: &f64| value.fract() == 0.0 && *value >= 0.0;
+        let has_such_values = match self.schema.resolve(schema)["type"].as_str() {
+            Some("integer") => values.iter().all(is_whole),
+            Some("number") => true,
+            Some(_) => false,
+            // A whole number or a fraction.
+            None => self.schema.resolve(schema)["anyOf"].as_array().is_some(),
+        };
+        if !has_such_values {
+            self.fault(format!("`{key}` of `{name}` has no such values"));
+        }
+    }
+
+    /// The settings of each choice among the tried values.
+    fn choices(&mut self, tried: &[TriedSetting]) -> Vec<Spec> {
+        let number = tried.iter().map(|setting| setting.values.len()).product();
+        let mut choices = Vec::new();
+        for choice in 0..number {
+            match self.choice(&settings_of(tried, choice)) {
+                Ok(spec) => choices.push(spec),
+                Err(message) => {
+                    self.fault(message);
+                    break;
+                }
+            }
+        }
+        choices
+    }
+
+    fn choice(&self, settings: &[(&str, f64)]) -> Result<Spec, String> {
+        let mut table = Table::new();
+        table.insert("step-size".into(), Value::Float(1.0));
+        if let Some(key) = self.local_steps_key() {
+            table.insert(key.into(), Value::Integer(1));
+        }
+        for (key, value) in self.variant.map_or(&[] as &[_], |variant| variant.fixed) {
+            table.insert((*key).into(), Value::String((*value).into()));
+        }
+        let properties = &self.table()["properties"];
+        for (key, value) in settings {
+            let is_number = properties[*key]["type"] == "number";
+            let is_whole = !is_number && value.fract() == 0.0;
+            let value = if is_whole { Value::Integer(*value as i64) } else { Value::Float(*value) };
+            table.insert((*key).to_owned(), value);
+        }
+        let required = self.table()["required"].as_array().into_iter().flatten();
+        for key in required.filter_map(serde_json::Value::as_str) {
+            if !table.contains_key(key) {
+                return Err(format!(
+                    "`{}` needs values of `{key}`: write {{ {} = {{ {key} = [ … ] }} }}",
+                    self.written.name(),
+                    self.written.name()
+                ));
+            }
+        }
+        let spec = entries::algorithm(
+            &format!("algorithm.{}.0", self.kind),
+            Value::Table(table),
+            self.schema,
+        )?;
+        match spec.check().into_iter().next() {
+            Some(fault) => {
+                Err(format!("`{}` of `{}` {}", fault.key, self.written.name(), fault.message))
+            }
+            None => Ok(spec),
+        }
+    }
+}

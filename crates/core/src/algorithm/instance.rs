@@ -12,9 +12,8 @@ use std::any::Any;
 pub trait Instance: Facts {
     /// A run of the algorithm on this problem, before its first round.
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p>;
-    /// The rounds of an algorithm as a program, or why they are none; `None` if its components say
-    /// what they do. The conditions are those of one of its runs.
-    fn program(&self, spec: &Spec, from: &Conditions) -> Option<Traced>;
+    /// The rounds of an algorithm as a program, or why they are none. The conditions are those of one of its runs.
+    fn program(&self, spec: &Spec, from: &Conditions) -> Traced;
     /// How many of so many runs of the algorithm, which differ in their noise alone, go together;
     /// 1 if each goes alone.
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64;
@@ -33,7 +32,7 @@ impl<P: Problem> Instance for P {
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
         spec.launch(self, from)
     }
-    fn program(&self, spec: &Spec, from: &Conditions) -> Option<Traced> {
+    fn program(&self, spec: &Spec, from: &Conditions) -> Traced {
         spec.program(self, from)
     }
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64 {

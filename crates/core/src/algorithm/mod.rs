@@ -33,6 +33,7 @@ pub use info::{AlgorithmInfo, Family, RoundFormula};
 pub use instance::{Boxed, Instance};
 pub use participation::Participation;
 use richardson_romberg::Combined;
+use rounds::{ProblemSize, constant_rounds};
 use schemars::JsonSchema;
 pub use searched::{ProgramOf, SearchedSpecs};
 use serde::{Deserialize, Serialize, Serializer};
@@ -429,12 +430,15 @@ impl Spec {
         self.average().wrap(run, from.rounds)
     }
 
-    /// Its rounds as a program, or why they are none; `None` if its components say what
-    /// they do.
-    pub fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Option<Traced> {
+    /// Its rounds as a program, or why they are none: written from the terms of a built-in algorithm, traced from the
+    /// code of any other, in a run from these conditions.
+    pub fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Traced {
         match self {
-            Self::Custom(settings) => Some(settings.program(problem, from)),
-            _ => None,
+            Self::Custom(settings) => settings.program(problem, from),
+            _ => {
+                let size = ProblemSize { clients: problem.clients(), dimension: problem.dim() };
+                constant_rounds(&self.components(), size)
+            }
         }
     }
 

@@ -56,28 +56,34 @@ impl Rounds for SearchedSpecs {
     }
 
     fn treats_clients_alike(&self) -> bool {
-        self.choices.iter().all(takes_all_clients_alike)
+        self.choices.iter().all(|spec| runs_of_all_clients_alike(spec).is_some())
     }
 
     /// Errors of runs of local steps, and of rounds that a coin ends, come below a target and stay there, or rise above
     /// it within the rounds that are looked at one by one. Of other rounds that is not known.
     fn may_oscillate(&self) -> bool {
-        let is_known = |spec: &Spec| {
-            let runs = spec.components();
-            let ends_by_coin = runs.iter().all(|run| run.terms.coin().is_some());
-            takes_all_clients_alike(spec) && (ends_by_coin || local_runs(&runs, 1).is_some())
-        };
-        !self.choices.iter().all(is_known)
+        !self.choices.iter().all(is_known_not_to_oscillate)
     }
 
     fn local_runs(&self, settings: &RoundSettings) -> Option<LocalRuns> {
-        let spec = self.spec(settings);
-        if takes_all_clients_alike(&spec) { local_runs(&spec.components(), 1) } else { None }
+        local_runs(&runs_of_all_clients_alike(&self.spec(settings))?, 1)
     }
 }
 
-/// Whether all clients take part in each round, with the same local steps.
-fn takes_all_clients_alike(spec: &Spec) -> bool {
-    let is_alike = |run: Component| run.terms.cohort.is_none() && treats_clients_alike(&run.terms);
-    !spec.is_own() && spec.components().into_iter().all(is_alike)
+/// The runs of a built-in algorithm whose clients all take part in each round, with the same local steps; `None` of any
+/// other algorithm.
+fn runs_of_all_clients_alike(spec: &Spec) -> Option<Vec<Component>> {
+    if spec.is_own() {
+        return None;
+    }
+    let runs = spec.components();
+    let are_alike =
+        runs.iter().all(|run| run.terms.cohort.is_none() && treats_clients_alike(&run.terms));
+    are_alike.then_some(runs)
+}
+
+/// Whether rounds are ended by a coin, or are runs of local steps.
+fn is_known_not_to_oscillate(spec: &Spec) -> bool {
+    let Some(runs) = runs_of_all_clients_alike(spec) else { return false };
+    runs.iter().all(|run| run.terms.coin().is_some()) || local_runs(&runs, 1).is_some()
 }

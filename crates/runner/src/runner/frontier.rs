@@ -7,7 +7,6 @@ use crate::manifest::frontier::{Frontier, FrontierStart};
 use crate::manifest::searched::{SGD, SearchedAlgorithm};
 use crate::manifest::{Oracle, Start};
 use crate::plan::Plan;
-use exactfed_core::algorithm::rounds::{ProblemSize, constant_rounds};
 use exactfed_core::algorithm::{Boxed, Instance, ProgramOf, SearchedSpecs, Spec};
 use exactfed_core::federated::Conditions;
 use exactfed_core::problem::{self, Fault};
@@ -199,13 +198,12 @@ fn known_rounds(
     frontier: &Frontier,
     instance: &Arc<dyn Instance>,
 ) -> Vec<Arc<dyn Rounds>> {
-    let size = ProblemSize { clients: instance.clients(), dimension: instance.dim() };
     let start: Vec<f64> = instance.optimum().iter().map(|x| x + 1.0).collect();
     let seed = plan.manifest.seed;
     let problem = instance.clone();
     let program_of: ProgramOf = Arc::new(move |spec| {
         let from = Conditions { seed, replicate: 0, start: &start, rounds: TRACED, copy: 0 };
-        problem.program(spec, &from).unwrap_or_else(|| constant_rounds(&spec.components(), size))
+        problem.program(spec, &from)
     });
     let rounds = |algorithm: &SearchedAlgorithm| {
         Arc::new(SearchedSpecs {

@@ -95,21 +95,22 @@ impl Display for NoMoments {
     }
 }
 
-/// The rounds of a cell's algorithm as a program, or why they are none; `None` if its components
-/// say what they do.
+/// The rounds of a cell's algorithm as a program, or why they are none, if the algorithm is custom. `None` for a
+/// built-in algorithm: its terms also say how step sizes fall, and what happens between communications.
 pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced>> {
-    let find = || {
-        let identity = &cell.identity;
-        if let (true, Err(why)) = (identity.algorithm.is_own(), closes(&*scenario.instance)) {
-            // Nothing would be computed with it.
-            return Some(Arc::new(Err(why)));
-        }
-        let (seed, replicate) = stream_names(identity, 0);
-        let (start, rounds) = (&scenario.start, identity.rounds);
-        let from = Conditions { seed, replicate, start, rounds, copy: 0 };
-        scenario.instance.program(&identity.algorithm, &from).map(Arc::new)
-    };
+    let find = || cell.identity.algorithm.is_own().then(|| Arc::new(trace(cell, scenario)));
     scenario.program.get_or_init(find).as_ref()
+}
+
+/// Traces the rounds of a cell's custom algorithm. Where second moments do not close it is not run, since nothing would
+/// be computed with its program.
+fn trace(cell: &Cell, scenario: &Scenario) -> Traced {
+    closes(&*scenario.instance)?;
+    let identity = &cell.identity;
+    let (seed, replicate) = stream_names(identity, 0);
+    let (start, rounds) = (&scenario.start, identity.rounds);
+    let from = Conditions { seed, replicate, start, rounds, copy: 0 };
+    scenario.instance.program(&identity.algorithm, &from)
 }
 
 impl Prepared<'_> {

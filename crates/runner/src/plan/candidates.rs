@@ -1,8 +1,10 @@
 //! The candidates of tuned settings: what `[tune]` says of them, and their place as axes in the
 //! algorithms' tables.
 
+use super::cell::Cell;
 use super::places::{Checker, diagnostic_under, place_of};
-use super::{Cell, Plan, Tuning};
+use super::tuning::Tuning;
+use super::types::Plan;
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{KeyValue, Value, set};
 use crate::manifest::entries::from_tree;

@@ -1,7 +1,7 @@
 //! The settings that determine the numbers of cells, one by one, as records of reports have them.
 
+use super::identity::{Identity, RunKeys};
 use super::settings::{Part, Setting, Settings, Shapes, leaves};
-use super::{Identity, RunKeys};
 use crate::manifest::{Record, Start};
 use exactfed_core::{algorithm, problem};
 use serde::Serialize;

@@ -4,15 +4,17 @@
 //! *Invariant*: what is hashed into an id is the canonical text of the whole
 //! identity, though it is assembled from the texts of its tables.
 
-use super::grid::{self, setting_path};
+use super::budget::rounds_of_budget;
+use super::candidates;
+use super::cell::{Cell, SharedByCells};
+use super::grid::{self, MOST_CELLS, setting_path};
+use super::hashes::Hashes;
+use super::identity::{Identity, NUMERICS, RunKeys};
 use super::places::{diagnostic_under, find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{Grid, GridPoint};
 use super::validate::{CheckedPoint, check_cell};
-use super::{
-    Cell, CellId, Hashes, Identity, MOST_CELLS, NUMERICS, RunKeys, SharedByCells, candidates,
-    rounds,
-};
+use crate::hex::CellId;
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Value;
 use crate::manifest::schema::ManifestSchema;
@@ -181,7 +183,7 @@ impl CellMaker<'_> {
         }
         let identity = Identity {
             keys: self.keys(oracle),
-            rounds: rounds(budget, &algorithm.spec, &problem.spec, oracle),
+            rounds: rounds_of_budget(budget, &algorithm.spec, &problem.spec, oracle),
             record: self.record.clone(),
             start: start.clone(),
             problem: problem.spec.clone(),

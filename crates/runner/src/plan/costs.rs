@@ -2,7 +2,7 @@
 //! runs are compared: that they are not recorded, that they need θ* where it is left out, or that no
 //! run gets as far.
 
-use super::Cell;
+use super::cell::Cell;
 use super::places::Checker;
 use super::settings::short;
 use crate::manifest::{AtCost, Manifest, Metric, Quantity};

@@ -4,9 +4,13 @@
 //! the reason why any other is left out.
 
 use super::candidates::{put_candidates, rounded};
+use super::cell::Cell;
 use super::cells::cells;
+use super::hashes::Hashes;
+use super::identity::Identity;
 use super::tuning::{Candidate, CandidateRuns, TuningEdge, TuningGroup};
-use super::{Cell, CellId, Hashes, Identity, Plan};
+use super::types::Plan;
+use crate::hex::CellId;
 use crate::manifest::Rejected;
 use crate::manifest::document::parse;
 use crate::manifest::read::read;

@@ -1,10 +1,12 @@
 //! The figures of a manifest: what is wrong with them, and the default figure.
 
+use super::cell::Cell;
 use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::phase::phase_figures;
 use super::places::Checker;
-use super::{Cell, Setting, Tuning, short};
+use super::settings::{Setting, short};
+use super::tuning::Tuning;
 use crate::manifest::Manifest;
 use crate::manifest::figure::FigureKeys;
 use crate::quantity::Quantity;

@@ -1,6 +1,5 @@
 //! The grid: which values of which axes are taken together.
 
-use super::MOST_CELLS;
 use super::places::place_of;
 use super::settings::short;
 use super::tables::{Grid, GridPoint};
@@ -8,6 +7,9 @@ use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::{Diagnostic, Manifest, Node};
 use exactfed_core::words::count;
 use std::sync::Arc;
+
+/// Cells beyond which a manifest is refused.
+pub const MOST_CELLS: usize = 1_000_000;
 
 /// The path of a setting as cells know it: without an entry's number.
 pub fn setting_path(axis: &str) -> String {

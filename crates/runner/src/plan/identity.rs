@@ -1,12 +1,17 @@
 //! What determines the numbers of a cell.
 
-use super::{CellId, batch};
+use super::budget::evaluations_per_call;
+use crate::hex::CellId;
 use crate::manifest::{InstanceMode, Oracle, Prices, Quantity, Record, Start};
 use exactfed_core::federated::Cost;
 use exactfed_core::{algorithm, problem};
 use serde::{Serialize, Serializer};
 use std::ops::Deref;
 use std::sync::Arc;
+
+/// Version of the numbers: it enters every cell id, and rises when a release
+/// changes what a cell computes.
+pub const NUMERICS: u32 = 2;
 
 /// What determines a cell's numbers. It derefs to what nearly all cells of a plan share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -119,7 +124,7 @@ impl Identity {
         let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
         let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));
         let (clients, d) = extent.or(each_round.contains(&of).then_some((1, 1)))?;
-        let batch = batch(&self.problem, self.oracle);
+        let batch = evaluations_per_call(&self.problem, self.oracle);
         let components = self.algorithm.components().into_iter();
         let round = components.map(|c| {
             let listed = c.terms.local_steps.len().max(c.terms.batches.len());

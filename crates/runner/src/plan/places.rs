@@ -1,6 +1,7 @@
 //! Where a manifest's text has what a dotted path names, and diagnostics that point there.
 
-use super::{Cell, Settings, short};
+use super::cell::Cell;
+use super::settings::{Settings, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{Value, below};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};

@@ -5,8 +5,10 @@
 //! would have without a race; which are stopped is a function of the manifest and of first runs.
 
 use super::candidates::replicates;
+use super::cell::Cell;
 use super::tuning::{Candidate, CandidateRuns, Decision, FirstRuns, TuningGroup};
-use super::{Cell, CellId, Plan};
+use super::types::Plan;
+use crate::hex::CellId;
 use std::sync::Arc;
 
 /// The fewest first runs by which a candidate is stopped: fewer say little about how much runs vary.

@@ -1,6 +1,7 @@
 //! The plan of a manifest with other numbers of replicates, and what its cells are known by.
 
-use super::{Cell, Plan};
+use super::cell::Cell;
+use super::types::Plan;
 use crate::files::sha256;
 use crate::manifest::Rejected;
 

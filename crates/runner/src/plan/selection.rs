@@ -1,8 +1,8 @@
 //! Cells selected by their label and settings, as claims and figures name them.
 
+use super::cell::Cell;
 use super::places::Checker;
-use super::settings::symbol;
-use super::{Cell, Setting};
+use super::settings::{Setting, symbol};
 use crate::manifest::claim::{Scalar, Selection};
 use crate::manifest::figure::FigureKeys;
 use crate::quantity::Quantity;

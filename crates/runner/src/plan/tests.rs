@@ -1,9 +1,11 @@
 //! What a manifest means, and what its cells are called.
 
-use super::*;
-use crate::manifest::Metric;
+use super::{CellId, Plan, Setting, UNREAD};
+use crate::manifest::{Metric, Record, Rejected, Source, Spacing};
+use crate::quantity::Quantity;
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
+use std::sync::Arc;
 
 const TEXT: &str = include_str!("tests.toml");
 

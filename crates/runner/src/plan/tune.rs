@@ -5,9 +5,11 @@
 //! that it does not matter when, where and in which order they were run.
 
 use super::candidates::replicates;
+use super::cell::Cell;
 use super::settings::short;
 use super::tuning::{Candidate, CandidateRuns, TuningGroup};
-use super::{Cell, CellId, Plan};
+use super::types::Plan;
+use crate::hex::CellId;
 use crate::manifest::tune::{EVALUATE, TunedSetting};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

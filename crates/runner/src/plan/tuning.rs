@@ -1,7 +1,7 @@
 //! What tuning is about: the candidates of each algorithm at each point of the grid, what is known of their
 //! runs, and which of them is selected.
 
-use super::Cell;
+use super::cell::Cell;
 use crate::manifest::tune::TunedSetting;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
+use super::budget::rounds_of_budget;
 use super::costs::NEEDS_OPTIMUM;
 use super::places::{Checker, diagnostic_of, diagnostic_under};
-use super::settings::SpecParts;
-use super::short;
+use super::settings::{SpecParts, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{Value, below};
 use crate::manifest::kinds::AlgorithmEntry;
@@ -275,7 +275,7 @@ fn too_many_points(record: &Record, point: &CheckedPoint<'_>) -> Option<Fault> {
 impl CheckedPoint<'_> {
     /// T within a budget.
     fn rounds(&self, budget: &Budget) -> u64 {
-        super::rounds(budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
+        rounds_of_budget(budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
     }
 }
 

@@ -1,0 +1,43 @@
+//! One point of a manifest's grid.
+
+use super::identity::Identity;
+use super::settings::Settings;
+use crate::hex::CellId;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// One point of the grid: one algorithm on one problem, all its replicates. It derefs to what it
+/// shares with its neighbours.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Content id.
+    pub id: CellId,
+    /// What determines the numbers.
+    pub identity: Identity,
+    /// Every setting by its path.
+    pub settings: Settings,
+    /// What neighbours in the grid have in common.
+    pub shared: Arc<SharedByCells>,
+}
+
+impl Deref for Cell {
+    type Target = SharedByCells;
+
+    fn deref(&self) -> &SharedByCells {
+        &self.shared
+    }
+}
+
+/// What a cell shares with its neighbours in the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedByCells {
+    /// Name of the algorithm in figures.
+    pub label: String,
+    /// Paths of the settings that the grid varies.
+    pub varied: Arc<[String]>,
+    /// Path of the algorithm's entry in the manifest.
+    pub entry: Arc<str>,
+    /// The place of the algorithm among those of the manifest that are defined outside of the
+    /// program, if it is one.
+    pub custom_place: Option<usize>,
+}

@@ -1,0 +1,79 @@
+//! Hashes of the data files that a manifest names: they enter the ids of its cells.
+
+use super::settings::SpecParts;
+use crate::data::DataFolder;
+use crate::manifest::{Diagnostic, Source};
+use exactfed_core::problem::arrays::FileSize;
+use exactfed_core::problem::{self, Fault};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The data files beside the manifest of a source.
+pub fn data_folder(source: &Source) -> DataFolder {
+    let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    DataFolder::new(base, source.copies.clone(), source.tables, source.in_memory.clone())
+}
+
+/// Hashes and sizes of the data files, each read once.
+pub struct Hashes {
+    folder: DataFolder,
+    /// Hashes by path.
+    pub known: BTreeMap<String, String>,
+    /// Sizes by path.
+    pub sizes: BTreeMap<String, FileSize>,
+}
+
+impl Hashes {
+    /// The hashes that a source already knows, with its folder for the others.
+    pub fn new(source: &Source) -> Self {
+        Self {
+            folder: data_folder(source),
+            known: source.files.clone(),
+            sizes: source.sizes.clone(),
+        }
+    }
+
+    /// The errors of files in memory that no key of the manifest names.
+    pub fn unused(&self, source: &Source) -> Option<Diagnostic> {
+        let unused = source.in_memory.keys().find(|name| !self.known.contains_key(*name))?;
+        let named: Vec<&str> = self.known.keys().map(String::as_str).collect();
+        let diagnostic = Diagnostic::new(None, "", format!("no key names `{unused}` as a file"));
+        Some(if named.is_empty() {
+            diagnostic.allowing("the manifest names no file")
+        } else {
+            diagnostic.naming(unused, &named)
+        })
+    }
+
+    /// The number of clients of a problem, if it is sound and its settings or files say it.
+    pub fn clients(&self, problem: &SpecParts<problem::Spec>) -> Option<usize> {
+        problem.faults.is_empty().then(|| problem.spec.clients(&self.folder)).flatten()
+    }
+
+    /// Adds to the settings of a problem what its data files hold.
+    pub fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (key, file) in problem.files() {
+            let path = &file.path;
+            if !self.known.contains_key(path) {
+                match self.folder.hash(path) {
+                    Ok((hash, size)) => {
+                        self.known.insert(path.clone(), hash);
+                        self.sizes.insert(path.clone(), size);
+                    }
+                    Err(message) => {
+                        faults.push(Fault::new(key, format!(": {message}")));
+                        continue;
+                    }
+                }
+            }
+            let hash = self.known[path].clone();
+            if !self.sizes.contains_key(path) {
+                self.sizes.extend(self.folder.size(path, &hash).map(|size| (path.clone(), size)));
+            }
+            file.size = self.sizes.get(path).copied();
+            file.sha256 = Some(hash);
+        }
+        faults
+    }
+}

@@ -1,0 +1,102 @@
+//! From a manifest's text to its plan.
+
+use super::candidates;
+use super::cells::cells;
+use super::figures::{default_figures, figure_ids};
+use super::frontier::frontier_problem;
+use super::hashes::Hashes;
+use super::kinds::{EvidenceKinds, KindTable};
+use super::places::{Checker, is_written, place_of};
+use super::types::Plan;
+use super::validate::{check_manifest, with_hints_for_overrides};
+use crate::manifest::axis::Choice;
+use crate::manifest::document::parse;
+use crate::manifest::read::read;
+use crate::manifest::schema::ManifestSchema;
+use crate::manifest::{Diagnostic, Node, Rejected, Source};
+
+impl Plan {
+    /// Reads a manifest and makes its cells.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, at once.
+    pub fn new(
+        experiment: String,
+        source: Source,
+        kinds: &'static EvidenceKinds,
+    ) -> Result<Self, Rejected> {
+        let mut root = parse(&source)?;
+        let schema = ManifestSchema::new(kinds.schema(), &source);
+        let tuning = candidates::expand(&mut root, &schema)
+            .map_err(|found| Rejected::new(&source, found))?;
+        // From here on the tree holds the candidates, so that hints look for keys among them too.
+        let reject =
+            |found| Rejected::new(&source, with_hints_for_overrides(&root, &source, found));
+        let (mut manifest, axes) = read(&root, &schema, tuning.is_some()).map_err(reject)?;
+        let figure_tree = std::mem::take(&mut manifest.figure);
+        let claim_tree = std::mem::take(&mut manifest.claim);
+        let compared_by = manifest.record.default_quantity();
+        if let Some(tune) = &mut manifest.tune
+            && !is_written(&root, "tune.metric")
+        {
+            tune.metric = compared_by;
+        }
+        let reject_table = |message| reject(vec![Diagnostic::new(None, "", message)]);
+        let mut figure_tables = KindTable::read("figure", kinds.figures, figure_tree, compared_by)
+            .map_err(reject_table)?;
+        let claim_tables = KindTable::read("claim", kinds.claims, claim_tree, compared_by)
+            .map_err(reject_table)?;
+        let mut found = check_manifest(&root, &manifest);
+        let mut hashes = Hashes::new(&source);
+        // What is wrong with the manifest is reported together with what is wrong with its grid.
+        let reject_with_found = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());
+        let cells = cells(&root, &manifest, &axes, &schema, (&mut hashes, None))
+            .map_err(reject_with_found)?;
+        let frontier_problem =
+            frontier_problem(&root, &manifest, &axes, &mut hashes).map_err(reject_with_found)?;
+        let mut checker = Checker::new(&root, &manifest, &cells);
+        checker.check(kinds, &figure_tables, &claim_tables);
+        found.extend(checker.found);
+        found.extend(hashes.unused(&source));
+        if !found.is_empty() {
+            return Err(reject(found));
+        }
+        if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {
+            figure_tables = default_figures(kinds, &cells, (tuning.as_ref(), compared_by));
+        }
+        let figure_places = figure_ids(&manifest, &figure_tables);
+        let figure_order =
+            order_in_text(&root, figure_places.iter().map(|(_, path)| path.as_str()));
+        let figures =
+            figure_order.into_iter().map(|index| figure_places[index].0.clone()).collect();
+        let claims = order_in_text(&root, claim_tables.iter().map(|claim| &*claim.path));
+        let mut plan = Self {
+            experiment,
+            source: Source {
+                files: hashes.known,
+                sizes: hashes.sizes,
+                algorithms: manifest.definitions.clone(),
+                ..source
+            },
+            manifest,
+            kinds,
+            figure_tables,
+            claim_tables,
+            cells,
+            frontier_problem,
+            figures,
+            claims,
+            tuning,
+        };
+        plan.begin_race();
+        Ok(plan)
+    }
+}
+
+/// The order of these paths in a manifest's text, as indices.
+fn order_in_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Vec<usize> {
+    let places: Vec<_> = paths.map(|path| place_of(root, path, &Choice::new())).collect();
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by(|a, b| places[*a].cmp(&places[*b]));
+    order
+}

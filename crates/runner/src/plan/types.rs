@@ -1,0 +1,45 @@
+//! A manifest that has been read, with the cells of its grid.
+
+use super::cell::Cell;
+use super::hashes::data_folder;
+use super::kinds::{EvidenceKinds, KindTable};
+use super::tuning::Tuning;
+use crate::data::DataFolder;
+use crate::manifest::claim::ClaimKeys;
+use crate::manifest::figure::FigureKeys;
+use crate::manifest::{Manifest, Source};
+use exactfed_core::problem;
+
+/// A manifest and its cells.
+pub struct Plan {
+    /// Name of the experiment: its path below `experiments/`, without `.toml`.
+    pub experiment: String,
+    /// The manifest as it was given.
+    pub source: Source,
+    /// The manifest at the first value of every axis.
+    pub manifest: Manifest,
+    /// What the kinds of its claims and figures are.
+    pub kinds: &'static EvidenceKinds,
+    /// `[[figure.<kind>]]`, kind by kind; none where the kinds are not known.
+    pub figure_tables: Vec<KindTable<FigureKeys>>,
+    /// `[[claim.<kind>]]`, kind by kind; none where the kinds are not known.
+    pub claim_tables: Vec<KindTable<ClaimKeys>>,
+    /// The cells, algorithm by algorithm, the first axis outermost.
+    pub cells: Vec<Cell>,
+    /// The problem of the frontiers, if there are any, with the hashes of its files.
+    pub frontier_problem: Option<problem::Spec>,
+    /// The ids of the figures, in the order of the manifest.
+    pub figures: Vec<String>,
+    /// The order of the claims in the manifest, as indices into those of its table.
+    pub claims: Vec<usize>,
+    /// The settings that are tuned. Then the cells are those of all listed candidates, or of their first runs
+    /// where candidates race, until the plan follows their results ([`Plan::following`]).
+    pub tuning: Option<Tuning>,
+}
+
+impl Plan {
+    /// The data files beside the manifest.
+    pub fn folder(&self) -> DataFolder {
+        data_folder(&self.source)
+    }
+}

@@ -86,11 +86,12 @@ impl<'a> BatchWriter<'a> {
     pub fn add(&self, done: Done<'a>) -> Result<(), Error> {
         let _passed = self.pass_gate();
         let mut waiting = lock(&self.waiting);
+        waiting.numbers += done.traces.iter().map(count_numbers).sum::<usize>();
+        waiting.cells.push(done);
+        // The cell waits also where an earlier write has failed: it is written when the run ends.
         if let Some(error) = waiting.error.take() {
             return Err(error);
         }
-        waiting.numbers += done.traces.iter().map(count_numbers).sum::<usize>();
-        waiting.cells.push(done);
         if waiting.cells.len() >= self.most || waiting.numbers >= MOST_NUMBERS {
             let cells = waiting.take_cells();
             drop(waiting);
@@ -201,6 +202,14 @@ impl<'a> Waiting<'a> {
         self.since = None;
         self.numbers = 0;
         std::mem::take(&mut self.cells)
+    }
+}
+
+#[cfg(test)]
+impl BatchWriter<'_> {
+    /// Acts as if a write in the background had failed.
+    pub(super) fn fail_in_background(&self, error: Error) {
+        lock(&self.waiting).error = Some(error);
     }
 }
 

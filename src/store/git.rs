@@ -163,7 +163,11 @@ fn cat_files(ids: &[String]) -> Result<Vec<u8>, String> {
     list.write_all(lines.as_bytes()).map_err(describe)?;
     list.rewind().map_err(describe)?;
     let output = Command::new("git").args(["cat-file", "--batch"]).stdin(list).output();
-    Ok(output.map_err(|e| cannot_start(&e).to_string())?.stdout)
+    let output = output.map_err(|e| cannot_start(&e).to_string())?;
+    if !output.status.success() {
+        return Err(format!("git: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(output.stdout)
 }
 
 /// Takes the next answer from `rest`: a line with id, kind and length, the bytes, a line end.

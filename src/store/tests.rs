@@ -4,7 +4,7 @@ use super::export::{ExportFormat, export};
 use super::pack::Pack;
 use super::packs::CellInPack;
 use super::paths::{contents, file_name, is_pack};
-use super::{Provenance, Results, Status, Store};
+use super::{BatchWriter, Provenance, Results, Status, Store};
 use crate::npz;
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_runner::files::Error;
@@ -44,20 +44,39 @@ fn traces_of_cell(cell: &Prepared<'_>) -> Vec<Trace> {
     (0..cell.cell.identity.replicates).map(|r| cell.simulate(r)).collect()
 }
 
+/// Cell `i` of a plan, which took i milliseconds.
+fn done_cell<'p>(plan: &'p Plan, i: usize, traces: &[Trace]) -> Done<'p> {
+    Done {
+        cell: &plan.cells[i],
+        clients: 4,
+        traces: traces.to_vec(),
+        elapsed: Duration::from_millis(i as u64),
+        optimum_error: None,
+        programs: Vec::new(),
+    }
+}
+
 /// Writes cells of a plan as a pack of a generation.
 fn write(store: &Store, plan: &Plan, cells: &[usize], traces: &[Vec<Trace>], generation: u64) {
-    let mut done: Vec<Done<'_>> = Vec::new();
-    for &i in cells {
-        done.push(Done {
-            cell: &plan.cells[i],
-            clients: 4,
-            traces: traces[i].clone(),
-            elapsed: Duration::from_millis(i as u64),
-            optimum_error: None,
-            programs: Vec::new(),
-        });
-    }
+    let done: Vec<Done<'_>> = cells.iter().map(|&i| done_cell(plan, i, &traces[i])).collect();
     store.write_pack(plan, &done, &test_provenance(), generation).unwrap();
+}
+
+/// The cell that is added when an earlier write turns out to have failed is not lost with the error.
+#[test]
+fn a_cell_that_meets_an_earlier_error_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(NAME, LOGISTIC);
+    let store = Store::open(folder.path()).unwrap();
+    store.create().unwrap();
+    store.write_experiment(&plan).unwrap();
+    let traces = traces_of_all(&plan);
+    let provenance = test_provenance();
+    let writer = BatchWriter::new(&store, &plan, &provenance).unwrap();
+    writer.fail_in_background(exactfed_runner::files::error(folder.path(), "the disk is full"));
+    let result = writer.during(|| writer.add(done_cell(&plan, 0, &traces[0])));
+    assert_eq!(result.unwrap_err().message, "the disk is full");
+    assert_eq!(store.status(NAME, &plan.cells[0].id), Status::Done);
 }
 
 /// The packs, sorted.

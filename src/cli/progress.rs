@@ -118,19 +118,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress over all of `total` until `stop` is true. `cells` is the number of the
-    /// requested cells that were done before, and of all requested cells.
+    /// Progress over all of `total` until `stop` is true, of which `before` of `all` requested cells
+    /// were done before.
     pub fn new(
         name: &str,
-        cells: (usize, usize),
+        before: usize,
+        all: usize,
         total: RunWork,
         quiet: bool,
         stop: Arc<AtomicBool>,
     ) -> Self {
         let progress = Self {
             line: ProgressLine::new(name, total.nanoseconds, quiet),
-            before: cells.0 as u64,
-            all: cells.1 as u64,
+            before: before as u64,
+            all: all as u64,
             done: AtomicU64::default(),
             diverged: AtomicU64::default(),
             work: RunWorkCount::default(),

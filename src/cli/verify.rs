@@ -210,7 +210,7 @@ fn run_again(
         with_code(plan, cells, findings)
     });
     let total = cells.iter().map(Prepared::work).sum();
-    let progress = Progress::new(name, (0, cells.len()), total, quiet, interrupt.stop.clone());
+    let progress = Progress::new(name, 0, cells.len(), total, quiet, interrupt.stop.clone());
     let differences = Mutex::new(Vec::new());
     let compare = |done: runner::Done<'_>| -> Result<(), Error> {
         let now = trace::digest(&done.traces);

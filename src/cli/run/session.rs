@@ -64,13 +64,60 @@ pub fn missing<'a>(
     store: &Store,
     options: &RunOptions,
 ) -> Vec<&'a Cell> {
-    let status = statuses(store, plan, cells);
-    let missing = cells.iter().zip(&status).filter(|(_, status)| options.wants(status));
+    let found = statuses(store, plan, cells);
+    let missing = cells.iter().zip(&found).filter(|(_, status)| options.wants(status));
     missing.map(|(cell, _)| *cell).collect()
 }
 
 fn statuses(store: &Store, plan: &Plan, cells: &[&Cell]) -> Vec<Status> {
     cells.par_iter().map(|cell| store.status(&plan.experiment, &cell.id)).collect()
+}
+
+/// What is stored of the cells of an experiment.
+struct StoredCells<'a> {
+    /// The number of cells that are done.
+    done: usize,
+    /// The cells that failed before and are not run again.
+    failed: Vec<Failed<'a>>,
+}
+
+/// The cells of an experiment that are still to be run. At most [`AT_ONCE`] are prepared at a time, since each may hold
+/// an instance.
+struct RemainingCells<'a> {
+    plan: &'a Plan,
+    /// The cells that the command prepared before its first cell ran.
+    ready: Vec<Prepared<'a>>,
+    /// All others: they were too many to stay prepared, or their results existed when the command began.
+    unprepared: Vec<&'a Cell>,
+}
+
+impl<'a> RemainingCells<'a> {
+    /// The cells `wanted`, some of which may be among `ready`.
+    fn new(plan: &'a Plan, wanted: Vec<&'a Cell>, mut ready: Vec<Prepared<'a>>) -> Self {
+        let wanted_ids: HashSet<CellId> = wanted.iter().map(|cell| cell.id).collect();
+        ready.retain(|prepared| wanted_ids.contains(&prepared.cell.id));
+        let ready_ids: HashSet<CellId> = ready.iter().map(|prepared| prepared.cell.id).collect();
+        let mut unprepared = wanted;
+        unprepared.retain(|cell| !ready_ids.contains(&cell.id));
+        Self { plan, ready, unprepared }
+    }
+
+    fn count(&self) -> usize {
+        self.ready.len() + self.unprepared.len()
+    }
+
+    /// Takes the next part of the cells; an empty one if none is left.
+    ///
+    /// # Errors
+    /// What is wrong with a cell of the part.
+    fn prepare_next(&mut self) -> Result<Vec<Prepared<'a>>, Failure> {
+        if !self.ready.is_empty() || self.unprepared.is_empty() {
+            return Ok(std::mem::take(&mut self.ready));
+        }
+        let size = self.unprepared.len().min(AT_ONCE);
+        let part: Vec<&Cell> = self.unprepared.drain(..size).collect();
+        prepared(self.plan, &part)
+    }
 }
 
 /// The context in which all experiments of a command are run.
@@ -94,7 +141,8 @@ impl Session<'_> {
         follower: &dyn Follower,
     ) -> Result<Code, Failure> {
         let Task { plan, cells: all, ready, .. } = task;
-        let (store, name) = (&self.store, &plan.experiment);
+        let store = &self.store;
+        let name = &plan.experiment;
         store.write_experiment(plan)?;
         for (e, moved) in store.recover(name)? {
             follower.warning(&format!("{name}: {e}; moved to {} and run again", moved.display()));
@@ -105,63 +153,58 @@ impl Session<'_> {
             // From now on they are cells that are still to be run, and pages show them as such.
             store.set_complete(plan, false)?;
         }
-        let (done, failed) = self.stored(plan, &all, &found, follower);
-        let wanted = all.iter().zip(&found).filter(|(_, status)| self.options.wants(status));
-        let wanted: HashSet<CellId> = wanted.map(|(cell, _)| cell.id).collect();
-        let ready = ready.into_iter().filter(|p| wanted.contains(&p.cell.id));
-        let mut ready: Vec<Prepared<'_>> = ready.collect();
-        let known: HashSet<CellId> = ready.iter().map(|p| p.cell.id).collect();
-        let is_open = |c: &&&Cell| wanted.contains(&c.id) && !known.contains(&c.id);
-        // Too many to be prepared at a time, or results that existed when the command began are gone.
-        let open: Vec<&Cell> = all.iter().filter(is_open).copied().collect();
-        let mut parts = open.chunks(AT_ONCE);
-        let mut code = if failed.is_empty() { Code::Done } else { Code::SomeFailed };
-        let mut left = wanted.len();
+        let stored = self.stored(plan, &all, &found, follower);
+        let mut remaining = RemainingCells::new(plan, self.wanted(&all, &found), ready);
+        let wanted = remaining.count();
+        let mut code = if stored.failed.is_empty() { Code::Done } else { Code::SomeFailed };
         let locks = lock.with_locks_of_thread();
         self.pool.broadcast(|_| work_for(locks.clone()));
         loop {
-            let mut cells = std::mem::take(&mut ready);
-            if cells.is_empty() && left > 0 {
-                let some = parts.next().unwrap_or_default();
-                cells = self.interrupt.immediately(|| prepared(plan, some))?;
-            }
-            let handled = cells.len();
+            let left = remaining.count();
+            let mut cells = self.interrupt.immediately(|| remaining.prepare_next())?;
             store.keep_optima(&cells);
             self.earlier.leave_out(plan, store, &mut cells);
             follower.begins(Workload {
                 experiment: name,
                 cells: before + all.len(),
-                done: before + all.len() - left - failed.len(),
+                done: before + all.len() - left - stored.failed.len(),
                 work: work_on(&cells),
             });
-            if left == wanted.len() {
-                failed.iter().for_each(|failed| follower.failed(failed));
+            let is_first_part = left == wanted;
+            if is_first_part {
+                stored.failed.iter().for_each(|failed| follower.failed(failed));
             }
             if cells.is_empty() {
-                if !self.options.quiet && failed.is_empty() && before == 0 {
+                if !self.options.quiet && stored.failed.is_empty() && before == 0 {
                     all_done(plan, all.len(), follower);
                 }
                 return Ok(code);
             }
-            let before = done + wanted.len() - left;
-            code = code.and(self.cells(plan, &cells, (before, all.len()), follower)?);
-            left -= handled;
-            if left == 0 || self.interrupt.is_requested() {
+            let done = stored.done + wanted - left;
+            code = code.and(self.cells(plan, &cells, done, all.len(), follower)?);
+            if remaining.count() == 0 || self.interrupt.is_requested() {
                 return Ok(code);
             }
         }
     }
 
-    /// The number of cells that are done, and those that failed before and are not run again.
+    /// Those of these cells that are run, given what is stored of each.
+    fn wanted<'a>(&self, cells: &[&'a Cell], found: &[Status]) -> Vec<&'a Cell> {
+        let wanted = cells.iter().zip(found).filter(|(_, status)| self.options.wants(status));
+        wanted.map(|(cell, _)| *cell).collect()
+    }
+
+    /// What is stored of these cells; reports those that failed before and are not run again.
     fn stored<'a>(
         &self,
         plan: &Plan,
         cells: &[&'a Cell],
         found: &[Status],
         follower: &dyn Follower,
-    ) -> (usize, Vec<Failed<'a>>) {
+    ) -> StoredCells<'a> {
         let name = &plan.experiment;
-        let (mut done, mut failed) = (0, Vec::new());
+        let mut done = 0;
+        let mut failed = Vec::new();
         for (cell, status) in cells.iter().copied().zip(found) {
             match status {
                 Status::Done => done += 1,
@@ -174,24 +217,26 @@ impl Session<'_> {
             }
         }
         if !failed.is_empty() {
-            let failed = count(failed.len(), "cell");
-            let text = format!("{name}: --rerun-failed runs the {failed} again that failed before");
+            let cells = count(failed.len(), "cell");
+            let text = format!("{name}: --rerun-failed runs the {cells} again that failed before");
             follower.message(&text);
         }
-        (done, failed)
+        StoredCells { done, failed }
     }
 
-    /// Runs these cells, when `before` of `all` cells of the command are done.
+    /// Runs these cells, when `before` of the `all` cells of the experiment are done.
     fn cells<'a>(
         &'a self,
         plan: &'a Plan,
         cells: &'a [Prepared<'a>],
-        (before, all): (usize, usize),
+        before: usize,
+        all: usize,
         follower: &dyn Follower,
     ) -> Result<Code, Failure> {
-        let (name, quiet) = (&plan.experiment, self.options.quiet);
-        let flag = self.interrupt.stop.clone();
-        let progress = Progress::new(name, (before, all), work_on(cells), quiet, flag);
+        let name = &plan.experiment;
+        let quiet = self.options.quiet;
+        let stop = self.interrupt.stop.clone();
+        let progress = Progress::new(name, before, all, work_on(cells), quiet, stop);
         let writer = BatchWriter::new(&self.store, plan, &self.by)?;
         let observer = Observers { progress: &progress, follower, writer: &writer };
         let threads = self.pool.current_num_threads();

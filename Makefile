@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce fresh site test mutations browser check lints lint-scripts adding portability deny advisories faults fuzz soak slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
+.PHONY: help build reproduce fresh site test mutations browser check lints lint-scripts portability deny advisories faults fuzz soak slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -55,9 +55,6 @@ lints: lint-scripts ## Check format and lints
 
 lint-scripts: ## Check Python, shell scripts, workflows and the scripts of pages (pip and npm install the linters)
 	scripts/lint.sh
-
-adding: ## Compile the worked examples of CONTRIBUTING.md (docs/adding)
-	scripts/adding.sh
 
 faults: build ## Test faults that need root: a full disk and a read-only one
 	scripts/faults.sh

@@ -1,7 +1,6 @@
 //! The tests that drive the program as a user does, and those of the sources themselves: one
 //! program, so that it is linked once. `cargo test --test suite faults::` runs those of a file.
 
-mod adding;
 mod amendments;
 mod at_cost;
 mod bands;

@@ -23,6 +23,8 @@ pub mod predictions;
 pub mod ranking;
 pub mod results;
 pub mod scene;
+#[cfg(test)]
+mod simulated;
 pub mod stats;
 pub mod study;
 pub mod table;

@@ -8,6 +8,8 @@
 
 mod averaged;
 pub mod custom;
+#[cfg(test)]
+mod dummy;
 pub mod fedavg;
 pub mod fedlin;
 pub mod fednova;
@@ -281,13 +283,13 @@ fn are_single(batches: &[u64]) -> bool {
 }
 
 /// The registry: a new algorithm is its file and a line below, or two where it
-/// has another name on a linear field.
+/// has another name on a linear field. A line after `#[cfg(test)]` is read by the tests of this crate alone.
 macro_rules! algorithms {
-    ($d:tt $($variant:ident($kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
+    ($d:tt $($(#[cfg($only:ident)])? $variant:ident($kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
         /// An algorithm as a manifest describes it: one `[[algorithm.<kind>]]`.
         #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
         pub enum Spec {
-            $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $variant(Settings<$settings>),)*
+            $($(#[cfg($only)])? #[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $variant(Settings<$settings>),)*
             /// An algorithm that is defined outside of this crate, which is read by its definition.
             #[serde(skip)]
             Custom(Settings<custom::CustomAlgorithmSettings>),
@@ -296,7 +298,7 @@ macro_rules! algorithms {
         impl Serialize for Spec {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    $(Self::$variant(settings) => to.serialize_newtype_variant("Spec", 0, $kind, &InCanonicalOrder(settings)),)*
+                    $($(#[cfg($only)])? Self::$variant(settings) => to.serialize_newtype_variant("Spec", 0, $kind, &InCanonicalOrder(settings)),)*
                     Self::Custom(settings) => to.collect_map([(settings.kind(), InCanonicalOrder(settings))]),
                 }
             }
@@ -304,10 +306,10 @@ macro_rules! algorithms {
 
         impl Spec {
             /// The kinds of all algorithms.
-            pub const KINDS: &[&str] = &[$($kind,)*];
+            pub const KINDS: &[&str] = &[$($(#[cfg($only)])? $kind,)*];
 
             /// What pages say of all algorithms.
-            pub const ALL: &[AlgorithmInfo] = &[$(AlgorithmInfo {
+            pub const ALL: &[AlgorithmInfo] = &[$($(#[cfg($only)])? AlgorithmInfo {
                 kind: $kind,
                 name: $name,
                 family: <$settings as AlgorithmKind>::FAMILY,
@@ -323,7 +325,7 @@ macro_rules! algorithms {
             /// The name of the algorithm's kind in a manifest.
             pub fn kind(&self) -> &str {
                 match self {
-                    $(Self::$variant(_) => $kind,)*
+                    $($(#[cfg($only)])? Self::$variant(_) => $kind,)*
                     Self::Custom(settings) => settings.kind(),
                 }
             }
@@ -331,7 +333,7 @@ macro_rules! algorithms {
             /// The name of its curve: the label, or the algorithm's own name.
             pub fn label(&self) -> &str {
                 let name = match self {
-                    $(Self::$variant(_) => $name,)*
+                    $($(#[cfg($only)])? Self::$variant(_) => $name,)*
                     Self::Custom(settings) => &settings.algorithm.known.definition.name,
                 };
                 self.common().label.as_deref().unwrap_or(name)
@@ -342,7 +344,7 @@ macro_rules! algorithms {
         macro_rules! of_settings {
             ($d spec:expr, $d settings:ident => $d value:expr) => {
                 match $d spec {
-                    $(Spec::$variant($d settings) => $d value,)*
+                    $($(#[cfg($only)])? Spec::$variant($d settings) => $d value,)*
                     Spec::Custom($d settings) => $d value,
                 }
             };
@@ -362,6 +364,8 @@ algorithms! { $
     FedLin("fedlin", "FedLin", WithWork<fedlin::FedLin>),
     FedNova("fednova", "FedNova", WithWork<fednova::FedNova>),
     Scaffnew("scaffnew", "Scaffnew", scaffnew::Scaffnew),
+    #[cfg(test)]
+    Dummy("dummy", "dummy", dummy::Dummy),
 }
 
 impl Spec {

@@ -6,6 +6,8 @@
 
 mod conditions;
 mod costs;
+#[cfg(test)]
+mod dummy;
 mod frontier_constant;
 mod frontier_less;
 mod frontier_slope;
@@ -60,6 +62,8 @@ kinds! {
     "frontier-constant", "A frontier against powers of N and ε.", FrontierConstantKeys, identity;
     "frontier-less", "A frontier below another.", FrontierLessKeys, identity;
     "phase-less", "An algorithm that costs least in a region of a map.", PhaseLessKeys, identity;
+    #[cfg(test)]
+    "dummy", "The error of every run against a number.", dummy::DummyClaimKeys, identity;
 }
 
 /// The claims of a plan, kind by kind.

@@ -1,58 +1,33 @@
 //! Claims on engines that are right and on engines that are deliberately wrong.
 
 use super::*;
-use crate::cells::CellResult;
-use crate::cells::runs::{Grouping, Runs};
 use crate::needs::Needs;
 use crate::predictions::{MomentsCache, Theory};
+use crate::simulated;
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::wrong::{self, Mutation};
-use exactfed_runner::manifest::{Prices, Source};
 use exactfed_runner::runner::prepare;
-use exactfed_runner::trace::TraceDigest;
-use std::sync::Arc;
 
 /// What follows the problem and the algorithms in the manifest of these tests.
 const CLAIMS: &str = include_str!("tests-claims.toml");
 
 fn plan(step_size: &str) -> Plan {
     let text = wrong::manifest(300, "8") + CLAIMS;
-    plan_of(text.replace("step-size = 0.1", &format!("step-size = {step_size}")))
+    simulated::plan(text.replace("step-size = 0.1", &format!("step-size = {step_size}")))
 }
 
-fn plan_of(text: String) -> Plan {
-    let source = Source { name: "t.toml".into(), text, ..Source::default() };
-    crate::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
+pub fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap();
     let needs = Needs::of_claims(plan);
-    let results: Vec<CellResult<'_>> = prepared
-        .iter()
-        .map(|p| CellResult {
-            cell: p.cell,
-            runs: Runs::new(
-                wrong::traces(p, mutation),
-                Grouping::ONE_INSTANCE,
-                &needs.traces(p.cell),
-                &Prices::default(),
-            ),
-            digest: TraceDigest::default(),
-            provenance: Arc::default(),
-            seconds: 0.0,
-            selected_by: None,
-            exact_bias: None,
-        })
-        .collect();
-    let moments = plan.cells.iter().filter(|cell| Needs::of_claims(plan).claims_need_moments(cell));
+    let results = simulated::results(&prepared, &needs, mutation);
+    let moments = plan.cells.iter().filter(|cell| needs.claims_need_moments(cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(&prepared, &moments, MomentsCache::Off);
     Judge { plan, cells: &results, theory: &theory, frontiers: &[] }.look(plan, LEVEL)
 }
 
-fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
+pub fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
     claims.iter().map(|claim| (claim.common.id.as_str(), claim.judgement.verdict)).collect()
 }
 
@@ -119,7 +94,7 @@ fn infinite_means_enter_as_what_they_are() {
 #[test]
 fn moments_of_several_instances_are_averaged() {
     let text = wrong::manifest(400, "4") + LIMIT;
-    let plan = plan_of(text.replace("seed = 5", "seed = 5\ninstance = \"per-replicate\""));
+    let plan = simulated::plan(text.replace("seed = 5", "seed = 5\ninstance = \"per-replicate\""));
     assert_eq!(verdicts_of(&judged(&plan, Mutation::None)), [("limit", Verdict::Supported)]);
 }
 
@@ -144,7 +119,7 @@ const UNBIASED: &str = include_str!("tests-unbiased.toml");
 #[test]
 fn noise_is_no_evidence_of_a_bias() {
     for seed in 1..=30 {
-        let plan = plan_of(UNBIASED.replace("seed = 1", &format!("seed = {seed}")));
+        let plan = simulated::plan(UNBIASED.replace("seed = 1", &format!("seed = {seed}")));
         let claims = judged(&plan, Mutation::None);
         let verdict = |id| claim(&claims, id).judgement.verdict;
         assert_ne!(verdict("small"), Verdict::Refuted, "seed {seed}");

@@ -2,6 +2,8 @@
 
 mod convergence;
 pub mod curves;
+#[cfg(test)]
+mod dummy;
 pub mod frontier;
 pub mod kind;
 pub mod line_figure;
@@ -81,6 +83,8 @@ kinds! {
     "scaling", "A metric at the end over a setting.", ScalingKeys, over_setting;
     "winners", "Which algorithm wins, over two settings.", WinnersKeys, identity;
     "stability", "Where runs diverge, over two settings.", StabilityKeys, identity;
+    #[cfg(test)]
+    "dummy", "A final error over the number of clients.", dummy::DummyFigureKeys, dummy::over_clients;
 }
 
 /// The figures of cells that a plan asks for, kind by kind.

@@ -5,6 +5,8 @@
 
 mod average;
 mod cost;
+#[cfg(test)]
+mod dummy;
 mod measure;
 
 pub use average::TimeAverage;
@@ -143,17 +145,19 @@ impl QuantityInfo {
     }
 }
 
+/// Makes [`Metric`] and [`Quantity`] from the rows of the table. A metric after `#[cfg(test)]` is read by the tests
+/// of this crate alone.
 macro_rules! quantities {
     (
         errors { $($(#[doc = $error_doc:literal])* $error:ident = $error_info:expr;)* }
         costs { $($(#[doc = $cost_doc:literal])* $cost:ident = $cost_info:expr;)* }
-        metrics { $($(#[doc = $doc:literal])* $metric:ident = $info:expr;)* }
+        metrics { $($(#[doc = $doc:literal])* $(#[cfg($only:ident)])? $metric:ident = $info:expr;)* }
     ) => {
         /// A metric beyond those that are always recorded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Metric {
-            $($(#[doc = $doc])* $metric,)*
+            $($(#[doc = $doc])* $(#[cfg($only)])? $metric,)*
         }
 
         /// Anything that a figure can have on an axis: what is measured, if it
@@ -163,22 +167,22 @@ macro_rules! quantities {
         pub enum Quantity {
             $($(#[doc = $error_doc])* $error,)*
             $($(#[doc = $cost_doc])* $cost,)*
-            $($(#[doc = $doc])* $metric,)*
+            $($(#[doc = $doc])* $(#[cfg($only)])? $metric,)*
         }
 
         impl Metric {
             /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$metric,)*];
+            pub const ALL: &[Self] = &[$($(#[cfg($only)])? Self::$metric,)*];
 
             /// The metric as a quantity.
             pub const fn quantity(self) -> Quantity {
-                match self { $(Self::$metric => Quantity::$metric,)* }
+                match self { $($(#[cfg($only)])? Self::$metric => Quantity::$metric,)* }
             }
         }
 
         impl Quantity {
             /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$error,)* $(Self::$cost,)* $(Self::$metric,)*];
+            pub const ALL: &[Self] = &[$(Self::$error,)* $(Self::$cost,)* $($(#[cfg($only)])? Self::$metric,)*];
 
             /// The costs of a run.
             pub const COSTS: [Self; [$(stringify!($cost),)*].len()] = [$(Self::$cost,)*];
@@ -188,7 +192,7 @@ macro_rules! quantities {
                 match self {
                     $(Self::$error => $error_info,)*
                     $(Self::$cost => $cost_info,)*
-                    $(Self::$metric => $info,)*
+                    $($(#[cfg($only)])? Self::$metric => $info,)*
                 }
             }
 
@@ -199,7 +203,7 @@ macro_rules! quantities {
 
             /// The metric that must be recorded for it; `None` for what always is.
             pub fn metric(self) -> Option<Metric> {
-                match self { $(Self::$metric => Some(Metric::$metric),)* _ => None }
+                match self { $($(#[cfg($only)])? Self::$metric => Some(Metric::$metric),)* _ => None }
             }
         }
     };
@@ -330,6 +334,12 @@ quantities! {
                 r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
             )
             .more_is_better("test error rate");
+        /// ‖θ_t − θ*‖_∞.
+        #[cfg(test)]
+        Dummy = Info::new("dummy", "dummy", "‖θ − θ*‖_∞", Measured(Estimate, dummy::largest_error))
+            .of_optimum()
+            .meaning("largest error of an entry", r"\lVert \theta_t - \theta^* \rVert_\infty")
+            .norm();
     }
 }
 

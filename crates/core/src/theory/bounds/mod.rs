@@ -12,6 +12,8 @@
 pub mod book;
 mod check;
 pub mod constants;
+#[cfg(test)]
+mod dummy;
 mod published;
 pub mod richardson_romberg;
 pub mod scafflsa;

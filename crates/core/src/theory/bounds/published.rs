@@ -1,7 +1,10 @@
 //! The list of published bounds, whose texts are in the TOML file beside this one.
 
+#[cfg(test)]
+use super::dummy;
 use super::{
-    Bound, Bounded, PublishedRun, ValueOfRun, book, richardson_romberg, scafflsa, scaffold,
+    Bound, Bounded, PublishedRun, RunBound, ValueOfRun, book, richardson_romberg, scafflsa,
+    scaffold,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -38,23 +41,42 @@ pub struct PublishedBound {
     pub is_listed: bool,
 }
 
+/// The functions of the bounds of each source.
+const VALUES: &[&[RunBound]] = &[
+    scafflsa::BOUNDS,
+    richardson_romberg::BOUNDS,
+    book::BOUNDS,
+    scaffold::BOUNDS,
+    #[cfg(test)]
+    dummy::BOUNDS,
+];
+
+/// The texts of the bounds.
+const TEXTS: &[&str] = &[
+    include_str!("published.toml"),
+    #[cfg(test)]
+    dummy::TEXTS,
+];
+
 /// All of them with their values for a run, in the order of tables.
-static PUBLISHED: LazyLock<Vec<(PublishedBound, ValueOfRun)>> = LazyLock::new(|| {
+static PUBLISHED: LazyLock<Vec<(PublishedBound, ValueOfRun)>> =
+    LazyLock::new(|| with_values(&TEXTS.concat(), &VALUES.concat()));
+
+/// The bounds of a TOML text, each with the function of its key.
+fn with_values(texts: &str, values: &[RunBound]) -> Vec<(PublishedBound, ValueOfRun)> {
     #[derive(Deserialize)]
     struct BoundFile {
         bounds: Vec<PublishedBound>,
     }
-    let BoundFile { bounds } = toml::from_str(include_str!("published.toml"))
-        .unwrap_or_else(|error| panic!("published bounds: {error}"));
-    let known =
-        [scafflsa::BOUNDS, richardson_romberg::BOUNDS, book::BOUNDS, scaffold::BOUNDS].concat();
+    let BoundFile { bounds } =
+        toml::from_str(texts).unwrap_or_else(|error| panic!("published bounds: {error}"));
     let paired = |row: PublishedBound| {
-        let of_key = known.iter().find(|(key, _)| *key == row.key);
+        let of_key = values.iter().find(|(key, _)| *key == row.key);
         let (_, value) = of_key.unwrap_or_else(|| panic!("no bound {}", row.key));
         (row, *value)
     };
     bounds.into_iter().map(paired).collect()
-});
+}
 
 impl PublishedRun<'_> {
     /// All bounds of the run that tables list, or those that they do not.
@@ -136,8 +158,7 @@ mod tests {
     #[test]
     fn names_and_dashes_are_of_one_bound_each_and_statements_are_known() {
         let names: HashSet<&str> = every().map(BoundId::key).collect();
-        let values = [scafflsa::BOUNDS, richardson_romberg::BOUNDS, book::BOUNDS, scaffold::BOUNDS];
-        assert_eq!([names.len(), values.concat().len()], [every().count(); 2]);
+        assert_eq!([names.len(), VALUES.concat().len()], [every().count(); 2]);
         let dashes: Vec<usize> = every().filter_map(|id| id.info().dash).collect();
         assert_eq!(dashes.iter().collect::<HashSet<_>>().len(), dashes.len());
         for id in every() {

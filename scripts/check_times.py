@@ -15,7 +15,7 @@ alone. On a processor for which the table has no times nothing is compared, and 
 it are printed.
 
 A change that makes the sum larger on purpose writes its times into the table, and an entry that
-says why (tests/suite/ci.rs checks that there is one).
+says why.
 """
 
 import re

@@ -119,23 +119,3 @@ fn a_bar_as_markdown() {
     assert_eq!(of(3)[5], "not measured");
     assert!(text.lines().all(|line| line.chars().count() == text.lines().next().unwrap().len()));
 }
-
-/// Each limit is measured by a bench that there is, in one way.
-#[test]
-fn bars_name_their_bench_and_one_check() {
-    let read = |file: &str| fs::read_to_string(crate::support::root().join(file)).unwrap();
-    let [manifest, bars]: [toml::Table; 2] =
-        ["Cargo.toml", "benches/bars/bars.toml"].map(|file| read(file).parse().unwrap());
-    let benches: Vec<&toml::Value> =
-        manifest["bench"].as_array().unwrap().iter().map(|bench| &bench["name"]).collect();
-    let bars = bars["bars"].as_array().unwrap();
-    assert!(bars.len() > 60, "{}", bars.len());
-    for bar in bars {
-        let keys: Vec<&str> = bar.as_table().unwrap().keys().map(String::as_str).collect();
-        let is_check = |key: &&&str| !["point", "what", "bar", "bench"].contains(*key);
-        let [check] = keys.iter().filter(is_check).collect::<Vec<_>>()[..] else { panic!("{bar}") };
-        let known = ["at-most", "ratio", "peer", "speedup", "peaks", "linear", "own"];
-        assert!(known.contains(check) && keys.len() == 5, "{bar}");
-        assert!(benches.contains(&&bar["bench"]), "{bar}");
-    }
-}

@@ -1,5 +1,4 @@
-//! Continuous integration: what it leaves out where nothing changed that could matter, and the committed
-//! table of processor times.
+//! Continuous integration: what it leaves out where nothing changed that could matter.
 
 use crate::support::process::Program;
 use crate::support::{Bench, Finished, edited, files_below, root};
@@ -75,45 +74,4 @@ fn a_changed_constant_makes_continuous_integration_compute_everything() {
     // A new template may be missing from a package.
     tree.bench.write("templates/new.page", "");
     assert_ne!(tree.keys()["packages"], tree.before["packages"]);
-}
-
-/// Results are kept under the key of what determines them, and only after all stages passed.
-#[test]
-fn continuous_integration_keeps_results_by_their_key() {
-    let text = fs::read_to_string(root().join(".ci/run")).unwrap();
-    for line in ["key=$(.ci/key results)", "bring_results \"$key\"", "keep_results \"$key\""] {
-        assert_eq!(text.lines().filter(|known| *known == line).count(), 1, "{line}");
-    }
-    let place = |line: &str| text.lines().position(|known| known == line);
-    assert!(place("scripts/fresh.sh \"$FRESH\"") < place("keep_results \"$key\""));
-    for stage in STAGES.iter().filter(|stage| **stage != "results") {
-        assert!(text.contains(&format!("\nstage {stage} ")), "{stage} is a stage of .ci/run");
-    }
-}
-
-/// The rows of the table whose sum is compared: the others are parts of them, or times by the clock.
-const COMPARED: [&str; 4] = ["build", "build tests", "tests", "reproduce"];
-
-/// The times of each processor add up to at most 5 % more than the last entry that says why they are what
-/// they are.
-#[test]
-fn larger_processor_times_have_an_entry_that_says_why() {
-    let text = fs::read_to_string(root().join("docs/notes/times.toml")).unwrap();
-    let table: toml::Table = text.parse().unwrap();
-    let entries = table["entry"].as_array().unwrap();
-    for (processor, times) in table["times"].as_table().unwrap() {
-        let times = times.as_table().unwrap();
-        for name in COMPARED {
-            let seconds = table["seconds"][processor][name].as_float().unwrap();
-            assert!(seconds > 0.0, "{processor}: {name} has seconds as well");
-        }
-        let sum: f64 = COMPARED.iter().map(|name| times[*name].as_float().unwrap()).sum();
-        let mut of_processor =
-            entries.iter().filter(|entry| entry["processor"].as_str() == Some(processor));
-        let last = of_processor.next_back().unwrap_or_else(|| panic!("no entry of {processor}"));
-        let reason = last["reason"].as_str().unwrap();
-        assert!(reason.len() > 10, "{processor}: a reason is a sentence: {reason}");
-        let allowed = 1.05 * last["sum"].as_float().unwrap();
-        assert!(sum <= allowed, "{processor}: {sum} units, and the last entry allows {allowed}");
-    }
 }

@@ -170,14 +170,3 @@ fn every_difference_from_the_committed_reports_is_found() {
     compared(&repository, fresh).expect(0);
     compared(&repository, &repository.path("nothing")).expect(2).warns("is not a folder");
 }
-
-/// A deliberate change of a committed manifest's results is found by what continuous integration
-/// does at its end.
-#[test]
-fn continuous_integration_compares_the_reports() {
-    let text = fs::read_to_string(root().join(".ci/run")).unwrap();
-    let mutations = "make mutations RESULTS=\"$FRESH/results\" REPORTS=\"$FRESH/reports\"";
-    let compared = "scripts/fresh.sh \"$FRESH\"";
-    let place = |line: &str| text.lines().position(|known| known == line);
-    assert!(place(mutations).is_some() && place(mutations) < place(compared), "{text}");
-}

@@ -18,7 +18,6 @@ mod diff;
 mod documents;
 mod drawn_text;
 mod empty;
-mod equations;
 mod escaping;
 mod exact;
 mod export;

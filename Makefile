@@ -31,12 +31,13 @@ fresh: build ## Run every manifest in a new folder and compare the reports with 
 site: build ## Write the reports and documents as a static site into site/ (SITE=; after `make reproduce`)
 	@test -d $(RESULTS) || { echo "error: there is no $(RESULTS)/: run 'make reproduce' first" >&2; exit 2; }
 	$(EXACTFED) reproduce --out $(RESULTS) --reports $(REPORTS) --quiet || [ $$? -eq 1 ]
-	$(CARGO) run --quiet --release --locked --example site -- $(REPORTS) $(SITE)
+	$(CARGO) run --quiet --release --locked -p exactfed-tools --bin site -- $(REPORTS) $(SITE)
 
 # Many tests wait for what they started: three times as many at once as there are processors.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
 test: ## Run the tests
 	$(CARGO) test --release --locked
+	$(CARGO) test --release --locked -p exactfed-tools --bin diff_size
 
 mutations: reproduce ## Judge all claims on wrong results: none may stay supported under all (after `make reproduce`)
 	EXACTFED_RESULTS=$(abspath $(RESULTS)) EXACTFED_REPORTS=$(abspath $(REPORTS)) $(CARGO) test --release --locked --lib mutations -- --nocapture
@@ -51,6 +52,7 @@ lints: lint-scripts ## Check format and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- $(LINTS)
 	$(CARGO) clippy --release --locked --bench bars --bench compare --test browser -- $(LINTS)
+	$(CARGO) clippy --release --locked -p exactfed-tools --all-targets -- $(LINTS)
 	$(CARGO) clippy --release --locked -p exactfed-python -- $(LINTS)
 
 lint-scripts: ## Check Python, shell scripts, workflows and the scripts of pages (pip and npm install the linters)

@@ -42,7 +42,7 @@ unpack() { mkdir -p "$2" && tar -xzmf "$1" -C "$2"; }
 
 # Cargo.toml has the version; the other places have the same.
 version() {
-  for file in Cargo.toml crates/*/Cargo.toml; do
+  for file in Cargo.toml crates/*/Cargo.toml tools/Cargo.toml; do
     grep -qx 'version.workspace = true' "$file" || fail "$file has a version of its own"
   done
   local others
@@ -86,13 +86,13 @@ semver() {
   local tag
   tag=$(git describe --tags --abbrev=0 --match 'v*' HEAD^ 2> /dev/null) || { echo "no earlier release"; exit; }
   command -v cargo-semver-checks > /dev/null || not_run "needs cargo-semver-checks to compare with $tag"
-  cargo semver-checks --workspace --exclude exactfed-python --baseline-rev "$tag"
+  cargo semver-checks --workspace --exclude exactfed-python --exclude exactfed-tools --baseline-rev "$tag"
 }
 
 # Each crate is built from its archive, with the others' archives in place of the registry.
 crates() {
   rm -rf "$work/package" "$work/crates"
-  cargo package --workspace --exclude exactfed-python --no-verify --locked --target-dir "$work/package"
+  cargo package --workspace --exclude exactfed-python --exclude exactfed-tools --no-verify --locked --target-dir "$work/package"
   local archive name names=() patches=()
   for archive in "$work"/package/package/*.crate; do
     [ "$(wc -c < "$archive")" -le 10000000 ] || fail "$archive has more than 10 MB"

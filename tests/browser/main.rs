@@ -23,7 +23,7 @@ mod run_live;
 mod sections;
 mod site;
 #[allow(dead_code)] // its command line
-#[path = "../../examples/site.rs"]
+#[path = "../../tools/src/bin/site.rs"]
 mod site_builder;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,7 +1,7 @@
 //! `make site`: every link of every page leads to a file and an anchor of the site.
 
 #[allow(dead_code)] // its command line
-#[path = "../../examples/site.rs"]
+#[path = "../../tools/src/bin/site.rs"]
 mod builder;
 
 use crate::support::markup::{Tag, tags};

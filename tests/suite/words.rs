@@ -22,7 +22,8 @@ struct Rejected {
 /// The rows of the table in a list of words: each has phrases, separated by commas, and what replaces
 /// them.
 fn rejected(list: &str) -> Vec<Rejected> {
-    let (_, table) = list.split_once("\n## Words that are not used\n").expect("the list has a table");
+    let (_, table) =
+        list.split_once("\n## Words that are not used\n").expect("the list has a table");
     let rows = table.lines().skip_while(|line| !line.starts_with('|'));
     let mut all = Vec::new();
     for row in rows.take_while(|line| line.starts_with('|')).skip(2) {
@@ -165,7 +166,9 @@ fn rejected_words_are_found_where_they_are_planted() {
          | told, set aside | shown |\n\n## After\n\n| a | b |\n",
     );
     assert_eq!(rejected.len(), 2);
-    for text in ["It is *told*.", "Told", "It was set\n  aside.", "| set aside |", "`x` is told `y`"] {
+    for text in
+        ["It is *told*.", "Told", "It was set\n  aside.", "| set aside |", "`x` is told `y`"]
+    {
         assert_eq!(find("page.md", &without_code(text), &rejected).len(), 1, "{text}");
     }
     for text in ["foretold, claims-told", "It is set. Aside from that", "set\n\naside", "`told`"] {

@@ -18,7 +18,7 @@
 //! no more than the squared norm of a Gaussian vector). Where a sample is not mildly skewed and
 //! its logarithms are skewed to the right, the tail is heavier than a lognormal distribution's
 //! and no interval for a mean is known to hold: limits on that side are twice as far.
-//! docs/notes/simulations.md has the measured size of these tests (`examples/claim_size.rs`).
+//! docs/notes/simulations.md has the measured size of these tests (`tools/src/bin/claim_size.rs`).
 //!
 //! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
 //! level at which the limit is the hypothesis.

@@ -2,7 +2,7 @@
 //!
 //! *Invariant*: the levels of all looks add up to [`LEVEL`], whenever the looks end. By the union
 //! bound the probability of a wrong verdict at any look is then at most the level, whatever the
-//! dependence between looks and between claims (`examples/sequential_size.rs` measures it).
+//! dependence between looks and between claims (`tools/src/bin/sequential_size.rs` measures it).
 
 use super::verdict::LEVEL;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //!
 //! Intervals are those of a symmetric studentised bootstrap, since at five to ten pairs the 95 %
 //! intervals of the percentile and the accelerated bootstrap cover 80 to 90 % (docs/notes/diff.md,
-//! `examples/diff_size.rs`). The bootstrap resolves no p-value below 1/1000, and many comparisons
+//! `tools/src/bin/diff_size.rs`). The bootstrap resolves no p-value below 1/1000, and many comparisons
 //! together need smaller ones: p-values are Student's.
 //!
 //! *Invariant*: no verdict rests on the p-value alone or on the interval alone.

@@ -4,7 +4,7 @@
 //! below it ("at least" is wrongly refuted, "at most" wrongly supported). Each may be up to 5. A
 //! star marks where every wrong verdict comes with a warning that runs are too few.
 //!
-//! `cargo run --release --locked --example claim_size [trials]`, the tables of
+//! `cargo run --release --locked -p exactfed-tools --bin claim_size [trials]`, the tables of
 //! docs/notes/simulations.md; claims on costs have theirs in the test `claims_on_costs_have_their_size`.
 
 use exactfed::rng::Stream;

@@ -7,7 +7,7 @@
 //! of one law, each tuned with its own draws, are found to differ, with and without the error of the
 //! selection.
 //!
-//! `cargo run --release --locked --example tuning_size [runs]`, the tables of docs/notes/simulations.md.
+//! `cargo run --release --locked -p exactfed-tools --bin tuning_size [runs]`, the tables of docs/notes/simulations.md.
 //! The truth of a candidate is its mean over so many runs, by default 400.
 
 use exactfed::rng::Stream;

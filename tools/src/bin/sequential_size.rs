@@ -3,7 +3,7 @@
 //! saved where it is not. Compares the planned looks of `run --until-decided` with a single look
 //! at the most replicates, and with adding replicates by hand until a claim is decided at 5 %.
 //!
-//! `cargo run --release --locked --example sequential_size [trials]`, the tables of
+//! `cargo run --release --locked -p exactfed-tools --bin sequential_size [trials]`, the tables of
 //! docs/notes/simulations.md, section *Replicates until claims are decided*.
 
 use exactfed::rng::Stream;

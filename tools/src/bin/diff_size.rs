@@ -2,7 +2,7 @@
 //! between paired samples, and the false alarms of diffs in which nothing changed. Prints both
 //! tables of docs/notes/diff.md.
 //!
-//! `cargo run --release --locked --example diff_size`
+//! `cargo run --release --locked -p exactfed-tools --bin diff_size`
 
 use exactfed::compare::{
     ChangeVerdict, Options, SCHEMA, Side, SideCell, SideExperiment, SideRuns, compare,

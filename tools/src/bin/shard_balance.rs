@@ -1,7 +1,7 @@
 //! How well the expected costs of cells match their measured times, and how evenly they split the
 //! cells into shards. Prints the numbers of docs/notes/scale.md from the results of `make reproduce`.
 //!
-//! `cargo run --release --locked --example shard_balance -- results`
+//! `cargo run --release --locked -p exactfed-tools --bin shard_balance -- results`
 
 use exactfed::cli::shard::{Cells, split};
 use exactfed::files::Error;

@@ -1,7 +1,7 @@
 //! Assembles the reports and the documents into one folder of static pages: every link between
 //! them is relative, so that the folder works on any server and from a disk.
 //!
-//! `make site`, or `cargo run --release --locked --example site -- reports site`
+//! `make site`, or `cargo run --release --locked -p exactfed-tools --bin site -- reports site`
 
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
@@ -25,9 +25,9 @@ const NAVIGATION: [(&str, &str); 5] = [
     ("Tutorial", "docs/TUTORIAL.html"),
     ("Docs", DOCUMENTS),
 ];
-const NAVIGATION_STYLE: &str = include_str!("../templates/site.css");
-const DOCUMENT_STYLE: &str = include_str!("../templates/document.css");
-const DOCUMENT: &str = include_str!("../templates/document.html");
+const NAVIGATION_STYLE: &str = include_str!("../../../templates/site.css");
+const DOCUMENT_STYLE: &str = include_str!("../../../templates/document.css");
+const DOCUMENT: &str = include_str!("../../../templates/document.html");
 /// A file in each folder that this program wrote, so that it removes no other.
 const MARK: &str = ".exactfed-site";
 
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         eprintln!("usage: site REPORTS OUT");
         return ExitCode::from(2);
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     match build(root, Path::new(reports), Path::new(out)) {
         Ok(pages) => {
             eprintln!("{pages} pages written: open {out}/index.html");

@@ -7,7 +7,7 @@
 //! that support it, as the first of ten claims, where the left mean is a half or a fifth of the
 //! right one. In each cell the first number is that of the cubic alone.
 //!
-//! `cargo run --release --locked --example claim_power [trials]`, the table of docs/notes/simulations.md.
+//! `cargo run --release --locked -p exactfed-tools --bin claim_power [trials]`, the table of docs/notes/simulations.md.
 
 use exactfed::rng::Stream;
 use exactfed::stats::log_means::{LogMeans, hall};

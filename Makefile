@@ -40,7 +40,7 @@ test: ## Run the tests
 	$(CARGO) test --release --locked -p exactfed-tools --bin diff_size
 
 mutations: reproduce ## Judge all claims on wrong results: none may stay supported under all (after `make reproduce`)
-	EXACTFED_RESULTS=$(abspath $(RESULTS)) EXACTFED_REPORTS=$(abspath $(REPORTS)) $(CARGO) test --release --locked --lib mutations -- --nocapture
+	EXACTFED_RESULTS=$(abspath $(RESULTS)) EXACTFED_REPORTS=$(abspath $(REPORTS)) $(CARGO) test --release --locked --test suite mutations:: -- --nocapture
 
 browser: ## Test the pages in a browser (after `make reproduce`; needs chromium, chromedriver, and npm once)
 	AXE=$$(.ci/axe) EXACTFED_REPORTS=$(abspath $(REPORTS)) $(CARGO) test --release --locked --test browser

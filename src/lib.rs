@@ -23,15 +23,4 @@ pub mod report;
 pub mod store;
 
 #[cfg(test)]
-mod mutations;
-#[cfg(test)]
-#[path = "../tests/support/npz.rs"]
-#[allow(dead_code)]
-mod npz;
-#[cfg(test)]
-#[path = "../tests/support/process.rs"]
-mod process;
-#[cfg(test)]
-#[path = "../crates/evidence/src/wrong.rs"]
-#[allow(dead_code)]
-mod wrong;
+mod test_support;

@@ -42,8 +42,6 @@ pub use memory::{fits_instances, parse_size};
 pub use outcome::{Code, Failure};
 pub use prepare::scenario;
 pub use report::{FORMATS, Printed, Reported, figure_inches, report_results};
-#[cfg(test)]
-pub use reproduce::manifests_below;
 pub use run::{Follower, PreparedRun, RunOptions, Workload};
 pub use submit::set_program;
 pub use verify::{Findings, Rerun, verify_results};

@@ -85,7 +85,7 @@ impl ChangingResults for FinishedExperiments<'_> {
 }
 
 /// The manifests below a folder, sorted.
-pub fn manifests_below(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn manifests_below(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let (mut open, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder)? {

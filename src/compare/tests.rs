@@ -5,13 +5,9 @@ use super::{
     Change, ChangeVerdict, Class, Comparison, Options, OtherSetting, SCHEMA, Side, SideCell,
     SideClaim, SideExperiment, SideRuns, compare,
 };
-use crate::wrong::{self, Mutation};
-use exactfed_core::problem::arrays::NoFiles;
 use exactfed_core::rng::Stream;
-use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::CellId;
-use exactfed_runner::runner::prepare;
-use exactfed_runner::trace::{self, Trace, TraceDigest};
+use exactfed_runner::trace::TraceDigest;
 
 fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
     cell_with(digest, finals, &[])
@@ -236,37 +232,4 @@ fn claims_fail_when_they_turn_to_refuted() {
     assert_eq!(found(supported(), Some(claim(Inconclusive, false))), (1, 0));
     assert_eq!(found(None, refuted()), (1, 0));
     assert_eq!(found(supported(), None), (1, 0));
-}
-
-/// The side that an engine gives.
-fn simulated(mutation: Mutation) -> Side {
-    let text = wrong::manifest(10, "[4, 8]");
-    let source = Source { name: "t".into(), text, ..Source::default() };
-    let plan = crate::evidence::plan("e".into(), source).unwrap_or_else(|e| panic!("{e}"));
-    let cells = plan.cells.iter().map(|planned| {
-        let prepared = prepare(&NoFiles, &[planned]).unwrap();
-        let traces = wrong::traces(&prepared[0], mutation);
-        let finals = traces.iter().map(Trace::final_error).collect();
-        let runs = SideRuns::Done { digest: trace::digest(&traces), finals };
-        (planned.id, SideCell { label: planned.label.as_str().into(), runs, ..SideCell::default() })
-    });
-    side_of(SideExperiment { seed: 5, cells: cells.collect(), ..SideExperiment::default() })
-}
-
-/// After a flipped sign of the control variates, the algorithms that have them are worse, and all
-/// others keep their bits.
-#[test]
-fn a_flipped_sign_is_worse_where_it_matters() {
-    let good = simulated(Mutation::None);
-    let flipped = simulated(Mutation::FlippedSign);
-    let found = compare(&good, &flipped, &Options::default());
-    assert_eq!(found.identical, 2);
-    let verdicts: Vec<(&str, ChangeVerdict)> =
-        found.changed.iter().map(|c| (c.name.as_str(), c.verdict)).collect();
-    let bad = |v: ChangeVerdict| matches!(v, ChangeVerdict::Worse | ChangeVerdict::NewlyDiverged);
-    assert_eq!(verdicts.len(), 2);
-    let all_worse = verdicts.iter().all(|(name, v)| name.starts_with("SCAFFLSA") && bad(*v));
-    assert!(all_worse, "{verdicts:?}");
-    let back = compare(&good, &simulated(Mutation::None), &Options::default());
-    assert_eq!((back.identical, back.changed.len()), (4, 0));
 }

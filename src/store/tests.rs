@@ -5,7 +5,7 @@ use super::pack::Pack;
 use super::packs::CellInPack;
 use super::paths::{contents, file_name, is_pack};
 use super::{BatchWriter, Provenance, Results, Status, Store};
-use crate::npz;
+use crate::test_support::npz;
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::{Metric, Quantity, Source, TimeAverage};

@@ -4,11 +4,17 @@
 use crate::support::markup::{Tag, tags};
 use crate::support::process::Program;
 use crate::support::{Bench, Finished, edited};
+use crate::wrong::{self, Mutation};
 use exactfed::chart::style::color_name;
-use exactfed::compare::{SideExperiment, SideRuns, record};
+use exactfed::compare::{
+    ChangeVerdict, Options, SCHEMA, Side, SideCell, SideExperiment, SideRuns, compare, record,
+};
 use exactfed::evidence::Color;
+use exactfed::manifest::Source;
 use exactfed::plan::CellId;
-use exactfed::trace::{Outcome, Trace, TraceDigest};
+use exactfed::problem::arrays::NoFiles;
+use exactfed::runner::prepare;
+use exactfed::trace::{self, Outcome, Trace, TraceDigest};
 
 const MANIFEST: &str = include_str!("../manifests/small-problems.toml");
 
@@ -478,4 +484,39 @@ fn options_are_checked() {
     refused(&["--margin", "0"], "--margin is 0: it must be above 0");
     refused(&["--floor", "nan"], "--floor is NaN");
     refused(&["--out", "no/such/folder/x.md"], "no/such/folder");
+}
+
+/// The side that an engine gives.
+fn simulated(mutation: Mutation) -> Side {
+    let text = wrong::manifest(10, "[4, 8]");
+    let source = Source { name: "t".into(), text, ..Source::default() };
+    let plan = exactfed::evidence::plan("e".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let cells = plan.cells.iter().map(|planned| {
+        let prepared = prepare(&NoFiles, &[planned]).unwrap();
+        let traces = wrong::traces(&prepared[0], mutation);
+        let finals = traces.iter().map(Trace::final_error).collect();
+        let runs = SideRuns::Done { digest: trace::digest(&traces), finals };
+        (planned.id, SideCell { label: planned.label.as_str().into(), runs, ..SideCell::default() })
+    });
+    let (schema, cells) = (SCHEMA, cells.collect());
+    let record = SideExperiment { schema, seed: 5, cells, ..SideExperiment::default() };
+    Side { name: "s".into(), experiments: [("e".to_owned(), record)].into(), foreign: None }
+}
+
+/// After a flipped sign of the control variates, the algorithms that have them are worse, and all
+/// others keep their bits.
+#[test]
+fn a_flipped_sign_is_worse_where_it_matters() {
+    let good = simulated(Mutation::None);
+    let flipped = simulated(Mutation::FlippedSign);
+    let found = compare(&good, &flipped, &Options::default());
+    assert_eq!(found.identical, 2);
+    let verdicts: Vec<(&str, ChangeVerdict)> =
+        found.changed.iter().map(|c| (c.name.as_str(), c.verdict)).collect();
+    let bad = |v: ChangeVerdict| matches!(v, ChangeVerdict::Worse | ChangeVerdict::NewlyDiverged);
+    assert_eq!(verdicts.len(), 2);
+    let all_worse = verdicts.iter().all(|(name, v)| name.starts_with("SCAFFLSA") && bad(*v));
+    assert!(all_worse, "{verdicts:?}");
+    let back = compare(&good, &simulated(Mutation::None), &Options::default());
+    assert_eq!((back.identical, back.changed.len()), (4, 0));
 }

@@ -42,8 +42,9 @@ mod matrix;
 mod merge;
 mod messages;
 mod moments;
+mod mutations;
 mod named_files;
-#[path = "../support/npz.rs"]
+#[path = "../../src/test_support/npz.rs"]
 mod npz;
 mod pages;
 mod phase;
@@ -70,3 +71,6 @@ mod tune;
 mod tutorial;
 mod without_optimum;
 mod words;
+#[allow(dead_code)] // mutations that the tests of claims use
+#[path = "../../crates/evidence/src/wrong.rs"]
+mod wrong;

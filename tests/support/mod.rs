@@ -4,6 +4,7 @@
 
 pub mod looks;
 pub mod markup;
+#[path = "../../src/test_support/process.rs"]
 pub mod process;
 
 use process::Program;

@@ -8,6 +8,7 @@ use exactfed_runner::manifest::{Prices, Source};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::Prepared;
 use exactfed_runner::trace::TraceDigest;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub fn plan(text: String) -> Plan {
@@ -36,4 +37,10 @@ pub fn results<'a>(
         exact_bias: None,
     };
     prepared.iter().map(result).collect()
+}
+
+/// The folder of the published manifests; `None` in an archive of this crate, which does not have it.
+pub fn published_manifests() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    folder.is_dir().then_some(folder)
 }

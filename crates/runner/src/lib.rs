@@ -19,4 +19,6 @@ pub mod plan;
 pub mod quantity;
 pub mod registered;
 pub mod runner;
+#[cfg(test)]
+mod sample;
 pub mod trace;

@@ -86,7 +86,7 @@ pub fn typed(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Program;
+    use crate::test_support::process::Program;
 
     #[test]
     fn a_shell_reads_a_word_as_it_was() {

@@ -317,10 +317,9 @@ fn registered_kinds_are_read_by_their_definitions() {
 /// The default is no part of an id, so that cells with θ* keep theirs.
 #[test]
 fn leaving_the_optimum_out_is_another_cell() {
-    let logistic = include_str!("../../../../experiments/smoke/logistic.toml");
     let ids = |set: &[&str]| -> Vec<CellId> {
         let metrics = ["record.metrics=[\"train-loss\"]"];
-        let cells = Plan::of_text(logistic, &[&metrics, set].concat()).cells;
+        let cells = Plan::of_text(crate::sample::LOGISTIC, &[&metrics, set].concat()).cells;
         cells.into_iter().map(|cell| cell.id).collect()
     };
     let plain = ids(&[]);

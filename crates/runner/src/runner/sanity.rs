@@ -113,8 +113,7 @@ mod tests {
 
     #[test]
     fn a_run_that_contradicts_itself_is_found() {
-        let text = include_str!("../../../../experiments/smoke/logistic.toml");
-        let plan = Plan::of_text(text, &[]);
+        let plan = Plan::of_text(crate::sample::LOGISTIC, &[]);
         let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
         let scenario = prepared[0].scenario(0);
         let d = scenario.instance.dim();

@@ -3,11 +3,10 @@
 use super::*;
 use crate::manifest::Metric;
 use crate::plan::Plan;
+use crate::sample::{DIVERGING, GARNET, LMS, LOGISTIC};
 use exactfed_core::algorithm::Spec;
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::arrays::NoFiles;
-
-const LOGISTIC: &str = include_str!("../../../../experiments/smoke/logistic.toml");
 
 fn plan(replicates: u64) -> Plan {
     Plan::of_text(LOGISTIC, &[&format!("replicates={replicates}")])
@@ -55,8 +54,7 @@ impl Observer for Counted {
 /// the work, also of runs that diverge, and the expected time of the cells but for their set-up.
 #[test]
 fn progress_counts_what_is_measured() {
-    let diverging = include_str!("../../../../experiments/smoke/diverging.toml");
-    for plan in [plan(3), Plan::of_text(diverging, &[])] {
+    for plan in [plan(3), Plan::of_text(DIVERGING, &[])] {
         let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
         let all: RunWork = prepared.iter().map(Prepared::work).sum();
         let seen = Counted::default();
@@ -109,7 +107,7 @@ fn a_panic_fails_its_cell_and_no_other() {
 
 #[test]
 fn the_limit_of_a_corrected_run_is_the_optimum() {
-    let plan = Plan::of_text(include_str!("../../../../experiments/smoke/garnet.toml"), &[]);
+    let plan = Plan::of_text(GARNET, &[]);
     for cell in &prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap() {
         let scenario = cell.scenario(0);
         let limit = scenario.fixed_point.as_ref().unwrap();
@@ -150,8 +148,7 @@ fn the_noise_has_a_seed_of_its_own() {
 /// Without θ* runs have the same costs, estimates and losses, also on problems that know it at once.
 #[test]
 fn leaving_the_optimum_out_changes_no_run() {
-    let lms = include_str!("../../../../experiments/smoke/all-lms.toml");
-    for (text, metric) in [(LOGISTIC, Metric::TrainLoss), (lms, Metric::SqGradient)] {
+    for (text, metric) in [(LOGISTIC, Metric::TrainLoss), (LMS, Metric::SqGradient)] {
         let metrics = format!("record.metrics=[\"{}\"]", metric.name());
         let traces = |more: &[&str]| -> Vec<Trace> {
             let sets = [&["start={ zero = true }", &*metrics, "record.averages=[]"], more].concat();

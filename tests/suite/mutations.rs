@@ -5,14 +5,14 @@
 //! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
 //! without it, those of the small experiments, which are run here.
 
-use crate::cli::manifests_below;
-use crate::evidence::claims::{Claim, ClaimedCells, Judge, WrongResult, claims, number};
-use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost, FrontierPoint};
-use crate::evidence::needs::Needs;
-use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
-use crate::evidence::{CellResult, Grouping, Runs, tuned};
-use crate::stats::verdict::{LEVEL, Verdict};
-use crate::store::{Results, Store};
+use crate::support::files_with;
+use exactfed::evidence::claims::{Claim, ClaimedCells, Judge, WrongResult, claims, number};
+use exactfed::evidence::frontier::{self, ComputedFrontier, FrontierCost, FrontierPoint};
+use exactfed::evidence::needs::Needs;
+use exactfed::evidence::predictions::{MomentsCache, Theory, exact_bias};
+use exactfed::evidence::{CellResult, Grouping, Runs, tuned};
+use exactfed::stats::verdict::{LEVEL, Verdict};
+use exactfed::store::{Results, Store};
 use exactfed_core::round_program::RoundSettings;
 use exactfed_runner::manifest::searched::SearchedAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
@@ -332,12 +332,12 @@ fn manifests() -> Vec<(String, Source)> {
         let name = file.to_str().unwrap().to_owned();
         (experiment.to_str().unwrap().to_owned(), Source { name, text, ..Source::default() })
     };
-    manifests_below(root).unwrap().into_iter().map(source).collect()
+    files_with(root, "toml").into_iter().map(source).collect()
 }
 
 /// The rows of a manifest; `None` if its results are neither stored nor quickly computed.
 fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec<Row>> {
-    let plan = crate::evidence::plan(name.to_owned(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan = exactfed::evidence::plan(name.to_owned(), source).unwrap_or_else(|e| panic!("{e}"));
     if plan.claim_tables.is_empty() {
         return None;
     }

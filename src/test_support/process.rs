@@ -1,8 +1,7 @@
 //! Programs that tests start. Each has a deadline; a program that misses it is killed with
 //! all the processes of its group, and the test fails with what was printed so far.
 //!
-//! *Invariant*: tests start programs in no other way (`tests/suite/layering.rs`), so that no test
-//! waits for ever.
+//! Tests start programs in no other way, so that no test waits for ever.
 
 #![allow(dead_code)]
 

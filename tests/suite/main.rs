@@ -18,6 +18,7 @@ mod diff;
 mod documents;
 mod drawn_text;
 mod empty;
+mod equations;
 mod escaping;
 mod exact;
 mod export;

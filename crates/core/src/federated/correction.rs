@@ -23,7 +23,8 @@ pub struct ControlVariates {
 impl ControlVariates {
     /// Variates at 0 for `clients` clients in dimension d, of these shares or of equal ones.
     pub fn new(clients: usize, d: usize, shares: Option<&[f64]>) -> Self {
-        let (mean, corrections) = (vec![0.0; d], vec![0.0; clients * d]);
+        let mean = vec![0.0; d];
+        let corrections = vec![0.0; clients * d];
         let shares = shares.map(<[f64]>::to_vec);
         Self { d, variates: Vec::new(), mean, corrections, shares }
     }
@@ -63,7 +64,8 @@ impl ControlVariates {
         }
         let d = self.d;
         for &client in members.indices() {
-            let (variate, end) = (&mut self.variates[client * d..][..d], &ends[client * d..][..d]);
+            let variate = &mut self.variates[client * d..][..d];
+            let end = &ends[client * d..][..d];
             for i in 0..d {
                 variate[i] += (before[i] - end[i]) / lengths[client] - self.mean[i];
             }
@@ -88,7 +90,8 @@ impl ControlVariates {
         after: &mut [f64],
     ) {
         if members.indices().len() == lengths.len() && self.shares.is_none() {
-            let (d, path) = (self.d, InstructionSet::best());
+            let d = self.d;
+            let path = InstructionSet::best();
             let (lengths, mean, xi) = self.to_learn(lengths);
             return kernel::learn_all_on(path, (before, ends, after), lengths, (mean, xi), d);
         }
@@ -120,7 +123,8 @@ impl ControlVariates {
     pub fn update_corrections(&mut self) {
         self.store_variates();
         let Some(shares) = &self.shares else {
-            let (variates, mean) = (&mut self.variates, &mut self.mean);
+            let variates = &mut self.variates;
+            let mean = &mut self.mean;
             return kernel::update_corrections(variates, mean, &mut self.corrections);
         };
         let all = Members::all(shares.len());
@@ -142,7 +146,9 @@ mod tests {
     /// ξ_k ← ξ_k + (θ_k − θ̄)/ℓ with ℓ = γH, or γ/p under a coin.
     #[test]
     fn corrections_sum_to_zero_and_follow_the_published_rule() {
-        let (n, d, length) = (5, 3, 0.7);
+        let n = 5;
+        let d = 3;
+        let length = 0.7;
         let unequal = [0.1, 0.3, 0.2, 0.15, 0.25];
         let all = [false, true].map(|coin| [(coin, None), (coin, Some(&unequal[..]))]);
         for (coin, shares) in all.into_iter().flatten() {

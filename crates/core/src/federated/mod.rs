@@ -138,7 +138,9 @@ struct Participants {
 
 /// max E_k, Σ E_k B_k and max E_k B_k of some clients.
 fn work_of(members: &Members, clients: &[LocalSteps]) -> (u64, u64, u64) {
-    let (mut slowest, mut calls, mut sequential) = (0, 0, 0);
+    let mut slowest = 0;
+    let mut calls = 0;
+    let mut sequential = 0;
     for client in members.indices().iter().map(|&client| &clients[client]) {
         slowest = client.steps.max(slowest);
         calls += client.calls();
@@ -218,7 +220,8 @@ pub struct Federated<'p, P: Problem> {
 impl<'p, P: Problem> Federated<'p, P> {
     /// An engine at θ_0.
     pub fn new(problem: &'p P, terms: Terms, from: &Conditions) -> Self {
-        let (n, d) = (problem.clients(), problem.dim());
+        let n = problem.clients();
+        let d = problem.dim();
         assert_eq!(from.start.len(), d);
         let corrected = terms.variates != Variates::None;
         let plans = StepPlans::new(&terms, n, 1.0);
@@ -279,7 +282,8 @@ impl<'p, P: Problem> Federated<'p, P> {
     fn measure(&mut self) {
         let Some(variates) = &mut self.variates else { return };
         let d = self.theta.len();
-        let (mut mean, mut one) = (vec![0.0; d], vec![0.0; d]);
+        let mut mean = vec![0.0; d];
+        let mut one = vec![0.0; d];
         for &client in self.cohort.members.indices() {
             let calls = (client, self.plans.clients[client].calls());
             let out = (&mut mean[..], &mut one[..]);
@@ -300,14 +304,17 @@ impl<'p, P: Problem> Federated<'p, P> {
         if self.pool.on_supports {
             let lengths = &self.plans.lengths[..];
             let learning = self.variates.as_mut().map(|variates| variates.to_learn(lengths));
-            let (start, ends, plans) = (&self.before[..], &self.ends[..], &self.plans.clients[..]);
+            let start = &self.before[..];
+            let ends = &self.ends[..];
+            let plans = &self.plans.clients[..];
             let round = SupportRound { start, ends, plans, learning };
             let records = self.pool.problem.sparse_records().expect("records that have supports");
             return records.mean_on_supports(round, self.terms.proximal, &mut self.theta);
         }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
-                let (ends, lengths) = (&self.ends, &self.plans.lengths);
+                let ends = &self.ends;
+                let lengths = &self.plans.lengths;
                 let members = &self.cohort.members;
                 let after = &mut self.theta;
                 variates.average_and_learn(members, (&self.before, ends), lengths, after);
@@ -384,7 +391,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.coin.until -= steps;
             self.cost.local_steps += steps;
             let batches = self.plans.clients.iter().map(|client| client.batch);
-            let (all, largest) = (batches.clone().sum::<u64>(), batches.max().unwrap_or(1));
+            let all = batches.clone().sum::<u64>();
+            let largest = batches.max().unwrap_or(1);
             self.cost.oracle_calls += steps * all * self.pool.problem.batch();
             self.cost.sequential_calls += steps * largest * self.pool.problem.batch();
             if self.coin.until == 0 {

@@ -124,7 +124,8 @@ fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
 /// [`advance_in_parallel`] of runs with the same clients, which go client by client.
 pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<Cohort<'_, P::State>>) {
     let Some(cohort) = runs.first() else { return };
-    let (half, d) = (cohort.len() / 2, cohort.dim());
+    let half = cohort.len() / 2;
+    let d = cohort.dim();
     if half > 0 && worth_a_thread(cohort.client_steps() * runs.len() as u64, d) {
         let (low, high) = runs.into_iter().map(|run| run.split(half)).unzip();
         rayon::join(

@@ -48,7 +48,8 @@ pub struct RoundClients<'p> {
 impl<'p> RoundClients<'p> {
     /// The clients of a problem at the start of a run whose rounds have this price.
     pub fn new<P: Problem>(problem: &'p P, from: &Conditions, price: StatedPrice) -> Self {
-        let (n, dim) = (problem.clients(), problem.dim());
+        let n = problem.clients();
+        let dim = problem.dim();
         let stream = |purpose| Stream::new(from.seed, purpose, from.copy, from.replicate, 0);
         Self {
             pool: Box::new(Pool::new(problem, from)),
@@ -138,7 +139,8 @@ impl<'p> RoundClients<'p> {
     /// # Panics
     /// If lengths do not fit N and d, or `calls` is 0.
     pub fn fields(&mut self, points: &[f64], calls: u64, fields: &mut [f64]) {
-        let (n, d) = (self.count(), self.dim);
+        let n = self.count();
+        let d = self.dim;
         assert!(calls > 0 && fields.len() == n * d && [d, n * d].contains(&points.len()));
         let mut one = vec![0.0; d];
         for &client in self.members.indices() {
@@ -231,7 +233,8 @@ mod tests {
     }
 
     fn work(steps: &[u64]) -> LocalWork<'_> {
-        let (corrections, proximal) = (None, None);
+        let corrections = None;
+        let proximal = None;
         LocalWork { step_sizes: &[0.1], steps, batch: 1, corrections, proximal }
     }
 
@@ -300,7 +303,8 @@ mod tests {
     fn calls_and_charges_are_counted() {
         let problem = sample::build(&sample::garnet(Heterogeneity::Independent {}, 7), 3);
         let mut clients = RoundClients::new(&problem, &FROM, PRICE);
-        let (mut fields, mut exact) = (vec![0.0; 28], vec![0.0; 4]);
+        let mut fields = vec![0.0; 28];
+        let mut exact = vec![0.0; 4];
         clients.fields(&[1.0; 4], 20_000, &mut fields);
         for client in 0..7 {
             crate::problem::Facts::mean_field(&problem, client, &[1.0; 4], &mut exact);

@@ -214,8 +214,8 @@ impl Terms {
             Schedule::Every => {
                 // The list repeats cyclically over the clients.
                 let sum = |steps: &[u64]| steps.iter().map(|&e| u128::from(e)).sum::<u128>();
-                let (whole, left) =
-                    (clients / self.local_steps.len(), clients % self.local_steps.len());
+                let whole = clients / self.local_steps.len();
+                let left = clients % self.local_steps.len();
                 let all = sum(&self.local_steps) * whole as u128 + sum(&self.local_steps[..left]);
                 let took_part = self.cohort.unwrap_or(clients) as u128;
                 let mean = all.saturating_mul(took_part).div_ceil(clients as u128);
@@ -285,7 +285,8 @@ impl Terms {
     /// number of evaluations of an oracle call.
     pub fn mean_round(&self, clients: usize, batch: u64) -> (f64, f64) {
         // Both lists repeat cyclically.
-        let (steps, batches) = (self.local_steps.len().max(1), self.batches.len().max(1));
+        let steps = self.local_steps.len().max(1);
+        let batches = self.batches.len().max(1);
         let period = if steps % batches == 0 { steps } else { steps.saturating_mul(batches) };
         let calls = |steps: f64, client: usize| steps * self.batch(client) as f64;
         let most = |steps: &dyn Fn(usize) -> f64| {

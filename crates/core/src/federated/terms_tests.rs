@@ -40,7 +40,8 @@ fn run<P: Problem>(problem: &P, terms: &Terms, rounds: u64, replicate: u64) -> V
 fn corrected() -> Vec<(&'static str, Terms)> {
     let scaffold = Terms::scaffold(0.1, 5);
     let coin = |probability, clock| Schedule::Bernoulli { probability, clock };
-    let (work, fresh) = (vec![1, 7, 2], Variates::Fresh);
+    let work = vec![1, 7, 2];
+    let fresh = Variates::Fresh;
     let option_one = Variates::Kept(Learning::OptionOne);
     vec![
         ("H2", scaffold.clone()),
@@ -151,7 +152,8 @@ fn unnormalised_work_weighs_clients() {
         distance(&linear::limit(&problem, work).unwrap(), from)
     };
     for (normalised, limit) in [(false, &weighted[..]), (true, problem.optimum())] {
-        let (coarse, fine) = (gap(1e-3, normalised, limit), gap(1e-4, normalised, limit));
+        let coarse = gap(1e-3, normalised, limit);
+        let fine = gap(1e-4, normalised, limit);
         assert!((coarse / fine - 10.0).abs() < 0.2, "of order γ: {coarse}, {fine}");
     }
     assert!(distance(&weighted, problem.optimum()) > 0.1);
@@ -187,7 +189,8 @@ fn a_sure_coin_is_one_local_step() {
     let problem = linear_problem();
     let sure = Schedule::Bernoulli { probability: 1.0, clock: Clock::Communications };
     let h1 = Terms { schedule: sure, ..Terms::scaffold(0.1, 1) };
-    let (one, two) = (run(&problem, &h1, 50, 0), run(&problem, &Terms::scaffold(0.1, 1), 50, 0));
+    let one = run(&problem, &h1, 50, 0);
+    let two = run(&problem, &Terms::scaffold(0.1, 1), 50, 0);
     assert!(distance(&one, &two) < 1e-13);
 }
 
@@ -207,7 +210,8 @@ fn two_clocks_read_one_run() {
             })
             .collect::<Vec<_>>()
     };
-    let (talks, steps) = (run_for(Clock::Communications, 300), run_for(Clock::Steps, 300));
+    let talks = run_for(Clock::Communications, 300);
+    let steps = run_for(Clock::Steps, 300);
     let mut met = 0;
     for (cost, theta, apart) in &steps {
         assert_eq!(cost.local_steps % 4, 0);
@@ -276,9 +280,11 @@ fn cohorts_are_unbiased() {
 #[test]
 fn costs_follow_the_work() {
     let problem = curved_problem();
-    let (plain, scaffold) = (Terms::fedavg(0.1, 3), Terms::scaffold(0.1, 3));
+    let plain = Terms::fedavg(0.1, 3);
+    let scaffold = Terms::scaffold(0.1, 3);
     let option_one = Variates::Kept(Learning::OptionOne);
-    let (some, all) = (Some(2), Some(4));
+    let some = Some(2);
+    let all = Some(4);
     let unequal = Terms { local_steps: vec![1, 4], ..scaffold.clone() };
     for (terms, expected) in [
         (plain.clone(), [2, 6, 24, 6, 16]),
@@ -354,7 +360,8 @@ fn clients_compute_their_corrections_from_what_they_receive() {
         for _ in 0..5 {
             let before = run.estimate().to_vec();
             run.round();
-            let (after, clients) = (run.estimate(), run.clients().unwrap());
+            let after = run.estimate();
+            let clients = run.clients().unwrap();
             for (i, xi) in known.iter_mut().enumerate() {
                 let mean = before[i % 3] + (after[i % 3] - before[i % 3]) / terms.server_step;
                 *xi += (clients.ends[i] - mean) / clients.lengths[i / 3];
@@ -375,7 +382,8 @@ fn homogeneous_clients_have_no_bias_under_any_scheme() {
     schemes.push(("unequal", Terms { local_steps: vec![1, 7, 2], ..Terms::fedavg(0.1, 5) }));
     schemes.push(("FedProx", Terms { proximal: 1.0, ..Terms::fedavg(0.1, 5) }));
     for (name, terms) in schemes {
-        let (mut thetas, mut variates) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
+        let mut thetas = vec![Vec::new(); 3];
+        let mut variates = vec![Vec::new(); 3];
         for replicate in 0..400 {
             let run = sample::run(&problem, &terms, problem.optimum(), 20, replicate);
             let xi = run.clients().unwrap().corrections;
@@ -393,7 +401,8 @@ fn homogeneous_clients_have_no_bias_under_any_scheme() {
 /// where a step averages B calls.
 #[test]
 fn the_variance_is_divided_by_clients_and_batches() {
-    let (two, eight) = (homogeneous(2), homogeneous(8));
+    let two = homogeneous(2);
+    let eight = homogeneous(8);
     let mut schemes = corrected();
     schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
     schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.local_steps.len() == 1);

@@ -64,7 +64,9 @@ fn limits_have_their_order_in_the_step_size() {
     let extrapolate = |fine: &[f64], coarse: &[f64]| -> Vec<f64> {
         fine.iter().zip(coarse).map(|(f, c)| 2.0 * f - c).collect()
     };
-    let (a, b, c) = (at(0.01), at(0.02), at(0.04));
+    let a = at(0.01);
+    let b = at(0.02);
+    let c = at(0.04);
     let first_order = libm::log2(error(&b) / error(&a));
     assert!((first_order - 1.0).abs() < 0.1, "FedAvg: order {first_order}");
     let second_order = libm::log2(error(&extrapolate(&b, &c)) / error(&extrapolate(&a, &b)));
@@ -78,7 +80,8 @@ fn limits_have_their_order_in_the_step_size() {
 /// from far away, and from its limit, which is not θ* and where it stays in the mean.
 #[test]
 fn fedlsa_follows_its_exact_mean() {
-    let (far, near) = (td(Heterogeneity::Independent {}, 5), td(Heterogeneity::TwoKernels {}, 4));
+    let far = td(Heterogeneity::Independent {}, 5);
+    let near = td(Heterogeneity::TwoKernels {}, 4);
     let away: Vec<f64> = far.optimum().iter().map(|x| x + 1.0).collect();
     let there = limit(&near, |_| LocalUpdate::plain(0.3, 100)).unwrap();
     for (problem, start, step, steps) in [(far, away, 0.2, 8), (near, there, 0.3, 100)] {

@@ -133,7 +133,8 @@ fn two_product(a: f64, b: f64) -> (f64, f64) {
         (high, x - high)
     };
     let product = a * b;
-    let ((ah, al), (bh, bl)) = (split(a), split(b));
+    let (ah, al) = split(a);
+    let (bh, bl) = split(b);
     (product, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
 }
 

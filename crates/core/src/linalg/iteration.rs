@@ -118,8 +118,10 @@ pub fn growth(
     size: impl Fn(&[f64]) -> f64,
 ) -> Option<f64> {
     // The logarithm of the size after each round.
-    let (mut logs, mut log) = (Vec::new(), 0.0);
-    let (mut before, mut take) = (f64::NAN, ROUNDS.0);
+    let mut logs = Vec::new();
+    let mut log = 0.0;
+    let mut before = f64::NAN;
+    let mut take = ROUNDS.0;
     loop {
         while logs.len() < take as usize {
             state = after(&state);
@@ -148,7 +150,8 @@ pub fn growth(
 /// complex eigenvalues, cancel.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() - 1) as f64 / 2.0;
-    let (mut products, mut squares) = (0.0, 0.0);
+    let mut products = 0.0;
+    let mut squares = 0.0;
     for (i, value) in values.iter().enumerate() {
         let apart = i as f64 - middle;
         products += apart * (value - values[0]);
@@ -213,7 +216,8 @@ mod tests {
             let all = (0..rows * cols).map(|_| rng.gaussian()).collect();
             Matrix::from_entries(rows, cols, all)
         };
-        let (map, constant) = (random(60, 60).scaled(0.06), random(1, 60));
+        let map = random(60, 60).scaled(0.06);
+        let constant = random(1, 60);
         let found = gmres(constant.row(0), |x| map.apply(x), SOLVED).unwrap();
         let direct = solve(&Matrix::identity(60).plus(-1.0, &map), constant.row(0)).unwrap();
         assert!(squared_distance(&found, &direct) < 1e-24 * dot(&direct, &direct));
@@ -224,7 +228,8 @@ mod tests {
     #[test]
     fn radii_of_matrices_that_are_known() {
         let radius_of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
-        let (c, s) = (libm::cos(0.7), libm::sin(0.7));
+        let c = libm::cos(0.7);
+        let s = libm::sin(0.7);
         assert!((radius_of([0.9 * c, -0.9 * s, 0.9 * s, 0.9 * c]) - 0.9).abs() < 1e-8);
         assert!((radius_of([1.1, 5.0, 0.0, 1.1]) - 1.1).abs() < 1e-6);
         assert!((radius_of([0.5, 0.0, 0.0, -2.0]) - 2.0).abs() < 1e-8);
@@ -243,7 +248,8 @@ mod tests {
     /// Rotations and Jordan blocks on both sides of 1, and eigenvalues of exactly 1 and −1.
     #[test]
     fn only_what_contracts_is_said_to_contract() {
-        let (c, s) = (libm::cos(0.7), libm::sin(0.7));
+        let c = libm::cos(0.7);
+        let s = libm::sin(0.7);
         let rotation = |r: f64| Matrix::from_entries(2, 2, vec![r * c, -r * s, r * s, r * c]);
         let jordan = |r: f64| Matrix::from_entries(2, 2, vec![r, 5.0, 0.0, r]);
         for apart in [1e-1, 1e-3, 1e-6, 1e-9] {

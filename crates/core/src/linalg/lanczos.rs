@@ -44,7 +44,8 @@ pub struct Extremes {
 impl Extremes {
     /// The largest absolute value of an eigenvalue, not above the exact one.
     pub fn norm(&self) -> Approximation {
-        let (largest, smallest) = (self.largest, self.smallest);
+        let largest = self.largest;
+        let smallest = self.smallest;
         let value = largest.value.max(-smallest.value);
         let most = (largest.value + largest.error).max(smallest.error - smallest.value);
         Approximation { value, error: most - value }
@@ -61,7 +62,8 @@ pub fn extremes(
 ) -> Extremes {
     let mut rng = Stream::shared_instance(SEED);
     let mut next: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
-    let (mut basis, mut inner) = (Vec::new(), Tridiagonal::default());
+    let mut basis = Vec::new();
+    let mut inner = Tridiagonal::default();
     let mut size = libm::sqrt(dot(&next, &next));
     let mut history: Vec<[f64; 2]> = Vec::new();
     loop {
@@ -154,7 +156,8 @@ impl Tridiagonal {
         let widest = inside.iter().fold(0.0_f64, |most, x| most.max(*x));
         let bound = |most: f64, x: &f64| most.max(x.abs());
         let reach = self.diagonal.iter().fold(0.0, bound) + 2.0 * widest;
-        let (mut low, mut high) = (-reach, reach);
+        let mut low = -reach;
+        let mut high = reach;
         loop {
             let middle = 0.5 * (low + high);
             // Also if one is not a number.
@@ -167,7 +170,8 @@ impl Tridiagonal {
 
     /// How many eigenvalues are below x (Sturm).
     fn count_below(&self, x: f64) -> usize {
-        let (mut count, mut pivot) = (0, 1.0);
+        let mut count = 0;
+        let mut pivot = 1.0;
         for (i, diagonal) in self.diagonal.iter().enumerate() {
             let beside = if i == 0 { 0.0 } else { self.beside[i - 1] };
             pivot = diagonal - x - beside * beside / pivot;
@@ -184,7 +188,9 @@ impl Tridiagonal {
     /// the direction in which rounding errors do not grow where the extremes have converged.
     fn residual(&self, value: f64) -> f64 {
         let n = self.diagonal.len();
-        let (mut square, mut after, mut here) = (0.0, 0.0, 1.0);
+        let mut square = 0.0;
+        let mut after = 0.0;
+        let mut here = 1.0;
         for i in (0..n).rev() {
             square += here * here;
             if square > ENOUGH {
@@ -231,7 +237,8 @@ mod tests {
                 assert!(above < EXACT && below < EXACT, "{d}: {found:?}");
                 assert!(-above <= found.largest.error + EXACT, "{d}, {steps}: {found:?} {largest}");
                 assert!(-below <= found.smallest.error + EXACT, "{d}, {steps}: {found:?}");
-                let (norm, exact) = (found.norm(), largest.max(-smallest));
+                let norm = found.norm();
+                let exact = largest.max(-smallest);
                 assert!((exact - norm.value).abs() <= norm.error + EXACT, "{norm:?} {exact}");
                 assert!(steps < d || norm.error <= 1e-6 * exact + EXACT, "{d}: {norm:?}");
             }
@@ -243,7 +250,8 @@ mod tests {
         for d in [1, 2, 5, 60, 200] {
             for symmetric in [true, false] {
                 let matrix = random(d, symmetric);
-                let (transpose, exact) = (matrix.transpose(), matrix.spectral_norm().unwrap());
+                let transpose = matrix.transpose();
+                let exact = matrix.spectral_norm().unwrap();
                 for steps in [4, 15, d] {
                     let found = spectral_norm(d, symmetric, (1e-6, 0.0, steps), |other, x, out| {
                         assert!(!(symmetric && other));

@@ -41,7 +41,8 @@ pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
         Ok(x.into_entries())
     };
     let x = refine(c.entries(), approximate, |x, entry| {
-        let (i, j) = (entry / d, entry % d);
+        let i = entry / d;
+        let j = entry % d;
         let mut sum = Dd::from(c[(i, j)]);
         for k in 0..d {
             sum = sum.minus_product(a[(i, k)], x[k * d + j]);
@@ -62,7 +63,8 @@ mod tests {
     fn by_kronecker(a: &Matrix, c: &Matrix) -> Matrix {
         let d = a.rows();
         let system = Matrix::from_fn(d * d, d * d, |r, s| {
-            let ((i, j), (k, l)) = ((r / d, r % d), (s / d, s % d));
+            let (i, j) = (r / d, r % d);
+            let (k, l) = (s / d, s % d);
             let left = if j == l { a[(i, k)] } else { 0.0 };
             left + if i == k { a[(j, l)] } else { 0.0 }
         });
@@ -79,7 +81,8 @@ mod tests {
                 if i == j { least + i as f64 } else { turn }
             });
             let c = Matrix::from_fn(d, d, |i, j| 1.0 / (1.0 + i as f64 + 2.0 * j as f64));
-            let (x, y) = (solve_lyapunov(&a, &c).unwrap(), by_kronecker(&a, &c));
+            let x = solve_lyapunov(&a, &c).unwrap();
+            let y = by_kronecker(&a, &c);
             let size = y.entries().iter().fold(0.0_f64, |m, x| m.max(x.abs()));
             for (x, y) in x.entries().iter().zip(y.entries()) {
                 assert!((x - y).abs() <= 1e-15 * size, "d = {d}: {x} {y}");

@@ -208,7 +208,8 @@ impl Matrix {
             );
         } else if other.cols > MOST_NARROW {
             for i in 0..self.rows {
-                let (row, to) = (self.row(i), &mut out.data[i * other.cols..][..other.cols]);
+                let row = self.row(i);
+                let to = &mut out.data[i * other.cols..][..other.cols];
                 let pairs = row.iter().zip(other.data.chunks_exact(other.cols));
                 pairs.filter(|(x, _)| **x != 0.0).for_each(|(x, from)| axpy(*x, from, to));
             }

@@ -174,7 +174,8 @@ mod tests {
         assert!((fixed[0] - after[0] - 1.0).abs() < 1e-15 && !blocks.is_proof(&fixed, &after));
         assert!(!blocks.contracts(map, || Matrix::of_map(3, map)));
         // Rotations have the radius 1: no X exists.
-        let (c, s) = (libm::cos(0.7), libm::sin(0.7));
+        let c = libm::cos(0.7);
+        let s = libm::sin(0.7);
         let rotation = [Matrix::from_entries(2, 2, vec![c, -s, s, c])];
         let map = |x: &[f64]| of_factors(&rotation, x);
         assert!(!blocks.contracts(map, || Matrix::of_map(3, map)));

@@ -53,7 +53,8 @@ pub fn cholesky(mut a: Matrix) -> Result<Cholesky, Singular> {
 impl Cholesky {
     /// x with A x = b, not refined.
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
-        let (mut x, l) = (b.to_vec(), &self.factor);
+        let mut x = b.to_vec();
+        let l = &self.factor;
         for i in 0..x.len() {
             let (known, rest) = x.split_at_mut(i);
             rest[0] = (rest[0] - dot(&l.row(i)[..i], known)) / l[(i, i)];
@@ -123,7 +124,8 @@ pub fn refine(
     let mut left = rhs.to_vec();
     let mut last = f64::INFINITY;
     for _ in 0..MAX_PASSES {
-        let (mut moved, mut size) = (0.0_f64, 0.0_f64);
+        let mut moved = 0.0_f64;
+        let mut size = 0.0_f64;
         for (x, delta) in x.iter_mut().zip(correction(&left)?) {
             if !delta.is_finite() {
                 return Err(Singular);
@@ -193,9 +195,11 @@ mod tests {
     /// alone, need not halve.
     #[test]
     fn corrections_of_rounding_errors_end_the_refinement() {
-        let (d, mut rng) = (784, crate::rng::Stream::shared_instance(3));
+        let d = 784;
+        let mut rng = crate::rng::Stream::shared_instance(3);
         for _ in 0..5 {
-            let (mut a, mut b) = (Matrix::identity(d).scaled(0.1), vec![0.0; d]);
+            let mut a = Matrix::identity(d).scaled(0.1);
+            let mut b = vec![0.0; d];
             for _ in 0..3 {
                 let x: Vec<f64> = (0..d).map(|_| rng.uniform()).collect();
                 a.add_outer(1.0 / 3.0, &x, &x);

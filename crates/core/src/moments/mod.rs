@@ -155,7 +155,8 @@ pub fn effort(facts: &dyn Facts, components: &[Component], rounds: u64, rows: us
 /// The effort of [`ExactMoments::stationary`], with the blocks of all clients.
 pub fn stationary_effort(facts: &dyn Facts, components: &[Component]) -> Effort {
     let has_variates = components.iter().any(|run| run.terms.variates != Variates::None);
-    let (n, d) = (facts.clients() as f64, facts.dim() as f64);
+    let n = facts.clients() as f64;
+    let d = facts.dim() as f64;
     let blocks = if has_variates { 6.0 * n * d * d } else { 0.0 };
     sizes(facts, components).at_rest(1) + Effort::new(blocks, blocks)
 }

@@ -61,7 +61,8 @@ fn averages_of_falling_steps_obey_the_central_limit_theorem() {
 /// Σ(I − Γ̄ᵀ)⁻¹ + (I − Γ̄)⁻¹Σ − Σ.
 #[test]
 fn averages_of_constant_steps_have_their_asymptotic_covariance() {
-    let (facts, rounds) = (sample::noisy(4), 40_000);
+    let facts = sample::noisy(4);
+    let rounds = 40_000;
     let model = one_run(NONE, 0.1, 3, None);
     let exact = ExactMoments::new(&facts, &model).unwrap();
     let (rest, _) = exact.stationary().unwrap();
@@ -83,7 +84,8 @@ fn averages_of_constant_steps_have_their_asymptotic_covariance() {
 /// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
-    let (quadratic, ridge) = (sample::noisy(4), sample::weighted_ridge());
+    let quadratic = sample::noisy(4);
+    let ridge = sample::weighted_ridge();
     let cases = [
         (NONE, 5, None),
         (KEPT, 1, None),
@@ -110,7 +112,9 @@ fn stationary_moments_are_the_limit_of_long_runs() {
 /// as γ → 0, and what is not derived for them is refused.
 #[test]
 fn the_first_order_follows_unequal_shares() {
-    let (facts, step, steps) = (sample::weighted_ridge(), 1e-4, 5);
+    let facts = sample::weighted_ridge();
+    let step = 1e-4;
+    let steps = 5;
     let expansion = Expansion::new(&facts).unwrap();
     let model = one_run(NONE, step, steps, None);
     let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
@@ -140,7 +144,8 @@ fn the_first_order_follows_unequal_shares() {
 /// heterogeneity.
 #[test]
 fn the_closure_meets_the_first_order_for_unequal_shares() {
-    let (curved, step) = (sample::weighted_logistic(), 2e-4);
+    let curved = sample::weighted_logistic();
+    let step = 2e-4;
     let twin = Twin::new(sample::weighted_logistic());
     let expansion = Expansion::new(&curved).unwrap();
     for (correction, steps) in [(NONE, 1), (NONE, 4), (KEPT, 4)] {
@@ -149,7 +154,8 @@ fn the_closure_meets_the_first_order_for_unequal_shares() {
         let (moments, blocks) = ExactMoments::new(&twin, &model).unwrap().stationary().unwrap();
         let closed = closure(&curved, &moments, &blocks, step, steps, corrected).unwrap();
         let first = expansion.bias(step, steps as f64, corrected).unwrap();
-        let (off, size) = (sample::distance(&closed, &first), sample::distance(&first, &[0.0; 3]));
+        let off = sample::distance(&closed, &first);
+        let size = sample::distance(&first, &[0.0; 3]);
         assert!(size > 1e-7 && off < 0.01 * size, "{correction:?}, {steps}: {closed:?} {first:?}");
     }
 }
@@ -158,7 +164,8 @@ fn the_closure_meets_the_first_order_for_unequal_shares() {
 #[test]
 fn types_are_their_clients() {
     let chain = |environment_of| sample::chain(environment_of, Noise::Independent);
-    let (facts, one) = (chain((0..6).collect()), chain(vec![0; 6]));
+    let facts = chain((0..6).collect());
+    let one = chain(vec![0; 6]);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     for (correction, cohort, coin) in
         [(NONE, 6, None), (KEPT, 6, None), (KEPT, 4, None), (FRESH, 6, None), (KEPT, 6, Some(0.3))]
@@ -188,7 +195,8 @@ fn types_are_their_clients() {
 /// the clients' mean to ησ²/((2 − ηa)aN).
 #[test]
 fn the_example_of_theorem_b4_has_its_closed_form() {
-    let (eta, a) = (0.05_f64, 0.5_f64);
+    let eta = 0.05_f64;
+    let a = 0.5_f64;
     let z = 2.0 * eta * a - eta * eta * a * a;
     for clients in [2, 4, 8] {
         let facts = scalar(clients, a, 1.0, 0.0);
@@ -198,7 +206,8 @@ fn the_example_of_theorem_b4_has_its_closed_form() {
         assert!((found.sq_error / mean - 1.0).abs() < 1e-10, "{} {mean}", found.sq_error);
         let exact = ExactMoments::new(&facts, &model).unwrap();
         let late = exact.at_rounds_of_steps(1, facts.optimum(), &[2000]).unwrap();
-        let (psi, wanted) = (late[0].lyapunov.unwrap(), eta * eta / z);
+        let psi = late[0].lyapunov.unwrap();
+        let wanted = eta * eta / z;
         assert!((psi / wanted - 1.0).abs() < 1e-9, "N = {clients}: ψ {psi}, not {wanted}");
     }
 }
@@ -218,7 +227,10 @@ fn one_dimension_by_hand() {
 /// One dimension: E e² of N clients after H steps of factor 1 − γa(1 + τw).
 #[test]
 fn spectral_radii_have_their_closed_form_in_one_dimension() {
-    let (a, tau, clients, steps) = (1.0_f64, 0.8_f64, 3, 4);
+    let a = 1.0_f64;
+    let tau = 0.8_f64;
+    let clients = 3;
+    let steps = 4;
     let facts = scalar(clients, a, 0.5, tau);
     // Stable, unstable in the mean square alone, unstable.
     for gamma in [0.3_f64, 1.9, 2.2] {
@@ -313,9 +325,11 @@ fn coupled_runs_come_together_as_the_moments_say() {
 #[test]
 fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     let facts = sample::noisy(4);
-    let (step, steps) = (0.02, 4);
+    let step = 0.02;
+    let steps = 4;
     let limit = |step| RoundMap::new(&facts, step, steps).unwrap().bias().unwrap();
-    let (fine, coarse) = (limit(step), limit(2.0 * step));
+    let fine = limit(step);
+    let coarse = limit(2.0 * step);
     let extrapolated: Vec<f64> = fine.iter().zip(&coarse).map(|(x, y)| 2.0 * x - y).collect();
     let runs = [(2.0, step), (-1.0, 2.0 * step)];
     let mut model = sample::components(&runs, steps, NONE);
@@ -370,7 +384,8 @@ fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize)
 /// a local step, and infinite from (1 − p) a = 1 on, as the error is after one round.
 #[test]
 fn a_geometric_number_of_expanding_steps_has_the_right_moments_or_none() {
-    let (curvature, tau) = (1.0_f64, 0.3_f64);
+    let curvature = 1.0_f64;
+    let tau = 0.3_f64;
     let factor = |gamma: f64| {
         let mean = 1.0 - gamma * curvature;
         (mean, mean * mean + (gamma * tau * curvature).powi(2))
@@ -423,7 +438,9 @@ fn a_geometric_number_of_expanding_steps_has_the_right_moments_or_none() {
 /// The same of two clients whose variates meet, step by step.
 #[test]
 fn expanding_steps_of_two_clients_are_summed() {
-    let (a, noise, tau) = (1.0, 0.5, 0.2);
+    let a = 1.0;
+    let noise = 0.5;
+    let tau = 0.2;
     for (gamma, p) in [(0.5, 0.3), (1.9, 0.3), (2.05, 0.3), (2.1, 0.4), (2.3, 0.6), (2.05, 0.25)] {
         let facts = scalar(2, a, noise, tau);
         let model = one_run(KEPT, gamma, 1, Some(p));
@@ -496,7 +513,8 @@ fn what_diverges_has_no_stationary_moments() {
             let runs: Vec<_> = base.iter().map(|(w, of)| (*w, of * step / fastest)).collect();
             let model = sample::components(&runs, 2, correction);
             let exact = ExactMoments::new(&facts, &model).unwrap();
-            let (radii, rest) = (exact.radii().unwrap(), exact.stationary());
+            let radii = exact.radii().unwrap();
+            let rest = exact.stationary();
             let what = format!("{runs:?}, {correction:?}: {radii:?}");
             assert_eq!(rest.is_ok(), radii.square < 1.0, "{what}");
             assert_eq!(means_converge(&facts, &model, false), radii.mean < 1.0, "{what}");

@@ -77,7 +77,8 @@ impl Program {
     }
 
     fn sized(&self, operation: &Operation) -> bool {
-        let (n, d) = (self.clients, self.dimension);
+        let n = self.clients;
+        let d = self.dimension;
         match operation {
             Operation::Steps { step, count, batch, coin, draws, .. } => {
                 let is_coin = |p: f64| p > 0.0 && p <= 1.0;
@@ -106,7 +107,8 @@ impl Program {
             Some(place) if place < operations => Some(round.operations[place].level()),
             Some(_) => None,
         };
-        let (n, d) = (self.clients, self.dimension);
+        let n = self.clients;
+        let d = self.dimension;
         let sized = |coefficient: &Coefficient| match coefficient {
             Coefficient::Number(_) => true,
             Coefficient::Numbers(CoefficientNumbers::Entries(all)) => all.len() == d,

@@ -84,7 +84,8 @@ impl Checked<'_> {
     }
 
     fn try_answer(&self, condition: &Condition) -> Result<ConditionAnswer, &'static str> {
-        let (run, pace) = (&self.run, (self.run.step_size, self.run.local_steps));
+        let run = &self.run;
+        let pace = (self.run.step_size, self.run.local_steps);
         let sides = condition.sides(pace, || self.convexity(), || self.smoothness())?;
         if let Some((have, need)) = sides {
             return Ok(ConditionAnswer::at_most(have, need));
@@ -191,7 +192,9 @@ impl Checked<'_> {
 
     fn few_local_steps(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants()?;
-        let (step, a, norm) = (self.run.step_size, constants.curvature(), constants.norm());
+        let step = self.run.step_size;
+        let a = constants.curvature();
+        let norm = constants.norm();
         if a <= 0.0 || step * norm > 1.0 + ROUNDING {
             return Ok(ConditionAnswer::Unmet);
         }

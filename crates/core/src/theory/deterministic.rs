@@ -10,8 +10,10 @@ use crate::round_program::LocalUpdate;
 
 /// Σ π_c θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
 pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
-    let (n, d) = (facts.clients(), facts.dim());
-    let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
+    let n = facts.clients();
+    let d = facts.dim();
+    let mut mean = vec![0.0; d];
+    let mut field = vec![0.0; d];
     for client in 0..n {
         let LocalUpdate { step, steps, proximal, .. } = update(client);
         let mut local = theta.to_vec();
@@ -80,7 +82,9 @@ pub fn attracts(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate, theta:
 
 /// The effort of [`drift`]: powers of each distribution's matrix, or the local steps.
 pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
-    let (n, d, h) = (facts.clients() as f64, facts.dim() as f64, local_steps as f64);
+    let n = facts.clients() as f64;
+    let d = facts.dim() as f64;
+    let h = local_steps as f64;
     if !facts.linear() {
         return Effort::new(n * h * d * (2.0 * facts.draws() as f64 + d), 4.0 * d);
     }

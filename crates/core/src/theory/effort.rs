@@ -74,7 +74,9 @@ pub fn noise_map(facts: &dyn Facts) -> f64 {
 /// The Jacobians of all clients at once, and `decompositions` eigenvalue decompositions per
 /// distribution.
 pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
-    let (n, d, distributions) = (facts.clients() as f64, facts.dim() as f64, distributions(facts));
+    let n = facts.clients() as f64;
+    let d = facts.dim() as f64;
+    let distributions = distributions(facts);
     let each = 10.0 * decompositions * d * d * d;
     Effort::new(distributions * each + n * facts.draws() as f64 * d * d, (n + 10.0) * d * d)
 }

@@ -57,7 +57,8 @@ impl Expansion {
     /// The effort of [`Expansion::new`]: an inverse by d solves, refined doubling, and sums
     /// over the clients' draws.
     pub fn effort(facts: &dyn Facts) -> Effort {
-        let (n, d) = (facts.clients() as f64, facts.dim() as f64);
+        let n = facts.clients() as f64;
+        let d = facts.dim() as f64;
         let draws = (n + 2.0 * effort::distributions(facts)) * facts.draws() as f64 * d * d;
         let products = d * d * d * d / 3.0 + 300.0 * d * d * d + draws;
         Effort::new(products, (2.0 * effort::distributions(facts) + 60.0) * d * d)
@@ -65,7 +66,8 @@ impl Expansion {
 
     /// The effort of [`Expansion::blocks`].
     pub fn blocks_effort(facts: &dyn Facts, corrected: bool) -> Effort {
-        let (n, d) = (if corrected { facts.clients() as f64 } else { 1.0 }, facts.dim() as f64);
+        let n = if corrected { facts.clients() as f64 } else { 1.0 };
+        let d = facts.dim() as f64;
         let draws = 4.0 * facts.draws() as f64;
         Effort::new(n * d * d * (d + draws), 6.0 * n * d * d)
     }
@@ -75,7 +77,8 @@ impl Expansion {
     /// # Errors
     /// [`Singular`] if A is not stable.
     pub fn new(facts: &dyn Facts) -> Result<Self, Singular> {
-        let (n, d) = (facts.clients(), facts.dim());
+        let n = facts.clients();
+        let d = facts.dim();
         let weight = |c| facts.weight(c);
         let mean = mean_of(facts, weight, |c| facts.jacobian(c));
         let noise = mean_of(facts, |c| weight(c) * weight(c), |c| facts.noise_covariance(c));
@@ -86,7 +89,8 @@ impl Expansion {
             axpy(facts.share(client), &apart.apply(&facts.field_at_optimum(client)), &mut pull);
         }
         let curved = |m: &Matrix| curvature(facts, m).map(|x| solve(&mean, &x)).transpose();
-        let (stochasticity, within) = (curved(&spread)?, curved(&noise)?);
+        let stochasticity = curved(&spread)?;
+        let within = curved(&noise)?;
         let heterogeneity = solve(&mean, &pull)?;
         let equal_shares = facts.unequal_shares().is_none();
         Ok(Self {
@@ -166,7 +170,8 @@ impl Expansion {
         if corrected && !self.equal_shares {
             return None;
         }
-        let (n, h) = (self.clients, local_steps);
+        let n = self.clients;
+        let h = local_steps;
         let share = 1.0 / n as f64;
         let theta = self.spread.scaled(step * share);
         let sign = if printed { 1.0 } else { -1.0 };
@@ -211,7 +216,8 @@ pub fn closure(
     let d = facts.dim();
     let identity = Matrix::identity(d);
     let mean = mean_of(facts, |c| facts.weight(c), |c| facts.jacobian(c));
-    let (mut push, mut gamma) = (vec![0.0; d], Matrix::zeros(d, d));
+    let mut push = vec![0.0; d];
+    let mut gamma = Matrix::zeros(d, d);
     let (values, clients) = by_distribution(facts, |client| {
         let one = identity.plus(-step, &facts.jacobian(client));
         let mut sum = along(facts, client, &one, (linear, blocks), (step, local_steps, corrected))?;
@@ -221,7 +227,8 @@ pub fn closure(
         Some((sum, one.power(local_steps)))
     })?;
     for (client, group) in clients.into_iter().enumerate() {
-        let ((sum, all), share) = (&values[group], facts.share(client));
+        let (sum, all) = &values[group];
+        let share = facts.share(client);
         axpy(share, sum, &mut push);
         gamma.add(share, all);
     }
@@ -237,7 +244,9 @@ pub fn closure(
 
 /// The effort of [`closure`] without the moments and blocks that it starts from.
 pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
-    let (h, d, groups) = (local_steps as f64, facts.dim() as f64, effort::distributions(facts));
+    let h = local_steps as f64;
+    let d = facts.dim() as f64;
+    let groups = effort::distributions(facts);
     let draws = 2.0 * facts.draws() as f64 * d * d;
     let step = 3.0 * d * d * d + effort::noise_map(facts) + draws;
     let powers = 18.0 * d * d * d * libm::log2(h + 1.0);

@@ -86,7 +86,8 @@ impl Measures {
 
     fn by_iteration(mean: &MeanJacobian<'_>) -> Option<Self> {
         let facts = mean.facts;
-        let (d, symmetric) = (facts.dim(), facts.symmetric());
+        let d = facts.dim();
+        let symmetric = facts.symmetric();
         let steps = NORM_STEPS[usize::from(mean.formed.is_none())];
         Self::combined(
             facts,
@@ -118,11 +119,15 @@ impl Measures {
             Some((dot(&field, &field), noise(c), norms(c)?))
         })?;
         let n = facts.clients() as f64;
-        let (mut first, mut second, mut noise, mut smoothness) = (0.0, 0.0, 0.0, 0.0_f64);
-        let (mut error, mut most) = (0.0, 0.0_f64);
+        let mut first = 0.0;
+        let mut second = 0.0;
+        let mut noise = 0.0;
+        let mut smoothness = 0.0_f64;
+        let mut error = 0.0;
+        let mut most = 0.0_f64;
         for (client, group) in clients.into_iter().enumerate() {
-            let ((drift, own_noise, [apart, norm]), weight) =
-                (&values[group], facts.weight(client));
+            let (drift, own_noise, [apart, norm]) = &values[group];
+            let weight = facts.weight(client);
             first += weight * drift / n;
             second += weight * (apart.value * apart.value) / n;
             error += facts.share(client) * (apart.error * apart.error);
@@ -162,10 +167,13 @@ fn forming_effort(facts: &dyn Facts) -> Effort {
 }
 
 fn iteration_effort(facts: &dyn Facts) -> Effort {
-    let (d, all) = (facts.dim() as f64, facts.product_effort());
-    let (distributions, forming) = (effort::distributions(facts), forming_effort(facts));
+    let d = facts.dim() as f64;
+    let all = facts.product_effort();
+    let distributions = effort::distributions(facts);
+    let forming = forming_effort(facts);
     let sides = if facts.symmetric() { 1.0 } else { 2.0 };
-    let (few, many) = (NORM_STEPS[usize::from(!forming.fits())] as f64, MEAN_STEPS as f64);
+    let few = NORM_STEPS[usize::from(!forming.fits())] as f64;
+    let many = MEAN_STEPS as f64;
     let mean = if forming.fits() { d * d } else { all };
     // A step multiplies with the Jacobians, and with all vectors before it twice.
     let clients =
@@ -331,7 +339,9 @@ mod tests {
 
     #[test]
     fn a_quadratic_has_the_measures_it_was_made_with() {
-        let (gradient_heterogeneity, hessian_heterogeneity, noise) = (1.25, 0.25, 0.5);
+        let gradient_heterogeneity = 1.25;
+        let hessian_heterogeneity = 0.25;
+        let noise = 0.5;
         let base = sample::quadratic(6);
         let settings =
             quadratic::Settings { gradient_heterogeneity, hessian_heterogeneity, noise, ..base };

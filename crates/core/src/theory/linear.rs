@@ -35,7 +35,8 @@ impl RoundMap {
     /// The map of the field linearised at θ*; exact if the field is linear.
     pub fn linearised(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Self {
         let d = facts.dim();
-        let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
+        let mut gamma = Matrix::zeros(d, d);
+        let mut rho = vec![0.0; d];
         let updates: Vec<LocalUpdate> = (0..facts.clients()).map(update).collect();
         let kind = |c: usize| (facts.distribution(c), updates[c].bits());
         let (first, kinds) = group_clients(facts.clients(), kind);
@@ -93,7 +94,8 @@ fn plain(facts: &dyn Facts, client: usize, update: LocalUpdate) -> MapParts {
 /// −γS F̄_c(θ*).
 fn pulled(facts: &dyn Facts, client: usize, update: LocalUpdate) -> MapParts {
     let d = facts.dim();
-    let (gamma, mu) = (update.step, update.proximal);
+    let gamma = update.step;
+    let mu = update.proximal;
     let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
     let (power, sum) = power_and_sum(&one, update.steps);
     let all = power.plus(gamma * mu, &sum);
@@ -117,7 +119,8 @@ pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
 
 /// The effort of [`limit`] with at most so many local steps.
 pub fn limit_effort(facts: &dyn Facts, most_steps: u64) -> Effort {
-    let (n, d) = (facts.clients() as f64, facts.dim() as f64);
+    let n = facts.clients() as f64;
+    let d = facts.dim() as f64;
     let products = 2.0 * (64 - most_steps.leading_zeros()) as f64 + 2.0;
     let each = products * d * d * d + facts.draws() as f64 * d * d;
     Effort::new(n * d * d + effort::distributions(facts) * each, 8.0 * d * d)

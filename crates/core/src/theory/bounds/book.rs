@@ -19,13 +19,16 @@ pub(super) const BOUNDS: &[RunBound] = &[
 /// w°. `None` if the moments of A(Z) are not known.
 pub fn gradient_noise(run: &PublishedRun<'_>) -> Option<(f64, f64)> {
     let constants = run.constants;
-    let (k, l) = (constants.count(), run.taking_part() as f64);
+    let k = constants.count();
+    let l = run.taking_part() as f64;
     let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
     let delta2 = constants.mean_norm * constants.mean_norm;
-    let (mut of_distance, mut at_optimum) = (0.0, 0.0);
+    let mut of_distance = 0.0;
+    let mut at_optimum = 0.0;
     for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
         let noise = client.noise?;
-        let (apart, norm2) = (client.distance * client.distance, client.norm * client.norm);
+        let apart = client.distance * client.distance;
+        let norm2 = client.norm * client.norm;
         let beta2 = 2.0 * noise.beta2 / e;
         of_distance += (beta2 + missing * (2.0 * delta2 + 4.0 * norm2)) / (k * l);
         at_optimum += (beta2 * apart + noise.sigma2 / e + missing * 4.0 * norm2 * apart) / (k * l);
@@ -52,16 +55,19 @@ struct Recursion {
 /// E‖φ_e − w‖² ≤ (μe/E)²((δ_k² + β_k²)(‖w_k° − w‖² + μ²σ_k²/E) + σ_k²), so the
 /// mean over e < E has the factor (E − 1)(2E − 1)/(6E²).
 fn recursion(run: &PublishedRun<'_>) -> Option<Recursion> {
-    let (mu, constants) = (run.path(), run.constants);
+    let mu = run.path();
+    let constants = run.constants;
     let (fed_beta2, fed_sigma2) = gradient_noise(run)?;
     let delta2 = constants.mean_norm * constants.mean_norm;
     let square = mu * mu;
     let lambda = 1.0 - 2.0 * mu * constants.mean_curvature + square * (delta2 + fed_beta2);
-    let (mut growth, mut added, mut worst) = (0.0, 0.0, 0.0_f64);
+    let mut growth = 0.0;
+    let mut added = 0.0;
+    let mut worst = 0.0_f64;
     for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
         let MatrixNoise { smoothness, beta2, sigma2, .. } = client.noise?;
-        let (apart, energy) =
-            (client.distance * client.distance, client.norm * client.norm + beta2);
+        let apart = client.distance * client.distance;
+        let energy = client.norm * client.norm + beta2;
         let part = smoothness * square * (e - 1.0) * (2.0 * e - 1.0) / (6.0 * e * e);
         growth += part * 2.0 * energy / constants.count();
         added += part * (energy * (2.0 * apart + square * sigma2 / e) + sigma2) / constants.count();
@@ -105,7 +111,9 @@ pub fn leading(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
     check.moments();
     check.gradient();
-    let (mu, nu, found) = (run.path(), run.constants.mean_curvature, recursion(run));
+    let mu = run.path();
+    let nu = run.constants.mean_curvature;
+    let found = recursion(run);
     if let Some(found) = found {
         check.holds("λ < 1", found.lambda < 1.0);
         check.at_most("μ ≤ ν/2", mu, 0.5 * nu);
@@ -121,7 +129,9 @@ pub fn leading(run: &PublishedRun<'_>) -> BoundValue {
 /// of which (5.33) is the trace.
 fn sampled_covariance(run: &PublishedRun<'_>) -> Matrix {
     let facts = run.facts;
-    let (d, k, l) = (facts.dim(), facts.clients() as f64, run.taking_part() as f64);
+    let d = facts.dim();
+    let k = facts.clients() as f64;
+    let l = run.taking_part() as f64;
     let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
     let mut sum = Matrix::zeros(d, d);
     for (c, (_, calls)) in run.work().enumerate() {
@@ -147,7 +157,8 @@ pub fn lemma_5_1(run: &PublishedRun<'_>) -> BoundValue {
 /// all clients from w°. (5.54) is of order μ², by (5.53), which bounds ‖w_k° − φ‖ where (5.47) needs
 /// ‖φ − w_{i−1}‖; with the latter it is of order μ⁴.
 pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
-    let (mut check, constants) = (Check::new(run), run.constants);
+    let mut check = Check::new(run);
+    let constants = run.constants;
     let moments = check.moments();
     check.gradient();
     check.everyone();
@@ -171,7 +182,8 @@ pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
 /// g_k = ∇J_k(w°). On least mean squares C_k = R_kD_kR_k + R_k tr(R_kD_k) + s_k²R_k,
 /// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°).
 pub fn mean_square_deviation(run: &PublishedRun<'_>) -> BoundValue {
-    let (mut check, facts) = (Check::new(run), run.facts);
+    let mut check = Check::new(run);
+    let facts = run.facts;
     check.equal_shares();
     check.then(|| {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();

@@ -92,7 +92,8 @@ impl<'a> Check<'a> {
     /// # Panics
     /// If the sources have no statement of this name.
     pub fn stated(&mut self, name: &str, (mu, smoothness): (f64, Option<f64>)) {
-        let (run, constants) = (self.run, self.run.constants);
+        let run = self.run;
+        let constants = self.run.constants;
         let statement = statement(name).unwrap_or_else(|| panic!("no statement {name}"));
         let step = if statement.source() == "SCAFFLSA" { "η" } else { "γ" };
         for condition in &statement.conditions {

@@ -90,7 +90,8 @@ impl Constants {
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
         let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
         let (values, clients) = by_distribution(facts, |c| {
-            let (jacobian, field) = (&jacobians[c], facts.field_at_optimum(c));
+            let jacobian = &jacobians[c];
+            let field = facts.field_at_optimum(c);
             let distance = squared_distance(facts.local_optimum(c), facts.optimum());
             let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
             Some(ClientConstants {

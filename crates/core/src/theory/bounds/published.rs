@@ -174,7 +174,8 @@ mod tests {
         let base = quadratic::Settings { noise: 0.1, ..sample::isotropic(3, 2, 2.0) };
         let facts = sample::build(&base, 1);
         let constants = Constants::new(&facts).unwrap();
-        let (mu, l) = (constants.curvature(), constants.moments().unwrap().cocoercivity);
+        let mu = constants.curvature();
+        let l = constants.moments().unwrap().cocoercivity;
         let coin = RandomScaffold;
         let algorithms = [FedAvg, Scaffold, RichardsonRomberg, coin];
         let mut compared = 0;

@@ -26,7 +26,8 @@ pub(super) const BOUNDS: &[RunBound] = &[
 /// The conditions of a statement on FedAvg-D, and μ and L of the mean fields at every θ.
 /// On a linear field the mean of FedAvg is FedAvg-D whatever the noise, unless `silent`.
 fn deterministic<'a>(name: &str, run: &'a PublishedRun<'a>, silent: bool) -> (Check<'a>, f64, f64) {
-    let (mut check, constants) = (Check::new(run), run.constants);
+    let mut check = Check::new(run);
+    let constants = run.constants;
     let moments = if constants.linear {
         check.moments()
     } else {
@@ -73,7 +74,8 @@ pub fn identity(facts: &dyn Facts, step: f64, local_steps: u64, printed: bool) -
     }
     let d = facts.dim();
     let share = 1.0 / facts.clients() as f64;
-    let (mut left, mut sum) = (Matrix::identity(d), vec![0.0; d]);
+    let mut left = Matrix::identity(d);
+    let mut sum = vec![0.0; d];
     for c in 0..facts.clients() {
         let one = Matrix::identity(d).plus(-step, &facts.jacobian(c));
         let factors = if printed { local_steps - 1 } else { local_steps };
@@ -121,9 +123,11 @@ fn proposition_5(run: &PublishedRun<'_>) -> BoundValue {
 /// (1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL)), whatever the Hessians. It follows from
 /// unrolling (20); (21) loses a factor 2 of the noise. τ² averaged over clients as in the proof.
 fn lemma_5(run: &PublishedRun<'_>) -> BoundValue {
-    let (constants, (check, moments)) = (run.constants, Check::linear(run, "RR Lemma 5", true));
+    let constants = run.constants;
+    let (check, moments) = Check::linear(run, "RR Lemma 5", true);
     check.then(|| {
-        let (gamma, mu) = (run.gamma(), constants.curvature());
+        let gamma = run.gamma();
+        let mu = constants.curvature();
         let rest = 1.0 - gamma * moments?.cocoercivity;
         let noise = gamma * constants.sigma_omega() / (mu * rest);
         Some(run.decay(2.0 * gamma * mu * rest) * run.start_sq_error + noise)
@@ -134,9 +138,12 @@ fn lemma_5(run: &PublishedRun<'_>) -> BoundValue {
 /// c = H(H − 1)(4γ³L² + 2γ²L²/μ). τ² is printed as a bound over clients; the
 /// proof averages them, so σ̄_ω is used.
 fn lemma_7(run: &PublishedRun<'_>) -> BoundValue {
-    let (constants, (check, moments)) = (run.constants, Check::linear(run, "RR Lemma 7", true));
+    let constants = run.constants;
+    let (check, moments) = Check::linear(run, "RR Lemma 7", true);
     check.then(|| {
-        let (gamma, mu, h) = (run.gamma(), constants.curvature(), run.h());
+        let gamma = run.gamma();
+        let mu = constants.curvature();
+        let h = run.h();
         let scale = gamma * moments?.cocoercivity * constants.zeta1();
         let pull = h * (h - 1.0) / mu * scale * scale * (4.0 * gamma + 2.0 / mu);
         let noise = 8.0 * gamma * constants.sigma_omega() / mu;
@@ -154,8 +161,11 @@ fn additive<'a>(run: &'a PublishedRun<'a>, name: &str) -> (Check<'a>, Option<f64
 
 /// (1 − γμ)^{Ht}ψ_0 + 4γτ̃²/μ of Proposition 4 at step size `gamma`.
 fn neighbourhood(run: &PublishedRun<'_>, gamma: f64, l: f64) -> f64 {
-    let (mu, h, constants) = (run.constants.curvature(), run.h(), run.constants);
-    let (drift, tau2) = (h * gamma * l * constants.zeta1() / mu, constants.sigma_omega());
+    let mu = run.constants.curvature();
+    let h = run.h();
+    let constants = run.constants;
+    let drift = h * gamma * l * constants.zeta1() / mu;
+    let tau2 = constants.sigma_omega();
     let start = 4.0 * run.start_sq_error + 24.0 * drift * drift + 32.0 * gamma * tau2 / mu;
     run.decay(gamma * mu) * start + 4.0 * gamma * tau2 / mu
 }

@@ -31,7 +31,9 @@ fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Optio
     let (check, moments) = Check::linear(run, "SCAFFLSA Theorem 4.1, corrected", false);
     Some(check.then(|| {
         let m = moments?;
-        let (eta, h, n) = (run.gamma(), run.h(), constants.count());
+        let eta = run.gamma();
+        let h = run.h();
+        let n = constants.count();
         let a = m.rate(constants.curvature(), eta);
         let map = RoundMap::new(run.facts, eta, run.most_steps)?;
         let q = decay(eta * a, h);
@@ -67,7 +69,8 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
 /// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
 /// Appendix B has σ̄_ε.
 pub fn theorem_b2(run: &PublishedRun<'_>) -> Option<BoundValue> {
-    let (probability, constants) = (run.probability?, run.constants);
+    let probability = run.probability?;
+    let constants = run.constants;
     let (mut check, _) = Check::linear(run, "SCAFFLSA Theorem 5.1", false);
     let eta = run.gamma();
     check.holds("0 < p ≤ 1", probability > 0.0 && probability <= 1.0);
@@ -85,7 +88,9 @@ pub fn theorem_b2(run: &PublishedRun<'_>) -> Option<BoundValue> {
 /// checked. ηH ≤ 1 is checked although the proof does not use it.
 pub fn theorem_b5(run: &PublishedRun<'_>) -> BoundValue {
     let (mut check, moments) = Check::linear(run, "SCAFFLSA Theorem 5.3", false);
-    let (eta, h, constants) = (run.gamma(), run.h(), run.constants);
+    let eta = run.gamma();
+    let h = run.h();
+    let constants = run.constants;
     let a = moments.map(|m| {
         let a = m.rate(constants.curvature(), eta);
         check.at_most("ηaH ≤ 1", eta * a * h, 1.0);
@@ -107,7 +112,8 @@ pub fn theorem_b5(run: &PublishedRun<'_>) -> BoundValue {
 /// squared, as a bound of ‖θ_1 − θ*‖². `printed`: (η²H²/N) Σ exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks
 /// ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
 pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
-    let (mut check, constants) = (Check::new(run), run.constants);
+    let mut check = Check::new(run);
+    let constants = run.constants;
     let moments = check.moments();
     check.everyone();
     check.exact(moments);
@@ -126,11 +132,13 @@ pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
 /// K = 0. The equality holds if p² = 2ηa − η²a², and is then
 /// (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ̄_ω/p².
 pub fn theorem_b4(run: &PublishedRun<'_>, printed: bool) -> Option<BoundValue> {
-    let (probability, constants) = (run.probability?, run.constants);
+    let probability = run.probability?;
+    let constants = run.constants;
     let mut check = Check::new(run);
     let moments = check.moments();
     check.everyone();
-    let (eta, a) = (run.gamma(), constants.curvature());
+    let eta = run.gamma();
+    let a = constants.curvature();
     let alike = constants.norm() - a <= 1e-12 * a;
     check.holds("Ā_c = aI for every client", alike);
     check.holds("A(Z) has no noise", moments.is_some_and(|m| m.multiplicative == 0.0));

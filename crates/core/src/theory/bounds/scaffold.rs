@@ -9,8 +9,10 @@ pub(super) const BOUNDS: &[RunBound] = &[("slides-rate", |run| run.of(Scaffold).
 /// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
 /// Q = sup‖∇³f‖ = 0; on others μ, the L of draws and Q must be known at every θ.
 pub fn rate(run: &PublishedRun<'_>) -> BoundValue {
-    let (mut check, constants) = (Check::new(run), run.constants);
-    let (mut mu, mut l) = (constants.curvature(), None);
+    let mut check = Check::new(run);
+    let constants = run.constants;
+    let mut mu = constants.curvature();
+    let mut l = None;
     if constants.linear {
         l = check.moments().map(|m| m.cocoercivity);
     } else {
@@ -25,9 +27,11 @@ pub fn rate(run: &PublishedRun<'_>) -> BoundValue {
     check.gradient();
     check.everyone();
     check.stated("SLIDES rate of Scaffold", (mu, l));
-    let (gamma, h) = (run.gamma(), run.h());
+    let gamma = run.gamma();
+    let h = run.h();
     check.then(|| {
-        let (sigma2, q) = (constants.sigma_omega(), constants.third?);
+        let sigma2 = constants.sigma_omega();
+        let q = constants.third?;
         let drift = gamma * h * constants.zeta1();
         let start = run.start_sq_error + 2.0 * drift * drift + sigma2 / (l? * mu);
         let shrunk = run.decay(0.25 * gamma * mu);

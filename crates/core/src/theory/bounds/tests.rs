@@ -335,11 +335,14 @@ fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
         ..PublishedRun::even((&problem, &constants), FedAvg, (1e-4, 3, 1_000_000_000))
     };
     let noise = |steps, cohort| book::gradient_noise(&run(&[steps], cohort)).unwrap();
-    let (whole, part, less) = (noise(4, None), noise(4, Some(2)), noise(1, None));
+    let whole = noise(4, None);
+    let part = noise(4, Some(2));
+    let less = noise(1, None);
     assert!(part.0 > whole.0 && part.1 > whole.1);
     assert!((less.1 - 4.0 * whole.1).abs() < 1e-12);
     let bound = |steps: &[u64]| book::theorem_5_1(&run(steps, Some(2))).unwrap();
-    let (equal, mixed) = (bound(&[3]), bound(&[1, 2, 3, 4, 5]));
+    let equal = bound(&[3]);
+    let mixed = bound(&[1, 2, 3, 4, 5]);
     assert!(mixed != equal && mixed > 0.0);
     let leading = book::leading(&run(&[3], Some(2))).unwrap();
     assert!(equal < leading && equal > 0.2 * leading, "{equal} {leading}");
@@ -376,7 +379,8 @@ fn the_printed_bound_of_rho_fails_and_the_corrected_one_holds() {
 /// noise that of the choice of clients.
 #[test]
 fn lemma_5_1_is_the_variance_of_a_round() {
-    let (noisy, silent) = (lms(), Exact::new(lms()));
+    let noisy = lms();
+    let silent = Exact::new(lms());
     for (problem, cohorts) in [(&noisy as &dyn Facts, 1..6), (&silent, 1..5)] {
         let constants = Constants::new(problem).unwrap();
         for cohort in cohorts {
@@ -431,7 +435,8 @@ fn the_mean_square_deviation_is_that_of_first_order() {
         };
         exact / book::mean_square_deviation(&run).unwrap() - 1.0
     };
-    let (large, small) = (apart(1e-3), apart(1e-4));
+    let large = apart(1e-3);
+    let small = apart(1e-4);
     assert!(small.abs() < 2e-3 && (large / small - 10.0).abs() < 0.5, "{large} {small}");
 }
 
@@ -454,7 +459,8 @@ fn the_rate_of_scaffold_has_third_derivatives() {
         scaffold::rate(&PublishedRun::even((&problem, constants), Scaffold, of))
     };
     let flat = Constants { third: Some(0.0), ..constants.clone() };
-    let (whole, without) = (rate(&constants, 0.01, 4).unwrap(), rate(&flat, 0.01, 4).unwrap());
+    let whole = rate(&constants, 0.01, 4).unwrap();
+    let without = rate(&flat, 0.01, 4).unwrap();
     let (mu, _) = constants.everywhere.unwrap();
     let floor = 0.01 * constants.sigma_omega() / (4.0 * mu);
     assert!((without / floor - 1.0).abs() < 1e-9 && whole > without, "{whole} {without}");

@@ -50,7 +50,9 @@ impl Preparation<'_, '_> {
             return None;
         }
         let d = self.setup.d;
-        let (mut drift, mut own, mut fields) = (Form::zero(d), Form::zero(d), 1.0);
+        let mut drift = Form::zero(d);
+        let mut own = Form::zero(d);
+        let mut fields = 1.0;
         for (part, weight) in [(correction, 1.0), (anchor, -proximal)] {
             let Some(part) = part else { continue };
             drift.add(&vec![weight; d], &part.mean[g]);
@@ -88,7 +90,8 @@ impl Preparation<'_, '_> {
         // β of the ends, which a drift of β_ξ leaves.
         let origin = drift.as_ref().map_or(0.0, |(.., fields)| -length * fields);
         let one = Form::coordinates(0, 1);
-        let (mut y, mut own) = (vec![&start.mean[g], &one], vec![&start.own[g]]);
+        let mut y = vec![&start.mean[g], &one];
+        let mut own = vec![&start.own[g]];
         let none = Form::zero(1);
         own.push(&none);
         if let Some((drift, own_drift, _)) = &drift {
@@ -148,7 +151,8 @@ impl Preparation<'_, '_> {
 
     /// An atom of the clients whose types have no forms yet.
     pub fn empty(&self, depends: u64) -> RoundAtom {
-        let (level, origin) = (Level::Clients, Origin::default());
+        let level = Level::Clients;
+        let origin = Origin::default();
         RoundAtom { level, mean: Vec::new(), own: Vec::new(), origin, depends }
     }
 
@@ -200,7 +204,9 @@ impl Preparation<'_, '_> {
         }
         let first = self.noises;
         self.noises += if server { 1 } else { self.setup.types.len() };
-        let (mean, own, chance) = (rows.mean.clone(), rows.own.clone(), self.chance());
+        let mean = rows.mean.clone();
+        let own = rows.own.clone();
+        let chance = self.chance();
         let total = self.weighted(rows, |_| 1.0);
         self.drawn.push(Drawn { first, server, chance, mean, own, total });
         self.stages.push(Stage::Drawn(self.drawn.clone()));
@@ -219,7 +225,8 @@ impl Preparation<'_, '_> {
         let rows = self.rows(rows);
         let optimum = rows.origin.of(0).0;
         let rows = self.moved(rows, |_| (optimum, 0.0));
-        let (n, d) = (self.setup.facts.clients() as f64, self.setup.d);
+        let n = self.setup.facts.clients() as f64;
+        let d = self.setup.d;
         let mut form = self.weighted(&rows, |_| 1.0 / n);
         let id = self.note_draw(&rows, true)?;
         form.add(&vec![1.0 / (n * self.chance()); d], &Form::noise(id, d));
@@ -232,7 +239,8 @@ impl Preparation<'_, '_> {
         let other = self.rows(other);
         let origin = other.origin.clone();
         let mut change = self.moved(self.rows(member), |g| origin.of(g));
-        let (d, chance) = (self.setup.d, self.chance());
+        let d = self.setup.d;
+        let chance = self.chance();
         change.depends |= other.depends;
         for g in 0..change.mean.len() {
             change.mean[g].add(&vec![-1.0; d], &other.mean[g]);
@@ -254,7 +262,8 @@ impl Preparation<'_, '_> {
 
     /// Independent standard normal numbers, of the server or of each client, which THEORY (3.5) splits.
     pub fn normal(&mut self, level: Level) -> RoundAtom {
-        let (d, types) = (self.setup.d, self.setup.types.len());
+        let d = self.setup.d;
+        let types = self.setup.types.len();
         let none = Form::zero(d);
         let mut add = |of: Option<usize>| {
             let source = NoiseSource { of, y: none.clone(), own: none.clone() };

@@ -116,7 +116,8 @@ impl Form {
     pub fn transposed_after(&self, left: &Matrix, layers: usize) -> Matrix {
         let mut out = Matrix::zeros(left.rows(), self.length * layers);
         for i in 0..left.rows() {
-            let (from, to) = (left.row(i), out.row_mut(i));
+            let from = left.row(i);
+            let to = out.row_mut(i);
             match layers {
                 1 => self.weights.iter().for_each(|(j, k, x)| to[*j] += x * from[*k]),
                 _ => self.weights.iter().for_each(|(j, k, x)| {

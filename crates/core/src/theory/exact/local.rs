@@ -93,7 +93,8 @@ impl Steps {
         let d = facts.dim();
         let [a, b] = drives;
         let ends = [end_of_one(facts, client, a), end_of_one(facts, client, b)];
-        let (rows, cols) = (ends[0].cols(), ends[1].cols());
+        let rows = ends[0].cols();
+        let cols = ends[1].cols();
         let Some(oracle) = oracle else {
             return Self { d, same, rest: 1.0, ends, noise: Matrix::zeros(0, rows * cols) };
         };
@@ -152,7 +153,8 @@ impl Steps {
         }
         let own = self.pulled_back(&next.noise);
         // The noise n of these steps becomes M n, and its covariance adds to what the later noise reads.
-        let (a, b) = (next.factor(0), next.factor(1));
+        let a = next.factor(0);
+        let b = next.factor(1);
         let cols = self.ends[1].cols();
         let propagate = Matrix::from_fn(d * d, d * d, |i, k| {
             a[(i / d, k / d)] * b[(i % d, k % d)] + next.noise[(i, k / d * cols + k % d)]
@@ -169,7 +171,8 @@ impl Steps {
         let d = self.d;
         let rows: Vec<usize> = (0..d * d).filter(|i| !self.same || i / d <= i % d).collect();
         let computed = rows_of_map(&rows);
-        let (n, cols) = (self.ends[1].cols(), self.noise.cols());
+        let n = self.ends[1].cols();
+        let cols = self.noise.cols();
         let mut out = Matrix::zeros(d * d, cols);
         for (r, &i) in rows.iter().enumerate() {
             for k in 0..cols {
@@ -186,8 +189,10 @@ impl Steps {
     /// Y ↦ `map`(X_h Y X_h'ᵀ), the first term of THEORY (2.6).
     fn pulled_back(&self, map: &Matrix) -> Matrix {
         // y after is X y with X = (Π; 0 rest·I), so a row R of weights of y y'ᵀ becomes Xᵀ R X'.
-        let ([a, b], d) = (&self.ends, self.d);
-        let (m, n) = (a.cols(), b.cols());
+        let [a, b] = &self.ends;
+        let d = self.d;
+        let m = a.cols();
+        let n = b.cols();
         self.mirrored(|rows| {
             let mut out = Matrix::zeros(rows.len(), map.cols());
             let mut left = vec![0.0; m * n];
@@ -254,7 +259,8 @@ impl Steps {
 /// X_h, n × n, which maps y before the steps to y after them without noise: THEORY (2.4), where `end` is Π_h, and
 /// (1, w) is multiplied by `rest`, which is 1 unless steps are discounted.
 fn extended(end: &Matrix, rest: f64) -> Matrix {
-    let (d, n) = (end.rows(), end.cols());
+    let d = end.rows();
+    let n = end.cols();
     Matrix::from_fn(
         n,
         n,
@@ -325,7 +331,8 @@ impl GeometricSteps {
     /// How often a local step that does not expand must be doubled, so that (1 − p)^h of the number h of steps is
     /// negligible.
     pub fn doublings(probability: f64) -> u32 {
-        let (mut weight, mut doublings) = (1.0 - probability, 0);
+        let mut weight = 1.0 - probability;
+        let mut doublings = 0;
         while weight > NEGLIGIBLE {
             weight *= weight;
             doublings += 1;
@@ -367,7 +374,8 @@ impl GeometricSteps {
     /// S_{2n} = S_n + (1 − p)ⁿ S_n Tⁿ, and the same for Π̄.
     fn summed(powers: &[Arc<Steps>], probability: f64, discount: f64) -> Self {
         let step = &powers[0];
-        let (d, n) = (step.d, step.ends[0].cols());
+        let d = step.d;
+        let n = step.ends[0].cols();
         let tails = 1.0 - probability;
         let mut end = step.ends[0].scaled(probability / discount);
         let products = |steps: &Steps| {
@@ -399,7 +407,8 @@ impl GeometricSteps {
     /// Π̄ of THEORY (2.8) alone, where second moments are not followed or `infinite`. It is not a number if the
     /// series of means is infinite too.
     fn of_means(step: &Steps, probability: f64, infinite: Option<InfiniteMoments>) -> Self {
-        let (d, n) = (step.d, step.ends[0].cols());
+        let d = step.d;
+        let n = step.ends[0].cols();
         let tails = 1.0 - probability;
         let none = |infinite, end| {
             let second = Matrix::zeros(0, n * n);
@@ -483,7 +492,8 @@ impl CoinPair {
 
     /// J as a matrix, d² × n n', for second moments of several layers.
     fn map(&self) -> Matrix {
-        let (d, n) = (self.mine.end.rows(), self.mine.end.cols());
+        let d = self.mine.end.rows();
+        let n = self.mine.end.cols();
         let first = self.mine.probability / self.discount();
         let ends = Matrix::from_fn(d * d, n * n, |i, k| {
             if (i / d, i % d) == (k / n, k % n) { first } else { 0.0 }

@@ -207,7 +207,8 @@ impl<'a> ProgramMoments<'a> {
         b: &NoiseSource,
         law: &Law,
     ) -> NoiseCovariance {
-        let (d, layers) = (self.setup.d, known.layers);
+        let d = self.setup.d;
+        let layers = known.layers;
         let same = a.of.filter(|_| a.of == b.of);
         let mean = || known.second(&a.y, &b.y);
         let own = || same.map(|g| known.own_second(g, &a.own, &b.own));
@@ -223,7 +224,8 @@ impl<'a> ProgramMoments<'a> {
         match law {
             Law::Steps(steps) => split(layers::mapped(&steps.noise, &whole(), d, layers)),
             Law::Normal => {
-                let (mut covariance, unit) = (Matrix::zeros(d, d * layers), known.unit());
+                let mut covariance = Matrix::zeros(d, d * layers);
+                let unit = known.unit();
                 for i in 0..d {
                     layers::entry_mut(&mut covariance, (i, i), layers).copy_from_slice(&unit);
                 }
@@ -305,7 +307,8 @@ impl<'a> ProgramMoments<'a> {
             true => (drawn.total.clone(), 1.0),
             false => (drawn.mean[k].clone(), types[k].count),
         };
-        let ((x, m), (y, w)) = (all(a, g), all(b, h));
+        let (x, m) = all(a, g);
+        let (y, w) = all(b, h);
         out.add(r * m * w, &known.second(&x, &y));
         // From sums over types to means.
         (out.scaled(1.0 / (m * w)), deviation)
@@ -340,7 +343,8 @@ impl<'a> ProgramMoments<'a> {
         let estimate: Vec<f64> = start.iter().map(|x| weight * x).collect();
         let mean = difference(&estimate, self.setup.facts.optimum());
         let mut last = Moments::at_rest(mean, Matrix::zeros(d, d));
-        let (mut round, mut out) = (0, Vec::with_capacity(rounds.len()));
+        let mut round = 0;
+        let mut out = Vec::with_capacity(rounds.len());
         for &target in rounds {
             while round < target {
                 round += 1;
@@ -362,7 +366,8 @@ impl<'a> ProgramMoments<'a> {
                 found
             });
             let estimate = average.as_ref().filter(|_| burn_in.is_some()).unwrap_or(&last);
-            let (at_server, ends) = (last.sq_error, last.sq_error_clients);
+            let at_server = last.sq_error;
+            let ends = last.sq_error_clients;
             let square = if self.keeps_clients() { ends.unwrap_or(at_server) } else { at_server };
             out.push(Moments {
                 round,

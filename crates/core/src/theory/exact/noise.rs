@@ -101,11 +101,15 @@ pub(super) struct KnownMoments {
 impl KnownMoments {
     /// What is known at the start of a round, in which `width` coordinates will become known.
     pub fn new(state: &ProgramState, width: usize) -> Self {
-        let (mean, own, layers) = (state.mean.clone(), state.own.clone(), state.layers);
+        let mean = state.mean.clone();
+        let own = state.own.clone();
+        let layers = state.layers;
         let mut covariance = Matrix::zeros(width, width * layers);
         layers::put_diagonal(&mut covariance, 0, &state.covariance, layers);
         let none = NoiseCovariances(Vec::new(), layers);
-        let (noise, own_noise, sums) = (none.clone(), none, Vec::new());
+        let noise = none.clone();
+        let own_noise = none;
+        let sums = Vec::new();
         Self { layers, mean, covariance, own, noise, own_noise, sums }
     }
 

@@ -136,7 +136,8 @@ impl Echelon {
     /// `read` Mᵏ for k = 0, 1, 2, …, and of the first coordinate, which is the number 1, where M is `map`.
     /// The numbers z of THEORY (6.1) need no others.
     pub fn observed(read: &Matrix, map: &Matrix) -> Self {
-        let (n, mut new) = (map.rows(), Self::default());
+        let n = map.rows();
+        let mut new = Self::default();
         let mut open: Vec<Vec<f64>> = (0..read.rows()).map(|i| read.row(i).to_vec()).collect();
         open.push(Matrix::identity(n).row(0).to_vec());
         while let Some(row) = open.pop() {
@@ -146,7 +147,8 @@ impl Echelon {
             if !new.add(row.clone(), absolute(&row)) {
                 continue;
             }
-            let (mut next, mut sizes) = (vec![0.0; n], vec![0.0; n]);
+            let mut next = vec![0.0; n];
+            let mut sizes = vec![0.0; n];
             for (k, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
                 for ((next, size), m) in next.iter_mut().zip(&mut sizes).zip(map.row(k)) {
                     *next += x * m;

@@ -88,7 +88,8 @@ pub(super) fn prepare(
 impl Preparation<'_, '_> {
     /// Makes the vectors of the state atoms, whose forms are coordinates.
     fn state(&mut self, origins: &[Origin]) {
-        let (d, types) = (self.setup.d, self.setup.types.len());
+        let d = self.setup.d;
+        let types = self.setup.types.len();
         let mut own = 0;
         for (level, origin) in self.round.state.iter().zip(origins) {
             let vectors = if *level == Level::Server { 1 } else { types };
@@ -110,12 +111,14 @@ impl Preparation<'_, '_> {
     /// type. Its origin is the sum of the atoms' origins where that is the same for all entries, and
     /// otherwise 0; what the origin does not contain goes into the constants, THEORY (4.8).
     pub fn value(&self, expression: &Expression, level: Level) -> RoundAtom {
-        let (d, types) = (self.setup.d, self.setup.types.len());
+        let d = self.setup.d;
+        let types = self.setup.types.len();
         let vectors = if level == Level::Server { 1 } else { types };
         let mut out = RoundAtom { level, ..self.empty(0) };
         for g in 0..vectors {
             let first = self.setup.types[g].first;
-            let (mut mean, mut own) = (Form::zero(d), Form::zero(d));
+            let mut mean = Form::zero(d);
+            let mut own = Form::zero(d);
             let mut constant = expression.constant.of(first, d);
             // The sums of α and of β, and of their sizes, by entries.
             let mut sums = vec![[0.0_f64; 4]; d];
@@ -138,7 +141,8 @@ impl Preparation<'_, '_> {
                 let equal = sums.iter().all(|s| s[k] == sums[0][k]);
                 if equal { sums[0][k] } else { 0.0 }
             };
-            let (optimum, fields) = (same(0), same(1));
+            let optimum = same(0);
+            let fields = same(1);
             let star = self.setup.facts.optimum();
             for (i, sums) in sums.iter().enumerate() {
                 constant[i] += (sums[0] - optimum) * star[i];
@@ -158,7 +162,8 @@ impl Preparation<'_, '_> {
     /// coordinates change by constants.
     pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
-            let ((alpha, beta), (optimum, fields)) = (atom.origin.of(g), to(g));
+            let (alpha, beta) = atom.origin.of(g);
+            let (optimum, fields) = to(g);
             form.add_constant(&self.setup.origin(g, alpha - optimum, beta - fields));
             atom.origin.0[g] = (optimum, fields);
         }
@@ -213,14 +218,16 @@ impl Preparation<'_, '_> {
             Weights::Each(all) => all[first(g)],
         };
         let mut form = self.weighted(rows, weight);
-        let (mut optimum, mut size) = (0.0, 0.0);
+        let mut optimum = 0.0;
+        let mut size = 0.0;
         let mut constant = vec![0.0; self.setup.d];
         // Σ π_k F̄_k(θ*) = 0.
         let level = |g: usize| weight(g) * rows.origin.of(g).1 / facts.share(first(g));
         let whole = (1..self.setup.types.len())
             .all(|g| (level(g) - level(0)).abs() <= 1e-13 * level(0).abs());
         for (g, t) in self.setup.types.iter().enumerate() {
-            let (part, (alpha, beta)) = (t.count * weight(g), rows.origin.of(g));
+            let part = t.count * weight(g);
+            let (alpha, beta) = rows.origin.of(g);
             optimum += part * alpha;
             size += (part * alpha).abs();
             if !whole {
@@ -253,7 +260,8 @@ impl Preparation<'_, '_> {
 
     /// Σ_j m_kj v_j for each client k, THEORY (4.4), where `matrix` is (m_kj), N × N.
     fn mix(&mut self, rows: &RoundAtom, matrix: &[f64]) -> RoundAtom {
-        let (n, d) = (self.setup.facts.clients(), self.setup.d);
+        let n = self.setup.facts.clients();
+        let d = self.setup.d;
         let types = &self.setup.types;
         let mut out = self.empty(rows.depends);
         let plain = self.moved(rows.clone(), |g| (rows.origin.of(g).0, 0.0));
@@ -262,7 +270,8 @@ impl Preparation<'_, '_> {
             let another = (0..n).find(|&j| j != t.first && self.setup.type_of[j] == g);
             let apart = another.map_or(0.0, |j| line[j]);
             let mut form = Form::zero(d);
-            let (mut optimum, mut size) = (0.0, 0.0);
+            let mut optimum = 0.0;
+            let mut size = 0.0;
             for (h, other) in types.iter().enumerate() {
                 let weight = match g == h {
                     true => line[t.first] + (t.count - 1.0) * apart,
@@ -318,7 +327,8 @@ impl Preparation<'_, '_> {
             let atom = self.moved(self.rows(ends), |_| (1.0, 0.0));
             (atom.mean, atom.own)
         });
-        let (mut next, mut origins) = (vec![Form::coordinates(0, 1)], Vec::new());
+        let mut next = vec![Form::coordinates(0, 1)];
+        let mut origins = Vec::new();
         let mut own_next = vec![Vec::new(); self.setup.types.len()];
         if self.setup.average {
             let mut sum = Form::coordinates(1, d);

@@ -28,13 +28,15 @@ impl ProgramSizes {
     /// The sizes of the largest of a program's rounds.
     pub fn new(program: &Program, facts: &dyn Facts) -> Self {
         let (types, _) = types(program, facts);
-        let (d, types) = (facts.dim() as f64, types.len() as f64);
+        let d = facts.dim() as f64;
+        let types = types.len() as f64;
         let y = 2.0 * d + 1.0;
         let mut out = Self { prepare: 0.0, round: 0.0, numbers: 0.0, d, state: 0.0 };
         for each in &program.rounds {
             let own = each.state.iter().filter(|level| **level == Level::Clients).count() as f64;
             let server = each.state.len() as f64 - own;
-            let (all, own) = (d * (server + types * own), d * own);
+            let all = d * (server + types * own);
+            let own = d * own;
             let steps = |operation: &Operation| match operation {
                 Operation::Steps { coin: Some(p), .. } => 1.0 / p,
                 Operation::Steps { count, .. } => {

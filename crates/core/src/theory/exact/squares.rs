@@ -112,7 +112,8 @@ impl<'a> Squares<'a> {
         if let Some(reason) = cycle.what_adds_up() {
             return Err(reason.into());
         }
-        let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
+        let size = cycle.begin.mean.len();
+        let n = cycle.lift.free.len() + 1;
         let mut spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),
             (i, 0) => cycle.lift.constant[i - 1],
@@ -202,7 +203,8 @@ impl<'a> Squares<'a> {
 
     /// z of a state, THEORY (6.1); its columns are the state's layers.
     fn numbers(&self, state: &ProgramState) -> Matrix {
-        let (layers, all) = (state.layers, (0..self.read.rows()).collect::<Vec<_>>());
+        let layers = state.layers;
+        let all = (0..self.read.rows()).collect::<Vec<_>>();
         let left = self.read.times(&state.covariance);
         let square = layers::times_transposed(&left, &self.read, layers);
         self.cycle.own_numbers(state, numbers_at(&all, &square, layers))
@@ -217,7 +219,8 @@ impl<'a> Squares<'a> {
     /// of the cycle, in one row for each round: THEORY (6.1). Of the identity they are Q, and the rows
     /// r_phase.
     pub fn after(&self, numbers: &Matrix) -> (Matrix, Matrix) {
-        let (layers, mut errors) = (numbers.cols(), Vec::new());
+        let layers = numbers.cols();
+        let mut errors = Vec::new();
         let mut state = self.cycle.empty(layers);
         let own = put_lifted(&self.spread, (numbers, 0), (&mut state.covariance, 0));
         self.cycle.put_own((numbers, own), &mut state);
@@ -247,7 +250,8 @@ impl<'a> Squares<'a> {
         let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;
         // R(m): the covariance that a cycle adds.
         let sum = Matrix::from_fn(n, n, |i, j| {
-            let (a, b) = (i.min(j) + 1, i.max(j) + 1);
+            let a = i.min(j) + 1;
+            let b = i.max(j) + 1;
             after[(place(a, b), 0)] - u[a] * u[b]
         });
         let sum = self.mean.accumulated(sum, |_| false)?;
@@ -311,7 +315,8 @@ fn follow(
 ) -> (Matrix, Vec<Matrix>, Matrix) {
     let follow = |j: usize| {
         let mut mean: Vec<f64> = (0..spread.rows()).map(|i| spread[(i, j)]).collect();
-        let (mut ends, mut all) = (Vec::new(), Vec::new());
+        let mut ends = Vec::new();
+        let mut all = Vec::new();
         for round in &cycle.rounds {
             let known = round.known_mean(&mean);
             ends.push(round.result.value(&known));

@@ -295,7 +295,8 @@ pub(super) fn put_lifted(
     (numbers, mut at): (&Matrix, usize),
     (matrix, place): (&mut Matrix, usize),
 ) -> usize {
-    let (n, layers) = (lift.cols(), numbers.cols());
+    let n = lift.cols();
+    let layers = numbers.cols();
     let mut square = Matrix::zeros(n, n * layers);
     for (i, j) in (0..n).flat_map(|i| (i..n).map(move |j| (i, j))) {
         entry_mut(&mut square, (i, j), layers).copy_from_slice(numbers.row(at));

@@ -29,7 +29,8 @@ fn ratio_and_rest(program: &Program) -> (f64, Option<f64>) {
 /// what it was, f = 1 − γa; where each client has its own coin the last term is over N clients.
 #[test]
 fn masks_multiply_what_they_hide() {
-    let (f, p) = (1.0 - STEP * CURVATURE, 0.3);
+    let f = 1.0 - STEP * CURVATURE;
+    let p = 0.3;
     let mask = |each, level| vec![Mask { probability: p, each, level }];
     for each in [Each::Row, Each::Entry] {
         let of = sum([(0, -1.0), (2, 1.0)]);
@@ -54,7 +55,8 @@ fn masks_multiply_what_they_hide() {
 /// clients to an N-th of it.
 #[test]
 fn noise_adds_up_to_its_stationary_square() {
-    let (f, s) = (1.0 - STEP * CURVATURE, 0.5);
+    let f = 1.0 - STEP * CURVATURE;
+    let s = 0.5;
     let normal = |level| Operation::Normal { level };
     let next = sum([(2, 1.0), (3, s)]);
     let server = program(vec![], vec![normal(Level::Server)], next);
@@ -102,7 +104,9 @@ fn runs_have_the_errors_of_their_phases() {
     let program = alternating();
     let facts = quadratic(&program);
     let (phases, _) = Cycle::new(&program, &facts, None).unwrap().stationary().unwrap();
-    let (f, optimum, runs) = (1.0 - STEP * CURVATURE, facts.optimum()[0], 20_000);
+    let f = 1.0 - STEP * CURVATURE;
+    let optimum = facts.optimum()[0];
+    let runs = 20_000;
     let mut stream = Stream::new(1, Purpose::Client, 0, 0, 0);
     let mut errors = [Vec::new(), Vec::new()];
     for _ in 0..runs {

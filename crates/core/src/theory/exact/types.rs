@@ -69,7 +69,8 @@ impl Type {
 /// Whether a matrix has the same entry for all pairs of a client of one type and another client of
 /// one type.
 fn interchangeable(matrix: &[f64], type_of: &[usize], first: &[usize]) -> bool {
-    let (n, types) = (type_of.len(), first.len());
+    let n = type_of.len();
+    let types = first.len();
     let mut pairs = vec![HashSet::new(); types * types];
     let mut own = vec![HashSet::new(); types];
     for k in 0..n {

@@ -57,7 +57,8 @@ impl Moments {
         let each = || all.iter().zip(weights);
         let sum = |of: fn(&Self) -> Option<f64>| each().map(|(m, w)| Some(w * of(m)?)).sum();
         let d = all[0].mean.len();
-        let (mut mean, mut covariance) = (vec![0.0; d], Matrix::zeros(d, d));
+        let mut mean = vec![0.0; d];
+        let mut covariance = Matrix::zeros(d, d);
         each().for_each(|(m, w)| axpy(*w, &m.mean, &mut mean));
         for (moments, weight) in each() {
             let apart = difference(&moments.mean, &mean);

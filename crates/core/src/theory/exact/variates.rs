@@ -12,7 +12,8 @@ impl ProgramMoments<'_> {
     /// each type, and, up to its sign, the form of a client's deviation.
     fn corrections(&self, state: &ProgramState, next: u64) -> Option<(Vec<Form>, Form)> {
         let variates = self.variates?;
-        let (d, types) = (self.setup.d, &self.setup.types);
+        let d = self.setup.d;
+        let types = &self.setup.types;
         let levels = &self.program.round(next)?.state;
         let atom = Some(variates).filter(|atom| *atom < levels.len() && next > 1);
         let before = &levels[..atom.unwrap_or(0)];
@@ -103,7 +104,8 @@ impl ProgramMoments<'_> {
         let theta = Form::coordinates(self.setup.before_state(), self.setup.d);
         let n = self.setup.type_of.len();
         for c in 0..n {
-            let (g, h) = (self.setup.type_of[c], self.setup.type_of[(c + 1) % n]);
+            let g = self.setup.type_of[c];
+            let h = self.setup.type_of[(c + 1) % n];
             let deviations = |g: usize| known.own_second(g, &own, &own);
             blocks.theta_variate.push(known.second(&theta, &mean[g]));
             let square = known.second(&mean[g], &mean[g]).plus(1.0, &deviations(g));

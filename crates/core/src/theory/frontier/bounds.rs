@@ -59,7 +59,8 @@ impl NoiselessError {
 
     /// Whether the error with noise may be at most `most` = ε² after exactly `rounds` rounds.
     pub fn allows(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
-        let (lead, length) = (mean.noiseless.len() as u64 - 1, mean.ends.len() as u64);
+        let lead = mean.noiseless.len() as u64 - 1;
+        let length = mean.ends.len() as u64;
         if rounds <= lead {
             return mean.noiseless[rounds as usize] <= most * (1.0 + MARGIN);
         }

@@ -60,7 +60,9 @@ impl ErrorCurve {
         let all_places: Vec<_> = squares.blocks().places().collect();
         let (map, errors) = squares.after(&Matrix::identity(all_places.len()));
         let (numbers, first) = squares.start();
-        let (mut parts, mut maps, mut start) = (Vec::new(), Vec::new(), Vec::new());
+        let mut parts = Vec::new();
+        let mut maps = Vec::new();
+        let mut start = Vec::new();
         for (places, own) in parts_of(&map, &errors) {
             let n = places.len();
             let errors = (0..errors.rows()).map(|phase| {
@@ -245,7 +247,8 @@ impl ErrorCurve {
             return out;
         }
         let Some(stationary) = self.stationary() else { return out };
-        let (mut early, mut late) = (Vec::new(), Vec::new());
+        let mut early = Vec::new();
+        let mut late = Vec::new();
         // The first round of the last cycle.
         let last = errors.len() - self.lengths().1 as usize;
         for (at, &most) in squares.iter().enumerate() {

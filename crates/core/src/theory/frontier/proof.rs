@@ -84,7 +84,8 @@ impl ErrorCurve {
         self.reach(BLOCK);
         let rows =
             self.parts.iter().enumerate().map(|(k, part)| {
-                let (phases, n) = (part.errors.len(), self.start[k].nrows());
+                let phases = part.errors.len();
+                let n = self.start[k].nrows();
                 let mut rows = Mat::from_fn(phases << BLOCK, n, |i, j| {
                     if i < phases { part.errors[i][j] } else { 0.0 }
                 });

@@ -215,7 +215,9 @@ fn search_algorithm(
     let search = problem.search;
     let local_steps = search.local_steps_of(algorithm);
     let none = |&clients: &u64| {
-        let (held, passing, clipped) = (None, None, false);
+        let held = None;
+        let passing = None;
+        let clipped = false;
         let of = |&target: &f64| Bests { clients, target, held, passing, clipped };
         search.targets.iter().map(of).collect()
     };
@@ -292,7 +294,8 @@ fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<Bests>], worked: &dyn
 fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut [Bests]) {
     over_targets.sort_by(|a, b| a.target.total_cmp(&b.target));
     for k in 1..over_targets.len() {
-        let (smaller, best) = (over_targets[k - 1], &mut over_targets[k]);
+        let smaller = over_targets[k - 1];
+        let best = &mut over_targets[k];
         let rounds = |best: Option<Best>| best.map_or(u64::MAX, |best| best.crossing.rounds);
         if rounds(smaller.held) < rounds(best.held) {
             let square = best.square();

@@ -88,7 +88,8 @@ fn from(facts: &dyn Facts, start: StartError) -> Search {
 /// Errors are the exact moments, and by types those of the problem with all its clients, also of ten thousand.
 #[test]
 fn errors_are_the_exact_moments() {
-    let (noisy, small) = (sample::noisy(4), two_chains(2, 1));
+    let noisy = sample::noisy(4);
+    let small = two_chains(2, 1);
     let large = [(4, 2), (20, 10), (6_666, 3_333)].map(|(first, second)| two_chains(first, second));
     let mut cases: Vec<(&dyn Facts, &dyn Facts, u64, f64)> =
         vec![(&noisy, &noisy, 1, 0.3), (&noisy, &noisy, 4, 0.1), (&noisy, &noisy, 37, 0.01)];
@@ -129,7 +130,9 @@ fn two_chains(first: usize, second: usize) -> Td {
 /// over the axes and their opposites.
 #[test]
 fn an_isotropic_start_is_the_mean_of_points() {
-    let (facts, mean_square, rounds) = (two_chains(1, 1), 4.0, 20);
+    let facts = two_chains(1, 1);
+    let mean_square = 4.0;
+    let rounds = 20;
     let d = facts.dim();
     for algorithm in 0..ALL {
         let run = run_of(algorithm, 6, 3, 0.1);
@@ -364,7 +367,8 @@ fn outlines_agree_with_programs() {
 /// ‖E θ_t − θ*‖² after 0, 1, …, `count` rounds, or its mean over the start.
 fn noiseless(means: &MeanRounds, count: usize) -> Vec<f64> {
     let square = |m: &Matrix| m.entries().iter().map(|x| x * x).sum::<f64>();
-    let (mut errors, mut state) = (means.noiseless.clone(), means.columns.clone());
+    let mut errors = means.noiseless.clone();
+    let mut state = means.columns.clone();
     while errors.len() <= count {
         errors.extend(means.ends.iter().map(|end| square(&end.times(&state))));
         state = means.means.times(&state);
@@ -424,7 +428,8 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
         found
     };
-    let (before, after) = (on(2, &coarse), on(1, &fine));
+    let before = on(2, &coarse);
+    let after = on(1, &fine);
     assert_eq!(after, on(3, &fine));
     assert_eq!(before.len(), after.len());
     let mut gained = 0;
@@ -520,7 +525,10 @@ fn targets_are_held() {
         ..sample::quadratic(2)
     };
     let facts = sample::build(&settings, 3);
-    let (mut compared, mut early, mut late, mut passing) = (0, 0, 0, 0);
+    let mut compared = 0;
+    let mut early = 0;
+    let mut late = 0;
+    let mut passing = 0;
     for direction in 0..12 {
         let angle = f64::from(direction) * std::f64::consts::PI / 12.0;
         for (local_steps, step_size) in [(1, 0.01), (4, 0.01), (20, 0.05)] {
@@ -534,7 +542,8 @@ fn targets_are_held() {
             for algorithm in [FEDAVG, SCAFFOLD, RICHARDSON_ROMBERG] {
                 let run = run_of(algorithm, 2, local_steps, step_size);
                 let mut curve = curve(&facts, &search, &run).unwrap();
-                let (errors, found) = (curve.errors(ROUNDS), curve.rounds_to(&targets));
+                let errors = curve.errors(ROUNDS);
+                let found = curve.rounds_to(&targets);
                 // Around the stationary error, so that some are passed and never held.
                 let lower = Search {
                     algorithms: vec![algorithm],
@@ -600,7 +609,8 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
     let problem: Quadratic = sample::build(&settings, 3);
     let start = StartError::Point(problem.optimum().iter().map(|x| x + 1.0).collect());
     let squares = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003];
-    let (mut proven, mut returned) = (0, 0);
+    let mut proven = 0;
+    let mut returned = 0;
     for (steps, beta) in [((1, 0.1), 0.9), ((8, 0.02), 0.9), ((1, 0.01), 0.95), ((4, 0.01), 0.0)] {
         let program = momentum(6, 3, steps, beta);
         program.check().unwrap();

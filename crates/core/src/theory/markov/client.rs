@@ -28,7 +28,8 @@ impl ClientRound {
         path: &Trajectory,
         squares: bool,
     ) -> Self {
-        let (states, n) = (path.begin.len(), layout.client_length());
+        let states = path.begin.len();
+        let n = layout.client_length();
         let steps: Vec<f64> = runs.runs.iter().map(|run| run.updates.of(client).step).collect();
         // The map of so many numbers for each state by all local steps.
         let mapped = |count: usize, entry: &dyn Fn(&Matrix, usize, usize) -> f64| {
@@ -46,9 +47,11 @@ impl ClientRound {
         let product =
             |step: &Matrix, k: usize, l: usize| step[(k / n, l / n)] * step[(k % n, l % n)];
         let squares = squares.then(|| mapped(n * n, &product));
-        let (begin, take) = (layout.begin(client), layout.take(runs, client));
+        let begin = layout.begin(client);
+        let take = layout.take(runs, client);
         let mean = |k: usize| {
-            let (s, to) = (k / states, k % states);
+            let s = k / states;
+            let to = k % states;
             let block = Matrix::from_fn(n, n, |i, j| all[(to * n + i, s * n + j)]);
             take.times(&block).times(&begin)
         };
@@ -65,7 +68,8 @@ impl ClientRound {
 
     /// E 1{s → s'} y yᵀ at the end where it is `y` at the beginning.
     pub(super) fn square(&self, squares: &Matrix, (s, to): (usize, usize), y: &Matrix) -> Matrix {
-        let (n, count) = (y.rows(), y.entries().len());
+        let n = y.rows();
+        let count = y.entries().len();
         let entry = |k: usize| {
             let row = &squares.row(to * count + k)[s * count..][..count];
             crate::kernel::dot(row, y.entries())

@@ -96,7 +96,8 @@ impl<'a> TrajectoryMoments<'a> {
         blocks: &[Matrix],
         map: &dyn Fn(usize, usize, &Matrix) -> Matrix,
     ) -> ByPosition {
-        let (stride, states) = (self.stride(client), self.clients[client].states);
+        let stride = self.stride(client);
+        let states = self.clients[client].states;
         let to = |x: usize| {
             let to = self.place(client, x);
             let first = x - to * stride;
@@ -182,7 +183,8 @@ impl<'a> TrajectoryMoments<'a> {
     /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean over the rounds
     /// after `burn_in`, if that is given.
     pub fn at_rounds(&self, start: &[f64], rounds: &[u64], burn_in: Option<u64>) -> Vec<Moments> {
-        let (estimate, size) = (self.estimate(), self.layout.state_length());
+        let estimate = self.estimate();
+        let size = self.layout.state_length();
         let mut z = vec![0.0; size];
         z[0] = 1.0;
         for r in 0..self.layout.runs {
@@ -192,7 +194,8 @@ impl<'a> TrajectoryMoments<'a> {
         let of_law = |p: &f64| Matrix::outer(&z, &z).scaled(*p);
         let mut state: ByPosition = self.law(0).iter().map(of_law).collect();
         let mut past = PastEstimates::new(self.layout.d, size, state.len());
-        let (mut out, mut round) = (Vec::new(), 0);
+        let mut out = Vec::new();
+        let mut round = 0;
         for &target in rounds {
             while round < target {
                 past.rows = self.rows_after(&past.rows);
@@ -284,7 +287,9 @@ impl<'a> TrajectoryMoments<'a> {
         }
         let e = self.layout.error(0);
         let theta = Matrix::from_fn(self.layout.d, self.layout.d, |i, j| whole[(e + i, e + j)]);
-        let (theta_variate, variate, variate_pair) = (vec![], vec![], vec![]);
+        let theta_variate = vec![];
+        let variate = vec![];
+        let variate_pair = vec![];
         let blocks = CovarianceBlocks { theta, theta_variate, variate, variate_pair };
         let moments = in_estimates(&whole, &self.estimate());
         Some((recorded(u64::MAX, moments, f64::NAN), blocks))

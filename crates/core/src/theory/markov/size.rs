@@ -59,14 +59,16 @@ impl MarkovSizes {
 /// The effort of moments up to round `rounds`.
 pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
-    let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
+    let (prepare, held) = sizes.prepare();
+    let (round, state) = sizes.round();
     limited(state, prepare + 1.3 * rounds as f64 * round, held + 6.0 * state)
 }
 
 /// The effort of [`super::TrajectoryMoments::stationary`].
 pub fn stationary_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
-    let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
+    let (prepare, held) = sizes.prepare();
+    let (round, state) = sizes.round();
     let search = if state <= DIRECT as f64 {
         state * round + state * state * state
     } else {

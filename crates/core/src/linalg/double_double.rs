@@ -127,15 +127,19 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 /// a b and its rounding error, exactly (Dekker, no fused operation).
 #[inline(always)]
 fn two_product(a: f64, b: f64) -> (f64, f64) {
-    let split = |x: f64| {
-        let scaled = 134_217_729.0 * x;
-        let high = scaled - (scaled - x);
-        (high, x - high)
-    };
     let product = a * b;
     let (ah, al) = split(a);
     let (bh, bl) = split(b);
     (product, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
+}
+
+/// x as the sum of two doubles of at most 26 bits each (Veltkamp), whose products are exact.
+#[inline(always)]
+fn split(x: f64) -> (f64, f64) {
+    // 2²⁷ + 1.
+    let scaled = 134_217_729.0 * x;
+    let high = scaled - (scaled - x);
+    (high, x - high)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use faer::{Accum, Mat, Par};
 pub const DIRECT: usize = 600;
 /// The most restarts of GMRES.
 pub const RESTARTS: usize = 40;
-/// Its directions between restarts; each is kept with its image.
+/// The directions that GMRES keeps between restarts, each with its image.
 pub const KRYLOV: usize = 30;
 /// The rounds after which the growth rate is estimated first, and last.
 const ROUNDS: (u32, u32) = (32, 4096);
@@ -48,8 +48,8 @@ pub fn fixed_point(
     }
 }
 
-/// An approximation of the x with x = B x + c, as [`fixed_point`] finds it, whose residual is at most
-/// this part of c if B is large.
+/// An approximation of the x with x = B x + c, as [`fixed_point`] finds it. If B is large, the norm
+/// of its residual is at most `residual` times the norm of c.
 pub(super) fn rough_fixed_point(
     constant: &[f64],
     map: impl Fn(&[f64]) -> Vec<f64>,
@@ -62,15 +62,15 @@ pub(super) fn rough_fixed_point(
     gmres(constant, map, [residual; 2])
 }
 
-/// x with x = B x + c, by GMRES from 0, which ends at the first of these residuals, relative to c;
-/// `None` if the residual does not become smaller than the second.
+/// x with x = B x + c, by GMRES from 0. It ends once the residual, relative to c, is at most `wanted`;
+/// `None` if after the last restart the residual is above `accepted`.
 fn gmres(
     constant: &[f64],
     map: impl Fn(&[f64]) -> Vec<f64>,
     [wanted, accepted]: [f64; 2],
 ) -> Option<Vec<f64>> {
-    let norm = |x: &[f64]| libm::sqrt(dot(x, x));
     let scale = norm(constant).max(f64::MIN_POSITIVE);
+    // (I − B) x; a closure, since it stands for the matrix of the system in three places.
     let apply = |x: &[f64]| difference(x, &map(x));
     let mut x = vec![0.0; constant.len()];
     for _ in 0..RESTARTS {
@@ -88,7 +88,7 @@ fn gmres(
         for _ in 0..KRYLOV {
             let mut image = apply(&direction);
             let before = norm(&image);
-            // Orthogonalised twice.
+            // Orthogonalised twice: after one pass, rounding leaves parts along earlier images.
             for [earlier, its_image] in steps.iter().chain(&steps) {
                 let along = dot(&image, its_image);
                 axpy(-along, its_image, &mut image);
@@ -108,6 +108,11 @@ fn gmres(
         }
     }
     (norm(&difference(constant, &apply(&x))) <= accepted * scale).then_some(x)
+}
+
+/// The Euclidean norm of a vector.
+fn norm(x: &[f64]) -> f64 {
+    libm::sqrt(dot(x, x))
 }
 
 /// The rate at which a linear map of second moments grows from `state`, its size being a trace;
@@ -177,8 +182,8 @@ pub fn radius(mut a: Matrix) -> f64 {
             return 0.0;
         }
         log += libm::ldexp(libm::log(norm), -k);
-        a = a.scaled(1.0 / norm);
-        a = a.times(&a);
+        let normalised = a.scaled(1.0 / norm);
+        a = normalised.times(&normalised);
     }
     libm::exp(log)
 }
@@ -224,10 +229,13 @@ mod tests {
         assert_eq!(gmres(constant.row(0), |x| x.to_vec(), SOLVED), None);
     }
 
+    fn radius_of(entries: [f64; 4]) -> f64 {
+        radius(Matrix::from_entries(2, 2, entries.to_vec()))
+    }
+
     /// A rotation, a Jordan block, a diagonal matrix, a nilpotent matrix.
     #[test]
     fn radii_of_matrices_that_are_known() {
-        let radius_of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
         let c = libm::cos(0.7);
         let s = libm::sin(0.7);
         assert!((radius_of([0.9 * c, -0.9 * s, 0.9 * s, 0.9 * c]) - 0.9).abs() < 1e-8);
@@ -239,7 +247,6 @@ mod tests {
     /// Entries that are no number, or whose squares are none, make no radius of 0.
     #[test]
     fn radii_of_large_matrices_are_large() {
-        let radius_of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
         assert!((radius_of([3e200, 1.0, 0.0, 2.0]) / 3e200 - 1.0).abs() < 1e-6);
         assert_eq!(radius_of([f64::INFINITY, 0.0, 0.0, 0.5]), f64::INFINITY);
         assert_eq!(radius_of([0.5, f64::NAN, 0.0, 0.5]), f64::INFINITY);

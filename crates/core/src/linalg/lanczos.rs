@@ -26,18 +26,18 @@ const ENOUGH: f64 = 1e200;
 /// A number, and how far it may be from the exact one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Approximation {
-    /// The number.
+    /// The number that was found.
     pub value: f64,
-    /// About the most that this is.
+    /// About the largest distance between `value` and the exact number.
     pub error: f64,
 }
 
 /// The extreme eigenvalues of a symmetric matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
-    /// The largest, not above the exact one.
+    /// The largest eigenvalue, not above the exact one.
     pub largest: Approximation,
-    /// The smallest, not below the exact one.
+    /// The smallest eigenvalue, not below the exact one.
     pub smallest: Approximation,
 }
 
@@ -102,65 +102,96 @@ pub fn extremes(
     }
 }
 
-/// The spectral norm of a d × d matrix to `relative` precision, or less after `steps` steps;
-/// differences below `floor` do not matter. `product(transposed, x, out)` writes the matrix, or
-/// its transpose, times x to `out`; the transpose is not asked for if the matrix is `symmetric`.
+/// When [`spectral_norm`] ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Precision {
+    /// The error of the norm, relative to the norm, that is small enough.
+    pub relative: f64,
+    /// The error of the norm that is small enough whatever the norm is.
+    pub floor: f64,
+    /// The most steps of the iteration, whatever the error is after them.
+    pub steps: usize,
+}
+
+impl Precision {
+    /// Whether a norm is known well enough.
+    fn is_met_by(&self, norm: Approximation) -> bool {
+        norm.error <= (self.relative * norm.value).max(self.floor)
+    }
+}
+
+/// The spectral norm of a d × d matrix to this precision. `product(transposed, x, out)` writes the
+/// matrix, or its transpose, times x to `out`; the transpose is not asked for if the matrix is
+/// `symmetric`.
 pub fn spectral_norm(
     d: usize,
     symmetric: bool,
-    (relative, floor, steps): (f64, f64, usize),
+    precision: Precision,
     mut product: impl FnMut(bool, &[f64], &mut [f64]),
 ) -> Approximation {
-    let norm = |found: &Extremes| {
-        if symmetric {
-            return found.norm();
-        }
-        // The largest eigenvalue of the transpose times the matrix is the square.
-        let square = found.largest.value.max(0.0);
-        let value = libm::sqrt(square);
-        Approximation { value, error: libm::sqrt(square + found.largest.error) - value }
-    };
-    let enough = |found: &Extremes| {
-        let norm = norm(found);
-        norm.error <= (relative * norm.value).max(floor)
-    };
+    let steps = precision.steps;
+    if symmetric {
+        return extremes(
+            d,
+            steps,
+            |found| precision.is_met_by(found.norm()),
+            |x, out| product(false, x, out),
+        )
+        .norm();
+    }
+    // The eigenvalues of the transpose times the matrix are the squares of the singular values.
     let mut between = vec![0.0; d];
-    norm(&extremes(d, steps, enough, |x, out| {
-        if symmetric {
-            product(false, x, out);
-        } else {
+    let squares = extremes(
+        d,
+        steps,
+        |found| precision.is_met_by(root_of_largest(found)),
+        |x, out| {
             product(false, x, &mut between);
             product(true, &between, out);
-        }
-    }))
+        },
+    );
+    root_of_largest(&squares)
 }
 
-/// The matrix within the basis.
+/// The square root of the largest eigenvalue of a positive semidefinite matrix.
+fn root_of_largest(found: &Extremes) -> Approximation {
+    let square = found.largest.value.max(0.0);
+    let value = libm::sqrt(square);
+    Approximation { value, error: libm::sqrt(square + found.largest.error) - value }
+}
+
+/// The tridiagonal matrix of the iteration: the large matrix, as the basis sees it.
 #[derive(Default)]
 struct Tridiagonal {
     diagonal: Vec<f64>,
-    /// The numbers beside the diagonal, and the size of the next direction.
+    /// The numbers beside the diagonal, and at the end the norm of the next direction, β.
     beside: Vec<f64>,
 }
 
 impl Tridiagonal {
     fn extremes(&self) -> Extremes {
         let n = self.diagonal.len();
-        let approximation = |value| Approximation { value, error: self.residual(value) };
-        Extremes { largest: approximation(self.bisect(n)), smallest: approximation(self.bisect(1)) }
+        Extremes { largest: self.eigenvalue(n), smallest: self.eigenvalue(1) }
     }
 
-    /// Eigenvalue number `rank` from the smallest, which is 1.
+    /// Eigenvalue number `rank`, counted from the smallest, which is number 1, with its error.
+    fn eigenvalue(&self, rank: usize) -> Approximation {
+        let value = self.bisect(rank);
+        Approximation { value, error: self.residual(value) }
+    }
+
+    /// Eigenvalue number `rank` by bisection, from an interval that holds all eigenvalues
+    /// (Gershgorin).
     fn bisect(&self, rank: usize) -> f64 {
         let inside = &self.beside[..self.beside.len() - 1];
         let widest = inside.iter().fold(0.0_f64, |most, x| most.max(*x));
-        let bound = |most: f64, x: &f64| most.max(x.abs());
-        let reach = self.diagonal.iter().fold(0.0, bound) + 2.0 * widest;
+        let largest = self.diagonal.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let reach = largest + 2.0 * widest;
         let mut low = -reach;
         let mut high = reach;
         loop {
             let middle = 0.5 * (low + high);
-            // Also if one is not a number.
+            // Neighbouring doubles have no middle. The condition also ends the search if a bound is NaN.
             if !(low < middle && middle < high) {
                 return middle;
             }
@@ -175,7 +206,8 @@ impl Tridiagonal {
         for (i, diagonal) in self.diagonal.iter().enumerate() {
             let beside = if i == 0 { 0.0 } else { self.beside[i - 1] };
             pivot = diagonal - x - beside * beside / pivot;
-            // As if the matrix were changed by less than its rounding errors.
+            // A pivot of 0 cannot be divided by; this one belongs to a matrix that differs by less than
+            // the rounding errors.
             if pivot == 0.0 {
                 pivot = f64::MIN_POSITIVE;
             }
@@ -220,6 +252,10 @@ mod tests {
         if symmetric { all.symmetric_part() } else { all }
     }
 
+    fn within(steps: usize) -> Precision {
+        Precision { relative: 1e-6, floor: 0.0, steps }
+    }
+
     fn apply(matrix: &Matrix) -> impl Fn(&[f64], &mut [f64]) {
         |x, out| out.copy_from_slice(&matrix.apply(x))
     }
@@ -253,7 +289,7 @@ mod tests {
                 let transpose = matrix.transpose();
                 let exact = matrix.spectral_norm().unwrap();
                 for steps in [4, 15, d] {
-                    let found = spectral_norm(d, symmetric, (1e-6, 0.0, steps), |other, x, out| {
+                    let found = spectral_norm(d, symmetric, within(steps), |other, x, out| {
                         assert!(!(symmetric && other));
                         apply(if other { &transpose } else { &matrix })(x, out);
                     });
@@ -286,7 +322,7 @@ mod tests {
         assert!(count <= 4, "{count}");
         assert!((found.largest.value / (0.5 + square) - 1.0).abs() < 1e-12, "{found:?}");
         assert!((found.smallest.value - 0.5).abs() < 1e-9, "{found:?}");
-        let zero = spectral_norm(d, false, (1e-6, 0.0, d), |_, _, out| out.fill(0.0));
+        let zero = spectral_norm(d, false, within(d), |_, _, out| out.fill(0.0));
         assert_eq!(zero, Approximation { value: 0.0, error: 0.0 });
     }
 

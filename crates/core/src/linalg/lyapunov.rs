@@ -31,26 +31,52 @@ pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
         }
         powers.push(power.times(power));
     }
-    let approximate = |residual: &[f64]| {
-        let residual = Matrix::from_entries(d, d, residual.to_vec());
-        let mut x = inverse.times(&residual).times(&inverse.transpose()).scaled(2.0 * shift);
-        for power in &powers {
+    let doubling = Doubling { inverse, shift, powers };
+    let x = refine(
+        c.entries(),
+        |residual| Ok(doubling.approximate(residual)),
+        |x, entry| residual_entry(a, c, x, entry),
+    )?;
+    Ok(Matrix::from_entries(d, d, x))
+}
+
+/// What is kept to solve the equation for several right sides.
+struct Doubling {
+    /// U = (q + A)⁻¹, d × d.
+    inverse: Matrix,
+    /// q.
+    shift: f64,
+    /// M, M², M⁴, …, each d × d, until they vanish.
+    powers: Vec<Matrix>,
+}
+
+impl Doubling {
+    /// The solution for the right side R in double precision, d × d numbers: Σ_k Mᵏ (2q U R Uᵀ) Mᵏᵀ,
+    /// whose number of terms each power doubles.
+    fn approximate(&self, right_side: &[f64]) -> Vec<f64> {
+        let d = self.inverse.rows();
+        let right_side = Matrix::from_entries(d, d, right_side.to_vec());
+        let inverse = &self.inverse;
+        let mut x = inverse.times(&right_side).times(&inverse.transpose()).scaled(2.0 * self.shift);
+        for power in &self.powers {
             let more = power.times(&x).times(&power.transpose());
             x.add(1.0, &more);
         }
-        Ok(x.into_entries())
-    };
-    let x = refine(c.entries(), approximate, |x, entry| {
-        let i = entry / d;
-        let j = entry % d;
-        let mut sum = Dd::from(c[(i, j)]);
-        for k in 0..d {
-            sum = sum.minus_product(a[(i, k)], x[k * d + j]);
-            sum = sum.minus_product(a[(j, k)], x[i * d + k]);
-        }
-        sum.hi
-    })?;
-    Ok(Matrix::from_entries(d, d, x))
+        x.into_entries()
+    }
+}
+
+/// Entry number `entry`, row by row, of C − A X − X Aᵀ in double-double.
+fn residual_entry(a: &Matrix, c: &Matrix, x: &[Dd], entry: usize) -> f64 {
+    let d = a.rows();
+    let i = entry / d;
+    let j = entry % d;
+    let mut sum = Dd::from(c[(i, j)]);
+    for k in 0..d {
+        sum = sum.minus_product(a[(i, k)], x[k * d + j]);
+        sum = sum.minus_product(a[(j, k)], x[i * d + k]);
+    }
+    sum.hi
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Matrix {
         Self::from_fn(rows, columns.len(), |i, j| columns[j][i])
     }
 
-    /// The matrix of a linear map of so many numbers.
+    /// The matrix of a linear map of vectors of `size` numbers: column j is the image of unit vector j.
     pub fn of_map(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Self {
         let identity = Self::identity(size);
         Self::from_columns((0..size).map(|j| map(identity.row(j))))
@@ -92,7 +92,7 @@ impl Matrix {
         self.cols
     }
 
-    /// Row i.
+    /// Row i, as long as there are columns.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.cols..][..self.cols]
     }
@@ -102,7 +102,7 @@ impl Matrix {
         &mut self.data[i * self.cols..][..self.cols]
     }
 
-    /// The transpose.
+    /// The matrix with rows and columns exchanged.
     pub fn transpose(&self) -> Self {
         Self::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
@@ -150,7 +150,8 @@ impl Matrix {
     /// # Panics
     /// If there are not as many weights as rows.
     pub fn weighted_gram(rows: Rows<'_>, weights: &[f64]) -> Self {
-        /// Beyond, one triangle is summed; entries on both sides differ in their last bits.
+        /// The largest order of which both triangles are summed. Beyond, one of them is summed and
+        /// copied, which changes the last bits of entries, so that the limit must not move.
         const MOST_BOTH: usize = 32;
         let mut sum = Self::zeros(rows.dim(), rows.dim());
         if rows.dim() > MOST_BOTH {
@@ -189,15 +190,15 @@ impl Matrix {
         out
     }
 
-    /// The same into a matrix of its size.
+    /// Writes self · other, as [`times`](Self::times) sums it, into `out`, which has its shape.
     ///
     /// # Panics
     /// If sizes do not agree.
     pub fn times_into(&self, other: &Self, out: &mut Self) {
         assert_eq!((self.cols, out.rows, out.cols), (other.rows, self.rows, other.cols));
-        /// Beyond, the transpose costs less than it saves.
+        /// The largest smallest size for which forming the transpose costs more than it saves.
         const MOST_SMALL: usize = 32;
-        /// Beyond, whole rows are added to each other.
+        /// The most columns that are summed in registers; with more, whole rows are added.
         const MOST_NARROW: usize = 64;
         out.data.fill(0.0);
         if self.rows.min(self.cols).min(other.cols) > MOST_SMALL {
@@ -210,8 +211,11 @@ impl Matrix {
             for i in 0..self.rows {
                 let row = self.row(i);
                 let to = &mut out.data[i * other.cols..][..other.cols];
-                let pairs = row.iter().zip(other.data.chunks_exact(other.cols));
-                pairs.filter(|(x, _)| **x != 0.0).for_each(|(x, from)| axpy(*x, from, to));
+                for (x, from) in row.iter().zip(other.data.chunks_exact(other.cols)) {
+                    if *x != 0.0 {
+                        axpy(*x, from, to);
+                    }
+                }
             }
         } else {
             out.columns::<8>(self, other, 0);
@@ -223,17 +227,17 @@ impl Matrix {
         self.times(&other.transpose())
     }
 
-    /// The columns of a · b from `at` on, `W` of them at a time and the rest in
-    /// blocks of half the width: their sums stay in registers.
+    /// Sets the columns from `column` on to those of a · b, `W` of them at a time and the rest in
+    /// blocks of half the width, so that the sums stay in registers.
     fn columns<const W: usize>(&mut self, a: &Self, b: &Self, mut column: usize) {
         while column + W <= b.cols {
             let mut i = 0;
             while i + 2 <= a.rows {
-                self.block::<2, W>(a, b, (i, column));
+                self.block::<2, W>(a, b, i, column);
                 i += 2;
             }
             if i < a.rows {
-                self.block::<1, W>(a, b, (i, column));
+                self.block::<1, W>(a, b, i, column);
             }
             column += W;
         }
@@ -245,18 +249,19 @@ impl Matrix {
         }
     }
 
-    /// `R` rows and `W` columns of a · b; `corner` is the first row and column.
+    /// Sets the `R` rows from `first_row` on and the `W` columns from `first_column` on to those of a · b.
     #[inline(always)]
     fn block<const R: usize, const W: usize>(
         &mut self,
         a: &Self,
         b: &Self,
-        corner: (usize, usize),
+        first_row: usize,
+        first_column: usize,
     ) {
-        let rows: [&[f64]; R] = std::array::from_fn(|r| a.row(corner.0 + r));
+        let rows: [&[f64]; R] = std::array::from_fn(|r| a.row(first_row + r));
         let mut sums = [[0.0; W]; R];
         for (k, from) in b.data.chunks_exact(b.cols).enumerate() {
-            let from = &from[corner.1..corner.1 + W];
+            let from = &from[first_column..first_column + W];
             for (sums, row) in sums.iter_mut().zip(&rows) {
                 for (sum, x) in sums.iter_mut().zip(from) {
                     *sum += row[k] * x;
@@ -264,7 +269,7 @@ impl Matrix {
             }
         }
         for (r, sums) in sums.iter().enumerate() {
-            self.data[(corner.0 + r) * self.cols + corner.1..][..W].copy_from_slice(sums);
+            self.data[(first_row + r) * self.cols + first_column..][..W].copy_from_slice(sums);
         }
     }
 
@@ -324,7 +329,8 @@ impl Matrix {
         matrices: impl Iterator<Item = &'a Matrix>,
         weights: Option<&[f64]>,
     ) -> Self {
-        let (mut sum, mut total): (Option<Self>, f64) = (None, 0.0);
+        let mut sum: Option<Self> = None;
+        let mut total = 0.0;
         for (i, matrix) in matrices.enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             total += weight;

@@ -29,7 +29,7 @@ impl SymmetricBlocks {
         Self { orders: orders.into_iter().collect() }
     }
 
-    /// How many numbers the vector has.
+    /// The length of the vector: n(n + 1)/2 numbers for each matrix of order n.
     pub fn length(&self) -> usize {
         self.orders.iter().map(|n| n * (n + 1) / 2).sum()
     }
@@ -42,7 +42,7 @@ impl SymmetricBlocks {
             .flat_map(|(block, n)| (0..*n).flat_map(move |i| (i..*n).map(move |j| (block, i, j))))
     }
 
-    /// The identity in each place.
+    /// The vector of the tuple whose matrices are all identities.
     pub fn identity(&self) -> Vec<f64> {
         self.places().map(|(_, i, j)| f64::from(u8::from(i == j))).collect()
     }
@@ -61,24 +61,30 @@ impl SymmetricBlocks {
         // Coordinates may differ by orders of magnitude. In these units the map makes numbers of about
         // the same size of the identity, so that rounding errors of the largest hide no small ones.
         let Some(units) = self.units(&map(&identity)) else { return false };
-        let scaled = |x: &[f64]| {
-            let x: Vec<f64> = x.iter().zip(&units).map(|(x, unit)| x * unit).collect();
-            let mut after = map(&x);
+        // The map in these units; a closure, since the search and the proof both apply it.
+        let scaled_map = |x: &[f64]| {
+            let unscaled: Vec<f64> = x.iter().zip(&units).map(|(x, unit)| x * unit).collect();
+            let mut after = map(&unscaled);
             after.iter_mut().zip(&units).for_each(|(x, unit)| *x /= unit);
             after
         };
-        let whole = || {
-            let whole = whole();
-            Matrix::from_fn(units.len(), units.len(), |i, j| whole[(i, j)] * units[j] / units[i])
-        };
         // A residual of this norm is at most ½ in each direction.
         let residual = 0.25 / libm::sqrt(self.orders.iter().sum::<usize>() as f64);
-        let Some(x) = rough_fixed_point(&identity, scaled, whole, residual) else { return false };
-        self.is_proof(&x, &scaled(&x))
+        let found = rough_fixed_point(
+            &identity,
+            scaled_map,
+            || {
+                let whole = whole();
+                let n = units.len();
+                Matrix::from_fn(n, n, |i, j| whole[(i, j)] * units[j] / units[i])
+            },
+            residual,
+        );
+        found.is_some_and(|x| self.is_proof(&x, &scaled_map(&x)))
     }
 
-    /// The units of the numbers, where a map makes `image` of the identity; `None` if that is not
-    /// finite.
+    /// The unit of each number, from `image`, which the map makes of the identity: entry (i, j) of a
+    /// matrix has the unit s_i s_j with s_i² = 1 + image_ii. `None` if `image` is not finite.
     fn units(&self, image: &[f64]) -> Option<Vec<f64>> {
         let mut scales: Vec<Vec<f64>> = self.orders.iter().map(|n| vec![1.0; *n]).collect();
         for ((block, i, j), x) in self.places().zip(image) {

@@ -37,7 +37,7 @@ pub fn solve_rows(a: &Matrix, b: &Matrix) -> Result<Matrix, Singular> {
 
 /// L with L Lᵀ = A, whose bits do not depend on the processor.
 pub struct Cholesky {
-    /// Its upper triangle is undefined.
+    /// L, n × n, whose upper triangle is undefined.
     factor: Matrix,
 }
 
@@ -55,6 +55,7 @@ impl Cholesky {
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
         let mut x = b.to_vec();
         let l = &self.factor;
+        // Forwards through L, then backwards through Lᵀ.
         for i in 0..x.len() {
             let (known, rest) = x.split_at_mut(i);
             rest[0] = (rest[0] - dot(&l.row(i)[..i], known)) / l[(i, i)];

@@ -2,7 +2,7 @@
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
-use crate::linalg::lanczos::{Approximation, Extremes, extremes, spectral_norm};
+use crate::linalg::lanczos::{Approximation, Precision, extremes, spectral_norm};
 use crate::problem::{Facts, by_distribution, group_clients};
 use crate::theory::effort::{self, Effort};
 
@@ -49,7 +49,7 @@ const NORM_STEPS: [usize; 2] = [80, 40];
 /// The most steps of the iteration for μ, which lies where eigenvalues are often dense.
 const MEAN_STEPS: usize = 200;
 
-/// What a decomposition finds.
+/// A number that a decomposition found, which counts as exact.
 fn exact(value: f64) -> Approximation {
     Approximation { value, error: 0.0 }
 }
@@ -76,11 +76,15 @@ impl Measures {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
         let mu = exact(mean.symmetric_part().symmetric_extremes()?.1);
-        let noise = |c| facts.noise_covariance(c).trace();
-        let found = Self::combined(facts, mu, noise, |c| {
-            let apart = jacobians[c].plus(-1.0, &mean).spectral_norm()?;
-            Some([apart, jacobians[c].spectral_norm()?].map(exact))
-        })?;
+        let found = Self::combined(
+            facts,
+            mu,
+            |c| facts.noise_covariance(c).trace(),
+            |c| {
+                let apart = jacobians[c].plus(-1.0, &mean).spectral_norm()?;
+                Some([apart, jacobians[c].spectral_norm()?].map(exact))
+            },
+        )?;
         Some(Self { errors: None, ..found })
     }
 
@@ -94,12 +98,12 @@ impl Measures {
             mean.smallest()?,
             |c| facts.noise_trace(c),
             |c| {
-                let own = |transposed: bool, x: &[f64], out: &mut [f64]| {
+                let of_norm = Precision { relative: PRECISION, floor: 0.0, steps };
+                let norm = spectral_norm(d, symmetric, of_norm, |transposed, x, out| {
                     facts.jacobian_product(&[(c, 1.0)], transposed, x, out);
-                };
-                let norm = spectral_norm(d, symmetric, (PRECISION, 0.0, steps), own);
-                let precision = (PRECISION, PRECISION * ROUNDING * norm.value, steps);
-                let apart = spectral_norm(d, symmetric, precision, |transposed, x, out| {
+                });
+                let of_apart = Precision { floor: PRECISION * ROUNDING * norm.value, ..of_norm };
+                let apart = spectral_norm(d, symmetric, of_apart, |transposed, x, out| {
                     mean.difference(c, transposed, x, out);
                 });
                 (norm.error.is_finite() && apart.error.is_finite()).then_some([apart, norm])
@@ -119,36 +123,38 @@ impl Measures {
             Some((dot(&field, &field), noise(c), norms(c)?))
         })?;
         let n = facts.clients() as f64;
-        let mut first = 0.0;
-        let mut second = 0.0;
-        let mut noise = 0.0;
+        // ζ₁², ζ₂², the sum of the squared errors of ζ₂, and Σ π_c tr C_c.
+        let mut zeta1_square = 0.0;
+        let mut zeta2_square = 0.0;
+        let mut zeta2_error = 0.0;
+        let mut all_noise = 0.0;
+        // L as it was found, and the most that it may be.
         let mut smoothness = 0.0_f64;
-        let mut error = 0.0;
-        let mut most = 0.0_f64;
+        let mut most_smoothness = 0.0_f64;
         for (client, group) in clients.into_iter().enumerate() {
-            let (drift, own_noise, [apart, norm]) = &values[group];
+            let (field_square, own_noise, [apart, norm]) = &values[group];
             let weight = facts.weight(client);
-            first += weight * drift / n;
-            second += weight * (apart.value * apart.value) / n;
-            error += facts.share(client) * (apart.error * apart.error);
+            zeta1_square += weight * field_square / n;
+            zeta2_square += weight * (apart.value * apart.value) / n;
+            zeta2_error += facts.share(client) * (apart.error * apart.error);
             smoothness = smoothness.max(norm.value);
-            most = most.max(norm.value + norm.error);
-            noise += weight * own_noise / n;
+            most_smoothness = most_smoothness.max(norm.value + norm.error);
+            all_noise += weight * own_noise / n;
         }
         let gap = facts
             .virtual_optimum()
             .map(|theta| libm::sqrt(crate::kernel::squared_distance(theta, facts.optimum())));
         Some(Self {
-            zeta1: libm::sqrt(first),
-            zeta2: libm::sqrt(second),
+            zeta1: libm::sqrt(zeta1_square),
+            zeta2: libm::sqrt(zeta2_square),
             mu: mu.value,
             smoothness,
-            noise,
+            noise: all_noise,
             virtual_gap: gap,
             errors: Some(MeasureErrors {
-                zeta2: libm::sqrt(error),
+                zeta2: libm::sqrt(zeta2_error),
                 mu: mu.error,
-                smoothness: most - smoothness,
+                smoothness: most_smoothness - smoothness,
             }),
         })
     }
@@ -166,6 +172,7 @@ fn forming_effort(facts: &dyn Facts) -> Effort {
     Effort::new(10.0 * d * d * d + 0.25 * d * facts.product_effort(), 10.0 * d * d)
 }
 
+/// The effort of measuring an instance by Lanczos' iteration.
 fn iteration_effort(facts: &dyn Facts) -> Effort {
     let d = facts.dim() as f64;
     let all = facts.product_effort();
@@ -178,8 +185,11 @@ fn iteration_effort(facts: &dyn Facts) -> Effort {
     // A step multiplies with the Jacobians, and with all vectors before it twice.
     let clients =
         sides * few * (2.0 * all + distributions * mean) + distributions * 2.0 * few * few * d;
-    let of_mean = Effort::new(sides * many * mean + many * many * d, 0.0);
-    let of_mean = if forming.fits() { forming } else { of_mean };
+    let of_mean = if forming.fits() {
+        forming
+    } else {
+        Effort::new(sides * many * mean + many * many * d, 0.0)
+    };
     Effort::new(clients, many * d) + of_mean
 }
 
@@ -215,10 +225,11 @@ impl<'a> MeanJacobian<'a> {
             self.facts.jacobian_product(&[(client, 1.0)], transposed, x, out);
             mean.add_product(-1.0, transposed, x, out);
         } else {
-            let weight = |(other, share): &(usize, f64)| {
-                (*other, if *other == client { 1.0 - share } else { -share })
-            };
-            let weights: Vec<(usize, f64)> = self.shares.iter().map(weight).collect();
+            // H_c − A = Σ w_k H_k over one client k of each distribution.
+            let mut weights = Vec::with_capacity(self.shares.len());
+            for &(other, share) in &self.shares {
+                weights.push((other, if other == client { 1.0 - share } else { -share }));
+            }
             self.facts.jacobian_product(&weights, transposed, x, out);
         }
     }
@@ -233,14 +244,18 @@ impl<'a> MeanJacobian<'a> {
         }
         let mut other = vec![0.0; self.facts.dim()];
         let symmetric = self.facts.symmetric();
-        let enough = |e: &Extremes| e.smallest.error <= PRECISION * e.smallest.value.abs();
-        let found = extremes(self.facts.dim(), MEAN_STEPS, enough, |x, out| {
-            self.facts.jacobian_product(&self.shares, false, x, out);
-            if !symmetric {
-                self.facts.jacobian_product(&self.shares, true, x, &mut other);
-                out.iter_mut().zip(&other).for_each(|(out, other)| *out = 0.5 * (*out + other));
-            }
-        });
+        let found = extremes(
+            self.facts.dim(),
+            MEAN_STEPS,
+            |found| found.smallest.error <= PRECISION * found.smallest.value.abs(),
+            |x, out| {
+                self.facts.jacobian_product(&self.shares, false, x, out);
+                if !symmetric {
+                    self.facts.jacobian_product(&self.shares, true, x, &mut other);
+                    out.iter_mut().zip(&other).for_each(|(out, other)| *out = 0.5 * (*out + other));
+                }
+            },
+        );
         found.smallest.error.is_finite().then_some(found.smallest)
     }
 }

@@ -29,11 +29,12 @@ impl ControlVariates {
         Self { d, variates: Vec::new(), mean, corrections, shares }
     }
 
-    /// c_k = c̄ − ξ_k, if they are not stored.
+    /// Stores c_k = c̄ − ξ_k of every client, if they are not stored yet.
     fn store_variates(&mut self) {
         if self.variates.is_empty() {
-            let entry = |(i, xi): (usize, &f64)| self.mean[i % self.d] - xi;
-            self.variates = self.corrections.iter().enumerate().map(entry).collect();
+            for correction in self.corrections.chunks_exact(self.d) {
+                self.variates.extend(self.mean.iter().zip(correction).map(|(mean, xi)| mean - xi));
+            }
         }
     }
 
@@ -73,8 +74,8 @@ impl ControlVariates {
         self.update_corrections();
     }
 
-    /// What a kernel writes that has the ends of all clients: γ_k E_k, c̄ and ξ. Shares must be
-    /// equal.
+    /// γ_k E_k, c̄ and ξ, for a kernel that makes c̄ and ξ from the ends of all clients; the c_k that are
+    /// stored are forgotten, since they would become wrong. Shares must be equal.
     pub fn to_learn<'a>(&'a mut self, lengths: &'a [f64]) -> kernel::VariatesToLearn<'a> {
         self.variates.clear();
         (lengths, &mut self.mean, &mut self.corrections)

@@ -28,13 +28,14 @@ impl Cost {
         self.bytes_sent += vectors * 8 * d as u64;
     }
 
-    /// What so many rounds cost that each cost this; the largest number where that is too much.
+    /// The cost of `rounds` rounds that each cost this. A unit that would exceed 64 bits is the largest
+    /// number of 64 bits.
     pub fn times(self, rounds: u64) -> Self {
-        self.with(self, |unit, _| unit.saturating_mul(rounds))
+        self.combine(self, |unit, _| unit.saturating_mul(rounds))
     }
 
-    /// What becomes of each unit with that of another cost.
-    fn with(self, other: Self, unit: impl Fn(u64, u64) -> u64) -> Self {
+    /// Applies a function to each unit of this cost and the same unit of another.
+    fn combine(self, other: Self, unit: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             communications: unit(self.communications, other.communications),
             local_steps: unit(self.local_steps, other.local_steps),
@@ -51,7 +52,7 @@ impl Add for Cost {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        self.with(other, u64::add)
+        self.combine(other, u64::add)
     }
 }
 

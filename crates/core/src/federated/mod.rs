@@ -14,7 +14,7 @@ mod round_clients;
 mod terms;
 mod together;
 
-use crate::kernel::{Cohort, LocalSteps, Members, Proximal, SparseRecords, SupportRound};
+use crate::kernel::{Cohort, LocalSteps, Members, Proximal, SupportRound};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
@@ -75,19 +75,19 @@ pub struct Conditions<'a> {
     pub replicate: u64,
     /// θ_0, d numbers.
     pub start: &'a [f64],
-    /// T, for what depends on it (burn-in).
+    /// The number of rounds T, on which the burn-in of averages depends.
     pub rounds: u64,
-    /// 0, or the number of the copy if two runs must not share noise.
+    /// The number of the copy, 0 by default: runs of different copies share no noise.
     pub copy: u8,
 }
 
 impl LocalSteps {
-    /// γ_k E_k.
+    /// γ_k E_k, by which a client's path is divided to make a mean field of it.
     fn length(&self) -> f64 {
         self.step * self.steps as f64
     }
 
-    /// E_k B_k.
+    /// The oracle calls of the client in a round, E_k B_k.
     fn calls(&self) -> u64 {
         self.steps * self.batch
     }
@@ -109,50 +109,59 @@ struct StepPlans {
 impl StepPlans {
     /// The plans of a round in which step sizes are `factor` times those of the terms.
     fn new(terms: &Terms, clients: usize, factor: f64) -> Self {
-        let local = |client| LocalSteps {
-            step: factor * terms.step(client),
-            steps: terms.steps(client),
-            batch: terms.batch(client),
-        };
-        let clients: Vec<LocalSteps> = (0..clients).map(local).collect();
-        let first = clients.first().map_or(0, |client| client.steps);
+        let mut plans = Vec::with_capacity(clients);
+        for client in 0..clients {
+            plans.push(LocalSteps {
+                step: factor * terms.step(client),
+                steps: terms.steps(client),
+                batch: terms.batch(client),
+            });
+        }
+        let first = plans.first().map_or(0, |plan| plan.steps);
         Self {
-            equal_steps: clients.iter().all(|client| client.steps == first).then_some(first),
-            lengths: clients.iter().map(LocalSteps::length).collect(),
-            clients,
+            equal_steps: plans.iter().all(|plan| plan.steps == first).then_some(first),
+            lengths: plans.iter().map(LocalSteps::length).collect(),
+            clients: plans,
             plain: terms.proximal == 0.0 && terms.batches.iter().all(|&batch| batch == 1),
         }
+    }
+}
+
+/// The work of the clients that take part in a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundWork {
+    /// The local steps of the slowest client, max E_k.
+    slowest: u64,
+    /// The oracle calls of all clients, Σ E_k B_k.
+    calls: u64,
+    /// The oracle calls of the client that makes the most, max E_k B_k.
+    sequential: u64,
+}
+
+impl RoundWork {
+    /// The work of the members of a cohort, where client k has the plan `plans[k]`.
+    fn of_members(members: &Members, plans: &[LocalSteps]) -> Self {
+        let mut work = Self::default();
+        for &client in members.indices() {
+            let plan = &plans[client];
+            work.slowest = plan.steps.max(work.slowest);
+            work.calls += plan.calls();
+            work.sequential = plan.calls().max(work.sequential);
+        }
+        work
     }
 }
 
 /// The clients that take part in a round, and the size of their work.
 struct Participants {
     members: Members,
-    /// max E_k.
-    slowest: u64,
-    /// Σ E_k B_k.
-    calls: u64,
-    /// max E_k B_k.
-    sequential: u64,
-}
-
-/// max E_k, Σ E_k B_k and max E_k B_k of some clients.
-fn work_of(members: &Members, clients: &[LocalSteps]) -> (u64, u64, u64) {
-    let mut slowest = 0;
-    let mut calls = 0;
-    let mut sequential = 0;
-    for client in members.indices().iter().map(|&client| &clients[client]) {
-        slowest = client.steps.max(slowest);
-        calls += client.calls();
-        sequential = client.calls().max(sequential);
-    }
-    (slowest, calls, sequential)
+    work: RoundWork,
 }
 
 impl Participants {
-    fn new(members: Members, clients: &[LocalSteps]) -> Self {
-        let (slowest, calls, sequential) = work_of(&members, clients);
-        Self { members, slowest, calls, sequential }
+    fn new(members: Members, plans: &[LocalSteps]) -> Self {
+        let work = RoundWork::of_members(&members, plans);
+        Self { members, work }
     }
 
     /// What a round of fixed length costs them on a problem with `clients` clients in dimension
@@ -161,9 +170,9 @@ impl Participants {
         let times = batch * terms.calls_per_step();
         let mut cost = Cost {
             communications: terms.communications(),
-            local_steps: self.slowest,
-            oracle_calls: times * self.calls,
-            sequential_calls: times * self.sequential,
+            local_steps: self.work.slowest,
+            oracle_calls: times * self.work.calls,
+            sequential_calls: times * self.work.sequential,
             ..Cost::default()
         };
         cost.send(terms.vectors_per_client(clients) * self.members.indices().len() as u64, d);
@@ -177,12 +186,16 @@ impl Terms {
     /// cohorts whose clients do not all do the same work.
     pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
         let plans = StepPlans::new(self, clients, 1.0).clients;
-        let work = |client: &LocalSteps| (client.steps, client.batch);
-        let equal = plans.iter().all(|client| work(client) == work(&plans[0]));
+        let equal =
+            plans.iter().all(|plan| plan.steps == plans[0].steps && plan.batch == plans[0].batch);
         let size = self.cohort.map_or(clients, |size| size.min(clients));
         let fixed = self.schedule == Schedule::Every && (equal || size == clients);
-        let members = || Participants::new(Members::all(size), &plans);
-        fixed.then(|| members().cost(self, clients, batch, d))
+        if !fixed {
+            return None;
+        }
+        // If the cohort is a part of the clients, their work is equal: the first ones stand for any.
+        let participants = Participants::new(Members::all(size), &plans);
+        Some(participants.cost(self, clients, batch, d))
     }
 }
 
@@ -272,7 +285,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.pool.steps(round)
     }
 
-    /// Runs these steps.
+    /// Runs the cohort's local steps; `steps` overrides every client's number of steps.
     fn advance(&mut self, steps: Option<u64>) {
         let problem = self.pool.problem;
         advance_in_parallel(problem, self.steps(steps));
@@ -285,9 +298,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         let mut mean = vec![0.0; d];
         let mut one = vec![0.0; d];
         for &client in self.cohort.members.indices() {
-            let calls = (client, self.plans.clients[client].calls());
-            let out = (&mut mean[..], &mut one[..]);
-            self.pool.mean_field(calls, &self.theta, out);
+            let calls = self.plans.clients[client].calls();
+            self.pool.mean_field(client, calls, &self.theta, &mut mean, &mut one);
             variates.set(client, &mean);
         }
         variates.update_corrections();
@@ -332,7 +344,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// What precedes the local steps of a round with fixed numbers of them.
+    /// Prepares the local steps of a round with fixed numbers of them: step sizes, the cohort, and
+    /// variates that are measured anew.
     fn begin_fixed(&mut self) {
         self.decay();
         let n = self.pool.streams.len();
@@ -340,8 +353,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             let members = Members::new(self.coin.stream.distinct(n, size));
             self.cohort = Participants::new(members, &self.plans.clients);
         }
-        let fresh = self.terms.variates == Variates::Fresh;
-        if fresh {
+        if self.terms.variates == Variates::Fresh {
             self.measure();
         }
     }
@@ -354,7 +366,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.terms.server_step * factor
     }
 
-    /// What follows them.
+    /// Ends a round with fixed numbers of local steps: the server's step, variates that are kept, and
+    /// the cost.
     fn end_fixed(&mut self) {
         std::mem::swap(&mut self.before, &mut self.theta);
         self.average_and_learn();
@@ -376,9 +389,9 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.cost = self.cost + round;
     }
 
-    /// A round under the coin: up to the next communication, or a fixed number of
+    /// Runs a round under the coin: up to the next communication, or a fixed number of
     /// local steps.
-    fn by_coin(&mut self, probability: f64, clock: Clock) {
+    fn run_by_coin(&mut self, probability: f64, clock: Clock) {
         let mut left = match clock {
             Clock::Communications => self.coin.until,
             Clock::Steps => expected_steps(probability),
@@ -390,7 +403,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             left -= steps;
             self.coin.until -= steps;
             self.cost.local_steps += steps;
-            let batches = self.plans.clients.iter().map(|client| client.batch);
+            let batches = self.plans.clients.iter().map(|plan| plan.batch);
             let all = batches.clone().sum::<u64>();
             let largest = batches.max().unwrap_or(1);
             self.cost.oracle_calls += steps * all * self.pool.problem.batch();
@@ -430,7 +443,7 @@ impl<P: Problem> Run for Federated<'_, P> {
                 self.advance(self.plans.equal_steps);
                 self.end_fixed();
             }
-            Schedule::Bernoulli { probability, clock } => self.by_coin(probability, clock),
+            Schedule::Bernoulli { probability, clock } => self.run_by_coin(probability, clock),
         }
     }
 
@@ -464,8 +477,9 @@ impl<P: Problem> Run for Federated<'_, P> {
         let equal = problem.unequal_shares().is_none() && self.weights.is_none();
         let learn = matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
         let plans = &self.plans.clients;
-        let has = |records: &SparseRecords| records.has_supports(plans, *proximal);
-        self.pool.on_supports = all && equal && learn && problem.sparse_records().is_some_and(has);
+        let has_supports =
+            problem.sparse_records().is_some_and(|records| records.has_supports(plans, *proximal));
+        self.pool.on_supports = all && equal && learn && has_supports;
     }
 
     fn noise(&self) -> &[Stream] {

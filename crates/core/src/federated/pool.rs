@@ -8,7 +8,7 @@ use crate::rng::{Purpose, Stream};
 /// The problem of a run, and the noise of its clients.
 pub struct Pool<'p, P: Problem> {
     pub problem: &'p P,
-    /// A stream per client.
+    /// The random stream of each client.
     pub streams: Vec<Stream>,
     states: Vec<P::State>,
     /// Whether local steps write the numbers of θ alone that records touch.
@@ -19,7 +19,7 @@ pub struct Pool<'p, P: Problem> {
 
 /// The local steps of a cohort.
 pub struct LocalRound<'a> {
-    /// The cohort.
+    /// The clients that take part.
     pub members: &'a Members,
     /// θ_t, if all members begin there instead of at their own rows.
     pub start: Option<&'a [f64]>,
@@ -31,7 +31,7 @@ pub struct LocalRound<'a> {
     pub plans: &'a [LocalSteps],
     /// The number of steps of every client, if it overrides the plans.
     pub steps: Option<u64>,
-    /// [`Cohort::extended`].
+    /// The proximal term of steps that are not plain, as [`Cohort::extended`] has it.
     pub extended: Option<Proximal<'a>>,
 }
 
@@ -52,17 +52,26 @@ impl<'p, P: Problem> Pool<'p, P> {
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
         let mut cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
-        (cohort.extended, cohort.on_supports) = (extended, self.on_supports);
+        cohort.extended = extended;
+        cohort.on_supports = self.on_supports;
         cohort
     }
 }
 
-/// The pool of clients of any problem.
+/// A [`Pool`] whose type does not name the problem.
 pub trait AnyPool: Send {
     /// Runs the local steps of a cohort.
     fn advance(&mut self, round: LocalRound<'_>);
-    /// The mean of so many oracle calls of a client at θ; the second buffer is for a call.
-    fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64]));
+    /// Writes the mean of `calls` oracle calls of a client at θ to `mean` (d numbers); `one` is a buffer of
+    /// d numbers for a single call.
+    fn mean_field(
+        &mut self,
+        client: usize,
+        calls: u64,
+        theta: &[f64],
+        mean: &mut [f64],
+        one: &mut [f64],
+    );
 }
 
 impl<P: Problem> AnyPool for Pool<'_, P> {
@@ -72,9 +81,11 @@ impl<P: Problem> AnyPool for Pool<'_, P> {
 
     fn mean_field(
         &mut self,
-        (client, calls): (usize, u64),
+        client: usize,
+        calls: u64,
         theta: &[f64],
-        (mean, one): (&mut [f64], &mut [f64]),
+        mean: &mut [f64],
+        one: &mut [f64],
     ) {
         let problem = self.problem;
         let mut draws = Draws { rng: &mut self.streams[client], state: &mut self.states[client] };
@@ -98,7 +109,8 @@ pub const WORTH: u64 = 80_000;
 /// With fewer members, the loss of lockstep exceeds the gain of a thread.
 const FEWEST: usize = 6;
 
-/// Whether half of so many client steps in dimension d are worth a thread of their own.
+/// Whether half of `client_steps` client steps in dimension d are worth a thread of their own, and
+/// there is a pool of threads to take them.
 fn worth_a_thread(client_steps: u64, d: usize) -> bool {
     client_steps * (d as u64 + 8) > WORTH && rayon::current_thread_index().is_some()
 }
@@ -109,13 +121,15 @@ fn worth_a_thread(client_steps: u64, d: usize) -> bool {
 #[inline(always)]
 pub fn advance_in_parallel<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     if cohort.len() >= FEWEST && worth_a_thread(cohort.client_steps(), cohort.dim()) {
-        return in_halves(problem, cohort);
+        return advance_halves(problem, cohort);
     }
     problem.advance(cohort);
 }
 
+/// Splits a cohort into halves and runs each with [`advance_in_parallel`]. It stays out of line, so that
+/// the usual path, without a split, remains short.
 #[inline(never)]
-fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+fn advance_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let half = cohort.len() / 2;
     let (low, high) = cohort.split(half);
     rayon::join(|| advance_in_parallel(problem, low), || advance_in_parallel(problem, high));

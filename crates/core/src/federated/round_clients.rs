@@ -3,7 +3,7 @@
 
 use super::pool::{AnyPool, LocalRound, Pool, average};
 use super::terms::StatedPrice;
-use super::{Conditions, Cost, work_of};
+use super::{Conditions, Cost, RoundWork};
 use crate::kernel::{LocalSteps, Members, Proximal};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
@@ -50,7 +50,6 @@ impl<'p> RoundClients<'p> {
     pub fn new<P: Problem>(problem: &'p P, from: &Conditions, price: StatedPrice) -> Self {
         let n = problem.clients();
         let dim = problem.dim();
-        let stream = |purpose| Stream::new(from.seed, purpose, from.copy, from.replicate, 0);
         Self {
             pool: Box::new(Pool::new(problem, from)),
             dim,
@@ -59,20 +58,20 @@ impl<'p> RoundClients<'p> {
             members: Members::all(n),
             plans: vec![LocalSteps { step: 0.0, steps: 1, batch: 1 }; n],
             zero: vec![0.0; dim],
-            server: stream(Purpose::Server),
-            own: stream(Purpose::Algorithm),
+            server: Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0),
+            own: Stream::new(from.seed, Purpose::Algorithm, from.copy, from.replicate, 0),
             price,
             charged: false,
             cost: Cost::default(),
         }
     }
 
-    /// N.
+    /// The number of clients, N.
     pub fn count(&self) -> usize {
         self.plans.len()
     }
 
-    /// d.
+    /// The dimension d of θ.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -94,9 +93,11 @@ impl<'p> RoundClients<'p> {
     /// If `size` is 0 or above N.
     pub fn draw_cohort(&mut self, size: usize) {
         assert!((1..=self.count()).contains(&size), "a cohort has from 1 to N clients");
-        self.members = match size < self.count() {
-            true => Members::new(self.server.distinct(self.count(), size)),
-            false => Members::all(self.count()),
+        // Without a draw if all take part, as the engine does it: the server's stream stays the same.
+        self.members = if size < self.count() {
+            Members::new(self.server.distinct(self.count(), size))
+        } else {
+            Members::all(self.count())
         };
     }
 
@@ -127,10 +128,10 @@ impl<'p> RoundClients<'p> {
             extended: (!plain).then_some(proximal.unwrap_or(none)),
         };
         self.pool.advance(round);
-        let (slowest, calls, sequential) = work_of(&self.members, &self.plans);
-        self.cost.local_steps += slowest;
-        self.cost.oracle_calls += self.evaluations * calls;
-        self.cost.sequential_calls += self.evaluations * sequential;
+        let work = RoundWork::of_members(&self.members, &self.plans);
+        self.cost.local_steps += work.slowest;
+        self.cost.oracle_calls += self.evaluations * work.calls;
+        self.cost.sequential_calls += self.evaluations * work.sequential;
     }
 
     /// The mean of `calls` oracle calls of each member at its point into `fields`, N rows of d;
@@ -145,8 +146,8 @@ impl<'p> RoundClients<'p> {
         let mut one = vec![0.0; d];
         for &client in self.members.indices() {
             let at = if points.len() == d { 0 } else { client * d };
-            let out = (&mut fields[client * d..][..d], &mut one[..]);
-            self.pool.mean_field((client, calls), &points[at..][..d], out);
+            let mean = &mut fields[client * d..][..d];
+            self.pool.mean_field(client, calls, &points[at..][..d], mean, &mut one);
         }
         self.cost.oracle_calls += self.evaluations * calls * self.members.indices().len() as u64;
         self.cost.sequential_calls += self.evaluations * calls;

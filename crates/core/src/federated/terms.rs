@@ -60,7 +60,7 @@ pub enum Schedule {
     Every,
     /// After each local step with this probability, one coin for all (H1).
     Bernoulli {
-        /// p.
+        /// The probability p of 1 of the coin.
         probability: f64,
         /// What a round is.
         clock: Clock,
@@ -110,7 +110,7 @@ pub struct StatedPrice {
 }
 
 impl Default for StatedPrice {
-    /// That of FedAvg: θ down and up.
+    /// The price of FedAvg: θ is sent to each client and back.
     fn default() -> Self {
         Self { communications: 1, vectors: 2, calls_per_step: 1 }
     }
@@ -151,23 +151,23 @@ impl Terms {
         }
     }
 
-    /// Scaffold: the same with control variates that are kept between rounds.
+    /// Scaffold: [`Terms::fedavg`] with control variates that are kept between rounds.
     pub fn scaffold(step_size: f64, local_steps: u64) -> Self {
         let variates = Variates::Kept(Learning::OptionTwo);
         Self { variates, ..Self::fedavg(step_size, local_steps) }
     }
 
-    /// E_k.
+    /// The number E_k of local steps of a client in a round.
     pub fn steps(&self, client: usize) -> u64 {
         self.local_steps[client % self.local_steps.len()]
     }
 
-    /// γ_k.
+    /// The step size γ_k of a client.
     pub fn step(&self, client: usize) -> f64 {
         if self.normalised { self.step_size / self.steps(client) as f64 } else { self.step_size }
     }
 
-    /// B_k.
+    /// The number B_k of oracle calls that a client averages in a local step.
     pub fn batch(&self, client: usize) -> u64 {
         self.batches[client % self.batches.len()]
     }
@@ -213,10 +213,10 @@ impl Terms {
         match self.schedule {
             Schedule::Every => {
                 // The list repeats cyclically over the clients.
-                let sum = |steps: &[u64]| steps.iter().map(|&e| u128::from(e)).sum::<u128>();
                 let whole = clients / self.local_steps.len();
                 let left = clients % self.local_steps.len();
-                let all = sum(&self.local_steps) * whole as u128 + sum(&self.local_steps[..left]);
+                let all = sum_of_steps(&self.local_steps) * whole as u128
+                    + sum_of_steps(&self.local_steps[..left]);
                 let took_part = self.cohort.unwrap_or(clients) as u128;
                 let mean = all.saturating_mul(took_part).div_ceil(clients as u128);
                 u64::try_from(mean).unwrap_or(u64::MAX)
@@ -258,6 +258,7 @@ impl Terms {
     pub fn vectors_per_client(&self, clients: usize) -> u64 {
         let all = self.cohort.is_none_or(|size| size >= clients);
         let steps = &self.local_steps;
+        // Whether γ_k E_k is the same for all clients.
         let equal = self.normalised || steps.iter().all(|e| *e == steps[0]);
         match self.variates {
             Variates::None => 2,
@@ -270,41 +271,55 @@ impl Terms {
     /// The oracle calls of a client in a round that ends with a communication, on average over the N clients.
     pub fn mean_calls(&self, clients: usize) -> f64 {
         let per_step = self.calls_per_step() as f64;
-        let of = |client: usize| match self.schedule {
-            Schedule::Every => (self.steps(client) * self.batch(client)) as f64,
-            Schedule::Bernoulli { probability, .. } => self.batch(client) as f64 / probability,
-        };
         let took_part = self.cohort.map_or(1.0, |size| size as f64 / clients as f64);
         let is_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
-        let all = if is_alike { of(0) } else { (0..clients).map(of).sum::<f64>() / clients as f64 };
+        let all = if is_alike {
+            self.calls_of_client(0)
+        } else {
+            (0..clients).map(|client| self.calls_of_client(client)).sum::<f64>() / clients as f64
+        };
         per_step * took_part * all
+    }
+
+    /// The expected oracle calls of a client between two communications, E_k B_k, or B_k/p under a coin.
+    fn calls_of_client(&self, client: usize) -> f64 {
+        match self.schedule {
+            Schedule::Every => (self.steps(client) * self.batch(client)) as f64,
+            Schedule::Bernoulli { probability, .. } => self.batch(client) as f64 / probability,
+        }
     }
 
     /// The communications of a round and the oracle evaluations of its slowest client, in the
     /// mean: for clients that do unequal work in cohorts, of the slowest of all. `batch` is the
     /// number of evaluations of an oracle call.
     pub fn mean_round(&self, clients: usize, batch: u64) -> (f64, f64) {
-        // Both lists repeat cyclically.
-        let steps = self.local_steps.len().max(1);
-        let batches = self.batches.len().max(1);
-        let period = if steps % batches == 0 { steps } else { steps.saturating_mul(batches) };
-        let calls = |steps: f64, client: usize| steps * self.batch(client) as f64;
-        let most = |steps: &dyn Fn(usize) -> f64| {
-            (0..period.min(clients)).map(|k| calls(steps(k), k)).fold(0.0, f64::max) * batch as f64
-        };
         match self.schedule {
             Schedule::Every => {
-                let gradients = most(&|client| self.steps(client) as f64);
+                let calls = self.most_calls(clients, |client| self.steps(client) as f64);
+                let gradients = calls * batch as f64;
                 (self.communications() as f64, self.calls_per_step() as f64 * gradients)
             }
             Schedule::Bernoulli { probability, clock: Clock::Communications } => {
-                (1.0, most(&|_| 1.0 / probability))
+                (1.0, self.most_calls(clients, |_| 1.0 / probability) * batch as f64)
             }
             Schedule::Bernoulli { probability, clock: Clock::Steps } => {
                 let steps = expected_steps(probability) as f64;
-                (probability * steps, most(&|_| steps))
+                (probability * steps, self.most_calls(clients, |_| steps) * batch as f64)
             }
         }
+    }
+
+    /// The oracle calls of the client that makes the most, if client k takes `steps(k)` local steps.
+    fn most_calls(&self, clients: usize, steps: impl Fn(usize) -> f64) -> f64 {
+        // Both lists repeat cyclically over the clients, so that one period of both has every client's work.
+        let step_period = self.local_steps.len().max(1);
+        let batch_period = self.batches.len().max(1);
+        let period = if step_period % batch_period == 0 {
+            step_period
+        } else {
+            step_period.saturating_mul(batch_period)
+        };
+        (0..period.min(clients)).map(|k| steps(k) * self.batch(k) as f64).fold(0.0, f64::max)
     }
 
     /// Everything that is wrong with the terms themselves, under the keys of the
@@ -312,17 +327,13 @@ impl Terms {
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.positive("step-size", self.step_size);
-        let key = if self.local_steps.len() == 1 { "local-steps" } else { "steps-per-client" };
-        faults.at_least_one(key, self.local_steps.iter().copied().min().unwrap_or(0));
-        let too_many = |n: &&u64| **n > MOST_STEPS;
-        if let Some(n) = self.local_steps.iter().find(too_many) {
-            faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
-        }
-        let key = "batch-per-client";
-        if let Some(n) = self.batches.iter().find(too_many) {
-            faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
-        }
-        faults.at_least_one(key, self.batches.iter().copied().min().unwrap_or(0));
+        let steps_key =
+            if self.local_steps.len() == 1 { "local-steps" } else { "steps-per-client" };
+        faults.at_least_one(steps_key, self.local_steps.iter().copied().min().unwrap_or(0));
+        require_few(&mut faults, steps_key, &self.local_steps);
+        let batches_key = "batch-per-client";
+        require_few(&mut faults, batches_key, &self.batches);
+        faults.at_least_one(batches_key, self.batches.iter().copied().min().unwrap_or(0));
         faults.at_least_one("cohort", self.cohort.unwrap_or(1) as u64);
         let fresh = self.variates == Variates::Fresh;
         faults.require(self.cohort.is_none() || !fresh, "cohort", || {
@@ -367,6 +378,19 @@ impl Terms {
             });
         }
         faults.0
+    }
+}
+
+/// The sum of the numbers of local steps; 128 bits hold it for every list that the terms accept.
+fn sum_of_steps(steps: &[u64]) -> u128 {
+    steps.iter().map(|&e| u128::from(e)).sum()
+}
+
+/// Requires that no number of the list under `key` exceeds [`MOST_STEPS`]; the first one that does is
+/// reported.
+fn require_few(faults: &mut Faults, key: &'static str, numbers: &[u64]) {
+    if let Some(n) = numbers.iter().find(|n| **n > MOST_STEPS) {
+        faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
     }
 }
 

@@ -43,8 +43,13 @@ pub trait RunsTogether {
 /// Runs of the same terms on a problem.
 pub struct Together<'p, P: Problem> {
     problem: &'p P,
-    /// Each with whether it goes on.
-    runs: Vec<(Federated<'p, P>, bool)>,
+    runs: Vec<JointRun<'p, P>>,
+}
+
+/// A run, and whether it goes on or was stopped.
+struct JointRun<'p, P: Problem> {
+    run: Federated<'p, P>,
+    goes_on: bool,
 }
 
 impl<'p, P: Problem> Together<'p, P> {
@@ -54,15 +59,19 @@ impl<'p, P: Problem> Together<'p, P> {
     /// If rounds do not have a fixed number of local steps of all clients.
     pub fn new(problem: &'p P, terms: &Terms, from: &[Conditions<'_>]) -> Self {
         assert!(terms.schedule == Schedule::Every && terms.cohort.is_none());
-        let run = |from| (Federated::new(problem, terms.clone(), from), true);
-        Self { problem, runs: from.iter().map(run).collect() }
+        let mut runs = Vec::with_capacity(from.len());
+        for conditions in from {
+            let run = Federated::new(problem, terms.clone(), conditions);
+            runs.push(JointRun { run, goes_on: true });
+        }
+        Self { problem, runs }
     }
 }
 
 impl<P: Problem> RunsTogether for Together<'_, P> {
     fn round(&mut self) {
-        let mut active: Vec<_> =
-            self.runs.iter_mut().filter_map(|(run, goes_on)| goes_on.then_some(run)).collect();
+        let unstopped = self.runs.iter_mut().filter(|joint| joint.goes_on);
+        let mut active: Vec<_> = unstopped.map(|joint| &mut joint.run).collect();
         active.iter_mut().for_each(|run| run.begin_fixed());
         let steps = active.iter_mut().map(|run| run.steps(run.plans.equal_steps));
         let steps: Vec<Cohort<'_, P::State>> = steps.collect();
@@ -71,11 +80,11 @@ impl<P: Problem> RunsTogether for Together<'_, P> {
     }
 
     fn run(&self, place: usize) -> &dyn Run {
-        &self.runs[place].0
+        &self.runs[place].run
     }
 
     fn stop(&mut self, place: usize) {
-        self.runs[place].1 = false;
+        self.runs[place].goes_on = false;
     }
 }
 
@@ -130,8 +139,8 @@ mod tests {
 
     #[test]
     fn runs_go_together_where_records_are_read_again_and_again() {
-        let (terms, large) =
-            (Terms::fedavg(0.1, 100), RecordSizes { bytes: 32 << 20, largest: 250 });
+        let terms = Terms::fedavg(0.1, 100);
+        let large = RecordSizes { bytes: 32 << 20, largest: 250 };
         let entries = 20 * 784;
         let count =
             |terms: &Terms, records, runs| runs_together(Some(records), entries, terms, runs);

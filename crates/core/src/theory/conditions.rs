@@ -10,7 +10,7 @@ use crate::sources::{Condition, StatedAlgorithm};
 /// What the conditions ask of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunConditions<'a> {
-    /// The algorithm.
+    /// The algorithm of the run.
     pub algorithm: StatedAlgorithm,
     /// The algorithms of the claim, with this one.
     pub compared: &'a [StatedAlgorithm],
@@ -18,7 +18,7 @@ pub struct RunConditions<'a> {
     pub constant: bool,
     /// Whether iterates are averaged.
     pub averaged: bool,
-    /// γ.
+    /// The step size γ.
     pub step_size: f64,
     /// H, the mean number of local steps of a round.
     pub local_steps: f64,
@@ -36,15 +36,15 @@ pub struct RunConditions<'a> {
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConditionAnswer {
-    /// It holds.
+    /// The condition holds.
     Met,
-    /// It does not hold.
+    /// The condition does not hold.
     Unmet,
     /// The left side is this large, and may be at most `need`.
     Exceeded {
         /// The value of the left side.
         have: f64,
-        /// What it may be.
+        /// The largest value that the condition allows.
         need: f64,
     },
     /// What would have to be known to check it; empty if the condition itself says so.
@@ -71,7 +71,7 @@ pub struct Checked<'a> {
     pub facts: Result<&'a dyn Facts, &'static str>,
     /// Its constants; `None` if they are not known.
     pub constants: Option<&'a Constants>,
-    /// The run.
+    /// What the conditions ask of the run.
     pub run: RunConditions<'a>,
 }
 
@@ -91,9 +91,11 @@ impl Checked<'_> {
             return Ok(ConditionAnswer::at_most(have, need));
         }
         let holds = match condition {
-            Condition::Algorithm { any_of: of, compared_with: beside } => {
-                let is_comparison = run.compared.iter().any(|other| of.contains(other));
-                of.contains(&run.algorithm) || (is_comparison && beside.contains(&run.algorithm))
+            Condition::Algorithm { any_of, compared_with } => {
+                // A claim that compares the algorithms of the statement with others is also about the others.
+                let is_comparison = run.compared.iter().any(|other| any_of.contains(other));
+                any_of.contains(&run.algorithm)
+                    || (is_comparison && compared_with.contains(&run.algorithm))
             }
             Condition::ConstantStepSize => run.constant,
             Condition::LastIterate => !run.averaged,
@@ -199,9 +201,10 @@ impl Checked<'_> {
             return Ok(ConditionAnswer::Unmet);
         }
         let moments = constants.moments().ok_or("the moments of A(Z) are not known")?;
+        // The condition of the statement, the one that its proof needs, and the two that the proof assumes.
+        let of_statement = a / (32.0 * step * norm * norm);
         let of_proof = moments.rate(a, step) / (16.0 * step * moments.worst);
-        let most = (a / (32.0 * step * norm * norm)).min(of_proof);
-        let most = most.min(1.0 / step).min(1.0 / (step * a));
+        let most = of_statement.min(of_proof).min(1.0 / step).min(1.0 / (step * a));
         Ok(ConditionAnswer::at_most(self.run.local_steps, most))
     }
 }

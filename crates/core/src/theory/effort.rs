@@ -16,7 +16,7 @@ pub const MOST_BYTES: f64 = 1e9;
 /// The estimated effort of a computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort {
-    /// Multiplications.
+    /// The number of multiplications.
     pub products: f64,
     /// Bytes of working memory.
     pub bytes: f64,

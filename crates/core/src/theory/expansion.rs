@@ -53,6 +53,15 @@ fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
     Some(sum)
 }
 
+/// A⁻¹ ∇³f(θ*)[M] with A = `mean`, d numbers; `Ok(None)` without third derivatives.
+fn bias_of_curvature(
+    facts: &dyn Facts,
+    mean: &Matrix,
+    m: &Matrix,
+) -> Result<Option<Vec<f64>>, Singular> {
+    curvature(facts, m).map(|x| solve(mean, &x)).transpose()
+}
+
 impl Expansion {
     /// The effort of [`Expansion::new`]: an inverse by d solves, refined doubling, and sums
     /// over the clients' draws.
@@ -79,18 +88,17 @@ impl Expansion {
     pub fn new(facts: &dyn Facts) -> Result<Self, Singular> {
         let n = facts.clients();
         let d = facts.dim();
-        let weight = |c| facts.weight(c);
-        let mean = mean_of(facts, weight, |c| facts.jacobian(c));
-        let noise = mean_of(facts, |c| weight(c) * weight(c), |c| facts.noise_covariance(c));
+        let mean = mean_of(facts, |c| facts.weight(c), |c| facts.jacobian(c));
+        let noise =
+            mean_of(facts, |c| facts.weight(c) * facts.weight(c), |c| facts.noise_covariance(c));
         let spread = solve_lyapunov(&mean, &noise)?;
         let mut pull = vec![0.0; d];
         for client in 0..n {
             let apart = facts.jacobian(client).plus(-1.0, &mean);
             axpy(facts.share(client), &apart.apply(&facts.field_at_optimum(client)), &mut pull);
         }
-        let curved = |m: &Matrix| curvature(facts, m).map(|x| solve(&mean, &x)).transpose();
-        let stochasticity = curved(&spread)?;
-        let within = curved(&noise)?;
+        let stochasticity = bias_of_curvature(facts, &mean, &spread)?;
+        let within = bias_of_curvature(facts, &mean, &noise)?;
         let heterogeneity = solve(&mean, &pull)?;
         let equal_shares = facts.unequal_shares().is_none();
         Ok(Self {
@@ -175,25 +183,24 @@ impl Expansion {
         let share = 1.0 / n as f64;
         let theta = self.spread.scaled(step * share);
         let sign = if printed { 1.0 } else { -1.0 };
-        let noise_of = |c: usize| facts.noise_covariance(c);
-        let count = if corrected { n } else { 0 };
-        let each = |block: &dyn Fn(usize) -> Matrix| (0..count).map(block).collect();
-        Some(CovarianceBlocks {
+        let mut blocks = CovarianceBlocks {
             theta,
-            theta_variate: each(&|c| {
-                let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
-                let mut out = self.spread.times(&apart).scaled(sign * step * share);
-                out.add(step * share, &noise_of(c).plus(-1.0, &self.noise));
-                out
-            }),
-            variate: each(&|c| {
-                noise_of(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise)
-            }),
-            variate_pair: each(&|c| {
-                let both = noise_of(c).plus(1.0, &noise_of((c + 1) % n));
-                self.noise.plus(-1.0, &both).scaled(share / h)
-            }),
-        })
+            theta_variate: Vec::new(),
+            variate: Vec::new(),
+            variate_pair: Vec::new(),
+        };
+        for c in 0..if corrected { n } else { 0 } {
+            let noise = facts.noise_covariance(c);
+            let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
+            let mut cross = self.spread.times(&apart).scaled(sign * step * share);
+            cross.add(step * share, &noise.plus(-1.0, &self.noise));
+            blocks.theta_variate.push(cross);
+            let own = noise.scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise);
+            blocks.variate.push(own);
+            let of_both = noise.plus(1.0, &facts.noise_covariance((c + 1) % n));
+            blocks.variate_pair.push(self.noise.plus(-1.0, &of_both).scaled(share / h));
+        }
+        Some(blocks)
     }
 }
 
@@ -218,9 +225,10 @@ pub fn closure(
     let mean = mean_of(facts, |c| facts.weight(c), |c| facts.jacobian(c));
     let mut push = vec![0.0; d];
     let mut gamma = Matrix::zeros(d, d);
+    let path = LocalPath { facts, linear, blocks, step, local_steps, corrected };
     let (values, clients) = by_distribution(facts, |client| {
         let one = identity.plus(-step, &facts.jacobian(client));
-        let mut sum = along(facts, client, &one, (linear, blocks), (step, local_steps, corrected))?;
+        let mut sum = path.sum_of_curvature(client, &one)?;
         if corrected {
             sum = solve(&power_and_sum(&one, local_steps).1, &sum).ok()?;
         }
@@ -253,50 +261,64 @@ pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     Effort::new(groups * (h * step + powers + draws), (h + groups + 10.0) * d * d)
 }
 
-/// Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}], P = `one`, along the local steps of the linearised field, for a
-/// client that starts at stationarity.
-fn along(
-    facts: &dyn Facts,
-    client: usize,
-    one: &Matrix,
-    (linear, blocks): (&Moments, &CovarianceBlocks),
-    (step, local_steps, corrected): (f64, u64, bool),
-) -> Option<Vec<f64>> {
-    let d = facts.dim();
-    // The state is (e, 1) and w, the constant part of the drift: F̄_c(θ*) or ξ_c − ξ_c*.
-    let field = facts.field_at_optimum(client);
-    let mut s = blocks.theta.clone();
-    let mut mean = linear.mean.clone();
-    // E e wᵀ and E w wᵀ.
-    let (mut cross, square) = if corrected {
-        (blocks.theta_variate.get(client)?.clone(), blocks.variate.get(client)?.clone())
-    } else {
-        (Matrix::outer(&mean, &field), Matrix::outer(&field, &field))
-    };
-    let mut sum = vec![0.0; d];
-    for _ in 0..local_steps {
-        // By Horner's rule.
-        sum = one.apply(&sum);
-        axpy(0.5, &facts.curvature(client, &s)?, &mut sum);
-        let second = Matrix::from_fn(d + 1, d + 1, |i, j| match (i < d, j < d) {
-            (true, true) => s[(i, j)],
-            (true, false) => mean[i],
-            (false, true) => mean[j],
-            _ => 1.0,
-        });
-        let noise = facts.noise_map(client, &second)?;
-        let moved = one.times(&cross);
-        let mut next = one.times(&s).times(&one.transpose());
-        next.add(-step, &moved);
-        next.add(-step, &moved.transpose());
-        next.add(step * step, &square);
-        next.add(step * step, &noise);
-        s = next;
-        cross = moved.plus(-step, &square);
-        mean = one.apply(&mean);
-        if !corrected {
-            axpy(-step, &field, &mut mean);
+/// The local steps of a round that starts at the stationary moments of the linearised field.
+struct LocalPath<'a> {
+    facts: &'a dyn Facts,
+    /// The stationary moments of θ − θ*.
+    linear: &'a Moments,
+    /// The stationary covariances of θ and of the control variates.
+    blocks: &'a CovarianceBlocks,
+    /// γ.
+    step: f64,
+    /// H.
+    local_steps: u64,
+    /// Whether clients have control variates.
+    corrected: bool,
+}
+
+impl LocalPath<'_> {
+    /// Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}] along the local steps of a client, d numbers, with P = `one` =
+    /// I − γH_c.
+    fn sum_of_curvature(&self, client: usize, one: &Matrix) -> Option<Vec<f64>> {
+        let facts = self.facts;
+        let step = self.step;
+        let d = facts.dim();
+        // The state is (e, 1) and w, the constant part of the drift: F̄_c(θ*) or ξ_c − ξ_c*.
+        let field = facts.field_at_optimum(client);
+        let mut s = self.blocks.theta.clone();
+        let mut mean = self.linear.mean.clone();
+        // E e wᵀ and E w wᵀ.
+        let (mut cross, square) = if self.corrected {
+            let cross = self.blocks.theta_variate.get(client)?.clone();
+            (cross, self.blocks.variate.get(client)?.clone())
+        } else {
+            (Matrix::outer(&mean, &field), Matrix::outer(&field, &field))
+        };
+        let mut sum = vec![0.0; d];
+        for _ in 0..self.local_steps {
+            // By Horner's rule: each later step multiplies all earlier terms with P.
+            sum = one.apply(&sum);
+            axpy(0.5, &facts.curvature(client, &s)?, &mut sum);
+            let second = Matrix::from_fn(d + 1, d + 1, |i, j| match (i < d, j < d) {
+                (true, true) => s[(i, j)],
+                (true, false) => mean[i],
+                (false, true) => mean[j],
+                _ => 1.0,
+            });
+            let noise = facts.noise_map(client, &second)?;
+            let moved = one.times(&cross);
+            let mut next = one.times(&s).times(&one.transpose());
+            next.add(-step, &moved);
+            next.add(-step, &moved.transpose());
+            next.add(step * step, &square);
+            next.add(step * step, &noise);
+            s = next;
+            cross = moved.plus(-step, &square);
+            mean = one.apply(&mean);
+            if !self.corrected {
+                axpy(-step, &field, &mut mean);
+            }
         }
+        Some(sum)
     }
-    Some(sum)
 }

@@ -33,7 +33,7 @@ impl Theory<'_> {
     /// A published bound for a cell at a round.
     pub fn bound(&self, id: &str, by: Prediction, round: u64) -> Option<Bound> {
         let Prediction::Bound(bound) = by else { return None };
-        self.of_run(id, round, |run| bound.of(run))?
+        self.of_run(id, round, |run| bound.for_run(run))?
     }
 
     /// All published bounds that apply to a cell at a round: those that tables list, or the

@@ -9,7 +9,7 @@ use crate::sources::StatedAlgorithm::FedAvg;
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
     ("book51", |run| run.level().filter(|run| run.batches == [1]).map(theorem_5_1)),
-    ("book557", |run| run.of(FedAvg).map(leading)),
+    ("book557", |run| run.if_plain(FedAvg).map(leading)),
     ("book-lemma51", |run| run.level().map(lemma_5_1)),
     ("book554", |run| run.level().map(perturbation)),
     ("book53", |run| run.level().map(mean_square_deviation)),

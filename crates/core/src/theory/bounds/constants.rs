@@ -104,13 +104,20 @@ impl Constants {
                 noise: if known { noise(facts, c, jacobian, curvature) } else { None },
             })
         })?;
-        let gradient = jacobians.iter().all(symmetric);
-        let range = |c: usize| match facts.linear() && gradient {
-            true => Some((values[clients[c]].curvature, values[clients[c]].norm)),
-            false => facts.convexity().zip(facts.mean_smoothness(c)),
-        };
-        let wider = |(a, b): (f64, f64), (c, d): (f64, f64)| (a.min(c), b.max(d));
-        let ranges = by_distribution(facts, range).map(|(ranges, _)| ranges);
+        let gradient = jacobians.iter().all(is_symmetric);
+        // μ and L of each distribution at every θ. On quadratics they are the extreme eigenvalues of the Jacobian.
+        let ranges = by_distribution(facts, |c| {
+            if facts.linear() && gradient {
+                Some((values[clients[c]].curvature, values[clients[c]].norm))
+            } else {
+                facts.convexity().zip(facts.mean_smoothness(c))
+            }
+        });
+        let everywhere = ranges.and_then(|(ranges, _)| {
+            ranges
+                .into_iter()
+                .reduce(|(mu, l), (other_mu, other_l)| (mu.min(other_mu), l.max(other_l)))
+        });
         Some(Self {
             draws: match facts.draw_smoothness() {
                 DrawSmoothness::AtMost(l) => Some(l),
@@ -118,7 +125,7 @@ impl Constants {
             },
             third: by_distribution(facts, |c| facts.third_derivative(c))
                 .map(|(all, _)| all.into_iter().fold(0.0, f64::max)),
-            everywhere: ranges.and_then(|all| all.into_iter().reduce(wider)),
+            everywhere,
             linear: facts.linear(),
             equal_shares: facts.unequal_shares().is_none(),
             gradient,
@@ -128,11 +135,12 @@ impl Constants {
         })
     }
 
+    /// The mean of a constant over clients.
     fn mean(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
         self.clients.iter().map(value).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
     }
 
-    /// N.
+    /// The number of clients, N.
     pub fn count(&self) -> f64 {
         self.clients.len() as f64
     }
@@ -218,25 +226,28 @@ impl MatrixMoments {
     }
 }
 
+/// The noise of client c, whose Jacobian has the smallest eigenvalue `curvature` of its symmetric part;
+/// `None` if the problem has no noise map, or an eigenvalue cannot be found.
 fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {
     let d = facts.dim();
-    let map = |x: &[f64], y: &[f64]| Some(facts.noise_map(c, &Matrix::outer(x, y))?.trace());
     let units = Matrix::identity(d + 1);
     let mut spread = Matrix::zeros(d, d);
     for j in 0..d {
         for k in j..d {
-            spread[(j, k)] = map(units.row(j), units.row(k))?;
+            spread[(j, k)] = noise_product(facts, c, units.row(j), units.row(k))?;
             spread[(k, j)] = spread[(j, k)];
         }
     }
     let mut there = difference(facts.local_optimum(c), facts.optimum());
     there.push(1.0);
-    let at_local = map(&there, &there)?.max(0.0);
-    // E (A − Ā)ᵀ ε, the part of the noise that is linear in θ − θ_c*.
-    let cross = (0..d).map(|j| map(units.row(j), &there)).collect::<Option<Vec<f64>>>()?;
+    let at_local = noise_product(facts, c, &there, &there)?.max(0.0);
+    // q = E (A − Ā)ᵀ ε, the part of the noise that is linear in θ − θ_c*.
+    let q = (0..d)
+        .map(|j| noise_product(facts, c, units.row(j), &there))
+        .collect::<Option<Vec<f64>>>()?;
     let multiplicative = spread.symmetric_extremes()?.0.max(0.0);
-    let cross = dot(&cross, &cross);
-    // 2 qᵀe ≤ s‖e‖² + ‖q‖²/s with s = ‖Σ_Ã‖.
+    let cross = dot(&q, &q);
+    // 2 qᵀe ≤ s‖e‖² + ‖q‖²/s with s = ‖Σ_Ã‖. A q of rounding errors alone is left out, since s may be 0.
     let joined = cross > 1e-20 * multiplicative * at_local;
     let second = spread.plus(1.0, &jacobian.transpose().times(jacobian));
     Some(MatrixNoise {
@@ -247,6 +258,11 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
         beta2: if joined { 2.0 * multiplicative } else { multiplicative },
         sigma2: if joined { at_local + cross / multiplicative } else { at_local },
     })
+}
+
+/// E⟨N x, N y⟩, where N (e, 1) is the noise of client c at θ* + e, and x and y have d + 1 numbers.
+fn noise_product(facts: &dyn Facts, c: usize, x: &[f64], y: &[f64]) -> Option<f64> {
+    Some(facts.noise_map(c, &Matrix::outer(x, y))?.trace())
 }
 
 /// The smallest L with `second` ≼ L `part`: with part = GGᵀ (Cholesky), the
@@ -265,12 +281,12 @@ fn cocoercivity(second: &Matrix, part: &Matrix, curvature: f64) -> Option<f64> {
             g[(i, j)] = left / g[(j, j)];
         }
     }
-    let half = forward(&g, second);
-    forward(&g, &half.transpose()).symmetric_extremes().map(|(most, _)| most)
+    let half = solve_lower(&g, second);
+    solve_lower(&g, &half.transpose()).symmetric_extremes().map(|(most, _)| most)
 }
 
 /// G⁻¹ m for a lower triangle G.
-fn forward(g: &Matrix, m: &Matrix) -> Matrix {
+fn solve_lower(g: &Matrix, m: &Matrix) -> Matrix {
     let mut out = m.clone();
     for column in 0..m.cols() {
         for i in 0..g.rows() {
@@ -281,8 +297,17 @@ fn forward(g: &Matrix, m: &Matrix) -> Matrix {
     out
 }
 
-fn symmetric(a: &Matrix) -> bool {
+/// Whether a matrix is symmetric up to rounding errors relative to its largest entry.
+fn is_symmetric(a: &Matrix) -> bool {
     let largest = (0..a.rows()).flat_map(|i| a.row(i)).fold(0.0, |most: f64, x| most.max(x.abs()));
-    let pairs = |i: usize| (0..i).map(move |j| (i, j));
-    (0..a.rows()).flat_map(pairs).all(|(i, j)| (a[(i, j)] - a[(j, i)]).abs() <= 1e-12 * largest)
+    for i in 0..a.rows() {
+        for j in 0..i {
+            // Also false if an entry is not a number.
+            let is_same = (a[(i, j)] - a[(j, i)]).abs() <= 1e-12 * largest;
+            if !is_same {
+                return false;
+            }
+        }
+    }
+    true
 }

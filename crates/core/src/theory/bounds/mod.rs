@@ -57,9 +57,9 @@ pub struct Unmet {
 /// An upper bound for one setup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// Which it is.
+    /// The statement that it comes from, and how pages write it.
     pub info: &'static PublishedBound,
-    /// Its value.
+    /// The value of the bound, or the conditions that the run does not meet.
     pub value: BoundValue,
 }
 
@@ -88,7 +88,7 @@ pub struct PublishedRun<'a> {
     pub most_steps: u64,
     /// E_k, the local steps of each client; one number if they are equal.
     pub local_steps: Vec<u64>,
-    /// B_k, the draws of a local step, likewise.
+    /// B_k, the draws of a local step of each client; one number if they are equal.
     pub batches: Vec<u64>,
     /// Whether γ_k = γ/E_k.
     pub normalised: bool,
@@ -130,8 +130,9 @@ impl<'a> PublishedRun<'a> {
         self.local_steps.iter().all(|steps| *steps == self.local_steps[0])
     }
 
-    /// The run, if it is of this algorithm with equal local steps of one draw each.
-    fn of(&self, algorithm: StatedAlgorithm) -> Option<&Self> {
+    /// The run, if it is of this algorithm with equal local steps of one draw each: most statements are about
+    /// such runs alone.
+    fn if_plain(&self, algorithm: StatedAlgorithm) -> Option<&Self> {
         let is_normalised_fedavg = algorithm == FedAvg && self.normalised;
         let is_plain = self.is_even() && self.batches == [1] && !is_normalised_fedavg;
         (self.algorithm == algorithm && is_plain).then_some(self)
@@ -143,7 +144,7 @@ impl<'a> PublishedRun<'a> {
         (self.algorithm == FedAvg && is_level).then_some(self)
     }
 
-    /// H.
+    /// H as a number of formulas.
     fn h(&self) -> f64 {
         self.most_steps as f64
     }
@@ -163,16 +164,19 @@ impl<'a> PublishedRun<'a> {
         decay(x, self.h() * self.rounds as f64)
     }
 
-    /// L of BOOK.
+    /// The number of clients that take part in a round, L of BOOK.
     fn taking_part(&self) -> usize {
         self.cohort.unwrap_or(self.constants.clients.len())
     }
 
     /// E_k and B_k E_k of every client.
     fn work(&self) -> impl Iterator<Item = (f64, f64)> {
-        let each = self.local_steps.iter().cycle().zip(self.batches.iter().cycle());
-        let each = each.map(|(steps, batch)| (*steps as f64, *batch as f64 * *steps as f64));
-        each.take(self.facts.clients())
+        self.local_steps
+            .iter()
+            .cycle()
+            .zip(self.batches.iter().cycle())
+            .map(|(steps, batch)| (*steps as f64, *batch as f64 * *steps as f64))
+            .take(self.facts.clients())
     }
 }
 

@@ -19,7 +19,7 @@ pub struct PublishedBound {
     /// Whether no manifest names it.
     #[serde(default)]
     is_only_in_tables: bool,
-    /// Source and number.
+    /// The source, and the number of the statement in it.
     pub name: String,
     /// What it is, for the reference of manifests.
     pub description: String,
@@ -41,6 +41,12 @@ pub struct PublishedBound {
     pub is_listed: bool,
 }
 
+/// A published bound, and the function that computes it.
+struct PublishedRow {
+    info: PublishedBound,
+    value: ValueOfRun,
+}
+
 /// The functions of the bounds of each source.
 const VALUES: &[&[RunBound]] = &[
     scafflsa::BOUNDS,
@@ -58,35 +64,37 @@ const TEXTS: &[&str] = &[
     dummy::TEXTS,
 ];
 
-/// All of them with their values for a run, in the order of tables.
-static PUBLISHED: LazyLock<Vec<(PublishedBound, ValueOfRun)>> =
-    LazyLock::new(|| with_values(&TEXTS.concat(), &VALUES.concat()));
+/// All published bounds in the order of tables.
+static PUBLISHED: LazyLock<Vec<PublishedRow>> =
+    LazyLock::new(|| read_rows(&TEXTS.concat(), &VALUES.concat()));
 
 /// The bounds of a TOML text, each with the function of its key.
-fn with_values(texts: &str, values: &[RunBound]) -> Vec<(PublishedBound, ValueOfRun)> {
+fn read_rows(texts: &str, values: &[RunBound]) -> Vec<PublishedRow> {
     #[derive(Deserialize)]
     struct BoundFile {
         bounds: Vec<PublishedBound>,
     }
     let BoundFile { bounds } =
         toml::from_str(texts).unwrap_or_else(|error| panic!("published bounds: {error}"));
-    let paired = |row: PublishedBound| {
-        let of_key = values.iter().find(|(key, _)| *key == row.key);
-        let (_, value) = of_key.unwrap_or_else(|| panic!("no bound {}", row.key));
-        (row, *value)
-    };
-    bounds.into_iter().map(paired).collect()
+    let mut rows = Vec::with_capacity(bounds.len());
+    for info in bounds {
+        let of_key = values.iter().find(|(key, _)| *key == info.key);
+        let (_, value) = *of_key.unwrap_or_else(|| panic!("no bound {}", info.key));
+        rows.push(PublishedRow { info, value });
+    }
+    rows
 }
 
 impl PublishedRun<'_> {
     /// All bounds of the run that tables list, or those that they do not.
     pub fn bounds(&self, listed: bool) -> Vec<Bound> {
-        let chosen = every().filter(|id| id.info().is_listed == listed);
-        chosen.filter_map(|id| id.of(self)).collect()
+        let chosen = all_bounds().filter(|id| id.info().is_listed == listed);
+        chosen.filter_map(|id| id.for_run(self)).collect()
     }
 }
 
-fn every() -> impl Iterator<Item = BoundId> {
+/// The bounds that manifests name, and those that only tables list.
+fn all_bounds() -> impl Iterator<Item = BoundId> {
     (0..PUBLISHED.len() as u8).map(BoundId)
 }
 
@@ -98,12 +106,12 @@ pub struct BoundId(u8);
 impl BoundId {
     /// All that manifests name.
     pub fn all() -> impl Iterator<Item = Self> {
-        every().filter(|id| !id.info().is_only_in_tables)
+        all_bounds().filter(|id| !id.info().is_only_in_tables)
     }
 
-    /// What it is.
+    /// The description of the bound.
     pub fn info(self) -> &'static PublishedBound {
-        &PUBLISHED[usize::from(self.0)].0
+        &PUBLISHED[usize::from(self.0)].info
     }
 
     /// Its name in manifests.
@@ -116,9 +124,9 @@ impl BoundId {
         self.info().dash.unwrap_or(11 + usize::from(self.0 % 2))
     }
 
-    /// The bound of a run; `None` of runs that it is not of.
-    pub fn of(self, run: &PublishedRun<'_>) -> Option<Bound> {
-        let (info, value) = &PUBLISHED[usize::from(self.0)];
+    /// The bound for a run; `None` if its statement is not about runs of this kind.
+    pub fn for_run(self, run: &PublishedRun<'_>) -> Option<Bound> {
+        let PublishedRow { info, value } = &PUBLISHED[usize::from(self.0)];
         Some(Bound { info, value: value(run)? })
     }
 }
@@ -138,8 +146,9 @@ impl From<BoundId> for &'static str {
 impl TryFrom<String> for BoundId {
     type Error = String;
     fn try_from(name: String) -> Result<Self, String> {
-        let unknown = || format!("no published bound is called {name}");
-        Self::all().find(|id| id.key() == name).ok_or_else(unknown)
+        Self::all()
+            .find(|id| id.key() == name)
+            .ok_or_else(|| format!("no published bound is called {name}"))
     }
 }
 
@@ -157,11 +166,18 @@ mod tests {
 
     #[test]
     fn names_and_dashes_are_of_one_bound_each_and_statements_are_known() {
+<<<<<<< HEAD
         let names: HashSet<&str> = every().map(BoundId::key).collect();
         assert_eq!([names.len(), VALUES.concat().len()], [every().count(); 2]);
         let dashes: Vec<usize> = every().filter_map(|id| id.info().dash).collect();
+=======
+        let names: HashSet<&str> = all_bounds().map(BoundId::key).collect();
+        let values = [scafflsa::BOUNDS, richardson_romberg::BOUNDS, book::BOUNDS, scaffold::BOUNDS];
+        assert_eq!([names.len(), values.concat().len()], [all_bounds().count(); 2]);
+        let dashes: Vec<usize> = all_bounds().filter_map(|id| id.info().dash).collect();
+>>>>>>> 8205b137 (bounds: name the steps of constants and bounds)
         assert_eq!(dashes.iter().collect::<HashSet<_>>().len(), dashes.len());
-        for id in every() {
+        for id in all_bounds() {
             assert!(statement(&id.info().statement).is_some(), "{}", id.info().statement);
         }
         assert!(BoundId::try_from("rr-theorem9".to_owned()).is_err());
@@ -180,12 +196,12 @@ mod tests {
         let algorithms = [FedAvg, Scaffold, RichardsonRomberg, coin];
         let mut compared = 0;
         // The equality of Theorem B.4 needs no bound of η.
-        for id in every().filter(|id| id.info().statement != "SCAFFLSA Theorem B.4") {
+        for id in all_bounds().filter(|id| id.info().statement != "SCAFFLSA Theorem B.4") {
             let run = |of| PublishedRun {
                 probability: (of == coin).then_some(0.25),
                 ..PublishedRun::even((&facts, &constants), of, (10.0, 4, 3))
             };
-            let found = algorithms.iter().find_map(|algorithm| id.of(&run(*algorithm)));
+            let found = algorithms.iter().find_map(|algorithm| id.for_run(&run(*algorithm)));
             let name = &id.info().statement;
             let unmet = found.expect("a bound of some algorithm").value.err().unwrap_or_default();
             for condition in &statement(name).unwrap().conditions {

@@ -13,13 +13,13 @@ use crate::theory::linear::{RoundMap, power_and_sum};
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("rr-proposition2", |run| run.of(FedAvg).map(proposition_2)),
-    ("rr-corollary1", |run| run.of(FedAvg).map(corollary_1)),
-    ("rr-theorem2", |run| run.of(FedAvg).map(theorem_2)),
-    ("rr-proposition5-printed", |run| run.of(FedAvg).map(proposition_5)),
-    ("rr-lemma5", |run| run.of(FedAvg).map(lemma_5)),
-    ("rr-lemma7", |run| run.of(FedAvg).map(lemma_7)),
-    ("rr-proposition4", |run| run.of(FedAvg).map(proposition_4)),
+    ("rr-proposition2", |run| run.if_plain(FedAvg).map(proposition_2)),
+    ("rr-corollary1", |run| run.if_plain(FedAvg).map(corollary_1)),
+    ("rr-theorem2", |run| run.if_plain(FedAvg).map(theorem_2)),
+    ("rr-proposition5-printed", |run| run.if_plain(FedAvg).map(proposition_5)),
+    ("rr-lemma5", |run| run.if_plain(FedAvg).map(lemma_5)),
+    ("rr-lemma7", |run| run.if_plain(FedAvg).map(lemma_7)),
+    ("rr-proposition4", |run| run.if_plain(FedAvg).map(proposition_4)),
     ("rr-theorem5", theorem_5),
 ];
 
@@ -171,23 +171,28 @@ fn neighbourhood(run: &PublishedRun<'_>, gamma: f64, l: f64) -> f64 {
 }
 
 /// Proposition 4 of 000: E‖θ_t − θ̄_sto‖² ≤ (1 − γμ)^{Ht}ψ_0 + 4γτ̃²/μ, ψ_0 =
-/// 4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ. τ² and τ̃², the same for additive
-/// noise, averaged over clients as in the proof.
+/// 4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ. τ² and τ̃² are equal for additive
+/// noise, and are averaged over clients as in the proof.
 fn proposition_4(run: &PublishedRun<'_>) -> BoundValue {
     let (check, l) = additive(run, "RR Proposition 4");
     check.then(|| Some(neighbourhood(run, run.gamma(), l?)))
+}
+
+/// FedAvg's exact bias b(γ) with γ = `step` and the local steps of the run, d numbers.
+fn exact_bias(run: &PublishedRun<'_>, step: f64) -> Option<Vec<f64>> {
+    RoundMap::new(run.facts, step, run.most_steps)?.bias().ok()
 }
 
 /// Theorem 5 of 000, by (60): 12 times Proposition 4 at γ, 3 times at 2γ, and
 /// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias; the source states only its order. (61)
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ.
 fn theorem_5(run: &PublishedRun<'_>) -> Option<BoundValue> {
-    let (run, gamma) = (run.of(RichardsonRomberg)?, run.gamma());
+    let run = run.if_plain(RichardsonRomberg)?;
+    let gamma = run.gamma();
     let (check, l) = additive(run, "RR Theorem 5, bias");
     Some(check.then(|| {
-        let bias = |step| RoundMap::new(run.facts, step, run.most_steps)?.bias().ok();
-        let mut left: Vec<f64> = bias(gamma)?.into_iter().map(|x| 2.0 * x).collect();
-        axpy(-1.0, &bias(2.0 * gamma)?, &mut left);
+        let mut left: Vec<f64> = exact_bias(run, gamma)?.into_iter().map(|x| 2.0 * x).collect();
+        axpy(-1.0, &exact_bias(run, 2.0 * gamma)?, &mut left);
         let near = 12.0 * neighbourhood(run, gamma, l?);
         let far = 3.0 * neighbourhood(run, 2.0 * gamma, l?);
         Some(near + far + 3.0 * dot(&left, &left))

@@ -13,8 +13,8 @@ pub(super) const BOUNDS: &[RunBound] = &[
     ("scafflsa-a5", |run| theorem_a5(run, Bounded::SqError, false)),
     ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, false)),
     ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, true)),
-    ("scafflsa-b2", |run| theorem_b2(run.of(run.algorithm)?)),
-    ("scafflsa-b5", |run| run.of(Scaffold).map(theorem_b5)),
+    ("scafflsa-b2", |run| theorem_b2(run.if_plain(run.algorithm)?)),
+    ("scafflsa-b5", |run| run.if_plain(Scaffold).map(theorem_b5)),
     ("scafflsa-26-printed", |run| run.level().map(|run| drift(run, true))),
     ("scafflsa-26", |run| run.level().map(|run| drift(run, false))),
     ("scafflsa-b4-printed", |run| theorem_b4(run, true)),
@@ -27,7 +27,8 @@ pub(super) const BOUNDS: &[RunBound] = &[
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 /// Of E‖θ_t − lim E θ_t‖² the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is between θ* + θ̃_t and the limit, is added in its place. `printed`: with the third term as printed.
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
-    let (run, constants) = (run.of(FedAvg)?, run.constants);
+    let run = run.if_plain(FedAvg)?;
+    let constants = run.constants;
     let (check, moments) = Check::linear(run, "SCAFFLSA Theorem 4.1, corrected", false);
     Some(check.then(|| {
         let m = moments?;
@@ -41,12 +42,11 @@ fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Optio
         let spread = libm::sqrt(2.0 * eta * m.v_heter / (n * a));
         let rho = libm::sqrt(dot(&map.rho, &map.rho));
         let apart = 1.0 - q;
-        let fluctuation = match printed {
-            true => 2.0 * libm::sqrt(m.multiplicative / (h * n)) * rho / a,
-            false => {
-                eta * libm::sqrt(h * m.multiplicative / n) * rho * q
-                    / ((1.0 - eta * a) * apart * libm::sqrt(apart))
-            }
+        let fluctuation = if printed {
+            2.0 * libm::sqrt(m.multiplicative / (h * n)) * rho / a
+        } else {
+            eta * libm::sqrt(h * m.multiplicative / n) * rho * q
+                / ((1.0 - eta * a) * apart * libm::sqrt(apart))
         };
         let start = run.decay(eta * a) * libm::sqrt(run.start_sq_error);
         let (gone, left) = transient(&map, run.rounds)?;
@@ -119,9 +119,13 @@ pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
     check.exact(moments);
     check.one_round("θ*");
     let length = run.gamma() * run.h();
-    let term = |norm: f64| if printed { 1.0 } else { 0.5 * norm * norm } * libm::exp(length * norm);
     check.then(|| {
-        let sum = constants.clients.iter().fold(0.0, |sum, c| sum + term(c.norm) * c.distance);
+        let mut sum = 0.0;
+        for client in &constants.clients {
+            let norm = client.norm;
+            let factor = if printed { 1.0 } else { 0.5 * norm * norm };
+            sum += factor * libm::exp(length * norm) * client.distance;
+        }
         let bound = length * length * sum / constants.count();
         Some(run.rounds as f64 * bound * bound)
     })

@@ -4,7 +4,7 @@ use super::{BoundValue, Check, PublishedRun, RunBound};
 use crate::sources::StatedAlgorithm::Scaffold;
 
 /// The bound of this source, by key.
-pub(super) const BOUNDS: &[RunBound] = &[("slides-rate", |run| run.of(Scaffold).map(rate))];
+pub(super) const BOUNDS: &[RunBound] = &[("slides-rate", |run| run.if_plain(Scaffold).map(rate))];
 
 /// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
 /// Q = sup‖∇³f‖ = 0; on others μ, the L of draws and Q must be known at every θ.
@@ -21,7 +21,8 @@ pub fn rate(run: &PublishedRun<'_>) -> BoundValue {
         let condition = "the field is linear, or its curvature, its draws' smoothness and its third derivatives bounded at every θ";
         check.holds(condition, known.is_some() && constants.third.is_some());
         if let Some(((least, _), draws)) = known {
-            (mu, l) = (least, Some(draws));
+            mu = least;
+            l = Some(draws);
         }
     }
     check.gradient();

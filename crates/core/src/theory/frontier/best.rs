@@ -19,16 +19,21 @@ impl Best {
     /// these to stay at most at `square` = ε², or as many with a smaller error after them.
     pub fn may_be_improved(&self, errors: &[f64], square: f64) -> bool {
         let rounds = self.crossing.rounds as usize;
-        let may_be = |round: usize, most: f64| errors[round] <= most * (1.0 + MARGIN);
-        let is_as_early = may_be(rounds, square);
-        let is_earlier = is_as_early && (rounds == 0 || may_be(rounds - 1, square));
-        is_earlier || (is_as_early && may_be(rounds, self.crossing.square))
+        if !may_be_at_most(errors[rounds], square) {
+            return false;
+        }
+        let may_be_earlier = rounds == 0 || may_be_at_most(errors[rounds - 1], square);
+        may_be_earlier || may_be_at_most(errors[rounds], self.crossing.square)
     }
 
     /// Whether these settings need fewer rounds than others, or as many with a smaller error after them.
     pub fn improves(&self, on: Option<&Self>) -> bool {
-        let key = |best: &Self| (best.crossing.rounds, best.crossing.square);
-        on.is_none_or(|other| key(self) < key(other))
+        on.is_none_or(|other| self.rank() < other.rank())
+    }
+
+    /// The numbers by which settings are compared: the rounds that they need, and then the error after these.
+    fn rank(&self) -> (u64, f64) {
+        (self.crossing.rounds, self.crossing.square)
     }
 
     /// Replaces the best settings by others that improve on them.
@@ -37,6 +42,11 @@ impl Best {
             *best = other;
         }
     }
+}
+
+/// Whether an error may be at most ε² = `most`, given the rounding errors of both.
+fn may_be_at_most(error: f64, most: f64) -> bool {
+    error <= most * (1.0 + MARGIN)
 }
 
 /// The number of rounds whose errors decide whether settings may be better than one of these; `None` if it is too

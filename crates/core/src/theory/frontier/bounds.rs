@@ -34,9 +34,8 @@ impl NoiselessError {
     /// [`MOST_PASSING`] if these are fewer.
     pub fn may_pass(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
-        let is_passed =
-            |least: &[f64]| least.last().is_some_and(|least| *least <= most * (1.0 + MARGIN));
-        while self.least.len() <= rounds && !is_passed(&self.least) {
+        // Rounds are followed only until the first passage: the least error never rises again.
+        while self.least.len() <= rounds && !ends_within(&self.least, most) {
             let round = self.least.len();
             let error = match round.checked_sub(mean.noiseless.len()) {
                 None => mean.noiseless[round],
@@ -54,7 +53,7 @@ impl NoiselessError {
             };
             self.least.push(self.least.last().map_or(error, |least| least.min(error)));
         }
-        is_passed(&self.least[..self.least.len().min(rounds + 1)])
+        ends_within(&self.least[..self.least.len().min(rounds + 1)], most)
     }
 
     /// Whether the error with noise may be at most `most` = ε² after exactly `rounds` rounds.
@@ -78,6 +77,11 @@ impl NoiselessError {
         let end = &mean.ends[((rounds - lead - 1) % length) as usize];
         square(&end.times(&state)) <= most * (1.0 + MARGIN)
     }
+}
+
+/// Whether the last of these errors is at most `most` = ε², up to rounding; false if there is none.
+fn ends_within(errors: &[f64], most: f64) -> bool {
+    errors.last().is_some_and(|error| *error <= most * (1.0 + MARGIN))
 }
 
 /// The sum of the squares of the entries: ‖E θ_t − θ*‖², added up over the columns of a random start. It is 0

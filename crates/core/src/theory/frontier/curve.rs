@@ -6,7 +6,7 @@
 //! the target; the last cycle with an error above the target is found by adding smaller powers, from the
 //! largest to the smallest.
 
-use super::parts::{CurvePart, parts_of};
+use super::parts::{CurvePart, PartPlaces, parts_of};
 use crate::linalg::Matrix;
 use crate::theory::exact::Squares;
 use faer::linalg::matmul::matmul;
@@ -63,15 +63,17 @@ impl ErrorCurve {
         let mut parts = Vec::new();
         let mut maps = Vec::new();
         let mut start = Vec::new();
-        for (places, own) in parts_of(&map, &errors) {
+        for PartPlaces { places, adds } in parts_of(&map, &errors) {
             let n = places.len();
-            let errors = (0..errors.rows()).map(|phase| {
-                let of = |(i, own): (&usize, &bool)| if *own { errors[(phase, *i)] } else { 0.0 };
-                places.iter().zip(&own).map(of).collect()
-            });
+            let mut of_phases: Vec<Vec<f64>> = Vec::with_capacity(errors.rows());
+            for phase in 0..errors.rows() {
+                let each = places.iter().zip(&adds);
+                let of_phase = each.map(|(i, adds)| if *adds { errors[(phase, *i)] } else { 0.0 });
+                of_phases.push(of_phase.collect());
+            }
             maps.push(Mat::from_fn(n, n, |i, j| map[(places[i], places[j])]));
             parts.push(CurvePart {
-                errors: errors.collect(),
+                errors: of_phases,
                 places: places.iter().map(|place| all_places[*place]).collect(),
             });
             start.push(Mat::from_fn(n, 1, |i, _| numbers[places[i]]));
@@ -94,11 +96,11 @@ impl ErrorCurve {
         column: usize,
     ) -> impl Iterator<Item = f64> + 's {
         (0..self.lengths().1 as usize).map(move |phase| {
-            let of = |(part, state): (&CurvePart, &Mat<f64>)| {
-                let errors = part.errors[phase].iter().enumerate();
-                errors.fold(0.0, |sum, (k, factor)| sum + factor * state[(k, column)])
-            };
-            self.parts.iter().zip(states).fold(0.0, |sum, pair| sum + of(pair))
+            // The sum over parts of the sums over their numbers.
+            self.parts.iter().zip(states).fold(0.0, |sum, (part, state)| {
+                let factors = part.errors[phase].iter().enumerate();
+                sum + factors.fold(0.0, |sum, (k, factor)| sum + factor * state[(k, column)])
+            })
         })
     }
 
@@ -178,11 +180,8 @@ impl ErrorCurve {
                     |i, j| if j == 0 { map[(i + 1, 0)] } else { identity[i + 1] },
                 );
             let found = system.partial_piv_lu().solve(constants);
-            let column = |j: usize, first: f64| {
-                Mat::from_fn(n, 1, |i, _| if i == 0 { first } else { found[(i - 1, j)] })
-            };
-            let state = column(0, 1.0);
-            let proof = column(1, 0.0);
+            let state = Mat::from_fn(n, 1, |i, _| if i == 0 { 1.0 } else { found[(i - 1, 0)] });
+            let proof = Mat::from_fn(n, 1, |i, _| if i == 0 { 0.0 } else { found[(i - 1, 1)] });
             if !self.is_proof(part, &proof) && !self.vanishes(part) {
                 return None;
             }
@@ -195,18 +194,14 @@ impl ErrorCurve {
     /// THEORY (5.5), as in [`crate::linalg::SymmetricBlocks`]. Entries of X that are not in the part count as
     /// 0, which may make X indefinite where it need not be: then nothing is proven.
     fn is_proof(&self, part: usize, x: &Mat<f64>) -> bool {
-        let numbers = |all: &Mat<f64>| (0..all.nrows()).map(|i| all[(i, 0)]).collect::<Vec<f64>>();
         let after = product(self.levels[0][part].as_ref(), x.as_ref());
-        let x = numbers(x);
-        let after = numbers(&after);
         let part = &self.parts[part];
-        let left: Vec<f64> = x
-            .iter()
-            .zip(&after)
-            .zip(part.identity())
-            .map(|((x, after), one)| x - after - 0.5 * one)
-            .collect();
-        part.is_definite(&x) && part.is_definite(&left)
+        let identity = part.identity();
+        let numbers: Vec<f64> = (0..x.nrows()).map(|i| x[(i, 0)]).collect();
+        // X − T(X) − ½ I.
+        let left: Vec<f64> =
+            (0..x.nrows()).map(|i| x[(i, 0)] - after[(i, 0)] - 0.5 * identity[i]).collect();
+        part.is_definite(&numbers) && part.is_definite(&left)
     }
 
     /// Whether Tᵏ(I) vanishes for the map T of a part as k grows: then T contracts. A part without squares
@@ -264,12 +259,15 @@ impl ErrorCurve {
                 }
             }
         }
-        self.descend((EXACT as u64, &states), &late, MOST_RETURNS, &mut out);
+        self.descend(EXACT as u64, &states, &late, MOST_RETURNS, &mut out);
         if errors[last] > errors[last - 1] || self.lengths().1 > 1 || !late.is_empty() {
             let reached = vec![EXACT as u64; early.len()];
-            let column = |s: &Mat<f64>| Mat::from_fn(s.nrows(), early.len(), |i, _| s[(i, 0)]);
-            let columns: PartStates = states.iter().map(column).collect();
-            self.check_returns((&reached, &columns), &early, MOST_RETURNS, &mut out);
+            // The same state for each target.
+            let columns: PartStates = states
+                .iter()
+                .map(|state| Mat::from_fn(state.nrows(), early.len(), |i, _| state[(i, 0)]))
+                .collect();
+            self.check_returns(&reached, &columns, &early, MOST_RETURNS, &mut out);
         }
         out
     }
@@ -279,7 +277,8 @@ impl ErrorCurve {
     /// at most `returns` times an error may rise above it again.
     pub(super) fn descend(
         &mut self,
-        (base, states): (u64, &PartStates),
+        base: u64,
+        states: &PartStates,
         targets: &[(usize, f64)],
         returns: usize,
         out: &mut [Option<Crossing>],
@@ -305,10 +304,13 @@ impl ErrorCurve {
             targets.iter().zip(tops).filter(|(_, top)| *top < MOST_LEVELS).unzip();
         let Some(&highest) = tops.iter().max() else { return };
         let mut cycles: Vec<u64> = tops.iter().map(|&top| ladder[top].0).collect();
-        let pick = |(part, state): (usize, &Mat<f64>)| {
-            Mat::from_fn(state.nrows(), tops.len(), |i, j| ladder[tops[j]].1[part][(i, 0)])
-        };
-        let mut columns: PartStates = states.iter().enumerate().map(pick).collect();
+        // Column j is the last state of the ladder from which the error misses target j.
+        let mut columns: PartStates = Vec::with_capacity(states.len());
+        for (part, state) in states.iter().enumerate() {
+            columns.push(Mat::from_fn(state.nrows(), tops.len(), |i, j| {
+                ladder[tops[j]].1[part][(i, 0)]
+            }));
+        }
         for level in (0..highest).rev() {
             let next = self.advance(level, &columns);
             for (j, (_, most)) in targets.iter().enumerate() {
@@ -332,7 +334,7 @@ impl ErrorCurve {
             out[*at] = Some(Crossing { rounds, square: errors[below] });
             cycles[j] += 1;
         }
-        self.check_returns((&cycles, &after), &targets, returns, out);
+        self.check_returns(&cycles, &after, &targets, returns, out);
     }
 
     /// Replaces the crossings of targets that the error misses again. Column j of `columns` is the state
@@ -340,35 +342,47 @@ impl ErrorCurve {
     /// at, and those at distances that are powers of two.
     fn check_returns(
         &mut self,
-        (cycles, columns): (&[u64], &PartStates),
+        cycles: &[u64],
+        columns: &PartStates,
         targets: &[(usize, f64)],
         returns: usize,
         out: &mut [Option<Crossing>],
     ) {
-        let mut latest = vec![None; targets.len()];
-        let mut see = |after: u64, states: &PartStates, curve: &Self| {
-            for (j, (_, most)) in targets.iter().enumerate() {
-                if curve.is_missed(states, j, *most) {
-                    let state = states.iter().map(|state| state.subcols(j, 1).to_owned());
-                    latest[j] = Some((cycles[j] + after, state.collect::<PartStates>()));
-                }
-            }
-        };
+        // For each target the last cycle that misses it, as the number of cycles before it and the state then.
+        let mut latest: Vec<Option<(u64, PartStates)>> = vec![None; targets.len()];
         let mut next = columns.clone();
         for after in 1..=AFTER {
             next = self.advance(0, &next);
-            see(after as u64, &next, self);
+            self.note_misses(after as u64, &next, cycles, targets, &mut latest);
         }
         for level in AFTER.ilog2() as usize + 1..self.levels.len() {
-            let next = self.advance(level, columns);
-            see(1 << level, &next, self);
+            let later = self.advance(level, columns);
+            self.note_misses(1 << level, &later, cycles, targets, &mut latest);
         }
         for (target, latest) in targets.iter().zip(latest) {
             let Some((base, state)) = latest else { continue };
             if returns == 0 {
                 out[target.0] = None;
             } else {
-                self.descend((base, &state), &[*target], returns - 1, out);
+                self.descend(base, &state, &[*target], returns - 1, out);
+            }
+        }
+    }
+
+    /// Replaces the latest misses of those targets that the error misses in the cycle that begins `after` cycles
+    /// after `cycles[j]`, with the column j of `states`.
+    fn note_misses(
+        &self,
+        after: u64,
+        states: &PartStates,
+        cycles: &[u64],
+        targets: &[(usize, f64)],
+        latest: &mut [Option<(u64, PartStates)>],
+    ) {
+        for (j, (_, most)) in targets.iter().enumerate() {
+            if self.is_missed(states, j, *most) {
+                let state = states.iter().map(|state| state.subcols(j, 1).to_owned());
+                latest[j] = Some((cycles[j] + after, state.collect()));
             }
         }
     }

@@ -30,9 +30,9 @@ use std::sync::Arc;
 /// Step sizes of equal ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepSizes {
-    /// The smallest.
+    /// The smallest step size.
     pub from: f64,
-    /// The largest.
+    /// The largest step size.
     pub to: f64,
     /// Their number; 1 means `from` alone.
     pub points: usize,
@@ -93,12 +93,8 @@ impl Search {
         facts: &'a dyn Facts,
         clients: &[u64],
     ) -> Result<TypedProblem<'a>, Fault> {
-        let open = || {
-            let message = "the frontier needs a linear problem with independent draws, whose second moments close";
-            Err(Fault::new("", message))
-        };
         if !facts.linear() || !facts.independent() {
-            return open();
+            return Err(moments_do_not_close());
         }
         if facts.unequal_shares().is_some() {
             return Err(Fault::new("", "the frontier needs clients of equal shares"));
@@ -120,7 +116,7 @@ impl Search {
         let dimension = facts.dim();
         let none = Matrix::zeros(dimension + 1, dimension + 1);
         if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
-            return open();
+            return Err(moments_do_not_close());
         }
         let fits = !matches!(&self.start, StartError::Point(x) if x.len() != dimension);
         let size = if fits { self.start.mean_square(facts.optimum()) } else { f64::NAN };
@@ -138,20 +134,18 @@ impl Search {
         facts: &'a dyn Facts,
     ) -> Result<(TypedProblem<'a>, Vec<usize>), Fault> {
         let problem = self.typed(facts, &self.clients)?;
-        let positive = |x: f64| x.is_finite() && x > 0.0;
         let StepSizes { from, to, points } = self.step_sizes;
-        for (sound, name) in [
-            (!self.algorithms.is_empty(), "methods"),
-            (!self.targets.is_empty() && self.targets.iter().all(|&x| positive(x)), "targets"),
-            (
-                !self.local_steps.is_empty() && self.local_steps.iter().all(|&h| h > 0),
-                "local steps",
-            ),
-            (points > 0 && positive(from) && positive(to) && from <= to, "step sizes"),
-        ] {
-            if !sound {
-                return Err(not_positive(name));
-            }
+        if self.algorithms.is_empty() {
+            return Err(not_positive("methods"));
+        }
+        if self.targets.is_empty() || !self.targets.iter().all(|&x| is_positive(x)) {
+            return Err(not_positive("targets"));
+        }
+        if self.local_steps.is_empty() || self.local_steps.contains(&0) {
+            return Err(not_positive("local steps"));
+        }
+        if points == 0 || !is_positive(from) || !is_positive(to) || from > to {
+            return Err(not_positive("step sizes"));
         }
         let start = libm::sqrt(self.start.mean_square(facts.optimum()));
         if let Some(target) = self.targets.iter().find(|&&target| target >= start) {
@@ -174,7 +168,19 @@ impl Search {
     }
 }
 
-/// The fault of a setting that is a list, or numbers.
+/// Whether a number is positive and finite.
+fn is_positive(x: f64) -> bool {
+    x.is_finite() && x > 0.0
+}
+
+/// The fault of a problem on which second moments do not close.
+fn moments_do_not_close() -> Fault {
+    let message =
+        "the frontier needs a linear problem with independent draws, whose second moments close";
+    Fault::new("", message)
+}
+
+/// The fault of a setting that must be a list of positive numbers, and is not.
 fn not_positive(name: &str) -> Fault {
     Fault::new("", format!("{name} must be a list of positive finite numbers, and not empty"))
 }
@@ -214,7 +220,7 @@ pub enum RangeEnd {
 pub struct Reached {
     /// The algorithm, with the step size that needs the fewest rounds.
     pub run: RoundSettings,
-    /// ε.
+    /// The target ε, a root mean square of ‖θ_t − θ*‖.
     pub target: f64,
     /// T, the first round from which E‖θ_t − θ*‖² stays at most ε².
     pub rounds: u64,
@@ -267,8 +273,7 @@ pub fn curve(
 ) -> Result<ErrorCurve, Fault> {
     let problem = search.typed(facts, &[settings.clients])?;
     check_size(&problem, settings)?;
-    let reason = |reason| unknown(problem.rounds(settings.algorithm), reason);
-    problem.curve(settings).map_err(reason)
+    problem.curve(settings).map_err(|reason| unknown(problem.rounds(settings.algorithm), reason))
 }
 
 #[cfg(test)]

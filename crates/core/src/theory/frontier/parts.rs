@@ -15,74 +15,127 @@ impl CurvePart {
     /// The identity of THEORY (5.5) in place of covariances: 1 for squares other than E 1·1, and 0 for other
     /// numbers, among them the means E 1·x_i.
     pub fn identity(&self) -> Vec<f64> {
-        let is_square = |(block, i, j): &(usize, usize, usize)| i == j && (*block, *i) != (0, 0);
-        self.places.iter().map(|place| f64::from(u8::from(is_square(place)))).collect()
+        let mut identity = Vec::with_capacity(self.places.len());
+        for &(block, i, j) in &self.places {
+            let is_unit = block == 0 && i == 0;
+            identity.push(f64::from(u8::from(i == j && !is_unit)));
+        }
+        identity
     }
 
     /// Whether the covariances with these numbers, and with 0 for entries that are not in the part, are positive
     /// definite.
     pub fn is_definite(&self, numbers: &[f64]) -> bool {
         let mut matrices: BTreeMap<usize, BTreeMap<usize, BTreeMap<usize, f64>>> = BTreeMap::new();
-        let of_covariances = |place: &(usize, usize, usize)| place.0 > 0 || place.1 > 0;
-        let each = self.places.iter().zip(numbers).filter(|(place, _)| of_covariances(place));
-        for ((block, i, j), x) in each {
+        for ((block, i, j), x) in self.places.iter().zip(numbers) {
+            // The first row of E u uᵀ has means.
+            if *block == 0 && *i == 0 {
+                continue;
+            }
             let rows = matrices.entry(*block).or_default();
             rows.entry(*i).or_default().insert(*j, *x);
             rows.entry(*j).or_default().insert(*i, *x);
         }
         matrices.values().all(|rows| {
             let index: Vec<usize> = rows.keys().copied().collect();
-            let entry = |i: usize, j: usize| {
+            let matrix = Matrix::from_fn(index.len(), index.len(), |i, j| {
                 rows.get(&index[i]).and_then(|row| row.get(&index[j])).copied().unwrap_or(0.0)
-            };
-            cholesky(Matrix::from_fn(index.len(), index.len(), entry)).is_ok()
+            });
+            cholesky(matrix).is_ok()
         })
     }
 }
 
-/// The parts of z: the numbers on which errors depend, where `map` is Q and the rows of `errors` are r_phase.
-/// A part is given by the places of its numbers in z, each with whether the part adds it to the error; a
-/// number that several parts share is added once.
-pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
+/// The numbers of a part, as places in z.
+pub struct PartPlaces {
+    /// The places in increasing order, of which E 1·1 is the first.
+    pub places: Vec<usize>,
+    /// For each place whether this part adds its number to the error. A number that several parts share is added
+    /// by one of them.
+    pub adds: Vec<bool>,
+}
+
+/// A set of places in z, 64 in a word.
+#[derive(Clone)]
+struct PlaceSet(Vec<u64>);
+
+impl PlaceSet {
+    /// The empty set of places below `length`.
+    fn empty(length: usize) -> Self {
+        Self(vec![0; length.div_ceil(64)])
+    }
+
+    fn insert(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    fn insert_all(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
+    }
+
+    fn contains(&self, place: usize) -> bool {
+        self.0[place / 64] >> (place % 64) & 1 == 1
+    }
+
+    fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    fn is_within(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(mine, theirs)| mine & !theirs == 0)
+    }
+
+    /// The first place that is in this set and not in another.
+    fn first_missing_in(&self, other: &Self) -> Option<usize> {
+        let word = (0..self.0.len()).find(|word| self.0[*word] & !other.0[*word] != 0)?;
+        let missing = self.0[word] & !other.0[word];
+        Some(64 * word + missing.trailing_zeros() as usize)
+    }
+}
+
+/// Splits the numbers on which errors depend into parts, where `map` is Q and the rows of `errors` are r_phase. A
+/// part is closed: no number of it depends on a number outside of it.
+pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<PartPlaces> {
     let n = map.rows();
-    // Sets of places, 64 in a number. E 1·1 is the first.
-    let words = n.div_ceil(64);
-    let has = |set: &[u64], i: usize| set[i / 64] >> (i % 64) & 1 == 1;
-    let reads = |i: usize| {
-        let mut set = vec![0_u64; words];
-        let row = map.row(i).iter().enumerate();
-        row.filter(|(_, x)| **x != 0.0).for_each(|(j, _)| set[j / 64] |= 1 << (j % 64));
-        set
-    };
-    let reads: Vec<Vec<u64>> = (0..n).map(reads).collect();
-    let mut closures: Vec<(Vec<u64>, usize)> = Vec::new();
+    // The places that each number of the next cycle reads.
+    let mut reads = Vec::with_capacity(n);
+    for i in 0..n {
+        let mut set = PlaceSet::empty(n);
+        for (j, x) in map.row(i).iter().enumerate() {
+            if *x != 0.0 {
+                set.insert(j);
+            }
+        }
+        reads.push(set);
+    }
+    // Each number that enters an error, with all places on which it depends.
+    let mut closures: Vec<(PlaceSet, usize)> = Vec::new();
     for i in (0..n).filter(|i| (0..errors.rows()).any(|phase| errors[(phase, *i)] != 0.0)) {
-        // What the number depends on.
-        let mut seen = vec![0_u64; words];
-        seen[0] |= 1;
-        seen[i / 64] |= 1 << (i % 64);
-        let mut done = vec![0_u64; words];
-        while let Some(word) = (0..words).find(|w| seen[*w] & !done[*w] != 0) {
-            let bit = (seen[word] & !done[word]).trailing_zeros() as usize;
-            done[word] |= 1 << bit;
-            seen.iter_mut().zip(&reads[64 * word + bit]).for_each(|(seen, reads)| *seen |= reads);
+        let mut seen = PlaceSet::empty(n);
+        // E 1·1 is in every part.
+        seen.insert(0);
+        seen.insert(i);
+        let mut done = PlaceSet::empty(n);
+        while let Some(place) = seen.first_missing_in(&done) {
+            done.insert(place);
+            seen.insert_all(&reads[place]);
         }
         closures.push((seen, i));
     }
-    let size = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum::<u32>();
-    closures.sort_by_key(|(seen, _)| std::cmp::Reverse(size(seen)));
-    let mut parts: Vec<(Vec<u64>, Vec<usize>)> = Vec::new();
+    // From the largest set on, so that a set that lies within another comes after it and becomes no part.
+    closures.sort_by_key(|(seen, _)| std::cmp::Reverse(seen.count()));
+    let mut parts: Vec<(PlaceSet, Vec<usize>)> = Vec::new();
     for (seen, own) in closures {
-        let within = |known: &[u64]| seen.iter().zip(known).all(|(a, b)| a & !b == 0);
-        match parts.iter_mut().find(|(known, _)| within(known)) {
+        match parts.iter_mut().find(|(known, _)| seen.is_within(known)) {
             Some((_, all)) => all.push(own),
             None => parts.push((seen, vec![own])),
         }
     }
-    let of = |(seen, own): (Vec<u64>, Vec<usize>)| {
-        let places: Vec<usize> = (0..n).filter(|i| has(&seen, *i)).collect();
-        let is_own = places.iter().map(|i| own.contains(i)).collect();
-        (places, is_own)
-    };
-    parts.into_iter().map(of).collect()
+    let mut found = Vec::with_capacity(parts.len());
+    for (seen, own) in parts {
+        let places: Vec<usize> = (0..n).filter(|i| seen.contains(*i)).collect();
+        let adds = places.iter().map(|i| own.contains(i)).collect();
+        found.push(PartPlaces { places, adds });
+    }
+    found
 }

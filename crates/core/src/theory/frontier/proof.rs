@@ -16,6 +16,15 @@ const SURVEYED: usize = 10;
 /// later errors are the limit, which is below the target.
 const SETTLED: f64 = 1e-11;
 
+/// How far the later errors of a part may be from their limits, THEORY (6.3).
+struct PartWeight {
+    /// The scales s_i of the numbers of the part.
+    scales: Vec<f64>,
+    /// The right-hand side of THEORY (6.3), which bounds ‖r Lᵏ‖ for all k: by how much any later error may differ
+    /// from its limit if ‖z − z_∞‖_s = 1.
+    factor: f64,
+}
+
 impl ErrorCurve {
     /// Where the error comes below `square` = ε² and is proven to stay: it is followed round by round until
     /// THEORY (6.2) excludes that it rises again. Errors that oscillate may rise between the rounds that
@@ -27,7 +36,7 @@ impl ErrorCurve {
             let Some((cycles, state)) = self.rise_after(found[0]?.rounds, square)? else {
                 return found[0];
             };
-            self.descend((cycles, &state), &[(0, square)], 0, &mut found);
+            self.descend(cycles, &state, &[(0, square)], 0, &mut found);
         }
         None
     }
@@ -50,14 +59,12 @@ impl ErrorCurve {
         let weights = self.weights(&stationary, &rows)?;
         let limit = self.errors_in(&stationary, 0).fold(0.0, f64::max);
         while cycles < end {
-            let apart = |k: usize| {
-                let scales = weights[k].0.iter().enumerate();
-                let each = scales
-                    .map(|(i, scale)| (state[k][(i, 0)] - stationary[k][(i, 0)]).abs() / scale);
-                each.fold(0.0, f64::max)
-            };
-            let apart: Vec<f64> = (0..weights.len()).map(apart).collect();
-            let beyond: f64 = weights.iter().zip(&apart).map(|(of, apart)| of.1 * apart).sum();
+            // ‖z − z_∞‖_s of each part, and by how much later errors may differ from their limit.
+            let apart: Vec<f64> = (0..weights.len())
+                .map(|k| scaled_distance(&state[k], &stationary[k], &weights[k].scales))
+                .collect();
+            let beyond: f64 =
+                weights.iter().zip(&apart).map(|(weight, apart)| weight.factor * apart).sum();
             let is_settled = apart.iter().all(|apart| *apart <= SETTLED);
             if limit + beyond <= most || is_settled {
                 return Some(None);
@@ -69,7 +76,9 @@ impl ErrorCurve {
             let mut each = 0..errors.nrows();
             if let Some(missed) = each.find(|&i| self.is_above(errors[(i, 0)], most)) {
                 let after = missed / length as usize;
-                (0..after).for_each(|_| state = self.advance(0, &state));
+                for _ in 0..after {
+                    state = self.advance(0, &state);
+                }
                 return Some(Some((cycles + after as u64, state)));
             }
             state = self.advance(BLOCK, &state);
@@ -78,63 +87,62 @@ impl ErrorCurve {
         None
     }
 
-    /// For each part the rows r_phase Qʲ for j < 2^[`BLOCK`]: the errors of so many cycles as linear
+    /// For each part the rows r_phase Qʲ for j < 2^[`BLOCK`]: the errors of as many cycles as linear
     /// functions of z before them.
     fn rows_of_block(&mut self) -> PartStates {
         self.reach(BLOCK);
-        let rows =
-            self.parts.iter().enumerate().map(|(k, part)| {
-                let phases = part.errors.len();
-                let n = self.start[k].nrows();
-                let mut rows = Mat::from_fn(phases << BLOCK, n, |i, j| {
-                    if i < phases { part.errors[i][j] } else { 0.0 }
-                });
-                for level in 0..BLOCK {
-                    let known = phases << level;
-                    let map = self.levels[level][k].as_ref();
-                    let later = product(rows.subrows(0, known), map);
-                    rows.subrows_mut(known, known).copy_from(&later);
-                }
-                rows
-            });
-        rows.collect()
+        let mut all = Vec::with_capacity(self.parts.len());
+        for (k, part) in self.parts.iter().enumerate() {
+            let phases = part.errors.len();
+            let n = self.start[k].nrows();
+            let mut rows =
+                Mat::from_fn(
+                    phases << BLOCK,
+                    n,
+                    |i, j| {
+                        if i < phases { part.errors[i][j] } else { 0.0 }
+                    },
+                );
+            for level in 0..BLOCK {
+                let known = phases << level;
+                let map = self.levels[level][k].as_ref();
+                let later = product(rows.subrows(0, known), map);
+                rows.subrows_mut(known, known).copy_from(&later);
+            }
+            all.push(rows);
+        }
+        all
     }
 
-    /// For each part the scales s_i of its numbers, and the right-hand side of THEORY (6.3), which bounds
-    /// ‖r Lᵏ‖ for all k: by how much any later error may differ from its limit if ‖z − z_∞‖_s = 1. The scales
-    /// are the largest numbers that were seen of a few states. `None` if no norm of a power of L is below 1.
-    fn weights(
-        &mut self,
-        stationary: &PartStates,
-        rows: &PartStates,
-    ) -> Option<Vec<(Vec<f64>, f64)>> {
+    /// The scales and the bound of each part. The scales are the largest sizes that the numbers have in a few
+    /// states. `None` if no norm of a power of L is below 1.
+    fn weights(&mut self, stationary: &PartStates, rows: &PartStates) -> Option<Vec<PartWeight>> {
         self.reach(SURVEYED);
         let later: Vec<PartStates> =
             (0..=SURVEYED).map(|level| self.advance(level, &self.start.clone())).collect();
         let mut out = Vec::new();
         for (k, limit) in stationary.iter().enumerate() {
             let n = limit.nrows();
-            let of = |i: usize, states: &PartStates| states[k][(i, 0)].abs();
-            let size = |i: usize| {
-                let begin = of(i, stationary).max(of(i, &self.start));
-                later.iter().fold(begin, |most, states| most.max(of(i, states)))
-            };
-            let largest = (0..n).map(size).fold(0.0, f64::max);
-            let scales: Vec<f64> = (0..n).map(|i| size(i).max(1e-9 * largest)).collect();
-            // The number 1 is not apart from its limit.
-            let row =
-                |row: RowRef<'_, f64>| (1..n).fold(0.0, |sum, j| sum + row[j].abs() * scales[j]);
-            let norm =
-                |map: &Mat<f64>| (1..n).map(|i| row(map.row(i)) / scales[i]).fold(0.0, f64::max);
+            let mut sizes = Vec::with_capacity(n);
+            for i in 0..n {
+                let begin = limit[(i, 0)].abs().max(self.start[k][(i, 0)].abs());
+                sizes.push(
+                    later.iter().fold(begin, |most, states| most.max(states[k][(i, 0)].abs())),
+                );
+            }
+            let largest = sizes.iter().copied().fold(0.0, f64::max);
+            let scales: Vec<f64> = sizes.iter().map(|size| size.max(1e-9 * largest)).collect();
             let mut factor = 0.0_f64;
             let mut rows = rows[k].clone();
             for _ in 0..1 << (SURVEYED - BLOCK) {
-                factor = (0..rows.nrows()).map(|i| row(rows.row(i))).fold(factor, f64::max);
+                factor = (0..rows.nrows())
+                    .map(|i| scaled_sum(rows.row(i), &scales))
+                    .fold(factor, f64::max);
                 rows = product(rows.as_ref(), self.levels[BLOCK][k].as_ref());
             }
             let mut level = SURVEYED;
             loop {
-                let last = norm(&self.levels[level][k]);
+                let last = scaled_norm(&self.levels[level][k], &scales);
                 if last < 1.0 {
                     break;
                 }
@@ -145,8 +153,25 @@ impl ErrorCurve {
                 }
                 self.reach(level);
             }
-            out.push((scales, factor));
+            out.push(PartWeight { scales, factor });
         }
         Some(out)
     }
+}
+
+/// ‖a − b‖_s = max_i |a_i − b_i|/s_i of two states of a part, where s are its scales.
+fn scaled_distance(a: &Mat<f64>, b: &Mat<f64>, scales: &[f64]) -> f64 {
+    let each = scales.iter().enumerate();
+    each.map(|(i, scale)| (a[(i, 0)] - b[(i, 0)]).abs() / scale).fold(0.0, f64::max)
+}
+
+/// Σ_j |r_j| s_j of a row r, the norm of r as a function of z − z_∞. The sum begins at j = 1, because the number
+/// 1, which is the first of z, does not differ from its limit.
+fn scaled_sum(row: RowRef<'_, f64>, scales: &[f64]) -> f64 {
+    (1..scales.len()).fold(0.0, |sum, j| sum + row[j].abs() * scales[j])
+}
+
+/// The norm of a map of z − z_∞ that belongs to ‖·‖_s.
+fn scaled_norm(map: &Mat<f64>, scales: &[f64]) -> f64 {
+    (1..scales.len()).map(|i| scaled_sum(map.row(i), scales) / scales[i]).fold(0.0, f64::max)
 }

@@ -62,13 +62,16 @@ impl Refined {
     fn step(&mut self, found: Option<Best>) {
         let is_right = self.is_right();
         let next = self.next();
-        match found.filter(|found| found.improves(Some(&self.best))) {
+        let better = found.filter(|found| found.improves(Some(&self.best)));
+        // The end on the side of the next step size, or the other end if that step size becomes the centre.
+        let end = if is_right == better.is_some() { &mut self.low } else { &mut self.high };
+        match better {
             Some(found) => {
-                *(if is_right { &mut self.low } else { &mut self.high }) = self.center;
+                *end = self.center;
                 self.best = found;
                 self.center = next;
             }
-            None => *(if is_right { &mut self.high } else { &mut self.low }) = next,
+            None => *end = next,
         }
     }
 }
@@ -78,13 +81,13 @@ impl Refined {
 pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
     for _ in 0..problem.search.refinements {
         let runs: Vec<RoundSettings> = all.iter().map(Refined::next_run).collect();
-        let settings = |i: &usize| (runs[*i].choice, runs[*i].step_size.to_bits());
         let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by_key(settings);
-        for group in order.chunk_by(|i, j| settings(i) == settings(j)) {
+        order.sort_by_key(|i| choice_and_step(&runs[*i]));
+        for group in order.chunk_by(|i, j| choice_and_step(&runs[*i]) == choice_and_step(&runs[*j]))
+        {
             let known = problem.known.afresh();
             let tried = problem.squares(&runs[group[0]], &known, |squares| {
-                try_step_size(problem, squares, (&runs, group), all)
+                try_step_size(problem, squares, &runs, group, all)
             });
             // Without exact moments nothing is found.
             let tried = tried.unwrap_or_else(|_| vec![None; group.len()]);
@@ -93,12 +96,19 @@ pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
     }
 }
 
-/// The settings of a group with the next step size, which is the same for all of the group, where they hold their
-/// targets.
+/// The settings that searches must have in common to try a step size together: the choice of further settings, and
+/// the bits of the step size.
+fn choice_and_step(run: &RoundSettings) -> (usize, u64) {
+    (run.choice, run.step_size.to_bits())
+}
+
+/// Tries the next step size of a group of searches, which are numbers in `runs` and `all`, and for which it is the
+/// same. Returns for each search the settings, if they hold its target.
 fn try_step_size(
     problem: &TypedProblem<'_>,
     squares: &mut Squares<'_>,
-    (runs, group): (&[RoundSettings], &[usize]),
+    runs: &[RoundSettings],
+    group: &[usize],
     all: &[Refined],
 ) -> Vec<Option<Best>> {
     // Rounds without noise are the same for all numbers of clients.
@@ -109,11 +119,13 @@ fn try_step_size(
         if clients != runs[group[0]].clients {
             squares.set_counts(problem.counts(clients));
         }
-        let is_allowed = |i: &&usize| {
-            let Refined { best, square, .. } = &all[**i];
-            noiseless.allows(&squares.mean, best.crossing.rounds, *square)
-        };
-        let allowed: Vec<usize> = of_clients.iter().filter(is_allowed).copied().collect();
+        let mut allowed = Vec::new();
+        for &i in of_clients {
+            let Refined { best, square, .. } = &all[i];
+            if noiseless.allows(&squares.mean, best.crossing.rounds, *square) {
+                allowed.push(i);
+            }
+        }
         let open = may_hold(squares, allowed, all);
         let mut curve = (!open.is_empty()).then(|| ErrorCurve::new(squares));
         found.extend(of_clients.iter().map(|i| {

@@ -8,9 +8,9 @@ use crate::theory::exact::{KnownSteps, Outline, Squares, Type};
 
 /// A problem with its clients in types, and what is searched for on it.
 pub struct TypedProblem<'a> {
-    /// The problem.
+    /// What is known of the problem.
     pub facts: &'a dyn Facts,
-    /// The types.
+    /// The types of the problem's clients.
     pub types: Vec<Type>,
     /// What is searched for.
     pub search: &'a Search,
@@ -84,6 +84,14 @@ impl<'a> TypedProblem<'a> {
 /// other.
 fn moments_of_runs(runs: &LocalRuns, d: usize, types: usize) -> usize {
     let is_one_run = runs.runs.len() == 1;
-    let products = |n: usize| if is_one_run { n * (n + 1) / 2 } else { n * n };
-    if runs.is_corrected { products(types * d + 1) + types * products(d) } else { products(d + 1) }
+    if runs.is_corrected {
+        products_of(types * d + 1, is_one_run) + types * products_of(d, is_one_run)
+    } else {
+        products_of(d + 1, is_one_run)
+    }
+}
+
+/// The number of different products x_i y_j of two vectors of n numbers, where y is x if they are of one run.
+fn products_of(n: usize, is_one_run: bool) -> usize {
+    if is_one_run { n * (n + 1) / 2 } else { n * n }
 }

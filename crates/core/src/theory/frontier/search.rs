@@ -54,9 +54,13 @@ impl TriedSettings<'_, '_> {
     /// The most rounds to pass a target that are of interest: no more than the fewest so far, and fewer than
     /// it takes to hold it.
     fn most_passing(&self, best: &Bests) -> Option<u64> {
-        let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
-        let fewer = rounds(best.held, MOST_PASSING + 1).checked_sub(1);
-        fewer.filter(|_| self.passing).map(|fewer| fewer.min(rounds(best.passing, MOST_PASSING)))
+        if !self.passing {
+            return None;
+        }
+        let held = best.held.map_or(MOST_PASSING + 1, |best| best.crossing.rounds);
+        let passing = best.passing.map_or(MOST_PASSING, |best| best.crossing.rounds);
+        let fewer = held.checked_sub(1)?;
+        Some(fewer.min(passing))
     }
 
     /// Improves the best settings of a number of local steps, by number of clients and target.
@@ -69,15 +73,14 @@ impl TriedSettings<'_, '_> {
         if !self.passing && self.is_excluded(problem, best) {
             return;
         }
-        let improve = |squares: &mut Squares<'_>| {
+        // Without exact moments there is nothing to improve.
+        let _ = problem.squares(&self.run, self.known, |squares| {
             // Rounds without noise are the same for all numbers of clients.
             let mut noiseless = NoiselessError::new(&squares.mean);
             for (n, best) in best.iter_mut().enumerate() {
-                self.improve_one(problem, (squares, &mut noiseless), n, best);
+                self.improve_one(problem, squares, &mut noiseless, n, best);
             }
-        };
-        // Without exact moments there is nothing to improve.
-        let _ = problem.squares(&self.run, self.known, improve);
+        });
     }
 
     /// Whether the outline's bounds THEORY (6.4), (6.5) exclude that any target is held in so few rounds that
@@ -93,39 +96,38 @@ impl TriedSettings<'_, '_> {
         if open.is_empty() {
             return true;
         }
-        // The variance with the problem's own number of clients that excludes all of them.
         let clients = problem.facts.clients() as f64;
-        let enough = |bias: f64| {
-            let each = open
-                .iter()
-                .map(|best| (OUTLINED * best.square() - bias) * best.clients as f64 / clients);
-            each.fold(0.0, f64::max)
-        };
-        let found = outline.least_stationary(enough);
-        found.is_some_and(|[bias, variance]| variance > enough(bias))
+        let found = outline.least_stationary(|bias| excluding_variance(&open, bias, clients));
+        found.is_some_and(|[bias, variance]| variance > excluding_variance(&open, bias, clients))
     }
 
     /// Improves the best settings of a number of local steps and of clients, which is number `n`.
     fn improve_one(
         &self,
         problem: &TypedProblem<'_>,
-        (squares, noiseless): (&mut Squares<'_>, &mut NoiselessError),
+        squares: &mut Squares<'_>,
+        noiseless: &mut NoiselessError,
         n: usize,
         best: &mut [Bests],
     ) {
         let run = RoundSettings { clients: best[0].clients, ..self.run };
         let first = n * best.len();
-        let with = |crossing| Best { run, crossing };
-        let held = (0..best.len()).filter(|&k| {
+        // The targets that the error without noise allows to be held, and to be passed, in time.
+        let mut held: Vec<usize> = Vec::new();
+        for k in 0..best.len() {
             let most = self.most_held(&best[k], first + k);
-            most == u64::MAX || noiseless.allows(&squares.mean, most, best[k].square())
-        });
-        let mut held: Vec<usize> = held.collect();
-        let passing = (0..best.len()).filter(|&k| {
-            let most = self.most_passing(&best[k]);
-            most.is_some_and(|most| noiseless.may_pass(&squares.mean, most, best[k].square()))
-        });
-        let passing: Vec<usize> = passing.collect();
+            if most == u64::MAX || noiseless.allows(&squares.mean, most, best[k].square()) {
+                held.push(k);
+            }
+        }
+        let mut passing: Vec<usize> = Vec::new();
+        for k in 0..best.len() {
+            if let Some(most) = self.most_passing(&best[k])
+                && noiseless.may_pass(&squares.mean, most, best[k].square())
+            {
+                passing.push(k);
+            }
+        }
         if held.is_empty() && passing.is_empty() {
             return;
         }
@@ -153,17 +155,26 @@ impl TriedSettings<'_, '_> {
         let mut curve = ErrorCurve::new(squares);
         for k in passing {
             let passage = curve.first_passage(best[k].square());
-            Best::keep(&mut best[k].passing, passage.map(with));
+            let passage = passage.map(|crossing| Best { run, crossing });
+            Best::keep(&mut best[k].passing, passage);
         }
-        let squares: Vec<f64> = held.iter().map(|&k| best[k].square()).collect();
-        let crossings = held_crossings(&mut curve, problem.rounds(run.algorithm), &squares);
+        let targets: Vec<f64> = held.iter().map(|&k| best[k].square()).collect();
+        let crossings = held_crossings(&mut curve, problem.rounds(run.algorithm), &targets);
         for (k, crossing) in held.into_iter().zip(crossings) {
-            Best::keep(&mut best[k].held, crossing.map(with));
+            Best::keep(&mut best[k].held, crossing.map(|crossing| Best { run, crossing }));
             if let Some(Crossing { rounds, .. }) = crossing {
                 self.least.lower(first + k, &run, rounds);
             }
         }
     }
+}
+
+/// The variance that excludes all of these targets, where the square of the bias is `bias`. It is a variance with
+/// `clients` clients: with other numbers of clients the variance is inversely proportional to them.
+fn excluding_variance(open: &[&Bests], bias: f64, clients: f64) -> f64 {
+    open.iter()
+        .map(|best| (OUTLINED * best.square() - bias) * best.clients as f64 / clients)
+        .fold(0.0, f64::max)
 }
 
 impl StepSizes {
@@ -187,10 +198,13 @@ pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> V
     let each = algorithms.iter().zip(sizes);
     let costs: Vec<f64> = each.map(|(algorithm, size)| cost(problem, *algorithm, *size)).collect();
     let all: f64 = costs.iter().sum();
-    let search_one = |(&algorithm, cost): (&usize, &f64)| {
-        search_algorithm(problem, algorithm, &|share| worked(share * cost / all))
-    };
-    algorithms.par_iter().zip(&costs).flat_map_iter(search_one).collect()
+    algorithms
+        .par_iter()
+        .zip(&costs)
+        .flat_map_iter(|(&algorithm, cost)| {
+            search_algorithm(problem, algorithm, &|share| worked(share * cost / all))
+        })
+        .collect()
 }
 
 /// The share of the time of a search that the step sizes of the grid take, where they are refined.
@@ -201,12 +215,13 @@ const ON_GRID: f64 = 0.3;
 fn cost(problem: &TypedProblem<'_>, algorithm: usize, moments: usize) -> f64 {
     let size = moments as f64;
     let rounds = problem.rounds(algorithm);
-    let runs = rounds.local_runs(&problem.search.first_settings(algorithm));
-    let runs = runs.map_or(1, |runs| runs.runs.len());
+    let local_runs = rounds.local_runs(&problem.search.first_settings(algorithm));
+    let runs = local_runs.map_or(1, |local| local.runs.len());
     let local_steps = problem.search.local_steps_of(algorithm).len();
     size * size * (runs * (runs + 1) / 2 * local_steps * rounds.choices()) as f64
 }
 
+/// The best step sizes of an algorithm for all numbers of clients and of local steps and all targets.
 fn search_algorithm(
     problem: &TypedProblem<'_>,
     algorithm: usize,
@@ -214,14 +229,10 @@ fn search_algorithm(
 ) -> Vec<Reached> {
     let search = problem.search;
     let local_steps = search.local_steps_of(algorithm);
-    let none = |&clients: &u64| {
-        let held = None;
-        let passing = None;
-        let clipped = false;
-        let of = |&target: &f64| Bests { clients, target, held, passing, clipped };
-        search.targets.iter().map(of).collect()
-    };
-    let none: Vec<Vec<Bests>> = search.clients.iter().map(none).collect();
+    let mut none: Vec<Vec<Bests>> = Vec::with_capacity(search.clients.len());
+    for &clients in &search.clients {
+        none.push(search.targets.iter().map(|target| Bests::none(clients, *target)).collect());
+    }
     let mut best = vec![none; local_steps.len()];
     let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
     let least = &LeastCosts::new(search);
@@ -239,24 +250,24 @@ fn search_algorithm(
         worked(on_grid / search.step_sizes.points as f64);
     }
     drop_what_is_beyond(least, &mut best);
-    let is_held = |best: &&Bests| best.held.is_some();
-    let count = best.iter().flatten().flatten().filter(is_held).count();
+    let count = best.iter().flatten().flatten().filter(|best| best.held.is_some()).count();
     if count == 0 {
         worked(1.0 - on_grid);
     }
     let share = (1.0 - on_grid) / count as f64;
-    let refined = |mut best: Vec<Vec<Bests>>| {
-        refine_held(problem, &mut best, &|| worked(share));
-        best.iter_mut().for_each(|best| keep_what_smaller_targets_need(problem, best));
-        best.into_iter().flatten()
-    };
-    let mut all: Vec<Bests> = best.into_par_iter().flat_map_iter(refined).collect();
+    let mut all: Vec<Bests> = best
+        .into_par_iter()
+        .flat_map_iter(|mut of_steps| {
+            refine_held(problem, &mut of_steps, &|| worked(share));
+            of_steps.iter_mut().for_each(|best| keep_what_smaller_targets_need(problem, best));
+            of_steps.into_iter().flatten()
+        })
+        .collect();
     // In the order of N and ε.
-    let place = |best: &Bests| {
+    all.sort_by_key(|best| {
         let n = search.clients.iter().position(|n| *n == best.clients);
         (n, search.targets.iter().position(|target| *target == best.target))
-    };
-    all.sort_by_key(place);
+    });
     all.iter().flat_map(|best| best.reached(search.step_sizes)).collect()
 }
 
@@ -278,9 +289,10 @@ fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<Bests>], worked: &dyn
     let search = problem.search;
     let mut held: Vec<&mut Bests> = best.iter_mut().flatten().collect();
     held.retain(|best| best.held.is_some());
-    let begin =
-        |best: &&mut Bests| Some(Refined::new(search.step_sizes, best.square(), best.held?));
-    let mut refined: Vec<Refined> = held.iter().filter_map(begin).collect();
+    let mut refined: Vec<Refined> = held
+        .iter()
+        .filter_map(|best| Some(Refined::new(search.step_sizes, best.square(), best.held?)))
+        .collect();
     refine(problem, &mut refined);
     for (best, Refined { best: refined, .. }) in held.into_iter().zip(refined) {
         best.held = Some(refined);
@@ -296,24 +308,35 @@ fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut
     for k in 1..over_targets.len() {
         let smaller = over_targets[k - 1];
         let best = &mut over_targets[k];
-        let rounds = |best: Option<Best>| best.map_or(u64::MAX, |best| best.crossing.rounds);
-        if rounds(smaller.held) < rounds(best.held) {
+        if rounds_needed(smaller.held) < rounds_needed(best.held) {
             let square = best.square();
-            let with = |Best { run, .. }: Best| {
-                let mut curve = problem.curve(&run).ok()?;
-                let crossing =
-                    held_crossings(&mut curve, problem.rounds(run.algorithm), &[square])[0]?;
-                Some(Best { run, crossing })
-            };
-            Best::keep(&mut best.held, smaller.held.and_then(with));
+            let found = smaller.held.and_then(|other| settings_holding(problem, other.run, square));
+            Best::keep(&mut best.held, found);
         }
-        if rounds(smaller.passing) < rounds(best.passing) {
+        if rounds_needed(smaller.passing) < rounds_needed(best.passing) {
             best.passing = smaller.passing;
         }
     }
 }
 
+/// The rounds that settings need; the largest number if there are none.
+fn rounds_needed(best: Option<Best>) -> u64 {
+    best.map_or(u64::MAX, |best| best.crossing.rounds)
+}
+
+/// These settings, with the round from which their error stays at most at `square` = ε²; `None` if it does not.
+fn settings_holding(problem: &TypedProblem<'_>, run: RoundSettings, square: f64) -> Option<Best> {
+    let mut curve = problem.curve(&run).ok()?;
+    let crossing = held_crossings(&mut curve, problem.rounds(run.algorithm), &[square])[0]?;
+    Some(Best { run, crossing })
+}
+
 impl Bests {
+    /// No settings yet for a number of clients and a target.
+    fn none(clients: u64, target: f64) -> Self {
+        Self { clients, target, held: None, passing: None, clipped: false }
+    }
+
     /// ε².
     fn square(&self) -> f64 {
         self.target * self.target
@@ -321,19 +344,24 @@ impl Bests {
 
     /// The fewest rounds to stay below the target, and those to come below it if they are fewer.
     fn reached(&self, range: StepSizes) -> impl Iterator<Item = Reached> {
-        let Self { target, clipped, .. } = *self;
-        let of = |Best { run, crossing }: Best, held: bool| {
-            let edge = match run.step_size {
-                x if x >= range.to => Some(RangeEnd::To),
-                x if x <= range.from => Some(RangeEnd::From),
-                _ => (held && clipped).then_some(RangeEnd::OfAnotherChoice),
-            };
-            Reached { run, target, rounds: crossing.rounds, held, edge }
+        let held = self.held.map(|held| self.reached_with(held, true, range));
+        let passing = self.passing.map(|passing| self.reached_with(passing, false, range));
+        let passes_earlier =
+            passing.filter(|passing| held.is_none_or(|held| passing.rounds < held.rounds));
+        held.into_iter().chain(passes_earlier)
+    }
+
+    /// The record of settings that reach the target, and stay below it if `held`.
+    fn reached_with(&self, best: Best, held: bool, range: StepSizes) -> Reached {
+        let Best { run, crossing } = best;
+        let edge = if run.step_size >= range.to {
+            Some(RangeEnd::To)
+        } else if run.step_size <= range.from {
+            Some(RangeEnd::From)
+        } else {
+            (held && self.clipped).then_some(RangeEnd::OfAnotherChoice)
         };
-        let held = self.held.map(|held| of(held, true));
-        let passing = self.passing.map(|passing| of(passing, false));
-        let is_fewer = |p: &Reached| held.is_none_or(|held| p.rounds < held.rounds);
-        held.into_iter().chain(passing.filter(is_fewer))
+        Reached { run, target: self.target, rounds: crossing.rounds, held, edge }
     }
 }
 
@@ -341,19 +369,28 @@ impl Bests {
 /// rounds than the best to stay at most at a square: below it, if the smallest is too large to stay
 /// there, or without noise not too small to be there by then; above it, if the largest may stay.
 fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
-    let stays = |squares: &Squares<'_>| {
-        squares.least_stationary().is_some_and(|least| least <= most * (1.0 + MARGIN))
-    };
-    let with = |choice, step_size, might: &dyn Fn(&Squares<'_>) -> bool| {
-        let run = RoundSettings { step_size, choice, ..best.run };
-        problem.squares(&run, &problem.known.afresh(), |s| might(s)).unwrap_or(false)
-    };
-    let below = |squares: &Squares<'_>| {
-        let fewer = best.crossing.rounds.saturating_sub(1);
-        !stays(squares) || NoiselessError::new(&squares.mean).allows(&squares.mean, fewer, most)
-    };
+    let StepSizes { from, to, .. } = problem.search.step_sizes;
+    let fewer = best.crossing.rounds.saturating_sub(1);
     let mut others = (0..problem.rounds(best.run.algorithm).choices())
         .filter(|choice| *choice != best.run.choice);
-    let StepSizes { from, to, .. } = problem.search.step_sizes;
-    others.any(|choice| with(choice, from, &below) || with(choice, to, &stays))
+    others.any(|choice| {
+        // Without exact moments nothing is known beyond an end.
+        let smallest = RoundSettings { step_size: from, choice, ..best.run };
+        let is_clipped_below = problem.squares(&smallest, &problem.known.afresh(), |squares| {
+            !may_stay(squares, most)
+                || NoiselessError::new(&squares.mean).allows(&squares.mean, fewer, most)
+        });
+        if is_clipped_below.unwrap_or(false) {
+            return true;
+        }
+        let largest = RoundSettings { step_size: to, choice, ..best.run };
+        problem
+            .squares(&largest, &problem.known.afresh(), |squares| may_stay(squares, most))
+            .unwrap_or(false)
+    })
+}
+
+/// Whether the bound THEORY (6.5) of the stationary error allows an error to stay at most at `most` = ε².
+fn may_stay(squares: &Squares<'_>, most: f64) -> bool {
+    squares.least_stationary().is_some_and(|least| least <= most * (1.0 + MARGIN))
 }

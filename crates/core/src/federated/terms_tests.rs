@@ -148,7 +148,7 @@ fn unnormalised_work_weighs_clients() {
     let weighted = crate::linalg::solve(&system, &rhs).unwrap();
     let gap = |gamma: f64, normalised: bool, from: &[f64]| {
         let terms = Terms { local_steps: vec![1, 7, 2], normalised, ..Terms::fedavg(gamma, 1) };
-        let work = |c: usize| LocalUpdate::plain(terms.step(c), terms.steps(c));
+        let work = |c: usize| LocalUpdate::of_steps(terms.step(c), terms.steps(c));
         distance(&linear::limit(&problem, work).unwrap(), from)
     };
     for (normalised, limit) in [(false, &weighted[..]), (true, problem.optimum())] {

@@ -59,7 +59,7 @@ fn equal_clients_without_noise_are_gradient_descent() {
 #[test]
 fn limits_have_their_order_in_the_step_size() {
     let problem = td(Heterogeneity::Independent {}, 5);
-    let at = |step| limit(&problem, |_| LocalUpdate::plain(step, 10)).unwrap();
+    let at = |step| limit(&problem, |_| LocalUpdate::of_steps(step, 10)).unwrap();
     let error = |theta: &[f64]| distance(theta, problem.optimum());
     let extrapolate = |fine: &[f64], coarse: &[f64]| -> Vec<f64> {
         fine.iter().zip(coarse).map(|(f, c)| 2.0 * f - c).collect()
@@ -72,7 +72,7 @@ fn limits_have_their_order_in_the_step_size() {
     let second_order = libm::log2(error(&extrapolate(&b, &c)) / error(&extrapolate(&a, &b)));
     assert!((second_order - 2.0).abs() < 0.2, "Richardson-Romberg: order {second_order}");
     let same = td(SAME, 4);
-    let none = limit(&same, |_| LocalUpdate::plain(0.1, 50)).unwrap();
+    let none = limit(&same, |_| LocalUpdate::of_steps(0.1, 50)).unwrap();
     assert_eq!(none, same.optimum());
 }
 
@@ -83,7 +83,7 @@ fn fedlsa_follows_its_exact_mean() {
     let far = td(Heterogeneity::Independent {}, 5);
     let near = td(Heterogeneity::TwoKernels {}, 4);
     let away: Vec<f64> = far.optimum().iter().map(|x| x + 1.0).collect();
-    let there = limit(&near, |_| LocalUpdate::plain(0.3, 100)).unwrap();
+    let there = limit(&near, |_| LocalUpdate::of_steps(0.3, 100)).unwrap();
     for (problem, start, step, steps) in [(far, away, 0.2, 8), (near, there, 0.3, 100)] {
         let map = RoundMap::new(&problem, step, steps).unwrap();
         let terms = Terms::fedavg(step, steps);

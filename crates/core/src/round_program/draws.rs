@@ -17,8 +17,8 @@ enum DrawSource {
 }
 
 impl DrawSource {
-    /// What an operation draws and others may share.
-    fn of(operation: &Operation) -> Option<Self> {
+    /// The draws of an operation that others may share; `None` if it has none.
+    fn of_operation(operation: &Operation) -> Option<Self> {
         match operation {
             Operation::Members { .. } | Operation::Select { .. } => Some(Self::Cohort),
             Operation::Mask { mask, .. } => Some(Self::Mask(*mask)),
@@ -39,12 +39,12 @@ impl DrawSource {
 }
 
 impl Round {
-    /// Checks that noises which are made from the same draws are correlated only as far as moments follow it. One
-    /// operation with a mask may read what another made with participation; if a third does so in the other order, their noises
-    /// are products of the same two draws.
+    /// Checks that noises which are made from the same draws are correlated only as far as moments follow it. An
+    /// operation that masks may read the result of another that depends on the cohort; but if a third operation
+    /// applies the cohort to what the mask made, the noises of both are products of the same two draws.
     ///
     /// # Errors
-    /// Which draws are combined.
+    /// Names the two kinds of draws that are combined so.
     pub(super) fn check_draws(&self) -> Result<(), String> {
         // What each atom depends on within the round; the state was made by earlier draws.
         let mut known: Vec<BTreeSet<DrawSource>> = vec![BTreeSet::new(); self.state.len()];
@@ -53,7 +53,7 @@ impl Round {
             let reads = operation.reads().into_iter().flat_map(|expression| &expression.terms);
             let mut depends: BTreeSet<DrawSource> =
                 reads.flat_map(|(atom, _)| &known[*atom]).copied().collect();
-            if let Some(own) = DrawSource::of(operation) {
+            if let Some(own) = DrawSource::of_operation(operation) {
                 check_order(own, &depends, &mut orders)?;
                 depends.insert(own);
             }
@@ -63,7 +63,11 @@ impl Round {
     }
 }
 
-/// Notes that what is drawn as `own` is applied to what depends on other draws, unless moments do not follow that.
+/// Records in `orders` that an operation with the draws `own` reads what depends on the draws `depends`.
+///
+/// # Errors
+/// If moments do not follow that: the draws are applied a second time, gradients read what a mask or the
+/// cohort made in this round, or another operation applies the same two draws in the other order.
 fn check_order(
     own: DrawSource,
     depends: &BTreeSet<DrawSource>,

@@ -27,9 +27,9 @@ pub struct Program {
     pub dimension: usize,
     /// The different rounds.
     pub rounds: Vec<Round>,
-    /// Which of them round 1, 2, … is.
+    /// The places in `rounds` of round 1, 2, ….
     pub order: Vec<usize>,
-    /// So many rounds at the end of the order repeat for ever; 0 if none does.
+    /// The number of rounds at the end of `order` that repeat for ever; 0 if none does.
     pub cycle: usize,
     /// The estimate before the first round is this multiple of θ_0. The weights of extrapolated runs, whose sum it
     /// is, need not add up to 1.
@@ -41,30 +41,30 @@ pub struct Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// The server's.
+    /// The server has one vector.
     Server,
-    /// Of each client.
+    /// Each client has a vector.
     Clients,
 }
 
-/// A round.
+/// What the server and the clients do from one start to the next, as atoms and operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
     /// The levels of the atoms of the state at its start. Before the first round it is θ_0, or
     /// nothing.
     pub state: Vec<Level>,
-    /// L, if so many clients are drawn without replacement.
+    /// The number L of clients that are drawn without replacement; `None` if all take part.
     pub cohort: Option<usize>,
     /// The random masks that it draws.
     pub masks: Vec<Mask>,
-    /// What it does; each operation makes an atom.
+    /// The operations of the round in their order; each makes an atom.
     pub operations: Vec<Operation>,
     /// The state of the next round.
     pub next: Vec<Expression>,
     /// The estimate θ_t after the round.
     pub result: Expression,
-    /// Where its clients are before they communicate, if that is of interest.
+    /// The clients' parameters before they communicate, if the round records them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<Expression>,
 }
@@ -95,19 +95,20 @@ pub enum Each {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expression {
-    /// Atoms with their coefficients, in increasing order.
+    /// Atoms with their coefficients, in increasing order of the atoms.
     pub terms: Vec<(usize, Coefficient)>,
-    /// What is added.
+    /// The coefficient that is added to the sum, entry by entry.
     pub constant: Coefficient,
 }
 
-/// A number for everything, one of each entry, of each client, or of each entry of each client.
+/// One number for all entries of all clients, or several: one for each entry, for each client, or for
+/// each entry of each client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Coefficient {
-    /// One number.
+    /// One number for all entries of all clients.
     Number(f64),
-    /// Several.
+    /// Several numbers.
     Numbers(CoefficientNumbers),
 }
 
@@ -115,11 +116,11 @@ pub enum Coefficient {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CoefficientNumbers {
-    /// d.
+    /// One number for each of the d entries, the same for all clients.
     Entries(Vec<f64>),
-    /// N.
+    /// One number for each of the N clients, the same for all entries.
     Clients(Vec<f64>),
-    /// N · d, client by client.
+    /// N · d numbers, client by client.
     Rows(Vec<f64>),
 }
 
@@ -127,15 +128,15 @@ pub enum CoefficientNumbers {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PerClient<T> {
-    /// For all.
+    /// The value that all clients have.
     All(T),
-    /// Of each, N values.
+    /// N values, one for each client.
     Each(Vec<T>),
 }
 
 impl<T: Copy> PerClient<T> {
-    /// The value of a client.
-    pub fn of(&self, client: usize) -> T {
+    /// The value of client number `client`.
+    pub fn of_client(&self, client: usize) -> T {
         match self {
             Self::All(value) => *value,
             Self::Each(values) => values[client],
@@ -147,9 +148,9 @@ impl<T: Copy> PerClient<T> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Weights {
-    /// π_k of the problem.
+    /// The shares π_k of the problem.
     Shares(Shares),
-    /// N numbers.
+    /// N weights, one for each client.
     Each(Vec<f64>),
 }
 
@@ -157,7 +158,7 @@ pub enum Weights {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shares {
-    /// π_k.
+    /// The weight of client k is π_k.
     Shares,
 }
 
@@ -196,13 +197,13 @@ pub enum Operation {
     },
     /// The mean of `calls` gradients of each client.
     Fields {
-        /// At which θ.
+        /// The θ at which gradients are taken.
         at: Expression,
         /// B.
         calls: PerClient<u64>,
-        /// As for [`Operation::Steps`].
+        /// Whether the clients of the cohort alone compute gradients, as in [`Operation::Steps`].
         members: bool,
-        /// As for [`Operation::Steps`].
+        /// The number of the draws that it shares, as in [`Operation::Steps`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draws: Option<usize>,
     },
@@ -220,9 +221,9 @@ pub enum Operation {
     },
     /// One row for a client of the cohort, another for a client of the rest: THEORY (4.6), (4.7).
     Select {
-        /// Of the cohort.
+        /// The row of a client that takes part.
         member: Expression,
-        /// Of the rest.
+        /// The row of a client that does not take part.
         other: Expression,
     },
     /// Σ_j M_kj row_j for each client k, THEORY (4.4).
@@ -238,21 +239,22 @@ pub enum Operation {
         of: Expression,
         /// M, d × d, row by row.
         matrix: Vec<f64>,
-        /// Whose.
+        /// Whether x is the server's or the clients'.
         level: Level,
     },
     /// Independent standard normal numbers.
     Normal {
-        /// Whose.
+        /// Whether the server or each client draws d of them.
         level: Level,
     },
     /// The entries where a mask is 1, and 0 elsewhere: THEORY (4.5).
     Mask {
         /// What is masked.
         of: Expression,
-        /// Which mask of the round.
+        /// The number of the mask in the list of the round.
         mask: usize,
-        /// Whose; a mask of the server may be that of all clients' rows.
+        /// Whether `of` is the server's or the clients'. One mask of the server may mask the rows of all
+        /// clients.
         level: Level,
     },
 }
@@ -304,10 +306,13 @@ impl Program {
         let cycle = self.cycle as u64;
         let all = if last > before { last - before } else { cycle };
         let first = self.phase(before + 1) as u64;
-        let after = |phase: u64| (phase + cycle - first) % cycle;
-        (0..cycle)
-            .map(|phase| ((all + cycle - 1 - after(phase)) / cycle) as f64 / all as f64)
-            .collect()
+        let mut shares = Vec::new();
+        for phase in 0..cycle {
+            // Rounds from the first one to the first one of this phase.
+            let after = (phase + cycle - first) % cycle;
+            shares.push(((all + cycle - 1 - after) / cycle) as f64 / all as f64);
+        }
+        shares
     }
 
     /// Whether the program says what every round up to this number does.
@@ -348,7 +353,7 @@ impl Operation {
 
 impl Coefficient {
     /// The coefficients of the d entries of a client's vector.
-    pub fn of(&self, client: usize, d: usize) -> Vec<f64> {
+    pub fn entries_of_client(&self, client: usize, d: usize) -> Vec<f64> {
         match self {
             Self::Number(x) => vec![*x; d],
             Self::Numbers(CoefficientNumbers::Entries(all)) => all.clone(),
@@ -359,8 +364,9 @@ impl Coefficient {
         }
     }
 
-    /// The numbers that are a client's own, if clients have their own.
-    pub fn own(&self, client: usize, d: usize) -> &[f64] {
+    /// The numbers of this client alone, by which clients are told apart; empty if the coefficient is
+    /// the same for all clients.
+    pub fn numbers_of_client(&self, client: usize, d: usize) -> &[f64] {
         match self {
             Self::Numbers(CoefficientNumbers::Clients(all)) => &all[client..=client],
             Self::Numbers(CoefficientNumbers::Rows(all)) => &all[client * d..(client + 1) * d],
@@ -392,6 +398,7 @@ mod tests {
     fn what_is_no_program_is_refused() {
         let good = program(vec![], vec![], sum([(2, 1.0)]));
         good.check().unwrap();
+        // The message about the good program after a change.
         let with = |change: fn(&mut Program)| {
             let mut changed = good.clone();
             change(&mut changed);

@@ -7,13 +7,13 @@ use super::{PerClient, Traced};
 pub struct RoundSettings {
     /// The place of the algorithm among those that the search knows.
     pub algorithm: usize,
-    /// N.
+    /// The number of clients, N.
     pub clients: u64,
-    /// H.
+    /// The local steps of a client in a round, H.
     pub local_steps: u64,
-    /// γ.
+    /// The step size γ.
     pub step_size: f64,
-    /// Which of the [choices](Rounds::choices) of its further settings.
+    /// The number of the [choice](Rounds::choices) of the algorithm's further settings.
     pub choice: usize,
 }
 
@@ -44,8 +44,8 @@ pub struct LocalUpdate {
 }
 
 impl LocalUpdate {
-    /// E_k steps of size γ_k and nothing else.
-    pub fn plain(step: f64, steps: u64) -> Self {
+    /// E_k steps of size γ_k on single gradients, without a proximal term.
+    pub fn of_steps(step: f64, steps: u64) -> Self {
         Self { step, steps, batch: 1, proximal: 0.0 }
     }
 

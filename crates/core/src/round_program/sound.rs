@@ -12,8 +12,8 @@ impl Program {
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
-        let known = |place: &usize| *place < self.rounds.len();
-        if self.clients == 0 || self.dimension == 0 || !self.order.iter().all(known) {
+        let are_known = self.order.iter().all(|place| *place < self.rounds.len());
+        if self.clients == 0 || self.dimension == 0 || !are_known {
             return Err("it names a round that it does not have".into());
         }
         if self.cycle > self.order.len() {
@@ -27,9 +27,8 @@ impl Program {
             self.check_round(round)?;
         }
         for number in 1..=(self.order.len() + self.cycle.min(1)) as u64 {
-            let (Some(round), Some(next)) = (self.round(number), self.round(number + 1)) else {
-                continue;
-            };
+            let Some(round) = self.round(number) else { continue };
+            let Some(next) = self.round(number + 1) else { continue };
             if round.next.len() != next.state.len() {
                 return Err("a round leaves another state than the next one has".into());
             }
@@ -44,20 +43,21 @@ impl Program {
         if round.cohort.is_some_and(|size| size == 0 || size >= self.clients) {
             return Err("a cohort is empty, or everybody".into());
         }
-        let is_sound = |mask: &Mask| (0.0..=1.0).contains(&mask.probability);
-        if round.masks.len() > 62 || !round.masks.iter().all(is_sound) {
+        let have_probabilities =
+            round.masks.iter().all(|mask| (0.0..=1.0).contains(&mask.probability));
+        // The theory notes with one bit of a 64-bit number for each mask on which of them an atom depends.
+        if round.masks.len() > 62 || !have_probabilities {
             return Err("a mask has no probability".into());
         }
         for (place, operation) in round.operations.iter().enumerate() {
-            let masked = match operation {
-                Operation::Mask { mask, level, .. } => round
-                    .masks
-                    .get(*mask)
-                    .is_none_or(|mask| (mask.level, *level) == (Level::Clients, Level::Server)),
+            let lacks_mask = match operation {
+                Operation::Mask { mask, level, .. } => !has_mask(&round.masks, *mask, *level),
                 _ => false,
             };
-            let drawn = matches!(operation, Operation::Members { .. } | Operation::Select { .. });
-            if masked || drawn && round.cohort.is_none() || !self.sized(operation) {
+            let is_of_cohort =
+                matches!(operation, Operation::Members { .. } | Operation::Select { .. });
+            let lacks_cohort = is_of_cohort && round.cohort.is_none();
+            if lacks_mask || lacks_cohort || !self.has_sound_settings(operation) {
                 return Err(format!("operation {place} of a round is not complete"));
             }
             let level = match operation {
@@ -76,13 +76,14 @@ impl Program {
         self.check_expression(round, &round.result, Level::Server, all)
     }
 
-    fn sized(&self, operation: &Operation) -> bool {
+    /// Whether the lists of an operation have the length that N and d ask for, and its counts and
+    /// probabilities are possible.
+    fn has_sound_settings(&self, operation: &Operation) -> bool {
         let n = self.clients;
         let d = self.dimension;
         match operation {
             Operation::Steps { step, count, batch, coin, draws, .. } => {
-                let is_coin = |p: f64| p > 0.0 && p <= 1.0;
-                let has_coin = coin.is_none_or(|p| is_coin(p) && draws.is_none());
+                let has_coin = coin.is_none_or(|p| p > 0.0 && p <= 1.0 && draws.is_none());
                 let are_positive = count.are(n, |e| *e > 0) && batch.are(n, |b| *b > 0);
                 step.are(n, |_| true) && are_positive && has_coin
             }
@@ -94,6 +95,9 @@ impl Program {
         }
     }
 
+    /// Checks that an expression of this level reads only atoms that the first `operations` operations
+    /// of the round, or its state, have made, and that its coefficients have the lengths that N and
+    /// d ask for.
     fn check_expression(
         &self,
         round: &Round,
@@ -101,33 +105,52 @@ impl Program {
         level: Level,
         operations: usize,
     ) -> Result<(), String> {
-        let state = round.state.len();
-        let of = |atom: usize| match atom.checked_sub(state) {
-            None => Some(round.state[atom]),
-            Some(place) if place < operations => Some(round.operations[place].level()),
-            Some(_) => None,
-        };
-        let n = self.clients;
-        let d = self.dimension;
-        let sized = |coefficient: &Coefficient| match coefficient {
-            Coefficient::Number(_) => true,
-            Coefficient::Numbers(CoefficientNumbers::Entries(all)) => all.len() == d,
-            Coefficient::Numbers(CoefficientNumbers::Clients(all)) => {
-                level == Level::Clients && all.len() == n
+        for (atom, coefficient) in &expression.terms {
+            // What the server has can be sent to each client, but not the other way round.
+            let is_readable = atom_level(round, operations, *atom)
+                .is_some_and(|own| own == Level::Server || own == level);
+            if !is_readable || !self.has_sound_length(coefficient, level) {
+                return Err(NOT_THERE.into());
             }
-            Coefficient::Numbers(CoefficientNumbers::Rows(all)) => {
-                level == Level::Clients && all.len() == n * d
+        }
+        if !self.has_sound_length(&expression.constant, level) {
+            return Err(NOT_THERE.into());
+        }
+        Ok(())
+    }
+
+    /// Whether a coefficient in an expression of this level has as many numbers as it must have.
+    fn has_sound_length(&self, coefficient: &Coefficient, level: Level) -> bool {
+        let Coefficient::Numbers(numbers) = coefficient else { return true };
+        match numbers {
+            CoefficientNumbers::Entries(all) => all.len() == self.dimension,
+            CoefficientNumbers::Clients(all) => {
+                level == Level::Clients && all.len() == self.clients
             }
-        };
-        let fits = |(atom, coefficient): &(usize, Coefficient)| {
-            let known = of(*atom).is_some_and(|own| own == Level::Server || own == level);
-            known && sized(coefficient)
-        };
-        match expression.terms.iter().all(fits) && sized(&expression.constant) {
-            true => Ok(()),
-            false => Err("an expression reads what is not there".into()),
+            CoefficientNumbers::Rows(all) => {
+                level == Level::Clients && all.len() == self.clients * self.dimension
+            }
         }
     }
+}
+
+/// The message of [`Program::check_expression`].
+const NOT_THERE: &str = "an expression reads what is not there";
+
+/// The level of an atom of a round, once its first `operations` operations are done; `None` if
+/// there is no such atom yet.
+fn atom_level(round: &Round, operations: usize, atom: usize) -> Option<Level> {
+    match atom.checked_sub(round.state.len()) {
+        None => Some(round.state[atom]),
+        Some(place) if place < operations => Some(round.operations[place].level()),
+        Some(_) => None,
+    }
+}
+
+/// Whether there is a mask of this number that can be applied to an atom of this level: each
+/// client's own coins cannot mask the one vector of the server.
+fn has_mask(masks: &[Mask], number: usize, level: Level) -> bool {
+    masks.get(number).is_some_and(|mask| !(mask.level == Level::Clients && level == Level::Server))
 }
 
 impl<T> PerClient<T> {

@@ -30,6 +30,7 @@ impl Display for Program {
 }
 
 impl Round {
+    /// The name of an atom: s (the server's) or v (the clients') in the state, m or r among results.
     fn name(&self, atom: usize) -> String {
         let Some(place) = atom.checked_sub(self.state.len()) else {
             let letter = if self.state[atom] == Level::Server { 's' } else { 'v' };
@@ -39,28 +40,33 @@ impl Round {
         format!("{}{atom}", if level == Level::Server { 'm' } else { 'r' })
     }
 
+    /// The text of an expression: `0.9·s0 + m3`.
     fn text(&self, expression: &Expression) -> String {
-        let term = |(atom, factor): &(usize, Coefficient)| match factor {
-            Coefficient::Number(1.0) => self.name(*atom),
-            factor => format!("{factor}·{}", self.name(*atom)),
-        };
-        let mut parts: Vec<String> = expression.terms.iter().map(term).collect();
+        let mut parts: Vec<String> = Vec::new();
+        for (atom, factor) in &expression.terms {
+            let name = self.name(*atom);
+            parts.push(match factor {
+                Coefficient::Number(1.0) => name,
+                factor => format!("{factor}·{name}"),
+            });
+        }
         if expression.constant != Coefficient::Number(0.0) || parts.is_empty() {
             parts.push(expression.constant.to_string());
         }
         parts.join(" + ")
     }
 
+    /// Writes the round, one line for its state, each operation, each next state and its result.
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let state = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
-        let state = if state.is_empty() { "none".into() } else { state.join(", ") };
+        let names = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
+        let state = if names.is_empty() { "none".into() } else { names.join(", ") };
         writeln!(f, "  state: {state}")?;
         if let Some(size) = self.cohort {
             writeln!(f, "  cohort of {size}")?;
         }
         for (place, operation) in self.operations.iter().enumerate() {
             let name = self.name(self.state.len() + place);
-            writeln!(f, "  {name} = {}", self.operation(operation))?;
+            writeln!(f, "  {name} = {}", self.operation_text(operation))?;
         }
         for (atom, expression) in self.next.iter().enumerate() {
             writeln!(f, "  next {atom} = {}", self.text(expression))?;
@@ -68,8 +74,8 @@ impl Round {
         writeln!(f, "  yield {}", self.text(&self.result))
     }
 
-    fn operation(&self, operation: &Operation) -> String {
-        let text = |expression: &Expression| self.text(expression);
+    /// The text of what an operation computes.
+    fn operation_text(&self, operation: &Operation) -> String {
         match operation {
             Operation::Steps {
                 start,
@@ -83,9 +89,11 @@ impl Round {
                 coin,
                 ..
             } => {
-                let mut parts = vec![format!("start = {}", text(start))];
-                parts.extend(correction.as_ref().map(|xi| format!("correction = {}", text(xi))));
-                parts.extend(anchor.as_ref().map(|at| format!("anchor = {}", text(at))));
+                let mut parts = vec![format!("start = {}", self.text(start))];
+                parts.extend(
+                    correction.as_ref().map(|xi| format!("correction = {}", self.text(xi))),
+                );
+                parts.extend(anchor.as_ref().map(|at| format!("anchor = {}", self.text(at))));
                 parts.push(match coin {
                     Some(coin) => format!("gamma = {step}, until a coin of probability {coin}"),
                     None => format!("gamma = {step}, H = {count}"),
@@ -95,19 +103,25 @@ impl Round {
                 parts.extend((*proximal != 0.0).then(|| format!("proximal = {proximal}")));
                 format!("steps({})", parts.join(", "))
             }
-            Operation::Fields { at, calls, .. } => format!("fields({}, calls = {calls})", text(at)),
-            Operation::Sum { rows, weights: Weights::Shares(_) } => format!("mean({})", text(rows)),
-            Operation::Sum { rows, .. } => format!("sum(weights · ({}))", text(rows)),
-            Operation::Members { rows } => format!("mean of members({})", text(rows)),
-            Operation::Select { member, other } => {
-                format!("members: {}; others: {}", text(member), text(other))
+            Operation::Fields { at, calls, .. } => {
+                format!("fields({}, calls = {calls})", self.text(at))
             }
-            Operation::Mix { rows, .. } => format!("matrix between clients · ({})", text(rows)),
-            Operation::Matrix { of, .. } => format!("matrix · ({})", text(of)),
+            Operation::Sum { rows, weights: Weights::Shares(_) } => {
+                format!("mean({})", self.text(rows))
+            }
+            Operation::Sum { rows, .. } => format!("sum(weights · ({}))", self.text(rows)),
+            Operation::Members { rows } => format!("mean of members({})", self.text(rows)),
+            Operation::Select { member, other } => {
+                format!("members: {}; others: {}", self.text(member), self.text(other))
+            }
+            Operation::Mix { rows, .. } => {
+                format!("matrix between clients · ({})", self.text(rows))
+            }
+            Operation::Matrix { of, .. } => format!("matrix · ({})", self.text(of)),
             Operation::Normal { .. } => "standard normal".into(),
             Operation::Mask { of, mask, .. } => {
                 let probability = self.masks[*mask].probability;
-                format!("mask {mask} of probability {probability} · ({})", text(of))
+                format!("mask {mask} of probability {probability} · ({})", self.text(of))
             }
         }
     }

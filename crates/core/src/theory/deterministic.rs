@@ -39,12 +39,7 @@ pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> 
     let system = Matrix::identity(d).plus(-1.0, &map.gamma);
     let mut theta = facts.optimum().to_vec();
     axpy(1.0, &solve(&system, &map.rho).ok()?, &mut theta);
-    let residual = |theta: &[f64]| {
-        let mut moved = round(facts, theta, &update);
-        axpy(-1.0, theta, &mut moved);
-        moved
-    };
-    let mut moved = residual(&theta);
+    let mut moved = displacement(facts, &theta, &update);
     for _ in 0..MAX_PASSES {
         let size = dot(&moved, &moved);
         if !size.is_finite() {
@@ -52,32 +47,52 @@ pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> 
         }
         let mut next = theta.clone();
         axpy(1.0, &solve(&system, &moved).ok()?, &mut next);
-        let after = residual(&next);
+        let after = displacement(facts, &next, &update);
         if dot(&after, &after) >= size {
             return Some(theta);
         }
-        (theta, moved) = (next, after);
+        theta = next;
+        moved = after;
     }
     None
+}
+
+/// T(θ) − θ, d numbers, where T is [`round`].
+fn displacement(
+    facts: &dyn Facts,
+    theta: &[f64],
+    update: &dyn Fn(usize) -> LocalUpdate,
+) -> Vec<f64> {
+    let mut moved = round(facts, theta, update);
+    axpy(-1.0, theta, &mut moved);
+    moved
 }
 
 /// Whether [`round`] leads to its fixed point `theta` from all points close to it: whether its derivative
 /// there, by differences, contracts.
 pub fn attracts(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate, theta: &[f64]) -> bool {
-    /// The cube root of the rounding error, at which central differences are most exact.
-    const STEP: f64 = 6e-6;
-    let column = |i: usize| {
-        let step = STEP * theta[i].abs().max(1.0);
-        let mut moved = theta.to_vec();
-        moved[i] = theta[i] + step;
-        let mut after = round(facts, &moved, &update);
-        moved[i] = theta[i] - step;
-        axpy(-1.0, &round(facts, &moved, &update), &mut after);
-        after.iter().map(|x| x / (2.0 * step)).collect()
-    };
-    let derivative = Matrix::from_columns((0..theta.len()).map(column));
+    let columns = (0..theta.len()).map(|i| partial_derivative(facts, theta, i, &update));
+    let derivative = Matrix::from_columns(columns);
     // Differences are exact to about ten digits.
     contracts(&derivative.scaled(1.0 + 1e-9))
+}
+
+/// The derivative of [`round`] at `theta` in coordinate i, d numbers, by a central difference.
+fn partial_derivative(
+    facts: &dyn Facts,
+    theta: &[f64],
+    i: usize,
+    update: &dyn Fn(usize) -> LocalUpdate,
+) -> Vec<f64> {
+    /// The cube root of the rounding error, at which central differences are most exact.
+    const STEP: f64 = 6e-6;
+    let step = STEP * theta[i].abs().max(1.0);
+    let mut moved = theta.to_vec();
+    moved[i] = theta[i] + step;
+    let mut after = round(facts, &moved, update);
+    moved[i] = theta[i] - step;
+    axpy(-1.0, &round(facts, &moved, update), &mut after);
+    after.iter().map(|x| x / (2.0 * step)).collect()
 }
 
 /// The effort of [`drift`]: powers of each distribution's matrix, or the local steps.
@@ -96,13 +111,13 @@ pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
 /// The average drift at the optimum (SLIDES): ‖H⁻¹ Σ_c π_c Σ_h F̄_c(θ_c^(h)) −
 /// F̄(θ*)‖ along noiseless local steps from θ*, that is ‖θ* − Σ π_c θ_c^(H)‖/(γH).
 pub fn drift(facts: &dyn Facts, step_size: f64, local_steps: u64) -> f64 {
-    let update = |_| LocalUpdate::plain(step_size, local_steps);
+    let update = LocalUpdate::of_steps(step_size, local_steps);
     let length = step_size * local_steps as f64;
     let distance = if facts.linear() {
-        let rho = RoundMap::linearised(facts, update).rho;
+        let rho = RoundMap::linearised(facts, |_| update).rho;
         dot(&rho, &rho)
     } else {
-        squared_distance(&round(facts, facts.optimum(), &update), facts.optimum())
+        squared_distance(&round(facts, facts.optimum(), &|_| update), facts.optimum())
     };
     libm::sqrt(distance) / length
 }

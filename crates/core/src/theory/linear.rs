@@ -24,7 +24,7 @@ impl RoundMap {
     /// The map of FedLSA with step size γ and H local steps; `None` if means do not close:
     /// the field is not linear, or draws are not independent.
     pub fn new(facts: &dyn Facts, step_size: f64, local_steps: u64) -> Option<Self> {
-        Self::with_updates(facts, |_| LocalUpdate::plain(step_size, local_steps))
+        Self::with_updates(facts, |_| LocalUpdate::of_steps(step_size, local_steps))
     }
 
     /// The map in which client c takes the local steps `update(c)`.
@@ -38,23 +38,16 @@ impl RoundMap {
         let mut gamma = Matrix::zeros(d, d);
         let mut rho = vec![0.0; d];
         let updates: Vec<LocalUpdate> = (0..facts.clients()).map(update).collect();
-        let kind = |c: usize| (facts.distribution(c), updates[c].bits());
-        let (first, kinds) = group_clients(facts.clients(), kind);
-        let parts = |client: usize| {
-            let update = updates[client];
-            if facts.linear() && update.proximal == 0.0 {
-                plain(facts, client, update)
-            } else {
-                pulled(facts, client, update)
-            }
-        };
-        let parts: Vec<MapParts> = first.into_iter().map(parts).collect();
+        let (first, kinds) =
+            group_clients(facts.clients(), |c| (facts.distribution(c), updates[c].bits()));
+        let maps: Vec<ClientMap> =
+            first.into_iter().map(|c| ClientMap::new(facts, c, updates[c])).collect();
         for (client, kind) in kinds.into_iter().enumerate() {
-            let (all, there, back) = &parts[kind];
+            let map = &maps[kind];
             let share = facts.share(client);
-            axpy(share, there, &mut rho);
-            axpy(-share, back, &mut rho);
-            gamma.add(share, all);
+            axpy(share, &map.added, &mut rho);
+            axpy(-share, &map.subtracted, &mut rho);
+            gamma.add(share, &map.gamma);
         }
         if updates.iter().all(|update| update.steps == 1 && *update == updates[0]) {
             // ρ̄ = −γ F̄(θ*) = 0; the computed sum is rounding error.
@@ -76,48 +69,71 @@ impl RoundMap {
     }
 }
 
-/// Γ_c and the two parts of (I − Γ_c)(θ_c* − θ*).
-type MapParts = (Matrix, Vec<f64>, Vec<f64>);
-
-/// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
-fn plain(facts: &dyn Facts, client: usize, update: LocalUpdate) -> MapParts {
-    let d = facts.dim();
-    let one = Matrix::identity(d).plus(-update.step, &facts.jacobian(client));
-    let all = one.power(update.steps);
-    let apart = difference(facts.local_optimum(client), facts.optimum());
-    let shrunk = all.apply(&apart);
-    (all, apart, shrunk)
+/// How one client moves the error in a round: e ← Γ_c e + `added` − `subtracted`.
+struct ClientMap {
+    /// Γ_c, d × d.
+    gamma: Matrix,
+    /// The part of the constant that is added, d numbers.
+    added: Vec<f64>,
+    /// The part of the constant that is subtracted, d numbers. The two are kept apart, since they are summed
+    /// over clients one after the other, and their difference would have other last bits.
+    subtracted: Vec<f64>,
 }
 
-/// The same map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
-/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS, and the constant part is
-/// −γS F̄_c(θ*).
-fn pulled(facts: &dyn Facts, client: usize, update: LocalUpdate) -> MapParts {
-    let d = facts.dim();
-    let gamma = update.step;
-    let mu = update.proximal;
-    let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
-    let (power, sum) = power_and_sum(&one, update.steps);
-    let all = power.plus(gamma * mu, &sum);
-    let back = sum.apply(&facts.field_at_optimum(client)).into_iter().map(|x| gamma * x).collect();
-    (all, vec![0.0; d], back)
+impl ClientMap {
+    fn new(facts: &dyn Facts, client: usize, update: LocalUpdate) -> Self {
+        if facts.linear() && update.proximal == 0.0 {
+            Self::around_local_optimum(facts, client, update)
+        } else {
+            Self::around_optimum(facts, client, update)
+        }
+    }
+
+    /// The map of plain steps on a linear field, which approach θ_c*: the constant is
+    /// (θ_c* − θ*) − Γ_c(θ_c* − θ*).
+    fn around_local_optimum(facts: &dyn Facts, client: usize, update: LocalUpdate) -> Self {
+        let d = facts.dim();
+        let one = Matrix::identity(d).plus(-update.step, &facts.jacobian(client));
+        let gamma = one.power(update.steps);
+        let added = difference(facts.local_optimum(client), facts.optimum());
+        let subtracted = gamma.apply(&added);
+        Self { gamma, added, subtracted }
+    }
+
+    /// The map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
+    /// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS, and the constant is
+    /// −γS F̄_c(θ*).
+    fn around_optimum(facts: &dyn Facts, client: usize, update: LocalUpdate) -> Self {
+        let d = facts.dim();
+        let step = update.step;
+        let mu = update.proximal;
+        let one = Matrix::identity(d).scaled(1.0 - step * mu).plus(-step, &facts.jacobian(client));
+        let (power, sum) = power_and_sum(&one, update.steps);
+        let pushed = sum.apply(&facts.field_at_optimum(client));
+        Self {
+            gamma: power.plus(step * mu, &sum),
+            added: vec![0.0; d],
+            subtracted: pushed.into_iter().map(|x| step * x).collect(),
+        }
+    }
 }
 
 /// M^H and Σ_{l<H} Mˡ.
 pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
     let d = m.rows();
-    // [[M, I], [0, I]]^H has them in its upper half.
+    // The upper half of [[M, I], [0, I]]^H is M^H beside Σ_{l<H} Mˡ.
     let blocks = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
         (true, true) => m[(i, j)],
         (false, true) => 0.0,
         _ => f64::from(u8::from(i % d == j % d)),
     })
     .power(count);
-    let block = |column: usize| Matrix::from_fn(d, d, |i, j| blocks[(i, j + column)]);
-    (block(0), block(d))
+    let power = Matrix::from_fn(d, d, |i, j| blocks[(i, j)]);
+    let sum = Matrix::from_fn(d, d, |i, j| blocks[(i, j + d)]);
+    (power, sum)
 }
 
-/// The effort of [`limit`] with at most so many local steps.
+/// The effort of [`limit`] with at most `most_steps` local steps of a client.
 pub fn limit_effort(facts: &dyn Facts, most_steps: u64) -> Effort {
     let n = facts.clients() as f64;
     let d = facts.dim() as f64;

@@ -244,7 +244,7 @@ fn deterministic_bounds_hold_on_a_logistic_field() {
     assert!(mu <= constants.curvature() && l >= constants.norm());
     let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
     for (step, steps) in [(0.05, 2), (0.1, 10)] {
-        let update = |_| LocalUpdate::plain(step, steps);
+        let update = |_| LocalUpdate::of_steps(step, steps);
         let limit = deterministic::fixed_point(&problem, update).unwrap();
         let run = |rounds| PublishedRun {
             start_sq_error: problem.dim() as f64,

@@ -80,9 +80,9 @@ impl Preparation<'_, '_> {
         };
         let first = self.setup.types[g].first;
         let update = LocalUpdate {
-            step: step.of(first),
-            steps: if coin.is_some() { 1 } else { count.of(first) },
-            batch: batch.of(first),
+            step: step.of_client(first),
+            steps: if coin.is_some() { 1 } else { count.of_client(first) },
+            batch: batch.of_client(first),
             proximal: *proximal,
         };
         let drive = Drive { update, pulled: drift.is_some() };
@@ -132,7 +132,7 @@ impl Preparation<'_, '_> {
         let at = self.moved(self.rows(at), |_| (1.0, 0.0));
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
-            let batch = calls.of(self.setup.types[g].first);
+            let batch = calls.of_client(self.setup.types[g].first);
             let update = LocalUpdate { step: 1.0, steps: 1, batch, proximal: 0.0 };
             let drive = Drive { update, pulled: false };
             let law = Law::Steps(self.setup.local_steps(g, [drive; 2], true)?);

@@ -40,7 +40,7 @@ struct OutlineLayout {
 
 /// What drives the clients in a run.
 fn drive(runs: &LocalRuns, run: usize) -> Drive {
-    Drive { update: runs.runs[run].updates.of(0), pulled: runs.is_corrected }
+    Drive { update: runs.runs[run].updates.of_client(0), pulled: runs.is_corrected }
 }
 
 impl OutlineLayout {
@@ -134,7 +134,7 @@ impl Outline {
 
     /// 1/(γh) of a run, by which THEORY (6.6) multiplies changes of corrections.
     fn learning_rate(&self, run: usize) -> f64 {
-        let update = self.runs.runs[run].updates.of(0);
+        let update = self.runs.runs[run].updates.of_client(0);
         1.0 / (update.step * update.steps as f64)
     }
 

@@ -119,11 +119,11 @@ impl Preparation<'_, '_> {
             let first = self.setup.types[g].first;
             let mut mean = Form::zero(d);
             let mut own = Form::zero(d);
-            let mut constant = expression.constant.of(first, d);
+            let mut constant = expression.constant.entries_of_client(first, d);
             // The sums of α and of β, and of their sizes, by entries.
             let mut sums = vec![[0.0_f64; 4]; d];
             for (atom, coefficient) in &expression.terms {
-                let weights = coefficient.of(first, d);
+                let weights = coefficient.entries_of_client(first, d);
                 let atom = &self.atoms[*atom];
                 mean.add(&weights, &atom.mean[if atom.level == Level::Server { 0 } else { g }]);
                 if atom.level == Level::Clients {
@@ -309,7 +309,7 @@ impl Preparation<'_, '_> {
         let of_type = |t: &Type| {
             let mut sums = vec![0.0; d];
             for (_, coefficient) in &expression.terms {
-                let sizes = coefficient.of(t.first, d);
+                let sizes = coefficient.entries_of_client(t.first, d);
                 sums.iter_mut().zip(sizes).for_each(|(sum, x)| *sum += x.abs());
             }
             sums.into_iter().fold(0.0, f64::max)

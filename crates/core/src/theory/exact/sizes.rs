@@ -40,7 +40,7 @@ impl ProgramSizes {
             let steps = |operation: &Operation| match operation {
                 Operation::Steps { coin: Some(p), .. } => 1.0 / p,
                 Operation::Steps { count, .. } => {
-                    (0..program.clients).map(|k| count.of(k)).max().unwrap_or(1) as f64
+                    (0..program.clients).map(|k| count.of_client(k)).max().unwrap_or(1) as f64
                 }
                 Operation::Fields { .. } => 1.0,
                 _ => 0.0,

@@ -27,10 +27,14 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
             for operation in &round.operations {
                 match operation {
                     Operation::Steps { step, count, batch, .. } => {
-                        let own = [step.of(k), count.of(k) as f64, batch.of(k) as f64];
+                        let own = [
+                            step.of_client(k),
+                            count.of_client(k) as f64,
+                            batch.of_client(k) as f64,
+                        ];
                         own.into_iter().for_each(&mut put);
                     }
-                    Operation::Fields { calls, .. } => put(calls.of(k) as f64),
+                    Operation::Fields { calls, .. } => put(calls.of_client(k) as f64),
                     Operation::Sum { weights: Weights::Each(all), .. } => put(all[k]),
                     _ => {}
                 }
@@ -39,7 +43,10 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
             for expression in read.chain(&round.next).chain(&round.ends) {
                 let factors = expression.terms.iter().map(|(_, factor)| factor);
                 for coefficient in factors.chain([&expression.constant]) {
-                    coefficient.own(k, program.dimension).iter().for_each(|x| put(*x));
+                    coefficient
+                        .numbers_of_client(k, program.dimension)
+                        .iter()
+                        .for_each(|x| put(*x));
                 }
             }
         });

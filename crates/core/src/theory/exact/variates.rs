@@ -63,8 +63,8 @@ impl ProgramMoments<'_> {
         let (step, count, coin) = steps?;
         let of_mask = round.masks.first().map(|mask| mask.probability);
         match coin.or(of_mask) {
-            Some(probability) => Some(step.of(client) / probability),
-            None => Some(step.of(client) * count.of(client) as f64),
+            Some(probability) => Some(step.of_client(client) / probability),
+            None => Some(step.of_client(client) * count.of_client(client) as f64),
         }
     }
 

@@ -30,32 +30,23 @@ impl ClientRound {
     ) -> Self {
         let states = path.begin.len();
         let n = layout.client_length();
-        let steps: Vec<f64> = runs.runs.iter().map(|run| run.updates.of(client).step).collect();
-        // The map of so many numbers for each state by all local steps.
-        let mapped = |count: usize, entry: &dyn Fn(&Matrix, usize, usize) -> f64| {
-            let mut one = Matrix::zeros(states * count, states * count);
-            for way in &path.moves {
-                let step = layout.step(&steps, &way.matrix, &way.offset);
-                for (k, l) in (0..count * count).map(|kl| (kl / count, kl % count)) {
-                    let place = (way.to * count + k, way.from * count + l);
-                    one[place] += way.probability * entry(&step, k, l);
-                }
-            }
-            one.power(runs.runs[0].updates.of(client).steps)
-        };
-        let all = mapped(n, &|step, i, j| step[(i, j)]);
-        let product =
-            |step: &Matrix, k: usize, l: usize| step[(k / n, l / n)] * step[(k % n, l % n)];
-        let squares = squares.then(|| mapped(n * n, &product));
+        let steps: Vec<f64> =
+            runs.runs.iter().map(|run| run.updates.of_client(client).step).collect();
+        let count = runs.runs[0].updates.of_client(client).steps;
+        let local = TrajectorySteps { layout, step_sizes: &steps, path, count };
+        let all = local.map(n, |step, i, j| step[(i, j)]);
+        // Entry (k, l) of the map of y yᵀ, row by row, is a product of two entries of the map of y.
+        let squares = squares
+            .then(|| local.map(n * n, |step, k, l| step[(k / n, l / n)] * step[(k % n, l % n)]));
         let begin = layout.begin(client);
         let take = layout.take(runs, client);
-        let mean = |k: usize| {
-            let s = k / states;
-            let to = k % states;
-            let block = Matrix::from_fn(n, n, |i, j| all[(to * n + i, s * n + j)]);
-            take.times(&block).times(&begin)
-        };
-        let means = (0..states * states).map(mean).collect();
+        let mut means = Vec::with_capacity(states * states);
+        for s in 0..states {
+            for to in 0..states {
+                let block = Matrix::from_fn(n, n, |i, j| all[(to * n + i, s * n + j)]);
+                means.push(take.times(&block).times(&begin));
+            }
+        }
         let passage = Matrix::from_fn(states, states, |s, to| all[(to * n, s * n)]);
         let laws = [path.begin.clone(), path.stationary.clone()];
         Self { states, laws, passage, means, squares, begin, take }
@@ -66,14 +57,44 @@ impl ClientRound {
         &self.means[s * self.states + to]
     }
 
-    /// E 1{s → s'} y yᵀ at the end where it is `y` at the beginning.
+    /// E 1{s → s'} y yᵀ at the end of the local steps, where E 1{s} y yᵀ is `y` at their beginning.
     pub(super) fn square(&self, squares: &Matrix, (s, to): (usize, usize), y: &Matrix) -> Matrix {
         let n = y.rows();
         let count = y.entries().len();
-        let entry = |k: usize| {
+        let mut entries = Vec::with_capacity(count);
+        for k in 0..count {
             let row = &squares.row(to * count + k)[s * count..][..count];
-            crate::kernel::dot(row, y.entries())
-        };
-        Matrix::from_entries(n, n, (0..count).map(entry).collect())
+            entries.push(crate::kernel::dot(row, y.entries()));
+        }
+        Matrix::from_entries(n, n, entries)
+    }
+}
+
+/// The local steps of a client in a round.
+struct TrajectorySteps<'a> {
+    layout: &'a Layout,
+    /// γ of each run.
+    step_sizes: &'a [f64],
+    path: &'a Trajectory,
+    /// H.
+    count: u64,
+}
+
+impl TrajectorySteps<'_> {
+    /// The map of `numbers` numbers for each state by all local steps, S · `numbers` squared, where
+    /// `entry(M, k, l)` is the entry (k, l) of the map of these numbers by one step with the map M of y.
+    fn map(&self, numbers: usize, entry: impl Fn(&Matrix, usize, usize) -> f64) -> Matrix {
+        let order = self.path.begin.len() * numbers;
+        let mut one = Matrix::zeros(order, order);
+        for way in &self.path.moves {
+            let step = self.layout.step(self.step_sizes, &way.matrix, &way.offset);
+            for k in 0..numbers {
+                for l in 0..numbers {
+                    let place = (way.to * numbers + k, way.from * numbers + l);
+                    one[place] += way.probability * entry(&step, k, l);
+                }
+            }
+        }
+        one.power(self.count)
     }
 }

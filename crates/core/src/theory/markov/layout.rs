@@ -72,7 +72,7 @@ impl Layout {
                 continue;
             }
             for client in 0..self.clients {
-                let update = run.updates.of(client);
+                let update = run.updates.of_client(client);
                 let length = update.step * update.steps as f64;
                 for i in 0..self.d {
                     let row = self.variate(r, client) + i;
@@ -92,7 +92,7 @@ impl Layout {
     pub(super) fn take(&self, runs: &LocalRuns, client: usize) -> Matrix {
         let mut out = Matrix::zeros(self.state_length(), self.client_length());
         for (r, run) in runs.runs.iter().enumerate() {
-            let update = run.updates.of(client);
+            let update = run.updates.of_client(client);
             for i in 0..self.d {
                 let error = self.error(r) + i;
                 out[(error, error)] = run.server_step / self.clients as f64;

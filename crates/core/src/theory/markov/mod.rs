@@ -24,20 +24,21 @@ pub use size::{limit_effort, rounds_effort, stationary_effort};
 /// local step, all clients in every round, and runs that differ in step sizes and weights alone
 /// and share their draws.
 pub fn are_closed(facts: &dyn Facts, runs: &LocalRuns) -> bool {
-    let first = &runs.runs[0];
-    let is_covered = |run: &LocalRun| {
-        (0..facts.clients()).all(|client| {
-            let update = run.updates.of(client);
-            let has_steps_of_first = update.steps == first.updates.of(client).steps;
-            update.batch == 1 && update.proximal == 0.0 && has_steps_of_first
-        })
-    };
     facts.linear()
         && !facts.independent()
         && facts.unequal_shares().is_none()
         && (runs.runs.len() == 1 || runs.is_common)
-        && runs.runs.iter().all(is_covered)
+        && runs.runs.iter().all(|run| is_covered(facts, run, &runs.runs[0]))
         && facts.positions(0).is_some()
+}
+
+/// Whether the local steps of a run are plain, and each client takes as many as in the first run.
+fn is_covered(facts: &dyn Facts, run: &LocalRun, first: &LocalRun) -> bool {
+    (0..facts.clients()).all(|client| {
+        let update = run.updates.of_client(client);
+        let has_steps_of_first = update.steps == first.updates.of_client(client).steps;
+        update.batch == 1 && update.proximal == 0.0 && has_steps_of_first
+    })
 }
 
 /// The exact moments of an algorithm along trajectories.
@@ -58,15 +59,16 @@ impl<'a> TrajectoryMoments<'a> {
         Self::prepare(facts, runs, true)
     }
 
-    /// The same, or the maps of means alone.
+    /// Prepares the moments, or the maps of means alone unless `squares`; `None` unless [`are_closed`].
     fn prepare(facts: &'a dyn Facts, runs: &'a LocalRuns, squares: bool) -> Option<Self> {
         if !are_closed(facts, runs) {
             return None;
         }
         let layout = Layout::new(facts, runs);
-        let client =
-            |c: usize| Some(ClientRound::new(&layout, runs, c, &facts.trajectory(c)?, squares));
-        let clients = (0..facts.clients()).map(client).collect::<Option<_>>()?;
+        let mut clients = Vec::new();
+        for c in 0..facts.clients() {
+            clients.push(ClientRound::new(&layout, runs, c, &facts.trajectory(c)?, squares));
+        }
         Some(Self { facts, runs, keep: layout.keep(runs), layout, clients })
     }
 
@@ -80,13 +82,15 @@ impl<'a> TrajectoryMoments<'a> {
         self.clients[..client].iter().map(|earlier| earlier.states).product()
     }
 
-    /// P(x) where each trajectory has its law of this number.
+    /// P(x) of each joint position, where each trajectory has its law of this number
+    /// ([`ClientRound::laws`]).
     fn law(&self, number: usize) -> Vec<f64> {
-        let one = |x: usize| {
+        let mut law = Vec::new();
+        for x in 0..self.stride(self.clients.len()) {
             let each = self.clients.iter().enumerate();
-            each.map(|(k, client)| client.laws[number][self.place(k, x)]).product()
-        };
-        (0..self.stride(self.clients.len())).map(one).collect()
+            law.push(each.map(|(k, client)| client.laws[number][self.place(k, x)]).product());
+        }
+        law
     }
 
     /// Moves one client's trajectory through a round: Σ_s `map`(s, s', block) for each x'.
@@ -98,13 +102,22 @@ impl<'a> TrajectoryMoments<'a> {
     ) -> ByPosition {
         let stride = self.stride(client);
         let states = self.clients[client].states;
-        let to = |x: usize| {
+        let mut moved = Vec::with_capacity(blocks.len());
+        for (x, block) in blocks.iter().enumerate() {
             let to = self.place(client, x);
+            // The joint position in which this client's trajectory is in state 0, and the others are as in x.
             let first = x - to * stride;
             let from = (0..states).map(|s| map(s, to, &blocks[first + s * stride]));
-            from.reduce(added).unwrap_or_else(|| blocks[x].clone())
-        };
-        (0..blocks.len()).map(to).collect()
+            moved.push(from.reduce(added).unwrap_or_else(|| block.clone()));
+        }
+        moved
+    }
+
+    /// Moves one client's trajectory and its part of z from the left: E 1{x'} m aᵀ from E 1{x} z aᵀ, where m
+    /// is the mean of what z takes from the client.
+    fn along_mean(&self, client: usize, blocks: &[Matrix]) -> ByPosition {
+        let round = &self.clients[client];
+        self.along(client, blocks, &|s, to, block| round.mean(s, to).times(block))
     }
 
     /// Moves the trajectories of all clients but these, whatever their iterates do.
@@ -133,13 +146,17 @@ impl<'a> TrajectoryMoments<'a> {
 
     /// E 1{x} z zᵀ after a round.
     fn after(&self, state: &[Matrix]) -> ByPosition {
-        let keep = |block: &Matrix| self.keep.times(block).times_transposed(&self.keep);
-        let mut out: ByPosition = self.passed(state, &[]).iter().map(keep).collect();
+        // z' = K z + Σ_k (the part of client k): first K z zᵀ Kᵀ, then for each client its products with K z,
+        // with itself and with later clients.
+        let mut out: ByPosition = self
+            .passed(state, &[])
+            .iter()
+            .map(|block| self.keep.times(block).times_transposed(&self.keep))
+            .collect();
         for (k, client) in self.clients.iter().enumerate() {
             let Some(squares) = &client.squares else { continue };
             let alone = self.passed(state, &[k]);
-            let mean = |s: usize, to: usize, block: &Matrix| client.mean(s, to).times(block);
-            let crossed = self.along(k, &alone, &mean);
+            let crossed = self.along_mean(k, &alone);
             let begun: ByPosition = alone
                 .iter()
                 .map(|block| client.begin.times(block).times_transposed(&client.begin))
@@ -152,7 +169,7 @@ impl<'a> TrajectoryMoments<'a> {
                 sum.add(1.0, &client.take.times(own).times_transposed(&client.take));
             }
             for (other, second) in self.clients.iter().enumerate().skip(k + 1) {
-                let left = self.along(k, &self.passed(state, &[k, other]), &mean);
+                let left = self.along_mean(k, &self.passed(state, &[k, other]));
                 let both = self.along(other, &left, &|s, to, block| {
                     block.times_transposed(second.mean(s, to))
                 });
@@ -191,8 +208,8 @@ impl<'a> TrajectoryMoments<'a> {
             let e = self.layout.error(r);
             (0..self.layout.d).for_each(|i| z[e + i] = start[i] - self.facts.optimum()[i]);
         }
-        let of_law = |p: &f64| Matrix::outer(&z, &z).scaled(*p);
-        let mut state: ByPosition = self.law(0).iter().map(of_law).collect();
+        let mut state: ByPosition =
+            self.law(0).iter().map(|p| Matrix::outer(&z, &z).scaled(*p)).collect();
         let mut past = PastEstimates::new(self.layout.d, size, state.len());
         let mut out = Vec::new();
         let mut round = 0;
@@ -217,18 +234,21 @@ impl<'a> TrajectoryMoments<'a> {
         out
     }
 
-    /// Blocks of so many rows that a round leaves as they are; their first numbers are E 1{x}.
+    /// Blocks of `rows` rows that a round leaves as they are; their first numbers are E 1{x}. `None` if there
+    /// are none, or none are found.
     fn at_rest(&self, rows: usize, after: &dyn Fn(&[Matrix]) -> ByPosition) -> Option<ByPosition> {
         let law = self.law(1);
         let count = law.len() * self.unknown(rows);
         let constant = self.numbers(&after(&self.blocks(rows, 1.0, &vec![0.0; count])));
-        let map = |x: &[f64]| self.numbers(&after(&self.blocks(rows, 0.0, x)));
-        let found = fixed_point(&constant, map, || Matrix::of_map(count, map))?;
+        // The linear part of the affine map of the unknown numbers. A closure, since the fixed point needs it as
+        // a map and, if it is small, as a matrix.
+        let linear_part = |x: &[f64]| self.numbers(&after(&self.blocks(rows, 0.0, x)));
+        let found = fixed_point(&constant, linear_part, || Matrix::of_map(count, linear_part))?;
         Some(self.blocks(rows, 1.0, &found))
     }
 
-    /// How many numbers of a block of so many rows are unknown: all but E 1{x}, so that the map of these
-    /// numbers is affine.
+    /// How many numbers of a block of `rows` rows are unknown: all but E 1{x}, which is known, so that the map
+    /// of the unknown numbers is affine.
     fn unknown(&self, rows: usize) -> usize {
         rows * self.layout.state_length() - 1
     }
@@ -237,14 +257,16 @@ impl<'a> TrajectoryMoments<'a> {
     fn blocks(&self, rows: usize, share: f64, numbers: &[f64]) -> ByPosition {
         let law = self.law(1);
         let unknown = self.unknown(rows);
-        let block = |x: usize| {
-            let mut all = vec![share * law[x]];
+        let mut blocks = Vec::with_capacity(law.len());
+        for (x, probability) in law.into_iter().enumerate() {
+            let mut all = vec![share * probability];
             all.extend_from_slice(&numbers[x * unknown..][..unknown]);
-            Matrix::from_entries(rows, self.layout.state_length(), all)
-        };
-        (0..law.len()).map(block).collect()
+            blocks.push(Matrix::from_entries(rows, self.layout.state_length(), all));
+        }
+        blocks
     }
 
+    /// The unknown numbers of blocks, one block after the other.
     fn numbers(&self, blocks: &[Matrix]) -> Vec<f64> {
         blocks.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
     }
@@ -255,6 +277,7 @@ impl<'a> TrajectoryMoments<'a> {
         let size = self.layout.state_length();
         let positions = self.law(1).len();
         let blocks = SymmetricBlocks::new(vec![size - 1; positions]);
+        // A closure, since the proof needs it as a map and, if it is small, as a matrix.
         let map = |numbers: &[f64]| {
             let mut state = vec![Matrix::zeros(size, size); positions];
             for ((x, i, j), entry) in blocks.places().zip(numbers) {
@@ -270,8 +293,9 @@ impl<'a> TrajectoryMoments<'a> {
     /// Whether the means of the state converge.
     fn means_contract(&self) -> bool {
         let count = self.law(1).len() * self.unknown(1);
-        let map = |x: &[f64]| self.numbers(&self.rows_after(&self.blocks(1, 0.0, x)));
-        contracts(&Matrix::of_map(count, map))
+        let map =
+            Matrix::of_map(count, |x| self.numbers(&self.rows_after(&self.blocks(1, 0.0, x))));
+        contracts(&map)
     }
 
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
@@ -287,10 +311,12 @@ impl<'a> TrajectoryMoments<'a> {
         }
         let e = self.layout.error(0);
         let theta = Matrix::from_fn(self.layout.d, self.layout.d, |i, j| whole[(e + i, e + j)]);
-        let theta_variate = vec![];
-        let variate = vec![];
-        let variate_pair = vec![];
-        let blocks = CovarianceBlocks { theta, theta_variate, variate, variate_pair };
+        let blocks = CovarianceBlocks {
+            theta,
+            theta_variate: vec![],
+            variate: vec![],
+            variate_pair: vec![],
+        };
         let moments = in_estimates(&whole, &self.estimate());
         Some((recorded(u64::MAX, moments, f64::NAN), blocks))
     }
@@ -312,6 +338,7 @@ pub fn means_converge(facts: &dyn Facts, runs: &LocalRuns) -> bool {
     TrajectoryMoments::prepare(facts, runs, false).is_some_and(|exact| exact.means_contract())
 }
 
+/// The sum over all joint positions, E a bᵀ from E 1{x} a bᵀ.
 fn sum_of(blocks: &[Matrix]) -> Matrix {
     let mut sum = Matrix::zeros(blocks[0].rows(), blocks[0].cols());
     blocks.iter().for_each(|block| sum.add(1.0, block));
@@ -323,6 +350,7 @@ fn in_estimates(whole: &Matrix, estimate: &Matrix) -> (Matrix, Vec<f64>) {
     (estimate.times(whole).times_transposed(estimate), estimate.apply(whole.row(0)))
 }
 
+/// The record of a round, from E ε εᵀ and E ε of the estimate's error ε.
 fn recorded(round: u64, (square, mean): (Matrix, Vec<f64>), sq_error_average: f64) -> Moments {
     let mut covariance = square.clone();
     covariance.add_outer(-1.0, &mean, &mean);
@@ -359,10 +387,14 @@ impl PastEstimates {
         self.count += 1;
     }
 
+    /// E ε̄ ε̄ᵀ and E ε̄ of the mean ε̄ of the errors so far; `None` if there are none.
     fn mean(&self) -> Option<(Matrix, Vec<f64>)> {
         let n = self.count as f64;
-        let mean = || self.sum.iter().map(|x| x / n).collect();
-        (self.count > 0).then(|| (self.square.scaled(1.0 / (n * n)), mean()))
+        if self.count == 0 {
+            return None;
+        }
+        let mean = self.sum.iter().map(|x| x / n).collect();
+        Some((self.square.scaled(1.0 / (n * n)), mean))
     }
 }
 

@@ -26,7 +26,7 @@ impl MarkovSizes {
     fn new(facts: &dyn Facts, runs: &LocalRuns) -> Self {
         let layout = Layout::new(facts, runs);
         let states = (0..facts.clients()).map(|c| facts.positions(c).unwrap_or(0) as f64);
-        let steps = (0..facts.clients()).map(|c| runs.runs[0].updates.of(c).steps).max();
+        let steps = (0..facts.clients()).map(|c| runs.runs[0].updates.of_client(c).steps).max();
         Self {
             positions: states.clone().product(),
             states: states.fold(0.0, f64::max),
@@ -47,7 +47,7 @@ impl MarkovSizes {
     /// Products of a round of second moments, and the numbers of a state.
     fn round(&self) -> (f64, f64) {
         let Self { states, positions, clients, own, whole, .. } = self;
-        // A product of two small matrices takes as long as so many products.
+        // The time that a product of two small matrices takes at least, in multiplications.
         let least = 60.0;
         let squares = clients * positions * states * (own * own * own * own + least);
         let pairs =
@@ -91,8 +91,9 @@ pub fn limit_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
 
 /// An effort, beyond every limit for states with too many numbers.
 fn limited(state: f64, products: f64, numbers: f64) -> Effort {
-    match state > MOST_NUMBERS {
-        true => Effort::new(f64::INFINITY, state),
-        false => Effort::new(products, numbers),
+    if state > MOST_NUMBERS {
+        Effort::new(f64::INFINITY, state)
+    } else {
+        Effort::new(products, numbers)
     }
 }

@@ -17,7 +17,7 @@ fn chains(clients: usize, calls_per_state: f64) -> Td {
 fn local_runs(runs: &[(f64, f64)], steps: u64, is_corrected: bool) -> LocalRuns {
     let run = |&(weight, step): &(f64, f64)| LocalRun {
         weight,
-        updates: PerClient::All(LocalUpdate::plain(step, steps)),
+        updates: PerClient::All(LocalUpdate::of_steps(step, steps)),
         server_step: 1.0,
     };
     LocalRuns { runs: runs.iter().map(run).collect(), is_corrected, is_common: true }
@@ -107,7 +107,8 @@ fn what_is_not_covered_is_refused() {
     let facts = chains(2, 1.0);
     assert!(are_closed(&facts, &plain));
     let mut batch = plain.clone();
-    batch.runs[0].updates = PerClient::All(LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) });
+    batch.runs[0].updates =
+        PerClient::All(LocalUpdate { batch: 2, ..LocalUpdate::of_steps(0.1, 2) });
     assert!(!are_closed(&facts, &batch));
     let many = chains(12, 1.0);
     assert!(!rounds_effort(&many, &plain, 10).fits());

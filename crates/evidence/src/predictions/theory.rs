@@ -210,7 +210,7 @@ impl<'a> Theory<'a> {
         let prepared = self.cells.get(id)?;
         let (scenario, found) = (single_scenario(prepared)?, self.stationary(id)?);
         let weights = predict::phase_weights(prepared.cell, scenario, AveragedOver::Cycle);
-        of_moments(&Moments::of_any(&found.0, &weights), quantity, (prepared.cell, scenario))
+        of_moments(&Moments::mixture(&found.0, &weights), quantity, (prepared.cell, scenario))
     }
 
     /// A prediction of a vector of a cell at stationarity.
@@ -230,7 +230,7 @@ impl<'a> Theory<'a> {
             Prediction::ExactMoments | Prediction::Stationary => {
                 let found = self.stationary(id)?;
                 let weights = predict::phase_weights(prepared.cell, scenario, over);
-                let covariance = Moments::of_any(&found.0, &weights).covariance;
+                let covariance = Moments::mixture(&found.0, &weights).covariance;
                 CovarianceBlocks { theta: covariance, ..found.1.clone() }
             }
             Prediction::FirstOrder | Prediction::FirstOrderPrinted => {

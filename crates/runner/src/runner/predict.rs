@@ -243,7 +243,7 @@ pub fn at_rest(cell: &Cell, cycle: &Cycle<'_>) -> Result<(Vec<Moments>, Covarian
     let (mut phases, blocks) = cycle.stationary()?;
     if cell.identity.algorithm.average() != Average::None {
         let even = vec![1.0 / phases.len() as f64; phases.len()];
-        phases = vec![Moments::of_any(&phases, &even)];
+        phases = vec![Moments::mixture(&phases, &even)];
     }
     Ok((phases, blocks))
 }

@@ -1,8 +1,9 @@
 //! The operations of a round that draw: each makes an atom whose forms have new noises, THEORY (4.1), and notes
 //! the source of each noise.
 
+use super::coin::{CoinPair, GeometricSteps};
 use super::form::Form;
-use super::local::{CoinPair, Drive, GeometricSteps};
+use super::local::Drive;
 use super::round::{COHORT, Preparation, RoundAtom, SharedSteps};
 use super::setup::Origin;
 use super::stages::{Drawn, Law, NoiseSource, Stage};
@@ -58,7 +59,7 @@ impl Preparation<'_, '_> {
             drift.add(&vec![weight; d], &part.mean[g]);
             own.add(&vec![weight; d], &part.own[g]);
         }
-        if let Some((optimum, own)) = correction.map(|xi| xi.origin.of(g)) {
+        if let Some((optimum, own)) = correction.map(|xi| xi.origin.of_type(g)) {
             drift.add_constant(&self.setup.origin(g, optimum, 0.0));
             fields += own;
         }
@@ -89,11 +90,11 @@ impl Preparation<'_, '_> {
         let length = update.step * coin.map_or(update.steps as f64, |coin| 1.0 / coin);
         // β of the ends, which a drift of β_ξ leaves.
         let origin = drift.as_ref().map_or(0.0, |(.., fields)| -length * fields);
+        // y = (e, 1, w), or (e, 1); the number 1 does not differ between clients.
         let one = Form::coordinates(0, 1);
-        let mut y = vec![&start.mean[g], &one];
-        let mut own = vec![&start.own[g]];
         let none = Form::zero(1);
-        own.push(&none);
+        let mut y = vec![&start.mean[g], &one];
+        let mut own = vec![&start.own[g], &none];
         if let Some((drift, own_drift, _)) = &drift {
             y.push(drift);
             own.push(own_drift);
@@ -104,17 +105,17 @@ impl Preparation<'_, '_> {
             let steps = self.setup.known.until_coin(one, *coin)?;
             self.infinite = self.infinite.max(steps.infinite);
             let law = Law::Coin(CoinPair::new(&steps, &steps));
-            let with = |(id, source, other): &(usize, NoiseSource, Arc<GeometricSteps>)| {
-                (*id, source.clone(), Law::Coin(CoinPair::new(&steps, other)))
-            };
-            let with = tossed.iter().map(with).collect();
+            let mut with = Vec::with_capacity(tossed.len());
+            for (id, source, other) in tossed.iter() {
+                with.push((*id, source.clone(), Law::Coin(CoinPair::new(&steps, other))));
+            }
             tossed.push((self.noises, source.clone(), steps.clone()));
-            self.noisy(out, &steps.end, (source, law, with));
+            self.add_noisy_type(out, &steps.end, source, law, with);
         } else {
             let steps = self.setup.local_steps(g, [drive; 2], true)?;
             let with = self.share(draws.map(|draws| (draws, false)), &source, drive)?;
             let law = Law::Steps(steps.clone());
-            self.noisy(out, &steps.ends[0], (source, law, with));
+            self.add_noisy_type(out, &steps.ends[0], source, law, with);
         }
         out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
         out.origin.0.push((1.0, origin));
@@ -143,7 +144,7 @@ impl Preparation<'_, '_> {
             let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
             let source = NoiseSource { of: Some(g), y, own };
             let with = self.share(draws.map(|draws| (draws, true)), &source, drive)?;
-            self.noisy(&mut out, &map, (source, law, with));
+            self.add_noisy_type(&mut out, &map, source, law, with);
             out.origin.0.push((0.0, 1.0));
         }
         Ok(out)
@@ -157,11 +158,13 @@ impl Preparation<'_, '_> {
     }
 
     /// Adds to `out` the forms of the next type: `map` y and a noise, where y is the source of the noise.
-    fn noisy(
+    fn add_noisy_type(
         &mut self,
         out: &mut RoundAtom,
         map: &Matrix,
-        (source, law, with): (NoiseSource, Law, Vec<(usize, NoiseSource, Law)>),
+        source: NoiseSource,
+        law: Law,
+        with: Vec<(usize, NoiseSource, Law)>,
     ) {
         let id = self.next_noise();
         let unit = vec![1.0; self.setup.d];
@@ -184,8 +187,10 @@ impl Preparation<'_, '_> {
         let mut with = Vec::new();
         let Some(draws) = draws else { return Ok(with) };
         let type_of = source.of.unwrap_or(0);
-        let same = |other: &&SharedSteps| other.draws == draws && other.source.of == source.of;
-        for other in self.shared.iter().filter(same) {
+        for other in &self.shared {
+            if other.draws != draws || other.source.of != source.of {
+                continue;
+            }
             let law = Law::Steps(self.setup.local_steps(type_of, [drive, other.drive], false)?);
             with.push((other.id, other.source.clone(), law));
         }
@@ -223,7 +228,7 @@ impl Preparation<'_, '_> {
     pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, String> {
         // An offset that all rows share is not touched by the draw.
         let rows = self.rows(rows);
-        let optimum = rows.origin.of(0).0;
+        let optimum = rows.origin.of_type(0).0;
         let rows = self.moved(rows, |_| (optimum, 0.0));
         let n = self.setup.facts.clients() as f64;
         let d = self.setup.d;
@@ -238,7 +243,7 @@ impl Preparation<'_, '_> {
     pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<RoundAtom, String> {
         let other = self.rows(other);
         let origin = other.origin.clone();
-        let mut change = self.moved(self.rows(member), |g| origin.of(g));
+        let mut change = self.moved(self.rows(member), |g| origin.of_type(g));
         let d = self.setup.d;
         let chance = self.chance();
         change.depends |= other.depends;
@@ -262,21 +267,23 @@ impl Preparation<'_, '_> {
 
     /// Independent standard normal numbers, of the server or of each client, which THEORY (3.5) splits.
     pub fn normal(&mut self, level: Level) -> RoundAtom {
-        let d = self.setup.d;
         let types = self.setup.types.len();
-        let none = Form::zero(d);
-        let mut add = |of: Option<usize>| {
-            let source = NoiseSource { of, y: none.clone(), own: none.clone() };
-            self.stages.push(Stage::Noise { source, law: Law::Normal, with: Vec::new() });
-            Form::noise(self.next_noise(), d)
-        };
         if level == Level::Server {
-            let noise = add(None);
+            let noise = self.add_normal(None);
             return self.server(noise, 0.0, 0);
         }
-        let mean: Vec<Form> = (0..types).map(|g| add(Some(g))).collect();
+        let mean: Vec<Form> = (0..types).map(|g| self.add_normal(Some(g))).collect();
         let origin = Origin(vec![(0.0, 0.0); types]);
+        // A noise has one number for its mean over the type and for a client's deviation.
         RoundAtom { level, own: mean.clone(), mean, origin, depends: 0 }
+    }
+
+    /// Adds a standard normal noise of a type of clients, or of the server, as a form.
+    fn add_normal(&mut self, of: Option<usize>) -> Form {
+        let d = self.setup.d;
+        let source = NoiseSource { of, y: Form::zero(d), own: Form::zero(d) };
+        self.stages.push(Stage::Noise { source, law: Law::Normal, with: Vec::new() });
+        Form::noise(self.next_noise(), d)
     }
 
     /// What a mask of probability s leaves of a vector v: s v and the noise (b − s) v of THEORY (4.5).
@@ -302,10 +309,13 @@ impl Preparation<'_, '_> {
             let own = out.own.get(g).cloned().unwrap_or_else(|| Form::zero(d));
             let of = (level == Level::Clients).then_some(g);
             let source = NoiseSource { of, y: out.mean[g].clone(), own };
-            let together =
-                |other: &&(usize, NoiseSource)| drawn == Level::Server || other.1.of == source.of;
-            let with = self.masked[mask].iter().filter(together);
-            let with = with.map(|(id, other)| (*id, other.clone(), law.clone())).collect();
+            // Earlier noises of the coins: the server's coins mask all types, and each client's own coins one.
+            let mut with = Vec::new();
+            for (id, other) in &self.masked[mask] {
+                if drawn == Level::Server || other.of == source.of {
+                    with.push((*id, other.clone(), law.clone()));
+                }
+            }
             let id = self.next_noise();
             self.masked[mask].push((id, source.clone()));
             self.stages.push(Stage::Noise { source, law: law.clone(), with });

@@ -48,12 +48,14 @@ impl Form {
         let scaled = other.weights.iter().map(|(i, k, x)| (*i, *k, factors[*i] * x));
         self.add_weights(scaled.filter(|(i, ..)| factors[*i] != 0.0));
         if factors.iter().any(|factor| *factor != 0.0) {
-            let scaled =
-                |m: &Matrix| Matrix::from_fn(m.rows(), m.cols(), |i, j| factors[i] * m[(i, j)]);
-            other.noise.iter().for_each(|(id, m)| add_at(&mut self.noise, *id, scaled(m)));
+            for (id, m) in &other.noise {
+                let scaled = Matrix::from_fn(m.rows(), m.cols(), |i, j| factors[i] * m[(i, j)]);
+                add_at(&mut self.noise, *id, scaled);
+            }
         }
     }
 
+    /// Adds entries to W.
     fn add_weights(&mut self, more: impl Iterator<Item = Weight>) {
         let before = self.weights.len();
         self.weights.extend(more);

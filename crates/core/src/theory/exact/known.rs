@@ -1,13 +1,13 @@
 //! Local steps that were computed once and are kept. A search shares them: the powers of one local step serve
 //! all numbers of local steps, and all numbers of clients.
 
-use super::local::{Drive, GeometricSteps, Steps, oracle_noise};
+use super::coin::GeometricSteps;
+use super::local::{Drive, Steps, oracle_noise};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most local steps that are kept: where step sizes fall, each round has its own.
 const MOST_KEPT: usize = 4096;
@@ -48,12 +48,18 @@ pub(super) struct OneStep<'a> {
 impl OneStep<'_> {
     /// What identifies this local step, whatever the number of steps.
     fn key(&self) -> StepKey {
-        let run = |drive: Drive| {
+        let runs = self.drives.map(|drive| {
             let [step, _, batch, proximal] = drive.update.bits();
             ([step, batch, proximal], drive.pulled)
-        };
-        (self.facts.distribution(self.client), self.drives.map(run), self.same)
+        });
+        (self.facts.distribution(self.client), runs, self.same)
     }
+}
+
+/// Locks a mutex. A thread that panicked while it held the lock left nothing half-written, since values are
+/// inserted whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The value of a key, which `make` computes if none is kept. Threads that ask at once may all compute the value,
@@ -63,12 +69,12 @@ fn kept<K: Eq + Hash, V>(
     key: K,
     make: impl FnOnce() -> Result<V, String>,
 ) -> Result<Arc<V>, String> {
-    let lock = || all.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = lock().get(&key) {
+    if let Some(known) = lock(all).get(&key) {
         return Ok(known.clone());
     }
+    // The lock is not held while the value is computed, which may take long.
     let made = Arc::new(make()?);
-    let mut known = lock();
+    let mut known = lock(all);
     if known.len() >= MOST_KEPT {
         known.clear();
     }
@@ -96,12 +102,13 @@ impl KnownSteps {
         OneStep { facts, client, drives, same }: OneStep<'_>,
     ) -> Result<Steps, String> {
         if self.of_means {
-            return Ok(Steps::new((facts, client), None, drives, same));
+            return Ok(Steps::new(facts, client, None, drives, same));
         }
-        let open = || "second moments of the problem's field do not close".to_owned();
-        let oracle = || oracle_noise(facts, client).ok_or_else(open);
-        let oracle = kept(&self.oracles, facts.distribution(client), oracle)?;
-        Ok(Steps::new((facts, client), Some(&oracle), drives, same))
+        let oracle = kept(&self.oracles, facts.distribution(client), || {
+            oracle_noise(facts, client)
+                .ok_or_else(|| "second moments of the problem's field do not close".to_owned())
+        })?;
+        Ok(Steps::new(facts, client, Some(&oracle), drives, same))
     }
 
     /// The local steps of both runs, whose numbers `one.drives` states. If one run takes more steps, the
@@ -110,12 +117,12 @@ impl KnownSteps {
         let [a, b] = one.drives.map(|drive| drive.update.steps);
         kept(&self.made, (one.key(), [a, b]), || {
             let both = self.times(one, a.min(b))?;
-            let rest = || self.times(one, a.max(b) - a.min(b));
-            Ok(match a.cmp(&b) {
-                Ordering::Equal => both,
-                Ordering::Less => both.alone(1, &rest()?),
-                Ordering::Greater => both.alone(0, &rest()?),
-            })
+            if a == b {
+                return Ok(both);
+            }
+            let rest = self.times(one, a.max(b) - a.min(b))?;
+            let longer_run = if a < b { 1 } else { 0 };
+            Ok(both.alone(longer_run, &rest))
         })
     }
 
@@ -125,10 +132,15 @@ impl KnownSteps {
             return Ok(self.one_step(one)?.times(count));
         }
         let powers = self.powers(one, count.checked_ilog2().unwrap_or(0))?;
-        let bits = powers.iter().enumerate().filter(|(bit, _)| count >> bit & 1 == 1);
-        let all = bits.fold(None, |all: Option<Steps>, (_, power)| {
-            Some(all.map_or_else(|| power.as_ref().clone(), |all| all.then(power)))
-        });
+        let mut all: Option<Steps> = None;
+        for (bit, power) in powers.iter().enumerate() {
+            if count >> bit & 1 == 1 {
+                all = Some(match all {
+                    None => power.as_ref().clone(),
+                    Some(steps) => steps.then(power),
+                });
+            }
+        }
         Ok(all.unwrap_or_else(|| powers[0].as_ref().clone()))
     }
 
@@ -136,14 +148,13 @@ impl KnownSteps {
     fn powers(&self, one: OneStep<'_>, level: u32) -> Result<Vec<Arc<Steps>>, String> {
         let powers =
             kept(&self.powers, one.key(), || Ok(Mutex::new(vec![Arc::new(self.one_step(one)?)])))?;
-        let lock = || powers.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody waits for others: two threads may compute the same, to the same bits.
-        let mut all = lock().clone();
+        let mut all = lock(&powers).clone();
         while all.len() <= level as usize {
             let last = all[all.len() - 1].clone();
             all.push(Arc::new(last.then(&last)));
         }
-        let mut known = lock();
+        let mut known = lock(&powers);
         if known.len() < all.len() {
             known.clone_from(&all);
         }

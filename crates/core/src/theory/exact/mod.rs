@@ -13,6 +13,7 @@
 //! begins its local steps, and a prime marks a second run or a second client. Vectors of several clients
 //! or types follow each other, and matrices are written row by row.
 
+mod coin;
 mod draws;
 mod form;
 mod known;

@@ -7,7 +7,7 @@ use super::noise::{KnownMoments, NoiseCovariance};
 use super::round::prepare;
 use super::setup::{Origin, ProgramState, Setup};
 use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
-use super::types::{Type, types};
+use super::types::client_types;
 use super::values::Moments;
 use crate::kernel::difference;
 use crate::linalg::Matrix;
@@ -93,7 +93,7 @@ impl<'a> ProgramMoments<'a> {
         if cohort && facts.unequal_shares().is_some() {
             return Err("a cohort of clients of unequal shares has no fixed mean".into());
         }
-        let types = types(program, facts);
+        let types = client_types(program, facts);
         let setup = Setup::new(facts, types, average, steps);
         Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
@@ -109,19 +109,20 @@ impl<'a> ProgramMoments<'a> {
         origins: &[Origin],
         target: Option<&[Origin]>,
     ) -> Result<Rc<PreparedRound>, String> {
-        let beyond = || format!("nothing is known of round {round}");
-        let place = self.program.place(round).ok_or_else(beyond)?;
+        let place = self
+            .program
+            .place(round)
+            .ok_or_else(|| format!("nothing is known of round {round}"))?;
         let next = self.program.place(round + 1);
-        let of = |all: &[Origin]| all.iter().flat_map(Origin::bits).collect::<Vec<_>>();
-        let mut bits = of(origins);
-        bits.extend(target.into_iter().flat_map(of));
+        let all_origins = origins.iter().chain(target.into_iter().flatten());
+        let bits: Vec<u64> = all_origins.flat_map(Origin::bits).collect();
         let key = (place, next, bits);
         if let Some(known) = self.prepared.borrow().get(&key) {
             return Ok(known.clone());
         }
         let after: &[Level] = next.map_or(&[], |next| &self.program.rounds[next].state);
-        let made = prepare(&self.setup, &self.program.rounds[place], origins, after, target)?;
-        let made = Rc::new(made);
+        let made =
+            Rc::new(prepare(&self.setup, &self.program.rounds[place], origins, after, target)?);
         if round as usize + self.program.cycle > self.program.order.len() {
             // Other rounds come once.
             self.prepared.borrow_mut().insert(key, made.clone());
@@ -158,11 +159,13 @@ impl<'a> ProgramMoments<'a> {
         let mut known = KnownMoments::new(state, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
         let clients = round.ends.as_ref().filter(|_| layers == 1).map(|(ends, own)| {
-            let each = |(g, t): (usize, &Type)| {
-                let share = t.count * self.setup.facts.share(t.first);
-                share * known.square(g, &ends[g], &own[g])
-            };
-            self.setup.types.iter().enumerate().map(each).sum()
+            let types = self.setup.types.iter().enumerate();
+            types
+                .map(|(g, t)| {
+                    let share = t.count * self.setup.facts.share(t.first);
+                    share * known.square(g, &ends[g], &own[g])
+                })
+                .sum()
         });
         let result = &round.result;
         let left = result.times(&known.covariance, known.covariance.cols());
@@ -187,10 +190,11 @@ impl<'a> ProgramMoments<'a> {
             Stage::Coordinates(form) => known.append(form),
             Stage::Sum(parts) => known.add_sum(parts),
             Stage::Noise { source, law, with } => {
-                let with = with.iter();
-                let with = with.map(|(id, b, law)| (*id, self.covariance(known, source, b, law)));
-                let with = with.collect();
-                known.add_noise(self.covariance(known, source, source, law), with);
+                let mut with_earlier = Vec::with_capacity(with.len());
+                for (id, other, law) in with {
+                    with_earlier.push((*id, self.covariance(known, source, other, law)));
+                }
+                known.add_noise(self.covariance(known, source, source, law), with_earlier);
             }
             Stage::Drawn(all) => self.learn_draw(known, all),
         }
@@ -210,73 +214,80 @@ impl<'a> ProgramMoments<'a> {
         let d = self.setup.d;
         let layers = known.layers;
         let same = a.of.filter(|_| a.of == b.of);
-        let mean = || known.second(&a.y, &b.y);
-        let own = || same.map(|g| known.own_second(g, &a.own, &b.own));
-        let whole = || own().map_or_else(mean, |own| mean().plus(1.0, &own));
-        // (3.5): the mean over a type has the n-th part of a client's variance, a deviation has the rest.
-        let split = |covariance: Matrix| match same {
-            None => (covariance, None),
-            Some(g) => {
-                let n = self.setup.types[g].count;
-                (covariance.scaled(1.0 / n), Some(covariance.scaled(1.0 - 1.0 / n)))
-            }
-        };
+        let mean = known.second(&a.y, &b.y);
+        let own = same.map(|g| known.own_second(g, &a.own, &b.own));
         match law {
-            Law::Steps(steps) => split(layers::mapped(&steps.noise, &whole(), d, layers)),
             Law::Normal => {
                 let mut covariance = Matrix::zeros(d, d * layers);
                 let unit = known.unit();
                 for i in 0..d {
                     layers::entry_mut(&mut covariance, (i, i), layers).copy_from_slice(&unit);
                 }
-                split(covariance)
+                self.split_by_type(covariance, same)
+            }
+            Law::Steps(steps) => {
+                let whole = whole_moments(mean, own.as_ref());
+                self.split_by_type(layers::mapped(&steps.noise, &whole, d, layers), same)
             }
             Law::Mask { variance, each, shared } => {
-                let kept = |m: Matrix| {
-                    let of = |i, j| if *each == Each::Row || i == j { *variance } else { 0.0 };
-                    Matrix::from_fn(d, d * layers, |i, j| of(i, j / layers) * m[(i, j)])
-                };
-                if *shared { (kept(mean()), own().map(kept)) } else { split(kept(whole())) }
+                let mask = MaskLaw { variance: *variance, each: *each, layers };
+                if *shared {
+                    // All clients lose the same entries, so that means and deviations are masked alike.
+                    (mask.covariance(&mean), own.map(|own| mask.covariance(&own)))
+                } else {
+                    let whole = whole_moments(mean, own.as_ref());
+                    self.split_by_type(mask.covariance(&whole), same)
+                }
             }
             Law::Coin(pair) => {
-                // J(Y) − Π̄ Y Π̄'ᵀ: what the number of steps adds, which all clients share.
-                let beyond = |y: &Matrix| {
-                    let product = pair.mine.end.times(y);
-                    let product = layers::times_transposed(&product, &pair.theirs.end, layers);
-                    pair.second_of_two(y, layers).plus(-1.0, &product)
-                };
-                let (mean, Some(own)) = (mean(), own()) else { return (beyond(&mean()), None) };
+                let of_number = pair.covariance_by_number(&mean, layers);
+                let Some(own) = own else { return (of_number, None) };
                 let whole = mean.plus(1.0, &own);
                 // (S − J)(Ȳ + D): what the oracle's noise adds for each client.
-                let each = pair.mine.second_of_one(&whole, layers);
-                let (each, rest) = split(each.plus(-1.0, &pair.second_of_two(&whole, layers)));
-                let rest = rest.map(|rest| rest.plus(1.0, &beyond(&own)));
-                (each.plus(1.0, &beyond(&mean)), rest)
+                let of_one = pair.mine.second_of_one(&whole, layers);
+                let of_oracle = of_one.plus(-1.0, &pair.second_of_two(&whole, layers));
+                let (each, rest) = self.split_by_type(of_oracle, same);
+                let deviation =
+                    rest.map(|rest| rest.plus(1.0, &pair.covariance_by_number(&own, layers)));
+                (each.plus(1.0, &of_number), deviation)
             }
         }
+    }
+
+    /// Splits the covariance of two noises that each client draws on its own, if both are of type `same`: the means
+    /// over the type have its n-th part, and the deviations have the rest, THEORY (3.5).
+    fn split_by_type(&self, covariance: Matrix, same: Option<usize>) -> NoiseCovariance {
+        let Some(g) = same else { return (covariance, None) };
+        let n = self.setup.types[g].count;
+        (covariance.scaled(1.0 / n), Some(covariance.scaled(1.0 - 1.0 / n)))
     }
 
     /// Adds the noises of the last operation that drew from the cohort, with their covariances with noises of the
     /// earlier ones.
     fn learn_draw(&self, known: &mut KnownMoments, all: &[Drawn]) {
         let Some(last) = all.last() else { return };
-        let types = &self.setup.types;
-        let groups = |drawn: &Drawn| if drawn.server { 1 } else { types.len() };
-        for g in 0..groups(last) {
-            let each = all.iter().flat_map(|other| (0..groups(other)).map(move |h| (other, h)));
-            let before = each.filter(|(other, h)| other.first + h < last.first + g);
-            let with = before
-                .map(|(other, h)| (other.first + h, self.drawn(known, (last, g), (other, h))));
-            let with = with.collect();
-            known.add_noise(self.drawn(known, (last, g), (last, g)), with);
+        let types = self.setup.types.len();
+        for g in 0..last.noises(types) {
+            let mut with_earlier = Vec::new();
+            for other in all {
+                for h in 0..other.noises(types) {
+                    let id = other.first + h;
+                    if id < last.first + g {
+                        with_earlier
+                            .push((id, self.drawn_covariance(known, (last, g), (other, h))));
+                    }
+                }
+            }
+            let own = self.drawn_covariance(known, (last, g), (last, g));
+            known.add_noise(own, with_earlier);
         }
     }
 
     /// The covariance of two noises of a draw without replacement. If `a.server`, the first is Σ_k (1_k − p)
-    /// a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type g; the second is the same of
-    /// `b` and h. The covariance is THEORY (4.6), divided by the numbers of clients of the types. With it
-    /// comes THEORY (4.7), the covariance of a client's deviations, if both are of one type.
-    fn drawn(
+    /// a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type g; the second is made of
+    /// `b` and h in this way. The covariance is THEORY (4.6), divided by the numbers of clients of the types. With
+    /// it comes THEORY (4.7), the covariance of a client's deviations, if both are of one type.
+    fn drawn_covariance(
         &self,
         known: &KnownMoments,
         (a, g): (&Drawn, usize),
@@ -303,15 +314,18 @@ impl<'a> ProgramMoments<'a> {
                 deviation = Some(each.scaled(1.0 - 1.0 / count));
             }
         }
-        let all = |drawn: &Drawn, k: usize| match drawn.server {
-            true => (drawn.total.clone(), 1.0),
-            false => (drawn.mean[k].clone(), types[k].count),
-        };
-        let (x, m) = all(a, g);
-        let (y, w) = all(b, h);
-        out.add(r * m * w, &known.second(&x, &y));
+        // Pairs of different clients: the sums over all clients that a noise is of, as means times numbers.
+        let (a_mean, a_count) = self.mean_of_drawn(a, g);
+        let (b_mean, b_count) = self.mean_of_drawn(b, h);
+        out.add(r * a_count * b_count, &known.second(a_mean, b_mean));
         // From sums over types to means.
-        (out.scaled(1.0 / (m * w)), deviation)
+        (out.scaled(1.0 / (a_count * b_count)), deviation)
+    }
+
+    /// The rows of which noise number g of a draw is made, as a form that is multiplied by a number of clients:
+    /// the sum over all clients once, or the mean over type g times n_g.
+    fn mean_of_drawn<'d>(&self, drawn: &'d Drawn, g: usize) -> (&'d Form, f64) {
+        if drawn.server { (&drawn.total, 1.0) } else { (&drawn.mean[g], self.setup.types[g].count) }
     }
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean
@@ -325,14 +339,15 @@ impl<'a> ProgramMoments<'a> {
         rounds: &[u64],
         burn_in: Option<u64>,
     ) -> Result<Vec<Moments>, String> {
-        self.followed((start, 1.0), rounds, burn_in)
+        self.followed(start, 1.0, rounds, burn_in)
     }
 
     /// The moments of [`Self::at_rounds`], where the number 1 is `unit`, which is 0 for the difference of two
     /// runs. With means over rounds the estimate is S/(t − b) of THEORY (4.9), where `burn_in` is b.
     fn followed(
         &self,
-        (start, unit): (&[f64], f64),
+        start: &[f64],
+        unit: f64,
         rounds: &[u64],
         burn_in: Option<u64>,
     ) -> Result<Vec<Moments>, String> {
@@ -358,8 +373,9 @@ impl<'a> ProgramMoments<'a> {
             let average = (averaged > 0).then(|| {
                 let n = averaged as f64;
                 let mean = state.mean[1..=d].iter().map(|x| x / n).collect();
-                let part = |i, j| state.covariance[(1 + i, 1 + j)] / (n * n);
-                let found = Moments::at_rest(mean, Matrix::from_fn(d, d, part));
+                let covariance =
+                    Matrix::from_fn(d, d, |i, j| state.covariance[(1 + i, 1 + j)] / (n * n));
+                let found = Moments::at_rest(mean, covariance);
                 if last.sq_error.is_infinite() {
                     return Moments { sq_error: f64::INFINITY, ..found };
                 }
@@ -389,7 +405,7 @@ impl<'a> ProgramMoments<'a> {
     /// # Errors
     /// Why it is not known.
     pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, String> {
-        let found = self.followed((start, 0.0), rounds, None)?;
+        let found = self.followed(start, 0.0, rounds, None)?;
         Ok(found.iter().map(|moments| moments.sq_error).collect())
     }
 }
@@ -397,20 +413,56 @@ impl<'a> ProgramMoments<'a> {
 /// The state and the moments after a round after which second moments are infinite. The mean may exist; of the
 /// covariance nothing is known but that its trace is infinite.
 fn without_second_moments(round: &PreparedRound, state: &ProgramState) -> (ProgramState, Moments) {
-    let unknown = |n: usize| Matrix::from_fn(n, n * state.layers, |_, _| f64::NAN);
-    let length = |forms: &[Form]| forms.iter().map(|form| form.length).sum::<usize>();
+    let layers = state.layers;
     let known = round.known_mean(&state.mean);
     let mean = round.result.value(&known);
     let next = ProgramState {
         mean: round.next_mean(&known),
-        covariance: unknown(length(&round.next)),
-        own: round.own_next.iter().map(|forms| unknown(length(forms))).collect(),
+        covariance: unknown_covariance(&round.next, layers),
+        own: round.own_next.iter().map(|forms| unknown_covariance(forms, layers)).collect(),
         origins: round.origins.clone(),
-        layers: state.layers,
+        layers,
     };
-    let rest = Moments::at_rest(mean, unknown(round.result.length));
+    let result = std::slice::from_ref(&round.result);
+    let rest = Moments::at_rest(mean, unknown_covariance(result, layers));
     let sq_error_clients = round.ends.as_ref().map(|_| f64::INFINITY);
     (next, Moments { sq_error: f64::INFINITY, sq_error_clients, ..rest })
+}
+
+/// A covariance of the numbers of all these forms of which nothing is known: its entries are not numbers.
+fn unknown_covariance(forms: &[Form], layers: usize) -> Matrix {
+    let n: usize = forms.iter().map(|form| form.length).sum();
+    Matrix::from_fn(n, n * layers, |_, _| f64::NAN)
+}
+
+/// The second moments of a client, from those of the mean over its type and of its deviation: THEORY (3.2).
+fn whole_moments(mean: Matrix, own: Option<&Matrix>) -> Matrix {
+    match own {
+        None => mean,
+        Some(own) => mean.plus(1.0, own),
+    }
+}
+
+/// The coins of a mask, THEORY (4.5).
+#[derive(Clone, Copy)]
+struct MaskLaw {
+    /// s (1 − s).
+    variance: f64,
+    /// Whether one coin is for a vector or for an entry.
+    each: Each,
+    /// The layers of second moments.
+    layers: usize,
+}
+
+impl MaskLaw {
+    /// The covariance of (b − s) v from `second` = E v vᵀ, d × d. Different entries are correlated only if they
+    /// have one coin.
+    fn covariance(self, second: &Matrix) -> Matrix {
+        Matrix::from_fn(second.rows(), second.cols(), |i, j| {
+            let is_same_coin = self.each == Each::Row || i == j / self.layers;
+            (if is_same_coin { self.variance } else { 0.0 }) * second[(i, j)]
+        })
+    }
 }
 
 impl ProgramState {
@@ -419,7 +471,8 @@ impl ProgramState {
         for i in which {
             self.mean[i] = 0.0;
             for j in 0..self.covariance.rows() {
-                (self.covariance[(i, j)], self.covariance[(j, i)]) = (0.0, 0.0);
+                self.covariance[(i, j)] = 0.0;
+                self.covariance[(j, i)] = 0.0;
             }
         }
     }

@@ -88,7 +88,7 @@ pub(super) struct KnownMoments {
     pub mean: Vec<f64>,
     /// Cov(x), with room for coordinates that will be known later in the round.
     pub covariance: Matrix,
-    /// The same for the deviations of a client of each type, whose means are 0.
+    /// The covariance of the coordinates of a client's deviations, for each type; their means are 0.
     pub own: Vec<Matrix>,
     /// Covariances of the noises of the server and of means over types.
     pub noise: NoiseCovariances,
@@ -135,8 +135,8 @@ impl KnownMoments {
     /// E a bᵀ of two forms, THEORY (4.3). For means ā_g and b̄_h over different types it is E a_k b_jᵀ,
     /// THEORY (3.4).
     pub fn second(&self, a: &Form, b: &Form) -> Matrix {
-        let more = |i: usize, j: usize| self.mean[i] * self.mean[j];
-        product((a, b), &self.covariance, more, &self.noise)
+        let means = &self.mean;
+        product((a, b), &self.covariance, |i, j| means[i] * means[j], &self.noise)
     }
 
     /// E ã_k b̃_kᵀ of two forms of the deviations of a client k of type g: THEORY (4.3), where means are 0.
@@ -156,8 +156,8 @@ impl KnownMoments {
         (covariance, own): NoiseCovariance,
         with: Vec<(usize, NoiseCovariance)>,
     ) {
-        let zeros = || Matrix::zeros(covariance.rows(), covariance.cols());
-        self.own_noise.add(own.unwrap_or_else(zeros));
+        let deviation = own.unwrap_or_else(|| Matrix::zeros(covariance.rows(), covariance.cols()));
+        self.own_noise.add(deviation);
         let id = self.noise.add(covariance);
         if with.is_empty() {
             return;
@@ -214,9 +214,11 @@ fn product(
         for (j, l, y) in &b.weights {
             let to = entry_mut(&mut out, (*i, *j), layers);
             to[0] += x * y * more(*k, *l);
-            match layers {
-                1 => to[0] += x * y * covariance[(*k, *l)],
-                _ => axpy(x * y, entry(covariance, (*k, *l), layers), to),
+            // One layer is the usual case, and needs no loop over layers.
+            if layers == 1 {
+                to[0] += x * y * covariance[(*k, *l)];
+            } else {
+                axpy(x * y, entry(covariance, (*k, *l), layers), to);
             }
         }
     }

@@ -29,7 +29,7 @@ pub struct Outline {
     result: Matrix,
 }
 
-/// Which number of u is what.
+/// The order of the numbers of u: the number 1, e_r of each run, and ζ_g of each run and type.
 #[derive(Clone, Copy)]
 struct OutlineLayout {
     d: usize,
@@ -65,6 +65,11 @@ impl OutlineLayout {
     }
 }
 
+/// E‖R x‖² for an x of mean 0 and this covariance, where R is `result`.
+fn variance_of(result: &Matrix, covariance: &Matrix) -> f64 {
+    result.times(covariance).times_transposed(result).trace()
+}
+
 /// The place of a pair of runs among all, in the order of [`OutlineLayout::pairs`].
 fn pair(first: usize, second: usize) -> usize {
     first * (first + 1) / 2 + second
@@ -92,21 +97,25 @@ impl Outline {
             steps.push(of_pairs);
         }
         let optimum = facts.optimum();
-        let column = |(apart, unit): (Vec<f64>, f64)| {
+        // Columns (1, e_1, …, ζ_1, …) of the start: all runs begin at θ_0, and with ξ_k = 0, so that ζ_k = F̄_k(θ*).
+        let mut columns = Vec::new();
+        for (apart, unit) in start.columns(optimum) {
             let mut column = vec![unit];
-            (0..layout.runs).for_each(|_| column.extend(&apart));
+            for _ in 0..layout.runs {
+                column.extend(&apart);
+            }
             for g in (0..layout.runs).flat_map(|_| 0..corrected) {
                 column.extend(facts.field_at_optimum(types[g].first).iter().map(|x| unit * x));
             }
-            column
-        };
+            columns.push(column);
+        }
         let mut result = Matrix::zeros(layout.d, layout.size());
         for (r, run) in runs.runs.iter().enumerate() {
             (0..layout.d).for_each(|i| result[(i, layout.estimate(r) + i)] = run.weight);
         }
         let means = MeanRounds {
             noiseless: vec![start.mean_square(optimum)],
-            columns: Matrix::from_columns(start.columns(optimum).into_iter().map(column)),
+            columns: Matrix::from_columns(columns.into_iter()),
             means: Matrix::zeros(0, 0),
             ends: Vec::new(),
         };
@@ -123,13 +132,11 @@ impl Outline {
 
     /// The types h with factors x_h such that ζ_g = Σ_h x_h ζ_h, where ζ_h are in u.
     fn correction_of(&self, g: usize) -> Vec<(usize, f64)> {
-        match g < self.layout.corrected {
-            true => vec![(g, 1.0)],
-            false => {
-                let of = |h: usize| (h, -self.share(h) / self.share(g));
-                (0..self.layout.corrected).map(of).collect()
-            }
+        if g < self.layout.corrected {
+            return vec![(g, 1.0)];
         }
+        // The last type, since Σ_h π_h ζ_h = 0.
+        (0..self.layout.corrected).map(|h| (h, -self.share(h) / self.share(g))).collect()
     }
 
     /// 1/(γh) of a run, by which THEORY (6.6) multiplies changes of corrections.
@@ -196,9 +203,9 @@ impl Outline {
         let result = Matrix::from_fn(self.layout.d, n, |i, j| self.result[(i, j + 1)]);
         let bias = self.result.apply(&u).iter().map(|x| x * x).sum::<f64>();
         let enough = enough(bias);
-        let variance = |sum: &Matrix| result.times(sum).times_transposed(&result).trace();
-        let sum = self.means.accumulated(self.noise_at(&u), |sum| variance(sum) > enough)?;
-        Some([bias, variance(&sum)])
+        let sum =
+            self.means.accumulated(self.noise_at(&u), |sum| variance_of(&result, sum) > enough)?;
+        Some([bias, variance_of(&result, &sum)])
     }
 
     /// R(m) of THEORY (6.5): the covariance that a round adds to u without the number 1, where u is its mean.

@@ -40,9 +40,13 @@ impl Lift {
         // The rows of (M − I)ᵀ; what is left without a pivot spans the combinations.
         let mut changes = Echelon::default();
         for j in 0..n {
-            let one = |i: usize| f64::from(u8::from(i == j));
-            let row: Vec<f64> = (0..n).map(|i| map[(i, j)] - one(i)).collect();
-            let sizes = (0..n).map(|i| map[(i, j)].abs() + one(i)).collect();
+            let mut row = Vec::with_capacity(n);
+            let mut sizes = Vec::with_capacity(n);
+            for i in 0..n {
+                let unit = f64::from(u8::from(i == j));
+                row.push(map[(i, j)] - unit);
+                sizes.push(map[(i, j)].abs() + unit);
+            }
             changes.add(row, sizes);
         }
         let mut kept = Echelon::default();
@@ -174,11 +178,11 @@ impl Echelon {
         }
         drop_rounding(&mut row, &sizes);
         // The entry with the least rounding, and of several the largest.
-        let share = |j: usize| if row[j] == 0.0 { 0.0 } else { row[j].abs() / sizes[j] };
-        let order = |x: &usize, y: &usize| {
-            share(*x).total_cmp(&share(*y)).then(row[*x].abs().total_cmp(&row[*y].abs()))
-        };
-        let best = (0..row.len()).max_by(order);
+        let best = (0..row.len()).max_by(|&x, &y| {
+            let by_rounding =
+                uncancelled_part(row[x], sizes[x]).total_cmp(&uncancelled_part(row[y], sizes[y]));
+            by_rounding.then(row[x].abs().total_cmp(&row[y].abs()))
+        });
         let Some(pivot) = best.filter(|j| row[*j] != 0.0) else { return false };
         let factor = row[pivot];
         row.iter_mut().for_each(|x| *x /= factor);
@@ -191,6 +195,12 @@ impl Echelon {
         self.pivots.push(pivot);
         true
     }
+}
+
+/// The part of the sizes of the numbers in a sum that is left in the sum: the larger it is, the smaller are the
+/// relative rounding errors.
+fn uncancelled_part(sum: f64, size: f64) -> f64 {
+    if sum == 0.0 { 0.0 } else { sum.abs() / size }
 }
 
 /// The sizes of a row's entries.

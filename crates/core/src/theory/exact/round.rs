@@ -1,10 +1,10 @@
 //! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises, THEORY (4.1).
 
+use super::coin::InfiniteMoments;
 use super::form::Form;
-use super::local::{Drive, InfiniteMoments};
+use super::local::Drive;
 use super::setup::{Origin, Setup, tidy};
 use super::stages::{Drawn, NoiseSource, PreparedRound, Stage};
-use super::types::Type;
 use crate::linalg::Matrix;
 use crate::round_program::{Expression, Level, Operation, Round, Weights};
 
@@ -130,19 +130,18 @@ impl Preparation<'_, '_> {
                     own.add(&weights, &atom.own[g]);
                 }
                 out.depends |= atom.depends;
-                let (optimum, fields) = atom.origin.of(g);
+                let (optimum, fields) = atom.origin.of_type(g);
                 for (sums, w) in sums.iter_mut().zip(&weights) {
                     let parts = [w * optimum, w * fields, (w * optimum).abs(), (w * fields).abs()];
                     sums.iter_mut().zip(parts).for_each(|(sum, x)| *sum += x);
                 }
             }
-            sums.iter_mut().for_each(|s| (s[0], s[1]) = (tidy(s[0], s[2]), tidy(s[1], s[3])));
-            let same = |k: usize| {
-                let equal = sums.iter().all(|s| s[k] == sums[0][k]);
-                if equal { sums[0][k] } else { 0.0 }
-            };
-            let optimum = same(0);
-            let fields = same(1);
+            for s in &mut sums {
+                s[0] = tidy(s[0], s[2]);
+                s[1] = tidy(s[1], s[3]);
+            }
+            let optimum = common_number(&sums, 0);
+            let fields = common_number(&sums, 1);
             let star = self.setup.facts.optimum();
             for (i, sums) in sums.iter().enumerate() {
                 constant[i] += (sums[0] - optimum) * star[i];
@@ -158,11 +157,11 @@ impl Preparation<'_, '_> {
         out
     }
 
-    /// The same vector with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
+    /// An atom's vector with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
     /// coordinates change by constants.
     pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
-            let (alpha, beta) = atom.origin.of(g);
+            let (alpha, beta) = atom.origin.of_type(g);
             let (optimum, fields) = to(g);
             form.add_constant(&self.setup.origin(g, alpha - optimum, beta - fields));
             atom.origin.0[g] = (optimum, fields);
@@ -212,22 +211,28 @@ impl Preparation<'_, '_> {
     /// The server's sum of rows with weights. A sum by shares loses β of its origin, THEORY (1.1).
     fn sum(&mut self, rows: &RoundAtom, weights: &Weights) -> RoundAtom {
         let facts = self.setup.facts;
-        let first = |g: usize| self.setup.types[g].first;
-        let weight = |g: usize| match weights {
-            Weights::Shares(_) => facts.share(first(g)),
-            Weights::Each(all) => all[first(g)],
-        };
-        let mut form = self.weighted(rows, weight);
+        // w_g of each type, and w_g β_g/π_g, by which the sum differs from one by shares with a common β.
+        let mut of_types = Vec::with_capacity(self.setup.types.len());
+        let mut ratios = Vec::with_capacity(self.setup.types.len());
+        for (g, t) in self.setup.types.iter().enumerate() {
+            let share = facts.share(t.first);
+            let weight = match weights {
+                Weights::Shares(_) => share,
+                Weights::Each(all) => all[t.first],
+            };
+            of_types.push(weight);
+            ratios.push(weight * rows.origin.of_type(g).1 / share);
+        }
+        let mut form = self.weighted(rows, |g| of_types[g]);
         let mut optimum = 0.0;
         let mut size = 0.0;
         let mut constant = vec![0.0; self.setup.d];
-        // Σ π_k F̄_k(θ*) = 0.
-        let level = |g: usize| weight(g) * rows.origin.of(g).1 / facts.share(first(g));
-        let whole = (1..self.setup.types.len())
-            .all(|g| (level(g) - level(0)).abs() <= 1e-13 * level(0).abs());
+        // If all ratios are equal, the parts β F̄_k(θ*) cancel exactly, since Σ π_k F̄_k(θ*) = 0.
+        let whole =
+            ratios[1..].iter().all(|ratio| (ratio - ratios[0]).abs() <= 1e-13 * ratios[0].abs());
         for (g, t) in self.setup.types.iter().enumerate() {
-            let part = t.count * weight(g);
-            let (alpha, beta) = rows.origin.of(g);
+            let part = t.count * of_types[g];
+            let (alpha, beta) = rows.origin.of_type(g);
             optimum += part * alpha;
             size += (part * alpha).abs();
             if !whole {
@@ -264,7 +269,8 @@ impl Preparation<'_, '_> {
         let d = self.setup.d;
         let types = &self.setup.types;
         let mut out = self.empty(rows.depends);
-        let plain = self.moved(rows.clone(), |g| (rows.origin.of(g).0, 0.0));
+        // The rows with β = 0, whose origins are multiples of θ* alone.
+        let plain = self.moved(rows.clone(), |g| (rows.origin.of_type(g).0, 0.0));
         for (g, t) in types.iter().enumerate() {
             let line = &matrix[t.first * n..(t.first + 1) * n];
             let another = (0..n).find(|&j| j != t.first && self.setup.type_of[j] == g);
@@ -273,14 +279,15 @@ impl Preparation<'_, '_> {
             let mut optimum = 0.0;
             let mut size = 0.0;
             for (h, other) in types.iter().enumerate() {
-                let weight = match g == h {
-                    true => line[t.first] + (t.count - 1.0) * apart,
-                    false => other.count * line[other.first],
+                let weight = if g == h {
+                    line[t.first] + (t.count - 1.0) * apart
+                } else {
+                    other.count * line[other.first]
                 };
                 if weight != 0.0 {
                     form.add(&vec![weight; d], &plain.mean[h]);
-                    optimum += weight * plain.origin.of(h).0;
-                    size += (weight * plain.origin.of(h).0).abs();
+                    optimum += weight * plain.origin.of_type(h).0;
+                    size += (weight * plain.origin.of_type(h).0).abs();
                 }
             }
             let mut own = Form::zero(d);
@@ -306,15 +313,16 @@ impl Preparation<'_, '_> {
     /// The largest sum of the sizes of an expression's coefficients, over types and entries.
     fn gain(&self, expression: &Expression) -> f64 {
         let d = self.setup.d;
-        let of_type = |t: &Type| {
+        let mut gain = 0.0_f64;
+        for t in &self.setup.types {
             let mut sums = vec![0.0; d];
             for (_, coefficient) in &expression.terms {
                 let sizes = coefficient.entries_of_client(t.first, d);
                 sums.iter_mut().zip(sizes).for_each(|(sum, x)| *sum += x.abs());
             }
-            sums.into_iter().fold(0.0, f64::max)
-        };
-        self.setup.types.iter().map(of_type).fold(0.0, f64::max)
+            gain = sums.into_iter().fold(gain, f64::max);
+        }
+        gain
     }
 
     /// The prepared round, of which `after` are the levels of the next state. The next coordinates are the
@@ -338,7 +346,7 @@ impl Preparation<'_, '_> {
         for (i, (expression, level)) in self.round.next.iter().zip(after).enumerate() {
             let atom = self.value(expression, *level);
             let origin = target.map_or_else(|| atom.origin.of_state(), |all| all[i].clone());
-            let atom = self.moved(atom, |g| origin.of(g));
+            let atom = self.moved(atom, |g| origin.of_type(g));
             next.extend(atom.mean);
             own_next.iter_mut().zip(atom.own).for_each(|(all, own)| all.push(own));
             origins.push(atom.origin);
@@ -348,4 +356,10 @@ impl Preparation<'_, '_> {
         let Self { width, stages, infinite, .. } = self;
         PreparedRound { width, gain, infinite, stages, next, own_next, result, ends, origins }
     }
+}
+
+/// Number k of the sums of each entry, if it is the same for all entries, and otherwise 0.
+fn common_number(sums: &[[f64; 4]], k: usize) -> f64 {
+    let equal = sums.iter().all(|of_entry| of_entry[k] == sums[0][k]);
+    if equal { sums[0][k] } else { 0.0 }
 }

@@ -95,7 +95,7 @@ impl Origin {
     }
 
     /// α and β of type g, or of the server.
-    pub fn of(&self, g: usize) -> (f64, f64) {
+    pub fn of_type(&self, g: usize) -> (f64, f64) {
         self.0[if self.0.len() == 1 { 0 } else { g }]
     }
 
@@ -108,12 +108,15 @@ impl Origin {
     /// most 8 is kept, and any other becomes 0, so that the origins of a repeated round repeat too and it
     /// is prepared once. See THEORY (4.8).
     pub fn of_state(&self) -> Self {
-        let whole = |x: f64| {
-            let near = x.round();
-            if (x - near).abs() < 1e-9 && near.abs() <= 8.0 { near } else { 0.0 }
-        };
-        Self(self.0.iter().map(|&(optimum, fields)| (whole(optimum), whole(fields))).collect())
+        let each = self.0.iter();
+        Self(each.map(|&(optimum, fields)| (small_whole(optimum), small_whole(fields))).collect())
     }
+}
+
+/// The whole number next to x if it is close and of size at most 8, and otherwise 0.
+fn small_whole(x: f64) -> f64 {
+    let near = x.round();
+    if (x - near).abs() < 1e-9 && near.abs() <= 8.0 { near } else { 0.0 }
 }
 
 /// A sum of numbers whose sizes add up to `size`: the whole number next to it if the distance may be a

@@ -1,6 +1,6 @@
 //! The effort of exact moments, estimated from the numbers of types, vectors and local steps of a program.
 
-use super::types::types;
+use super::types::client_types;
 use crate::linalg::{DIRECT, KRYLOV};
 use crate::problem::Facts;
 use crate::round_program::{Level, Operation, Program};
@@ -16,43 +16,54 @@ pub struct ProgramSizes {
     pub prepare: f64,
     /// Products that applying a prepared round takes.
     pub round: f64,
-    /// Numbers in memory.
+    /// Numbers in memory at once.
     numbers: f64,
-    /// d.
+    /// The dimension d.
     d: f64,
     /// The numbers of second moments in a state.
     state: f64,
 }
 
+/// The most local steps of a client in an operation, 1/p under a coin; 0 of other operations.
+fn steps_of(operation: &Operation, clients: usize) -> f64 {
+    match operation {
+        Operation::Steps { coin: Some(p), .. } => 1.0 / p,
+        Operation::Steps { count, .. } => {
+            (0..clients).map(|k| count.of_client(k)).max().unwrap_or(1) as f64
+        }
+        Operation::Fields { .. } => 1.0,
+        _ => 0.0,
+    }
+}
+
 impl ProgramSizes {
     /// The sizes of the largest of a program's rounds.
     pub fn new(program: &Program, facts: &dyn Facts) -> Self {
-        let (types, _) = types(program, facts);
         let d = facts.dim() as f64;
-        let types = types.len() as f64;
+        let types = client_types(program, facts).0.len() as f64;
         let y = 2.0 * d + 1.0;
         let mut out = Self { prepare: 0.0, round: 0.0, numbers: 0.0, d, state: 0.0 };
         for each in &program.rounds {
-            let own = each.state.iter().filter(|level| **level == Level::Clients).count() as f64;
-            let server = each.state.len() as f64 - own;
-            let all = d * (server + types * own);
-            let own = d * own;
-            let steps = |operation: &Operation| match operation {
-                Operation::Steps { coin: Some(p), .. } => 1.0 / p,
-                Operation::Steps { count, .. } => {
-                    (0..program.clients).map(|k| count.of_client(k)).max().unwrap_or(1) as f64
-                }
-                Operation::Fields { .. } => 1.0,
-                _ => 0.0,
-            };
-            let local = each.operations.iter().map(steps).filter(|count| *count > 0.0);
+            let vectors_of_clients =
+                each.state.iter().filter(|level| **level == Level::Clients).count() as f64;
+            let vectors_of_server = each.state.len() as f64 - vectors_of_clients;
+            let all = d * (vectors_of_server + types * vectors_of_clients);
+            let own = d * vectors_of_clients;
+            let local = each
+                .operations
+                .iter()
+                .map(|operation| steps_of(operation, program.clients))
+                .filter(|count| *count > 0.0);
             let doublings: f64 = local.clone().map(|count| 1.5 * libm::log2(count + 1.0)).sum();
             let noisy = types * local.count() as f64;
             let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
             let prepare = types * (doublings * d * d * y * y * (d * d + 2.0 * y) + noise);
             let width = 1.0 + all + d * each.operations.len() as f64;
-            let fields = |operation: &&Operation| matches!(operation, Operation::Fields { .. });
-            let fields = each.operations.iter().filter(fields).count() as f64;
+            let fields = each
+                .operations
+                .iter()
+                .filter(|operation| matches!(operation, Operation::Fields { .. }))
+                .count() as f64;
             // What each type reads of all others.
             let pairs = (own / d + fields) * types * types;
             let round = 4.0 * width * all.max(d) * d + noisy * d * d * y * y + 20.0 * pairs;
@@ -72,15 +83,14 @@ impl ProgramSizes {
         Effort::new(products, self.numbers + stored)
     }
 
-    /// The effort of the stationary moments of a cycle of so many rounds, THEORY (5.6).
+    /// The effort of the stationary moments of a cycle of `cycle` rounds, THEORY (5.6).
     pub fn at_rest(&self, cycle: usize) -> Effort {
         let once = self.effort(cycle as u64, cycle as u64, cycle.saturating_sub(1));
         let length = self.state;
-        let (applied, held) = match length <= DIRECT as f64 {
-            true => (length, 3.0 * length * length),
-            false => {
-                (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0), (2.0 * KRYLOV as f64 + 5.0) * length)
-            }
+        let (applied, held) = if length <= DIRECT as f64 {
+            (length, 3.0 * length * length)
+        } else {
+            (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0), (2.0 * KRYLOV as f64 + 5.0) * length)
         };
         let solved = length.min(DIRECT as f64).powi(3);
         let products = cycle as f64 * (self.prepare + applied * self.round) + solved;

@@ -5,9 +5,10 @@
 //! THEORY (6.1) are the entries of E u uᵀ on and above the diagonal, row by row, and then those of D_g of
 //! each type, the covariance of a client's deviations.
 
+use super::coin::NEGLIGIBLE;
 use super::known::KnownSteps;
 use super::layers::{self, trace};
-use super::local::{NEGLIGIBLE, largest};
+use super::local::largest;
 use super::moments::ProgramMoments;
 use super::reduction::Echelon;
 use super::setup::{ProgramState, Setup};
@@ -24,7 +25,7 @@ use std::rc::Rc;
 /// The distribution of the error θ_0 − θ* of the start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StartError {
-    /// Mean 0 and the same variance in all directions.
+    /// A random error with the mean 0 and the same variance in all directions.
     Isotropic {
         /// E‖θ_0 − θ*‖².
         mean_square: f64,
@@ -51,8 +52,8 @@ impl StartError {
             Self::Point(start) => vec![(difference(start, optimum), 1.0)],
             Self::Isotropic { mean_square } => {
                 let size = libm::sqrt(mean_square / d as f64);
-                let axis = |i: usize| (0..d).map(|j| if i == j { size } else { 0.0 }).collect();
-                let mut all: Vec<_> = (0..d).map(|i| (axis(i), 0.0)).collect();
+                let axes = Matrix::identity(d).scaled(size);
+                let mut all: Vec<_> = (0..d).map(|i| (axes.row(i).to_vec(), 0.0)).collect();
                 all.push((vec![0.0; d], 1.0));
                 all
             }
@@ -106,7 +107,7 @@ impl<'a> Squares<'a> {
                 ProgramMoments { program, setup, prepared: RefCell::default(), variates: None }
             }
         };
-        let cycle = Cycle::of(exact, WRITTEN)?;
+        let cycle = Cycle::prepare(exact, WRITTEN)?;
         // Refuses infinite moments.
         cycle.square_map()?;
         if let Some(reason) = cycle.what_adds_up() {
@@ -119,26 +120,29 @@ impl<'a> Squares<'a> {
             (i, 0) => cycle.lift.constant[i - 1],
             (i, j) => cycle.lift.map[(i - 1, j - 1)],
         });
-        let place = |i: usize| if i == 0 { 0 } else { cycle.lift.free[i - 1] + 1 };
-        let mut read = Matrix::from_fn(n, size, |i, j| f64::from(u8::from(place(i) == j)));
+        let mut read = Matrix::zeros(n, size);
+        read[(0, 0)] = 1.0;
+        for (i, place) in cycle.lift.free.iter().enumerate() {
+            read[(i + 1, place + 1)] = 1.0;
+        }
         let exact = &cycle.exact;
         let optimum = exact.setup.facts.optimum();
-        let begin = |(apart, unit): (Vec<f64>, f64)| {
+        let mut begins: Vec<Vec<f64>> = Vec::new();
+        for (apart, unit) in start.columns(optimum) {
             let mut begin = exact.initial(optimum, unit).mean;
             if begin.len() > 1 {
                 begin[1..].copy_from_slice(&apart);
             }
-            begin
-        };
-        let begins: Vec<Vec<f64>> = start.columns(optimum).into_iter().map(begin).collect();
+            begins.push(begin);
+        }
         let mut noiseless = vec![start.mean_square(optimum)];
         let mut columns = begins.clone();
         for round in &cycle.lead {
-            let end = |mean: &Vec<f64>| {
+            let squares = columns.iter().map(|mean| {
                 let end = round.result.value(&round.known_mean(mean));
                 dot(&end, &end)
-            };
-            noiseless.push(columns.iter().map(end).sum());
+            });
+            noiseless.push(squares.sum());
             columns.iter_mut().for_each(|mean| *mean = round.mean_after(mean));
         }
         // What is kept for ever must have the value that it has from θ*.
@@ -151,15 +155,15 @@ impl<'a> Squares<'a> {
         }
         // Combinations that nothing reads, now or later, are left out. Vectors that clients keep may have such.
         let keeps = cycle.begin.own.iter().any(|own| own.rows() > 0);
-        let (mut means, mut ends, all) = follow(&cycle, (&spread, &read), keeps);
-        let observed = keeps.then(|| Echelon::observed(&all, &means));
+        let mut maps = follow_means(&cycle, &spread, &read, keeps);
+        let observed = keeps.then(|| Echelon::observed(&maps.read, &maps.means));
         if let Some(Echelon { rows, pivots }) = observed.filter(|found| found.rows.len() < n) {
             read = Matrix::from_fn(rows.len(), n, |i, j| rows[i][j]).times(&read);
             spread = Matrix::from_fn(size, rows.len(), |i, j| spread[(i, pivots[j])]);
-            (means, ends, _) = follow(&cycle, (&spread, &read), false);
+            maps = follow_means(&cycle, &spread, &read, false);
         }
         let columns = Matrix::from_columns(columns.iter().map(|mean| read.apply(mean)));
-        let mean = MeanRounds { noiseless, columns, means, ends };
+        let mean = MeanRounds { noiseless, columns, means: maps.means, ends: maps.ends };
         Ok(Self { cycle, spread, read, begins, mean })
     }
 
@@ -181,7 +185,8 @@ impl<'a> Squares<'a> {
     /// E‖θ_t − θ*‖² after 0, 1, …, `count` rounds, which are followed one by one, without Q.
     pub fn errors(&self, count: usize) -> Vec<f64> {
         let Cycle { lead, rounds, .. } = &self.cycle;
-        self.followed(lead.iter().chain(rounds.iter().cycle()).take(count)).1
+        let (_, errors) = self.followed(lead.iter().chain(rounds.iter().cycle()).take(count));
+        errors
     }
 
     /// The state after these rounds from the start, and E‖θ_t − θ*‖² before them and after each.
@@ -247,16 +252,17 @@ impl<'a> Squares<'a> {
         let mut numbers = numbers_at(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1);
         numbers.resize(self.size(), 0.0);
         let (after, errors) = self.after(&Matrix::from_entries(numbers.len(), 1, numbers));
-        let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;
         // R(m): the covariance that a cycle adds.
-        let sum = Matrix::from_fn(n, n, |i, j| {
+        let added = Matrix::from_fn(n, n, |i, j| {
             let a = i.min(j) + 1;
             let b = i.max(j) + 1;
-            after[(place(a, b), 0)] - u[a] * u[b]
+            // The place in z of entry (a, b) of E u uᵀ, which has n + 1 rows.
+            let place = a * (n + 1) - a * (a + 1) / 2 + b;
+            after[(place, 0)] - u[a] * u[b]
         });
-        let sum = self.mean.accumulated(sum, |_| false)?;
-        let end = self.mean.ends.last()?;
-        let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
+        let sum = self.mean.accumulated(added, |_| false)?;
+        let last = self.mean.ends.last()?;
+        let end = Matrix::from_fn(last.rows(), n, |i, j| last[(i, j + 1)]);
         Some(errors.entries().last()? + end.times(&sum).times_transposed(&end).trace())
     }
 }
@@ -306,31 +312,41 @@ impl MeanRounds {
     }
 }
 
-/// The map of E u over a cycle, the maps of E u to E θ_t − θ* after each of its rounds, and, if `with_read`,
-/// all that estimates and noises read in the cycle, as rows over u.
-fn follow(
-    cycle: &Cycle<'_>,
-    (spread, read): (&Matrix, &Matrix),
-    with_read: bool,
-) -> (Matrix, Vec<Matrix>, Matrix) {
-    let follow = |j: usize| {
+/// The linear maps of E u at the start of a cycle.
+struct MeanMaps {
+    /// E u at the end of the cycle.
+    means: Matrix,
+    /// E θ_t − θ* after each round of the cycle.
+    ends: Vec<Matrix>,
+    /// All that estimates and noises read in the cycle, one row for each number; without rows if that was not
+    /// asked for.
+    read: Matrix,
+}
+
+/// Follows the means of a cycle from each unit vector u, which `spread` makes a state of and `read` reads from one.
+/// `with_read` asks for what estimates and noises read.
+fn follow_means(cycle: &Cycle<'_>, spread: &Matrix, read: &Matrix, with_read: bool) -> MeanMaps {
+    // One column for each number of u.
+    let mut means = Vec::new();
+    let mut ends: Vec<Vec<Vec<f64>>> = vec![Vec::new(); cycle.rounds.len()];
+    let mut all_read = Vec::new();
+    for j in 0..read.rows() {
         let mut mean: Vec<f64> = (0..spread.rows()).map(|i| spread[(i, j)]).collect();
-        let mut ends = Vec::new();
-        let mut all = Vec::new();
-        for round in &cycle.rounds {
+        let mut numbers_read = Vec::new();
+        for (round, ends) in cycle.rounds.iter().zip(&mut ends) {
             let known = round.known_mean(&mean);
             ends.push(round.result.value(&known));
             if with_read {
-                all.extend(round.read(&known));
+                numbers_read.extend(round.read(&known));
             }
             mean = round.next_mean(&known);
         }
-        (read.apply(&mean), ends, all)
-    };
-    let found: Vec<_> = (0..read.rows()).map(follow).collect();
-    let means = Matrix::from_columns(found.iter().map(|(after, _, _)| after.clone()));
-    let ends =
-        |phase: usize| Matrix::from_columns(found.iter().map(|(_, ends, _)| ends[phase].clone()));
-    let ends = (0..cycle.rounds.len()).map(ends).collect();
-    (means, ends, Matrix::from_columns(found.into_iter().map(|(_, _, all)| all)))
+        means.push(read.apply(&mean));
+        all_read.push(numbers_read);
+    }
+    MeanMaps {
+        means: Matrix::from_columns(means.into_iter()),
+        ends: ends.into_iter().map(|columns| Matrix::from_columns(columns.into_iter())).collect(),
+        read: Matrix::from_columns(all_read.into_iter()),
+    }
 }

@@ -9,7 +9,7 @@
 //! eigenvalue of 1 unless it is a constant of the rounds, that is, unless its value is the same whatever the
 //! start, and neither noise nor a constant is added to it, THEORY (5.4).
 
-use super::local::InfiniteMoments;
+use super::coin::InfiniteMoments;
 use super::setup::ProgramState;
 use super::stationary::{Cycle, column, mean_map, means_after};
 use super::values::SpectralRadii;
@@ -73,11 +73,13 @@ impl SquareMap<'_, '_> {
             // Rates that are close to each other take many rounds to part.
             return Some(radius(self.whole()));
         }
-        let trace = |x: &[f64]| {
-            let state = self.cycle.state(&column(x), &self.zeros);
-            state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
-        };
-        growth(self.blocks.identity(), |x| self.apply(x), trace)
+        growth(self.blocks.identity(), |x| self.apply(x), |x| self.trace(x))
+    }
+
+    /// The sum of the traces of the covariances of all coordinates, from those of the free ones.
+    fn trace(&self, numbers: &[f64]) -> f64 {
+        let state = self.cycle.state(&column(numbers), &self.zeros);
+        state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
     }
 }
 
@@ -195,16 +197,15 @@ impl<'a> Cycle<'a> {
         let begin = self.exact.initial(self.exact.setup.facts.optimum(), 0.0).mean;
         let gain = self.gain();
         (1..begin.len()).any(|i| {
-            let mut mean = begin.clone();
-            mean.fill(0.0);
-            mean[i] = 1.0;
-            let mean = means_after(&self.lead, mean);
+            let mut unit = vec![0.0; begin.len()];
+            unit[i] = 1.0;
+            let mean = means_after(&self.lead, unit);
             // The mean that is kept if θ_0 changes by 1 in this coordinate.
             let mut all = vec![0.0; mean.len()];
             for (row, at) in kept.each() {
-                let parts = || row.iter().zip(&mean[1..]).map(|(x, y)| x * y);
-                let size: f64 = parts().map(f64::abs).sum();
-                let sum: f64 = parts().sum();
+                let parts = row.iter().zip(&mean[1..]).map(|(x, y)| x * y);
+                let size: f64 = parts.clone().map(f64::abs).sum();
+                let sum: f64 = parts.sum();
                 // Of numbers of the size of θ_0, multiplied by coefficients that may cancel.
                 let rounding = ROUNDING * gain * row.iter().map(|x| x.abs()).sum::<f64>();
                 let is_rounding = sum.abs() <= ROUNDING * size || sum.abs() <= rounding;
@@ -243,21 +244,17 @@ impl<'a> Cycle<'a> {
     /// pivots, 0 elsewhere and for the number 1; the free coordinates are the fixed point to which these
     /// values lead.
     fn reads_at_rest(&self, kept: &[f64]) -> bool {
-        let free = &self.lift.free;
-        let after = |mean: &[f64]| {
-            let after = means_after(&self.rounds, mean.to_vec());
-            free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
-        };
-        let map = |x: &[f64]| after(&self.lift.homogeneous(x));
-        let whole = || Matrix::of_map(free.len(), map);
-        let Some(found) = fixed_point(&after(kept), map, whole) else { return true };
+        let constant = self.free_after(kept.to_vec());
+        let free_map = |x: &[f64]| self.free_after(self.lift.homogeneous(x));
+        let found = fixed_point(&constant, free_map, || Matrix::of_map(constant.len(), free_map));
+        // Without a fixed point nothing excludes that they do.
+        let Some(found) = found else { return true };
         let mut mean = self.lift.homogeneous(&found);
         mean.iter_mut().zip(kept).for_each(|(x, kept)| *x += kept);
-        let largest = |all: &[f64]| all.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         self.rounds.iter().any(|round| {
             let known = round.known_mean(&mean);
             mean = round.next_mean(&known);
-            largest(&round.read(&known)) > ROUNDING * largest(&known)
+            largest_size(&round.read(&known)) > ROUNDING * largest_size(&known)
         })
     }
 
@@ -272,23 +269,32 @@ impl<'a> Cycle<'a> {
         let numbers = self.free_blocks();
         let zeros = vec![0.0; self.begin.mean.len()];
         let gain = self.gain();
-        let of = |numbers: &[f64], mean: &[f64]| {
-            let mut after = if numbers.is_empty() {
-                ProgramState { mean: mean.to_vec(), ..self.empty(1) }
-            } else {
-                self.state(&column(numbers), mean)
-            };
-            let mut deviation = 0.0_f64;
-            for round in &self.rounds {
-                let (next, found) = self.exact.after(round, &after);
-                deviation = deviation.max(libm::sqrt(found.covariance.trace().max(0.0)));
-                after = next;
-            }
-            let size = gain * deviation;
-            let mut own = self.own_lifts.iter().zip(&after.own);
-            self.lift.has_variance_along_kept(&after.covariance, 1, size)
-                || own.any(|(lift, own)| lift.has_variance_along_kept(own, 0, size))
-        };
-        of(&vec![0.0; numbers.length()], &self.begin.mean) || of(&numbers.identity(), &zeros)
+        self.keeps_noise_from(&vec![0.0; numbers.length()], &self.begin.mean, gain)
+            || self.keeps_noise_from(&numbers.identity(), &zeros, gain)
     }
+
+    /// Whether a cycle adds noise to a kept combination, from a state with this mean and these covariances of free
+    /// coordinates. `gain` multiplies the rounding errors that count as 0.
+    fn keeps_noise_from(&self, numbers: &[f64], mean: &[f64], gain: f64) -> bool {
+        let mut after = if numbers.is_empty() {
+            ProgramState { mean: mean.to_vec(), ..self.empty(1) }
+        } else {
+            self.state(&column(numbers), mean)
+        };
+        let mut deviation = 0.0_f64;
+        for round in &self.rounds {
+            let (next, found) = self.exact.after(round, &after);
+            deviation = deviation.max(libm::sqrt(found.covariance.trace().max(0.0)));
+            after = next;
+        }
+        let size = gain * deviation;
+        let mut own = self.own_lifts.iter().zip(&after.own);
+        self.lift.has_variance_along_kept(&after.covariance, 1, size)
+            || own.any(|(lift, own)| lift.has_variance_along_kept(own, 0, size))
+    }
+}
+
+/// The largest size of a number.
+fn largest_size(numbers: &[f64]) -> f64 {
+    numbers.iter().fold(0.0_f64, |most, x| most.max(x.abs()))
 }

@@ -1,7 +1,8 @@
 //! A round, ready to be applied: the sources of its noises, and the forms of the next state.
 
+use super::coin::{CoinPair, InfiniteMoments};
 use super::form::Form;
-use super::local::{CoinPair, InfiniteMoments, Steps};
+use super::local::Steps;
 use super::setup::Origin;
 use crate::linalg::Matrix;
 use crate::round_program::Each;
@@ -52,7 +53,7 @@ pub(super) struct Drawn {
     pub first: usize,
     /// Whether the noise is a sum over all clients, of the server.
     pub server: bool,
-    /// p = L/N.
+    /// The probability p = L/N with which a client is drawn.
     pub chance: f64,
     /// ā_g for each type.
     pub mean: Vec<Form>,
@@ -60,6 +61,13 @@ pub(super) struct Drawn {
     pub own: Vec<Form>,
     /// Σ_k a_k over all clients.
     pub total: Form,
+}
+
+impl Drawn {
+    /// The number of its noises, where there are `types` types of clients.
+    pub fn noises(&self, types: usize) -> usize {
+        if self.server { 1 } else { types }
+    }
 }
 
 /// A round, ready to be applied.
@@ -111,13 +119,15 @@ impl PreparedRound {
     /// All numbers that the estimate and the sources of noises read, where the round's coordinates are these.
     pub fn read(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = self.result.value(coordinates);
-        let mut add = |form: &Form| out.extend(form.value(coordinates));
         for stage in &self.stages {
             match stage {
-                Stage::Noise { source, .. } => add(&source.y),
-                Stage::Drawn(all) => all.iter().for_each(|drawn| {
-                    drawn.mean.iter().chain([&drawn.total]).for_each(&mut add);
-                }),
+                Stage::Noise { source, .. } => out.extend(source.y.value(coordinates)),
+                Stage::Drawn(all) => {
+                    let forms =
+                        all.iter().flat_map(|drawn| drawn.mean.iter().chain([&drawn.total]));
+                    out.extend(forms.flat_map(|form| form.value(coordinates)));
+                }
+                // They are made of what is known, and draw nothing.
                 Stage::Coordinates(_) | Stage::Sum(_) => {}
             }
         }

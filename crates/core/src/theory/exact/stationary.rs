@@ -3,8 +3,8 @@
 //! The map nearly always has a fixed point. Moments lead there only if the map contracts, which
 //! [`super::stability`] proves before anything is said to be stationary.
 
+use super::coin::InfiniteMoments;
 use super::layers::{self, entry, entry_mut};
-use super::local::InfiniteMoments;
 use super::moments::ProgramMoments;
 use super::reduction::Lift;
 use super::setup::{Origin, ProgramState};
@@ -49,7 +49,7 @@ impl<'a> Cycle<'a> {
         facts: &'a dyn Facts,
         variates: Option<usize>,
     ) -> Result<Self, String> {
-        Self::of(ProgramMoments::prepare(program, facts, variates, false)?, WRITTEN)
+        Self::prepare(ProgramMoments::prepare(program, facts, variates, false)?, WRITTEN)
     }
 
     /// The cycle of the means of a program alone, linearised at θ\* if the field is curved. It has no
@@ -58,12 +58,12 @@ impl<'a> Cycle<'a> {
     /// # Errors
     /// Why there are none.
     pub fn of_means(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
-        Self::of(ProgramMoments::of_means(program, facts)?, WRITTEN_OF_MEANS)
+        Self::prepare(ProgramMoments::of_means(program, facts)?, WRITTEN_OF_MEANS)
     }
 
-    /// The cycle of prepared moments, which do not follow the mean of all estimates, of a state with at
-    /// most so many coordinates.
-    pub(super) fn of(exact: ProgramMoments<'a>, most: usize) -> Result<Self, String> {
+    /// The cycle of moments that do not follow the mean of all estimates, if the state has at most `most`
+    /// coordinates.
+    pub(super) fn prepare(exact: ProgramMoments<'a>, most: usize) -> Result<Self, String> {
         let ProgramMoments { program, setup, .. } = &exact;
         if program.cycle == 0 {
             return Err("its rounds do not repeat, as frontiers and stationary errors need".into());
@@ -71,15 +71,9 @@ impl<'a> Cycle<'a> {
         let length = program.cycle as u64;
         let first = program.order.len() as u64 - length + 1;
         let mut state = exact.initial(setup.facts.optimum(), 1.0);
-        let step = |round: u64, state: &mut ProgramState, target: Option<&[Origin]>| {
-            let prepared = exact.prepared(round, &state.origins, target)?;
-            state.mean = prepared.mean_after(&state.mean);
-            state.origins.clone_from(&prepared.origins);
-            Ok::<_, String>(prepared)
-        };
         let mut lead = Vec::new();
         for round in 1..first {
-            lead.push(step(round, &mut state, None)?);
+            lead.push(follow_mean(&exact, round, &mut state, None)?);
         }
         // Origins settle after a few cycles; if they do not, the last ones are kept.
         let mut rounds = Vec::new();
@@ -90,7 +84,7 @@ impl<'a> Cycle<'a> {
             for round in first..first + length {
                 let last = round + 1 == first + length && repeat == 3;
                 let target = last.then(|| begin.clone());
-                rounds.push(step(round, &mut state, target.as_deref())?);
+                rounds.push(follow_mean(&exact, round, &mut state, target.as_deref())?);
             }
             if state.origins == begin {
                 state.mean = mean;
@@ -104,8 +98,8 @@ impl<'a> Cycle<'a> {
             ));
         }
         state.covariance = Matrix::zeros(size + 1, size + 1);
-        let own = rounds[rounds.len() - 1].own_next.iter().map(|forms| forms.len() * setup.d);
-        state.own = own.map(|size| Matrix::zeros(size, size)).collect();
+        let own_sizes = rounds[rounds.len() - 1].own_next.iter().map(|forms| forms.len() * setup.d);
+        state.own = own_sizes.map(|size| Matrix::zeros(size, size)).collect();
         let infinite = rounds.iter().filter_map(|round| round.infinite).max();
         let lift = match infinite {
             Some(InfiniteMoments::All) => Lift::identity(size),
@@ -119,25 +113,26 @@ impl<'a> Cycle<'a> {
 
     /// Finds the free coordinates of the deviations of each type. The only client of a type has none.
     pub(super) fn lift_own(&mut self) {
-        let lift = |(g, own): (usize, &Matrix)| {
-            let size = own.rows();
-            if self.exact.setup.types[g].count == 1.0 {
-                // One client is the mean of its type.
-                return Lift::zero(size);
-            }
-            if self.infinite == Some(InfiniteMoments::All) {
-                return Lift::identity(size);
-            }
-            let after = |x: &[f64]| {
-                let mut x = x.to_vec();
-                for round in &self.rounds {
-                    x = round.own_next[g].iter().flat_map(|form| form.value(&x)).collect();
-                }
-                x
-            };
-            Lift::new(&Matrix::of_map(size, after), &vec![0.0; size])
-        };
-        self.own_lifts = self.begin.own.iter().enumerate().map(lift).collect();
+        let types = 0..self.begin.own.len();
+        self.own_lifts = types.map(|g| self.own_lift(g)).collect();
+    }
+
+    /// The lift of the deviations of a client of type g.
+    fn own_lift(&self, g: usize) -> Lift {
+        let size = self.begin.own[g].rows();
+        if self.exact.setup.types[g].count == 1.0 {
+            // One client is the mean of its type.
+            return Lift::zero(size);
+        }
+        if self.infinite == Some(InfiniteMoments::All) {
+            return Lift::identity(size);
+        }
+        let map = Matrix::of_map(size, |deviations| {
+            self.rounds.iter().fold(deviations.to_vec(), |x, round| {
+                round.own_next[g].iter().flat_map(|form| form.value(&x)).collect()
+            })
+        });
+        Lift::new(&map, &vec![0.0; size])
     }
 
     /// The state after the rounds of the cycle.
@@ -163,12 +158,13 @@ impl<'a> Cycle<'a> {
     /// Why there is none.
     pub fn biases(&self) -> Result<Vec<Vec<f64>>, String> {
         let mut mean = self.mean()?;
-        let bias = |round: &Rc<PreparedRound>| {
+        let mut biases = Vec::with_capacity(self.rounds.len());
+        for round in &self.rounds {
             let known = round.known_mean(&mean);
+            biases.push(round.result.value(&known));
             mean = round.next_mean(&known);
-            round.result.value(&known)
-        };
-        Ok(self.rounds.iter().map(bias).collect())
+        }
+        Ok(biases)
     }
 
     /// The stationary mean m of THEORY (5.6) at the start of the cycle, with the number 1.
@@ -177,20 +173,29 @@ impl<'a> Cycle<'a> {
     /// Why means do not converge.
     fn mean(&self) -> Result<Vec<f64>, String> {
         self.check_means()?;
-        let size = self.lift.free.len();
-        let at = |free: &[f64], unit: f64| {
-            let after = means_after(&self.rounds, self.lift.all_from(free, unit));
-            self.lift.free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
-        };
-        let constant = at(&vec![0.0; size], 1.0);
-        let map = |x: &[f64]| at(x, 0.0);
-        let free = fixed_point(&constant, map, || Matrix::of_map(size, map)).ok_or(DIVERGES)?;
+        let count = self.lift.free.len();
+        let constant = self.free_after(self.lift.all_from(&vec![0.0; count], 1.0));
+        let linear_map = |x: &[f64]| self.free_after(self.lift.all_from(x, 0.0));
+        let free = fixed_point(&constant, linear_map, || Matrix::of_map(count, linear_map))
+            .ok_or(DIVERGES)?;
         let mean = self.lift.all_from(&free, 1.0);
-        // What is kept may change where nothing reads it.
+        // Only free coordinates must be fixed: what is kept may change where nothing reads it.
         let after = means_after(&self.rounds, mean.clone());
         let size = mean.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
-        let is_fixed = |i: &usize| (mean[i + 1] - after[i + 1]).abs() <= 1e-8 * size;
-        if self.lift.free.iter().all(is_fixed) { Ok(mean) } else { Err(DIVERGES.into()) }
+        for i in &self.lift.free {
+            let is_fixed = (mean[i + 1] - after[i + 1]).abs() <= 1e-8 * size;
+            if !is_fixed {
+                return Err(DIVERGES.into());
+            }
+        }
+        Ok(mean)
+    }
+
+    /// The means of the free coordinates after a cycle that begins with these means of all coordinates, the number 1
+    /// among them.
+    pub(super) fn free_after(&self, mean: Vec<f64>) -> Vec<f64> {
+        let after = means_after(&self.rounds, mean);
+        self.lift.free.iter().map(|i| after[i + 1]).collect()
     }
 
     /// The state of this mean whose free coordinates have the covariances `numbers`, of which the columns are
@@ -236,8 +241,7 @@ impl<'a> Cycle<'a> {
         self.check_squares(&map)?;
         let none = Matrix::zeros(map.blocks.length(), 1);
         let constant = self.numbers(&self.after(&self.state(&none, &mean))).into_entries();
-        let of = |x: &[f64]| map.apply(x);
-        let found = fixed_point(&constant, of, || map.whole()).ok_or(DIVERGES)?;
+        let found = fixed_point(&constant, |x| map.apply(x), || map.whole()).ok_or(DIVERGES)?;
         let state = self.state(&column(&found), &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
         let last = self.exact.program.order.len() as u64;
@@ -269,17 +273,36 @@ impl<'a> Cycle<'a> {
 /// the state add up to `size`.
 fn is_covariance(matrix: &Matrix, size: f64) -> bool {
     let rounding = 1e-10 * matrix.trace() + 1e-20 * size;
-    let is_zero = || matrix.entries().iter().all(|x| *x == 0.0);
-    let definite = || cholesky(matrix.plus(rounding, &Matrix::identity(matrix.rows())));
     // A constant has no variance, not even by rounding.
-    is_zero() || definite().is_ok()
+    let is_zero = matrix.entries().iter().all(|x| *x == 0.0);
+    is_zero || cholesky(matrix.plus(rounding, &Matrix::identity(matrix.rows()))).is_ok()
 }
 
 /// M of THEORY (5.1): the linear map of the mean over these rounds, without the number 1, of a state of `size`
 /// other coordinates.
 pub(super) fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
-    let with = |x: &[f64]| [&[0.0], x].concat();
-    Matrix::of_map(size, |x| means_after(rounds, with(x)).split_off(1))
+    Matrix::of_map(size, |x| {
+        // Without the number 1 the affine map of the means is linear.
+        let mean = [&[0.0], x].concat();
+        means_after(rounds, mean).split_off(1)
+    })
+}
+
+/// Follows the mean of a state through a round, and returns the round, prepared for the state's origins. The next
+/// state has the origins `target`, if they are given.
+///
+/// # Errors
+/// As [`ProgramMoments::prepared`].
+fn follow_mean(
+    exact: &ProgramMoments<'_>,
+    round: u64,
+    state: &mut ProgramState,
+    target: Option<&[Origin]>,
+) -> Result<Rc<PreparedRound>, String> {
+    let prepared = exact.prepared(round, &state.origins, target)?;
+    state.mean = prepared.mean_after(&state.mean);
+    state.origins.clone_from(&prepared.origins);
+    Ok(prepared)
 }
 
 /// The mean after these rounds, M m + c of THEORY (5.1), where m is `mean` with the number 1.

@@ -92,7 +92,7 @@ fn phases_come_to_rest_each_at_its_own_moments() {
         assert_eq!(bias, phase.mean);
     }
     assert!(phases[0].sq_error > 2.0 * phases[1].sq_error, "{phases:?}");
-    let any = Moments::of_any(&phases, &[0.5, 0.5]);
+    let any = Moments::mixture(&phases, &[0.5, 0.5]);
     near(any.sq_error, (late[0].sq_error + late[1].sq_error) / 2.0);
     near(any.mean[0], (late[0].mean[0] + late[1].mean[0]) / 2.0);
     near(any.covariance[(0, 0)], any.sq_error - any.mean[0] * any.mean[0]);

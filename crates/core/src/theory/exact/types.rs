@@ -17,51 +17,49 @@ pub struct Type {
 /// each client: the types by which THEORY (3.1) splits vectors. Clients of a type have the same bits in
 /// everything that is a client's own; a matrix between clients that does not treat them alike makes
 /// each client a type.
-pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usize>) {
+pub(super) fn client_types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usize>) {
     let n = program.clients;
-    // The bits of all that is a client's own.
-    let own = |k: usize| {
-        let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
-        program.rounds.iter().for_each(|round| {
-            let mut put = |x: f64| bits.push(x.to_bits());
-            for operation in &round.operations {
-                match operation {
-                    Operation::Steps { step, count, batch, .. } => {
-                        let own = [
-                            step.of_client(k),
-                            count.of_client(k) as f64,
-                            batch.of_client(k) as f64,
-                        ];
-                        own.into_iter().for_each(&mut put);
-                    }
-                    Operation::Fields { calls, .. } => put(calls.of_client(k) as f64),
-                    Operation::Sum { weights: Weights::Each(all), .. } => put(all[k]),
-                    _ => {}
-                }
-            }
-            let read = round.operations.iter().flat_map(Operation::reads);
-            for expression in read.chain(&round.next).chain(&round.ends) {
-                let factors = expression.terms.iter().map(|(_, factor)| factor);
-                for coefficient in factors.chain([&expression.constant]) {
-                    coefficient
-                        .numbers_of_client(k, program.dimension)
-                        .iter()
-                        .for_each(|x| put(*x));
-                }
-            }
-        });
-        bits
-    };
-    let (first, type_of) = group_clients(n, own);
+    let (first, type_of) = group_clients(n, |k| bits_of_client(program, facts, k));
     let mut operations = program.rounds.iter().flat_map(|round| &round.operations);
-    let is_blind = |operation: &Operation| match operation {
-        Operation::Mix { matrix, .. } => interchangeable(matrix, &type_of, &first),
+    let are_alike = operations.all(|operation| match operation {
+        Operation::Mix { matrix, .. } => is_alike_for_types(matrix, &type_of, &first),
         _ => true,
-    };
-    // Neighbours on a graph: each client is a type.
-    let each = || ((0..n).collect(), (0..n).collect());
-    let (first, type_of) = if operations.all(is_blind) { (first, type_of) } else { each() };
-    (Type::all(&first, &type_of), type_of)
+    });
+    if are_alike {
+        return (Type::all(&first, &type_of), type_of);
+    }
+    // A matrix that tells clients apart, such as that of neighbours on a graph, makes each client a type.
+    let all: Vec<usize> = (0..n).collect();
+    (Type::all(&all, &all), all)
+}
+
+/// The bits of all numbers that are client k's own: its distribution, its weight, and what the rounds state for
+/// it. Clients with the same bits are exchangeable.
+fn bits_of_client(program: &Program, facts: &dyn Facts, k: usize) -> Vec<u64> {
+    let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
+    for round in &program.rounds {
+        for operation in &round.operations {
+            match operation {
+                Operation::Steps { step, count, batch, .. } => {
+                    bits.push(step.of_client(k).to_bits());
+                    bits.push((count.of_client(k) as f64).to_bits());
+                    bits.push((batch.of_client(k) as f64).to_bits());
+                }
+                Operation::Fields { calls, .. } => bits.push((calls.of_client(k) as f64).to_bits()),
+                Operation::Sum { weights: Weights::Each(all), .. } => bits.push(all[k].to_bits()),
+                _ => {}
+            }
+        }
+        let read = round.operations.iter().flat_map(Operation::reads);
+        for expression in read.chain(&round.next).chain(&round.ends) {
+            let factors = expression.terms.iter().map(|(_, factor)| factor);
+            for coefficient in factors.chain([&expression.constant]) {
+                let numbers = coefficient.numbers_of_client(k, program.dimension);
+                bits.extend(numbers.iter().map(|x| x.to_bits()));
+            }
+        }
+    }
+    bits
 }
 
 impl Type {
@@ -75,7 +73,7 @@ impl Type {
 
 /// Whether a matrix has the same entry for all pairs of a client of one type and another client of
 /// one type.
-fn interchangeable(matrix: &[f64], type_of: &[usize], first: &[usize]) -> bool {
+fn is_alike_for_types(matrix: &[f64], type_of: &[usize], first: &[usize]) -> bool {
     let n = type_of.len();
     let types = first.len();
     let mut pairs = vec![HashSet::new(); types * types];
@@ -83,9 +81,10 @@ fn interchangeable(matrix: &[f64], type_of: &[usize], first: &[usize]) -> bool {
     for k in 0..n {
         for j in 0..n {
             let bits = (matrix[k * n + j] + 0.0).to_bits();
-            let seen = match k == j {
-                true => &mut own[type_of[k]],
-                false => &mut pairs[type_of[k] * types + type_of[j]],
+            let seen = if k == j {
+                &mut own[type_of[k]]
+            } else {
+                &mut pairs[type_of[k] * types + type_of[j]]
             };
             if seen.insert(bits) && seen.len() > 1 {
                 return false;

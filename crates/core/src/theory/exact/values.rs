@@ -50,27 +50,36 @@ impl Moments {
     /// these weights, whose sum is 1. Means over many rounds of a run measure them, where the weights are
     /// the [shares](crate::round_program::Program::phase_shares) of the phases of a cycle. The covariance
     /// is around the mean of all.
-    pub fn of_any(all: &[Self], weights: &[f64]) -> Self {
+    pub fn mixture(all: &[Self], weights: &[f64]) -> Self {
         if let [one] = all {
             return one.clone();
         }
-        let each = || all.iter().zip(weights);
-        let sum = |of: fn(&Self) -> Option<f64>| each().map(|(m, w)| Some(w * of(m)?)).sum();
         let d = all[0].mean.len();
         let mut mean = vec![0.0; d];
         let mut covariance = Matrix::zeros(d, d);
-        each().for_each(|(m, w)| axpy(*w, &m.mean, &mut mean));
-        for (moments, weight) in each() {
+        for (moments, weight) in all.iter().zip(weights) {
+            axpy(*weight, &moments.mean, &mut mean);
+        }
+        for (moments, weight) in all.iter().zip(weights) {
             let apart = difference(&moments.mean, &mean);
             covariance.add(*weight, &moments.covariance);
             covariance.add_outer(*weight, &apart, &apart);
         }
         Self {
-            sq_error: each().map(|(m, w)| w * m.sq_error).sum(),
-            sq_error_clients: sum(|m| m.sq_error_clients),
-            lyapunov: sum(|m| m.lyapunov),
+            sq_error: all.iter().zip(weights).map(|(m, w)| w * m.sq_error).sum(),
+            sq_error_clients: Self::weighted_sum(all, weights, |m| m.sq_error_clients),
+            lyapunov: Self::weighted_sum(all, weights, |m| m.lyapunov),
             ..Self::at_rest(mean, covariance)
         }
+    }
+
+    /// The sum of a moment times the weights; `None` if one of them is not followed.
+    fn weighted_sum(
+        all: &[Self],
+        weights: &[f64],
+        moment: fn(&Self) -> Option<f64>,
+    ) -> Option<f64> {
+        all.iter().zip(weights).map(|(m, w)| Some(w * moment(m)?)).sum()
     }
 }
 

@@ -20,16 +20,16 @@ impl ProgramMoments<'_> {
         let own_before = before.iter().filter(|level| **level == Level::Clients).count();
         let vectors = before.len() - own_before + own_before * types.len();
         let begin = self.setup.before_state() + vectors * d;
-        // c_k − F̄_k(θ*).
-        let from_limit = |g: usize| {
+        // c_k − F̄_k(θ*) of each type.
+        let mut each: Vec<Form> = Vec::with_capacity(types.len());
+        for g in 0..types.len() {
             let (mut form, (optimum, fields)) = match atom {
                 None => (Form::zero(d), (0.0, 0.0)),
-                Some(atom) => (Form::coordinates(begin + g * d, d), state.origins[atom].of(g)),
+                Some(atom) => (Form::coordinates(begin + g * d, d), state.origins[atom].of_type(g)),
             };
             form.add_constant(&self.setup.origin(g, optimum, fields - 1.0));
-            form
-        };
-        let each: Vec<Form> = (0..types.len()).map(from_limit).collect();
+            each.push(form);
+        }
         let mut mean = Form::zero(d);
         if atom.is_some() {
             for (t, form) in types.iter().zip(&each) {
@@ -37,13 +37,14 @@ impl ProgramMoments<'_> {
                 mean.add(&vec![share; d], form);
             }
         }
-        let correction = |form: &Form| {
-            let mut out = mean.clone();
-            out.add(&vec![-1.0; d], form);
-            out
-        };
+        let mut corrections = Vec::with_capacity(types.len());
+        for form in &each {
+            let mut correction = mean.clone();
+            correction.add(&vec![-1.0; d], form);
+            corrections.push(correction);
+        }
         let own = atom.map_or_else(|| Form::zero(d), |_| Form::coordinates(own_before * d, d));
-        Some((each.iter().map(correction).collect(), own))
+        Some((corrections, own))
     }
 
     /// Whether the state has an iterate of each client in place of the server's.
@@ -106,17 +107,17 @@ impl ProgramMoments<'_> {
         for c in 0..n {
             let g = self.setup.type_of[c];
             let h = self.setup.type_of[(c + 1) % n];
-            let deviations = |g: usize| known.own_second(g, &own, &own);
+            let deviations = known.own_second(g, &own, &own);
             blocks.theta_variate.push(known.second(&theta, &mean[g]));
-            let square = known.second(&mean[g], &mean[g]).plus(1.0, &deviations(g));
+            let square = known.second(&mean[g], &mean[g]).plus(1.0, &deviations);
             // Deviations from the mean of a type add up to 0, (3.3).
-            let pair = match (n, g == h) {
-                (1, _) => square.clone(),
-                (_, true) => {
-                    let rest = -1.0 / (self.setup.types[g].count - 1.0);
-                    known.second(&mean[g], &mean[h]).plus(rest, &deviations(g))
-                }
-                _ => known.second(&mean[g], &mean[h]),
+            let pair = if n == 1 {
+                square.clone()
+            } else if g == h {
+                let rest = -1.0 / (self.setup.types[g].count - 1.0);
+                known.second(&mean[g], &mean[h]).plus(rest, &deviations)
+            } else {
+                known.second(&mean[g], &mean[h])
             };
             blocks.variate.push(square);
             blocks.variate_pair.push(pair);

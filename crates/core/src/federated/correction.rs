@@ -12,7 +12,7 @@ pub struct ControlVariates {
     d: usize,
     /// c_k, N rows of d; empty while all clients learn with equal shares, which needs ξ alone.
     variates: Vec<f64>,
-    /// c̄, d numbers.
+    /// The mean c̄ of the variates, d numbers.
     mean: Vec<f64>,
     /// ξ_k, N rows of d.
     corrections: Vec<f64>,
@@ -38,7 +38,7 @@ impl ControlVariates {
         }
     }
 
-    /// ξ_k, d numbers.
+    /// The correction ξ_k of a client, d numbers.
     pub fn correction(&self, client: usize) -> &[f64] {
         &self.corrections[client * self.d..][..self.d]
     }
@@ -86,7 +86,8 @@ impl ControlVariates {
     pub fn average_and_learn(
         &mut self,
         members: &Members,
-        (before, ends): (&[f64], &[f64]),
+        before: &[f64],
+        ends: &[f64],
         lengths: &[f64],
         after: &mut [f64],
     ) {

@@ -6,7 +6,7 @@ use std::ops::Add;
 /// The cost of the rounds so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Communication rounds.
+    /// The number of times that clients and server communicated.
     pub communications: u64,
     /// Local steps of one client.
     pub local_steps: u64,

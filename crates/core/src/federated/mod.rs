@@ -69,11 +69,11 @@ pub struct Clients<'a> {
 /// What a run starts from.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<'a> {
-    /// The manifest's seed.
+    /// The seed that the manifest states.
     pub seed: u64,
     /// The number of the replicate; each replicate has its own streams.
     pub replicate: u64,
-    /// θ_0, d numbers.
+    /// The start θ_0, d numbers.
     pub start: &'a [f64],
     /// The number of rounds T, on which the burn-in of averages depends.
     pub rounds: u64,
@@ -107,7 +107,7 @@ struct StepPlans {
 }
 
 impl StepPlans {
-    /// The plans of a round in which step sizes are `factor` times those of the terms.
+    /// The plans of a round with the step sizes of the terms times `factor`.
     fn new(terms: &Terms, clients: usize, factor: f64) -> Self {
         let mut plans = Vec::with_capacity(clients);
         for client in 0..clients {
@@ -329,7 +329,7 @@ impl<'p, P: Problem> Federated<'p, P> {
                 let lengths = &self.plans.lengths;
                 let members = &self.cohort.members;
                 let after = &mut self.theta;
-                variates.average_and_learn(members, (&self.before, ends), lengths, after);
+                variates.average_and_learn(members, &self.before, ends, lengths, after);
             }
             _ => self.average(),
         }

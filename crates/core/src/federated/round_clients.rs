@@ -103,7 +103,7 @@ impl<'p> RoundClients<'p> {
 
     /// Runs the local steps θ ← θ − γ_k (B⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − point)) of each member,
     /// from `start` (d numbers), or without it from the member's own row of `ends`. The ends are
-    /// in `ends`, N rows of d, of which those of clients that take no part are left as they are.
+    /// in `ends`, N rows of d; the rows of clients that take no part are left as they are.
     ///
     /// # Panics
     /// If lengths do not fit N and d.
@@ -255,8 +255,7 @@ mod tests {
             let work = LocalWork { corrections, ..work(&[5]) };
             clients.local_steps(Some(theta), &work, ends);
             let before = theta.to_vec();
-            let of = (&before[..], &*ends);
-            variates.average_and_learn(clients.members(), of, &[0.5; 7], theta);
+            variates.average_and_learn(clients.members(), &before, ends, &[0.5; 7], theta);
         });
         assert_eq!(scaffold, engine(&problem, Terms::scaffold(0.1, 5)));
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The terms of one run of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
-    /// γ.
+    /// The step size γ.
     pub step_size: f64,
     /// E_k, local steps per round; client k has entry k modulo the length.
     pub local_steps: Vec<u64>,
@@ -53,7 +53,7 @@ impl Decay {
     }
 }
 
-/// When clients communicate.
+/// The rule that says after which local steps clients communicate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
     /// After their E_k local steps (SCAFFLSA H2).

@@ -15,7 +15,7 @@ pub const DD_EXP_ERROR: f64 = 3.231_174_267_785_264_4e-27;
 /// An unevaluated sum hi + lo, about 32 digits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dd {
-    /// The sum, rounded.
+    /// The sum, rounded to a double.
     pub hi: f64,
     lo: f64,
 }
@@ -42,13 +42,13 @@ impl Dd {
         Self { hi, lo }
     }
 
-    /// self + y.
+    /// self + y, where y is a double.
     pub fn plus(self, y: f64) -> Self {
         let (sum, error) = two_sum(self.hi, y);
         Self::normal(sum, error + self.lo)
     }
 
-    /// self + y.
+    /// self + y, where both are double-double.
     #[inline(always)]
     pub fn plus_dd(self, y: Self) -> Self {
         let (sum, error) = two_sum(self.hi, y.hi);

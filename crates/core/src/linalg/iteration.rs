@@ -1,4 +1,4 @@
-//! Fixed points and growth of linear maps of which only the product with a vector is known.
+//! Fixed points and growth of linear maps, of which only products with vectors are known.
 //!
 //! A map of second moments preserves positive semidefinite matrices. So its powers, applied to the
 //! identity, grow like powers of its spectral radius (Krein and Rutman), and no eigenvalue is needed.

@@ -102,7 +102,7 @@ pub fn extremes(
     }
 }
 
-/// When [`spectral_norm`] ends.
+/// The conditions under which [`spectral_norm`] ends its iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Precision {
     /// The error of the norm, relative to the norm, that is small enough.

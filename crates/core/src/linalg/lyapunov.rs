@@ -42,9 +42,9 @@ pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
 
 /// What is kept to solve the equation for several right sides.
 struct Doubling {
-    /// U = (q + A)⁻¹, d × d.
+    /// The inverse U = (q + A)⁻¹, d × d.
     inverse: Matrix,
-    /// q.
+    /// The shift q of the Cayley transform.
     shift: f64,
     /// M, M², M⁴, …, each d × d, until they vanish.
     powers: Vec<Matrix>,

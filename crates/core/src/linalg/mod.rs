@@ -31,7 +31,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The zero matrix.
+    /// The matrix of this shape whose entries are all 0.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: vec![0.0; rows * cols] }
     }
@@ -107,7 +107,7 @@ impl Matrix {
         Self::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
 
-    /// self + a other.
+    /// The matrix self + a · other, of the same shape.
     pub fn plus(&self, a: f64, other: &Self) -> Self {
         assert_eq!((self.rows, self.cols), (other.rows, other.cols));
         let data = self.data.iter().zip(&other.data).map(|(x, y)| x + a * y).collect();
@@ -122,7 +122,7 @@ impl Matrix {
         }
     }
 
-    /// a self.
+    /// The matrix a · self.
     pub fn scaled(&self, a: f64) -> Self {
         Self { data: self.data.iter().map(|x| a * x).collect(), ..*self }
     }
@@ -273,7 +273,7 @@ impl Matrix {
         }
     }
 
-    /// self · x.
+    /// The vector self · x, one number for each row.
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(self.cols, x.len());
         let mut out = vec![0.0; self.rows];
@@ -342,7 +342,7 @@ impl Matrix {
         sum.map_or_else(|| Self::zeros(0, 0), |sum| sum.scaled(1.0 / total))
     }
 
-    /// x yᵀ.
+    /// The matrix x yᵀ.
     pub fn outer(x: &[f64], y: &[f64]) -> Self {
         Self::from_fn(x.len(), y.len(), |i, j| x[i] * y[j])
     }

@@ -21,11 +21,11 @@ pub type Traced = Result<Program, String>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// N.
+    /// The number of clients, N.
     pub clients: usize,
-    /// d.
+    /// The dimension d of every vector.
     pub dimension: usize,
-    /// The different rounds.
+    /// The different rounds, each of which may occur many times.
     pub rounds: Vec<Round>,
     /// The places in `rounds` of round 1, 2, ….
     pub order: Vec<usize>,
@@ -85,9 +85,9 @@ pub struct Mask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Each {
-    /// A whole vector.
+    /// One coin decides about all entries of a vector.
     Row,
-    /// An entry of a vector.
+    /// Each entry of a vector has its own coin.
     Entry,
 }
 
@@ -108,7 +108,7 @@ pub struct Expression {
 pub enum Coefficient {
     /// One number for all entries of all clients.
     Number(f64),
-    /// Several numbers.
+    /// Several numbers, for entries or for clients.
     Numbers(CoefficientNumbers),
 }
 
@@ -168,19 +168,19 @@ pub enum Shares {
 pub enum Operation {
     /// Where clients end after `count` steps θ ← θ − γ(F(θ; Z) + ξ + μ(θ − anchor)), THEORY (2.1).
     Steps {
-        /// Where they begin.
+        /// The parameters at which clients begin.
         start: Expression,
-        /// ξ.
+        /// The correction ξ that is added to each gradient; 0 without it.
         correction: Option<Expression>,
-        /// What μ pulls to; the start if there is none.
+        /// The point to which the proximal term pulls; the start if there is none.
         anchor: Option<Expression>,
-        /// γ.
+        /// The step size γ.
         step: PerClient<f64>,
-        /// H.
+        /// The number H of steps.
         count: PerClient<u64>,
-        /// B, the gradients of a step.
+        /// The number B of gradients that a step averages.
         batch: PerClient<u64>,
-        /// μ.
+        /// The weight μ of the proximal term.
         proximal: f64,
         /// Whether the clients of the cohort alone take them: what comes out of the others enters
         /// no result.
@@ -199,7 +199,7 @@ pub enum Operation {
     Fields {
         /// The θ at which gradients are taken.
         at: Expression,
-        /// B.
+        /// The number of gradients that each client averages.
         calls: PerClient<u64>,
         /// Whether the clients of the cohort alone compute gradients, as in [`Operation::Steps`].
         members: bool,
@@ -209,14 +209,14 @@ pub enum Operation {
     },
     /// Σ w_k row_k, the server's.
     Sum {
-        /// The rows.
+        /// One row for each client.
         rows: Expression,
-        /// w.
+        /// The weights w_k, one for each client.
         weights: Weights,
     },
     /// The mean of the rows of the cohort, the server's: THEORY (4.6).
     Members {
-        /// The rows.
+        /// One row for each client.
         rows: Expression,
     },
     /// One row for a client of the cohort, another for a client of the rest: THEORY (4.6), (4.7).
@@ -228,14 +228,14 @@ pub enum Operation {
     },
     /// Σ_j M_kj row_j for each client k, THEORY (4.4).
     Mix {
-        /// The rows.
+        /// One row for each client.
         rows: Expression,
         /// M, N × N, row by row.
         matrix: Vec<f64>,
     },
     /// M x, of the server or of each client.
     Matrix {
-        /// x.
+        /// The vector x, or one x for each client.
         of: Expression,
         /// M, d × d, row by row.
         matrix: Vec<f64>,
@@ -249,7 +249,7 @@ pub enum Operation {
     },
     /// The entries where a mask is 1, and 0 elsewhere: THEORY (4.5).
     Mask {
-        /// What is masked.
+        /// The vector, or one for each client, whose entries are masked.
         of: Expression,
         /// The number of the mask in the list of the round.
         mask: usize,

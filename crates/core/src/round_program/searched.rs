@@ -33,9 +33,9 @@ pub struct RoundPrice {
 /// The E_k local steps of a client in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalUpdate {
-    /// γ_k.
+    /// The step size γ_k.
     pub step: f64,
-    /// E_k.
+    /// The number E_k of local steps.
     pub steps: u64,
     /// B_k, gradients averaged in a local step.
     pub batch: u64,
@@ -58,7 +58,7 @@ impl LocalUpdate {
 /// A run of rounds in which all clients make local steps.
 #[derive(Clone, Debug)]
 pub struct LocalRun {
-    /// The weight of its estimate in that of the algorithm.
+    /// The weight of the run's estimate in the estimate of the algorithm.
     pub weight: f64,
     /// The local steps that each client makes in a round.
     pub updates: PerClient<LocalUpdate>,
@@ -69,7 +69,7 @@ pub struct LocalRun {
 /// Several runs from one start, whose rounds are nothing but local steps, with corrections or without, and means.
 #[derive(Clone, Debug)]
 pub struct LocalRuns {
-    /// The runs, whose weighted estimates add up to that of the algorithm.
+    /// The runs, whose weighted estimates add up to the estimate of the algorithm.
     pub runs: Vec<LocalRun>,
     /// Whether their clients keep corrections, which are 0 before the first round.
     pub is_corrected: bool,
@@ -98,7 +98,7 @@ pub trait Rounds: Send + Sync {
         true
     }
 
-    /// Whether the program is that of any number of clients, because none of its numbers is one client's own.
+    /// Whether the same program serves any number of clients, because none of its numbers is one client's own.
     fn treats_clients_alike(&self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! Whether an instance and a run meet the conditions of the sources' statements.
 //!
-//! On linear fields the constants are those of the Jacobians and of the moments of draws. On
-//! others the problem states constants that hold at every θ.
+//! On linear fields the constants follow from the Jacobians and from the moments of draws. On
+//! other fields the problem states constants that hold at every θ.
 
 use super::bounds::Constants;
 use crate::problem::{DrawSmoothness, Facts};

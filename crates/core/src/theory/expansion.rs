@@ -268,9 +268,9 @@ struct LocalPath<'a> {
     linear: &'a Moments,
     /// The stationary covariances of θ and of the control variates.
     blocks: &'a CovarianceBlocks,
-    /// γ.
+    /// The step size γ.
     step: f64,
-    /// H.
+    /// The number H of local steps.
     local_steps: u64,
     /// Whether clients have control variates.
     corrected: bool,

@@ -16,7 +16,7 @@ use crate::theory::effort::{self, Effort};
 pub struct RoundMap {
     /// Γ̄, d × d.
     pub gamma: Matrix,
-    /// ρ̄, d numbers.
+    /// The constant ρ̄ of the map, d numbers.
     pub rho: Vec<f64>,
 }
 

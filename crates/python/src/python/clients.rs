@@ -468,8 +468,9 @@ impl PythonVariates {
         let out = PyArray1::zeros(py, [self.d], false);
         let mut writing = out.readwrite();
         let after = writing.as_slice_mut()?;
-        let of = (&*flat(&theta), &*flat(&ends));
-        lock(&self.inner).average_and_learn(&members, of, &lengths, after);
+        let before = flat(&theta);
+        let ends = flat(&ends);
+        lock(&self.inner).average_and_learn(&members, &before, &ends, &lengths, after);
         drop(writing);
         Ok(out)
     }

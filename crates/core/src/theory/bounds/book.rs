@@ -45,7 +45,7 @@ struct Recursion {
     worst: f64,
     factor: f64,
     added: f64,
-    /// σ_fed².
+    /// σ_fed², the bound of the gradient noise at w°.
     sigma2: f64,
 }
 

@@ -1,4 +1,5 @@
-//! The conditions of a bound: those of its statement, and those under which it can be evaluated.
+//! The conditions of a bound: the conditions of its statement, and the conditions under which it can be
+//! evaluated.
 
 use super::constants::MatrixMoments;
 use super::{PublishedRun, Unmet};
@@ -11,7 +12,7 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// No condition yet.
+    /// A check of a run that requires no condition yet.
     pub fn new(run: &'a PublishedRun<'a>) -> Self {
         Self { run, unmet: Vec::new() }
     }
@@ -30,7 +31,7 @@ impl<'a> Check<'a> {
         }
         check.everyone();
         let l = moments.map(|m| m.cocoercivity);
-        check.stated(name, (run.constants.curvature(), l));
+        check.stated(name, run.constants.curvature(), l);
         (check, moments)
     }
 
@@ -66,7 +67,7 @@ impl<'a> Check<'a> {
         moments
     }
 
-    /// Requires full participation.
+    /// Requires that all clients take part in each round.
     pub fn everyone(&mut self) {
         let all = self.run.taking_part() == self.run.constants.clients.len();
         self.holds("every client takes part in every round", all);
@@ -91,7 +92,7 @@ impl<'a> Check<'a> {
     ///
     /// # Panics
     /// If the sources have no statement of this name.
-    pub fn stated(&mut self, name: &str, (mu, smoothness): (f64, Option<f64>)) {
+    pub fn stated(&mut self, name: &str, mu: f64, smoothness: Option<f64>) {
         let run = self.run;
         let constants = self.run.constants;
         let statement = statement(name).unwrap_or_else(|| panic!("no statement {name}"));

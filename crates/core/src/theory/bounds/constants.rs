@@ -37,7 +37,7 @@ pub struct ClientConstants {
     pub norm: f64,
     /// ‖H_c − A‖, the spectral norm.
     pub apart: f64,
-    /// ‖θ_c* − θ*‖.
+    /// ‖θ_c* − θ*‖, the distance of the client's optimum from the common one.
     pub distance: f64,
     /// ‖F̄_c(θ*)‖, on a linear field ‖Ā_c(θ_c* − θ*)‖.
     pub field: f64,
@@ -48,7 +48,7 @@ pub struct ClientConstants {
     pub noise: Option<MatrixNoise>,
 }
 
-/// The constants of an instance. On a nonlinear field those of the Jacobians hold only at
+/// The constants of an instance. On a nonlinear field the constants of the Jacobians hold only at
 /// θ*, and no theorem may use them elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constants {
@@ -184,7 +184,7 @@ impl Constants {
         Some((rate, [(step, 2.0 / moments.cocoercivity), (step * rate, 0.5)]))
     }
 
-    /// The constants of A(Z); `None` if those of a client are not known.
+    /// The constants of A(Z); `None` if the constants of a client are not known.
     pub fn moments(&self) -> Option<MatrixMoments> {
         let mut m = MatrixMoments::default();
         let n = self.count();
@@ -205,7 +205,7 @@ impl Constants {
 pub struct MatrixMoments {
     /// L: the largest over clients of [`MatrixNoise::cocoercivity`].
     pub cocoercivity: f64,
-    /// N⁻¹ Σ ‖Σ_Ã‖.
+    /// N⁻¹ Σ ‖Σ_Ã‖, the mean over clients of [`MatrixNoise::multiplicative`].
     pub multiplicative: f64,
     /// max ‖Ā_c‖² + ‖Σ_Ã‖ (SCAFFLSA Theorem B.5).
     pub worst: f64,

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// A published bound.
+/// What is known of a published bound, whatever the run: one table of `published.toml`.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PublishedBound {
-    /// Its name in manifests, and that of its function.
+    /// The name of the bound in manifests, under which its source lists the function that computes it.
     pub key: String,
     /// Whether no manifest names it.
     #[serde(default)]
@@ -29,7 +29,7 @@ pub struct PublishedBound {
     pub words: String,
     /// The formula that is used.
     pub formula: String,
-    /// The bounded quantity.
+    /// The quantity that the bound is an upper bound of.
     pub quantity: Bounded,
     /// Whether the value is a proved bound. If not, it is made of the source's leading
     /// terms with universal constants set to 1 and without higher orders, and measurements

@@ -44,12 +44,12 @@ fn deterministic<'a>(name: &str, run: &'a PublishedRun<'a>, silent: bool) -> (Ch
     }
     let (mu, l) = constants.everywhere.unwrap_or((f64::NAN, f64::NAN));
     if constants.everywhere.is_some() {
-        check.stated(name, (mu, Some(l)));
+        check.stated(name, mu, Some(l));
     }
     (check, mu, l)
 }
 
-/// γ(H − 1)Lζ₁/μ.
+/// γ(H − 1)Lζ₁/μ, the bound of the bias in Proposition 2.
 fn drift(run: &PublishedRun<'_>, mu: f64, l: f64) -> f64 {
     run.gamma() * (run.h() - 1.0) * l * run.constants.zeta1() / mu
 }

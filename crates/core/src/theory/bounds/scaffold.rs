@@ -27,7 +27,7 @@ pub fn rate(run: &PublishedRun<'_>) -> BoundValue {
     }
     check.gradient();
     check.everyone();
-    check.stated("SLIDES rate of Scaffold", (mu, l));
+    check.stated("SLIDES rate of Scaffold", mu, l);
     let gamma = run.gamma();
     let h = run.h();
     check.then(|| {

@@ -28,7 +28,7 @@ pub enum InfiniteMoments {
 /// The local steps of a client until the next communication under a coin of probability p: moments after a
 /// geometric number K of steps, which all clients share.
 ///
-/// The series THEORY (2.8), (2.9) are summed by doubling. That of second moments is finite if and only if
+/// The series THEORY (2.8), (2.9) are summed by doubling. The series of second moments is finite if and only if
 /// (1 − p) ρ(T) < 1, where T is the map of second moments in a local step. Where local steps expand, its
 /// terms are small only as products of a small weight and a large power; there each step is discounted by
 /// √(1 − p), so that weight and power are one number.
@@ -92,7 +92,7 @@ impl GeometricSteps {
     }
 
     /// Sums the series THEORY (2.8), (2.9), from the powers 1, 2, 4, … of a step with this discount: by doubling,
-    /// S_{2n} = S_n + (1 − p)ⁿ S_n Tⁿ, and the same for Π̄.
+    /// S_{2n} = S_n + (1 − p)ⁿ S_n Tⁿ, and Π̄ in the same way.
     fn summed(powers: &[Arc<Steps>], probability: f64, discount: f64) -> Self {
         let step = &powers[0];
         let d = step.d;
@@ -227,7 +227,7 @@ impl CoinPair {
         let ends = Matrix::from_fn(d * d, n * n, |i, k| {
             if (i / d, i % d) == (k / n, k % n) { first } else { 0.0 }
         });
-        // Each row is a matrix R of weights of y y'ᵀ, of which the steps make AᵀRB.
+        // Each row is a matrix R of weights of y y'ᵀ, which the steps turn into AᵀRB.
         self.summed(ends, |rows, a, b| {
             let turned = a.transpose();
             let mut entries = Vec::with_capacity(d * d * n * n);

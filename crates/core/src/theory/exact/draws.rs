@@ -12,6 +12,16 @@ use crate::round_program::LocalUpdate;
 use crate::round_program::{Expression, Level, Mask, Operation, PerClient};
 use std::sync::Arc;
 
+/// The drift w of a type of clients, THEORY (2.1), which is constant during local steps.
+struct Drift {
+    /// The form of its mean over the type.
+    mean: Form,
+    /// The form of a client's deviation.
+    own: Form,
+    /// The multiple 1 + β_ξ of F̄_k(θ*) that the origins put into w, THEORY (4.8).
+    fields: f64,
+}
+
 impl Preparation<'_, '_> {
     /// The ends Π y + n of all clients after local steps, THEORY (2.2), (2.5), or Π̄ y + n under a coin,
     /// THEORY (2.8). A proximal term without an anchor pulls to the start.
@@ -32,21 +42,19 @@ impl Preparation<'_, '_> {
         let mut tossed = Vec::new();
         for g in 0..self.setup.types.len() {
             let drift = self.drift(g, correction.as_ref(), anchor.as_ref(), *proximal);
-            self.local_steps(&mut out, (g, operation), (&start, drift), &mut tossed)?;
+            self.local_steps(&mut out, g, operation, &start, drift, &mut tossed)?;
         }
         Ok(out)
     }
 
-    /// w = F̄_k(θ*) + ξ − μ a of type g, THEORY (2.1): the form of its mean over the type, the form of a client's
-    /// deviation, and the multiple 1 + β_ξ of F̄_k(θ*) that the origins put into w, THEORY (4.8). `None` if w is
-    /// F̄_k(θ*) alone.
+    /// The drift w = F̄_k(θ*) + ξ − μ a of type g, THEORY (2.1); `None` if w is F̄_k(θ*) alone.
     fn drift(
         &self,
         g: usize,
         correction: Option<&RoundAtom>,
         anchor: Option<&RoundAtom>,
         proximal: f64,
-    ) -> Option<(Form, Form, f64)> {
+    ) -> Option<Drift> {
         if correction.is_none() && anchor.is_none() {
             return None;
         }
@@ -64,7 +72,7 @@ impl Preparation<'_, '_> {
             fields += own;
         }
         drift.add_constant(&self.setup.origin(g, 0.0, fields));
-        Some((drift, own, fields))
+        Some(Drift { mean: drift, own, fields })
     }
 
     /// Adds the ends of type g to `out`, where `start` and `drift` make the state y in which its clients
@@ -72,8 +80,10 @@ impl Preparation<'_, '_> {
     fn local_steps(
         &mut self,
         out: &mut RoundAtom,
-        (g, operation): (usize, &Operation),
-        (start, drift): (&RoundAtom, Option<(Form, Form, f64)>),
+        g: usize,
+        operation: &Operation,
+        start: &RoundAtom,
+        drift: Option<Drift>,
         tossed: &mut Vec<(usize, NoiseSource, Arc<GeometricSteps>)>,
     ) -> Result<(), String> {
         let Operation::Steps { step, count, batch, proximal, draws, coin, .. } = operation else {
@@ -89,15 +99,15 @@ impl Preparation<'_, '_> {
         let drive = Drive { update, pulled: drift.is_some() };
         let length = update.step * coin.map_or(update.steps as f64, |coin| 1.0 / coin);
         // β of the ends, which a drift of β_ξ leaves.
-        let origin = drift.as_ref().map_or(0.0, |(.., fields)| -length * fields);
+        let origin = drift.as_ref().map_or(0.0, |drift| -length * drift.fields);
         // y = (e, 1, w), or (e, 1); the number 1 does not differ between clients.
         let one = Form::coordinates(0, 1);
         let none = Form::zero(1);
         let mut y = vec![&start.mean[g], &one];
         let mut own = vec![&start.own[g], &none];
-        if let Some((drift, own_drift, _)) = &drift {
-            y.push(drift);
-            own.push(own_drift);
+        if let Some(drift) = &drift {
+            y.push(&drift.mean);
+            own.push(&drift.own);
         }
         let source = NoiseSource { of: Some(g), y: Form::stacked(&y), own: Form::stacked(&own) };
         if let Some(coin) = coin {
@@ -123,7 +133,7 @@ impl Preparation<'_, '_> {
     }
 
     /// The mean A_k e + F̄_k(θ*) + n of `calls` gradients of each client, THEORY (1.1). Its noise has the
-    /// covariance of that of a step of length 1, THEORY (2.3), and its origin is F̄_k(θ*).
+    /// covariance of the noise of a step of length 1, THEORY (2.3), and its origin is F̄_k(θ*).
     pub fn fields(
         &mut self,
         at: &Expression,
@@ -177,7 +187,7 @@ impl Preparation<'_, '_> {
     }
 
     /// The earlier noises of the same type with which the next noise is drawn together, THEORY (2.3), (2.7):
-    /// those of other runs' local steps, or gradients if `draws.1` is set, whose draws have the same number.
+    /// the noises of other runs' local steps, or of gradients if `draws.1` is set, whose draws have the same number.
     fn share(
         &mut self,
         draws: Option<(usize, bool)>,

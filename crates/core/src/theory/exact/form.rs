@@ -43,7 +43,7 @@ impl Form {
         self.add_weights(constants.map(|(i, x)| (i, 0, *x)));
     }
 
-    /// Adds another form of the same length, of which entry i is multiplied by `factors[i]`.
+    /// Adds another form of the same length, whose entry i is multiplied by `factors[i]`.
     pub fn add(&mut self, factors: &[f64], other: &Self) {
         let scaled = other.weights.iter().map(|(i, k, x)| (*i, *k, factors[*i] * x));
         self.add_weights(scaled.filter(|(i, ..)| factors[*i] != 0.0));
@@ -136,7 +136,7 @@ pub(super) fn matrix_of(all: &[(usize, Matrix)], id: usize) -> Option<&Matrix> {
     all.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &all[at].1)
 }
 
-/// Adds a matrix to that of noise number `id` in a sorted list.
+/// Adds a matrix to the matrix of noise number `id` in a list that is sorted by these numbers.
 pub(super) fn add_at(all: &mut Vec<(usize, Matrix)>, id: usize, more: Matrix) {
     match all.binary_search_by_key(&id, |(id, _)| *id) {
         Ok(at) => all[at].1.add(1.0, &more),

@@ -40,8 +40,8 @@ pub struct ProgramMoments<'a> {
     pub(super) setup: Setup<'a>,
     /// The rounds of the cycle that were prepared so far.
     pub(super) prepared: RefCell<HashMap<RoundKey, Rc<PreparedRound>>>,
-    /// The atom of the state, from the second round on, with the control variates, of which ψ of THEORY (4.10) is
-    /// made, if it is followed. Before that round they are 0.
+    /// The atom of the state that has the control variates from the second round on; before that round they are 0.
+    /// `None` if ψ of THEORY (4.10), which is made of them, is not followed.
     pub(super) variates: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> ProgramMoments<'a> {
         Self::prepare(program, facts, variates, true)
     }
 
-    /// As [`Self::new`]; the mean of all estimates is followed if `average` is set.
+    /// Prepares the moments as [`Self::new`] does; the mean of all estimates is followed if `average` is set.
     pub(super) fn prepare(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -93,8 +93,8 @@ impl<'a> ProgramMoments<'a> {
         if cohort && facts.unequal_shares().is_some() {
             return Err("a cohort of clients of unequal shares has no fixed mean".into());
         }
-        let types = client_types(program, facts);
-        let setup = Setup::new(facts, types, average, steps);
+        let (types, type_of) = client_types(program, facts);
+        let setup = Setup::new(facts, types, type_of, average, steps);
         Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
 
@@ -169,7 +169,7 @@ impl<'a> ProgramMoments<'a> {
         });
         let result = &round.result;
         let left = result.times(&known.covariance, known.covariance.cols());
-        let square = known.noise.with_coordinates((result, result), &left);
+        let square = known.noise.with_coordinates(result, result, &left);
         let own = round.own_next.iter().zip(&known.own);
         let own = own.map(|(forms, own)| known.own_noise.of_forms(forms, own));
         let state = ProgramState {
@@ -273,12 +273,11 @@ impl<'a> ProgramMoments<'a> {
                 for h in 0..other.noises(types) {
                     let id = other.first + h;
                     if id < last.first + g {
-                        with_earlier
-                            .push((id, self.drawn_covariance(known, (last, g), (other, h))));
+                        with_earlier.push((id, self.drawn_covariance(known, last, g, other, h)));
                     }
                 }
             }
-            let own = self.drawn_covariance(known, (last, g), (last, g));
+            let own = self.drawn_covariance(known, last, g, last, g);
             known.add_noise(own, with_earlier);
         }
     }
@@ -290,8 +289,10 @@ impl<'a> ProgramMoments<'a> {
     fn drawn_covariance(
         &self,
         known: &KnownMoments,
-        (a, g): (&Drawn, usize),
-        (b, h): (&Drawn, usize),
+        a: &Drawn,
+        g: usize,
+        b: &Drawn,
+        h: usize,
     ) -> NoiseCovariance {
         let types = &self.setup.types;
         let n = self.setup.facts.clients() as f64;
@@ -322,7 +323,7 @@ impl<'a> ProgramMoments<'a> {
         (out.scaled(1.0 / (a_count * b_count)), deviation)
     }
 
-    /// The rows of which noise number g of a draw is made, as a form that is multiplied by a number of clients:
+    /// The rows that make up noise number g of a draw, as a form that is multiplied by a number of clients:
     /// the sum over all clients once, or the mean over type g times n_g.
     fn mean_of_drawn<'d>(&self, drawn: &'d Drawn, g: usize) -> (&'d Form, f64) {
         if drawn.server { (&drawn.total, 1.0) } else { (&drawn.mean[g], self.setup.types[g].count) }
@@ -429,13 +430,14 @@ fn without_second_moments(round: &PreparedRound, state: &ProgramState) -> (Progr
     (next, Moments { sq_error: f64::INFINITY, sq_error_clients, ..rest })
 }
 
-/// A covariance of the numbers of all these forms of which nothing is known: its entries are not numbers.
+/// A covariance of the numbers of all these forms that is not known: its entries are NaN.
 fn unknown_covariance(forms: &[Form], layers: usize) -> Matrix {
     let n: usize = forms.iter().map(|form| form.length).sum();
     Matrix::from_fn(n, n * layers, |_, _| f64::NAN)
 }
 
-/// The second moments of a client, from those of the mean over its type and of its deviation: THEORY (3.2).
+/// The second moments of a client: the sum of the second moments of the mean over its type and of its deviation,
+/// THEORY (3.2).
 fn whole_moments(mean: Matrix, own: Option<&Matrix>) -> Matrix {
     match own {
         None => mean,

@@ -11,30 +11,34 @@ use crate::kernel::axpy;
 use crate::linalg::{Matrix, added};
 
 /// Cov(n_i, n_j) of THEORY (4.2): for each noise i, in the order in which they are drawn, the noises j that are
-/// correlated with it, in increasing order and with noise i itself, each with the covariance. The second field is
-/// the number of layers of the matrices.
+/// correlated with it, in increasing order and with noise i itself, each with the covariance.
 #[derive(Clone, Debug)]
-pub(super) struct NoiseCovariances(Vec<Vec<(usize, Matrix)>>, usize);
+pub(super) struct NoiseCovariances {
+    of_noise: Vec<Vec<(usize, Matrix)>>,
+    /// The number of layers of the matrices.
+    layers: usize,
+}
 
 impl NoiseCovariances {
     /// Adds a noise with this covariance, uncorrelated with all noises before it; returns its number.
     fn add(&mut self, own: Matrix) -> usize {
-        self.0.push(vec![(self.0.len(), own)]);
-        self.0.len() - 1
+        let id = self.of_noise.len();
+        self.of_noise.push(vec![(id, own)]);
+        id
     }
 
     /// Notes that Cov(n_a, n_b) = `covariance` for a ≠ b, and the transpose for (b, a).
     fn correlate(&mut self, a: usize, b: usize, covariance: Matrix) {
-        let turned = layers::transpose(&covariance, self.1);
+        let turned = layers::transpose(&covariance, self.layers);
         for (of, with, matrix) in [(a, b, covariance), (b, a, turned)] {
-            let at = self.0[of].partition_point(|(id, _)| *id < with);
-            self.0[of].insert(at, (with, matrix));
+            let at = self.of_noise[of].partition_point(|(id, _)| *id < with);
+            self.of_noise[of].insert(at, (with, matrix));
         }
     }
 
     /// Cov(a, b) of two forms, THEORY (4.2), where `left` is W_a Cov(x) of the coordinates x.
-    pub fn with_coordinates(&self, (a, b): (&Form, &Form), left: &Matrix) -> Matrix {
-        let mut out = b.transposed_after(left, self.1);
+    pub fn with_coordinates(&self, a: &Form, b: &Form, left: &Matrix) -> Matrix {
+        let mut out = b.transposed_after(left, self.layers);
         if let Some(noise) = self.between(a, b) {
             out.add(1.0, &noise);
         }
@@ -47,9 +51,9 @@ impl NoiseCovariances {
             return None;
         }
         let parts = a.noise.iter().flat_map(|(id, left)| {
-            self.0[*id].iter().filter_map(move |(other, covariance)| {
+            self.of_noise[*id].iter().filter_map(move |(other, covariance)| {
                 let right = matrix_of(&b.noise, *other)?;
-                Some(layers::times_transposed(&left.times(covariance), right, self.1))
+                Some(layers::times_transposed(&left.times(covariance), right, self.layers))
             })
         });
         parts.reduce(added)
@@ -59,14 +63,14 @@ impl NoiseCovariances {
     /// Cov(x).
     pub fn of_forms(&self, forms: &[Form], coordinates: &Matrix) -> Matrix {
         let size: usize = forms.iter().map(|form| form.length).sum();
-        let mut out = Matrix::zeros(size, size * self.1);
+        let mut out = Matrix::zeros(size, size * self.layers);
         let mut row = 0;
         for (i, form) in forms.iter().enumerate() {
             let left = form.times(coordinates, coordinates.cols());
             let mut column = row;
             for other in &forms[i..] {
-                let block = self.with_coordinates((form, other), &left);
-                layers::put(&mut out, (row, column), &block, self.1);
+                let block = self.with_coordinates(form, other, &left);
+                layers::put(&mut out, (row, column), &block, self.layers);
                 column += other.length;
             }
             row += form.length;
@@ -79,11 +83,11 @@ impl NoiseCovariances {
 /// deviations; `None` if these are uncorrelated.
 pub(super) type NoiseCovariance = (Matrix, Option<Matrix>);
 
-/// Moments that are known within a round: those of its coordinates and of the noises so far.
+/// Moments that are known within a round: the moments of its coordinates and of the noises so far.
 pub(super) struct KnownMoments {
     /// The number of layers of all second moments.
     pub layers: usize,
-    /// E x of the coordinates, of which the first is the number 1. If there are several layers, means are 0, and
+    /// E x of the coordinates; the first coordinate is the number 1. If there are several layers, means are 0, and
     /// `covariance` holds the second moments E x xᵀ with E 1·1.
     pub mean: Vec<f64>,
     /// Cov(x), with room for coordinates that will be known later in the round.
@@ -106,7 +110,7 @@ impl KnownMoments {
         let layers = state.layers;
         let mut covariance = Matrix::zeros(width, width * layers);
         layers::put_diagonal(&mut covariance, 0, &state.covariance, layers);
-        let none = NoiseCovariances(Vec::new(), layers);
+        let none = NoiseCovariances { of_noise: Vec::new(), layers };
         let noise = none.clone();
         let own_noise = none;
         let sums = Vec::new();
@@ -136,12 +140,12 @@ impl KnownMoments {
     /// THEORY (3.4).
     pub fn second(&self, a: &Form, b: &Form) -> Matrix {
         let means = &self.mean;
-        product((a, b), &self.covariance, |i, j| means[i] * means[j], &self.noise)
+        product(a, b, &self.covariance, |i, j| means[i] * means[j], &self.noise)
     }
 
     /// E ã_k b̃_kᵀ of two forms of the deviations of a client k of type g: THEORY (4.3), where means are 0.
     pub fn own_second(&self, g: usize, a: &Form, b: &Form) -> Matrix {
-        product((a, b), &self.own[g], |_, _| 0.0, &self.own_noise)
+        product(a, b, &self.own[g], |_, _| 0.0, &self.own_noise)
     }
 
     /// E‖a_k‖² of a client k of type g, the trace of THEORY (3.2), from the forms of ā_g and of ã_k.
@@ -168,7 +172,7 @@ impl KnownMoments {
         }
         for (sum, parts) in &self.sums {
             let parts = parts.iter().filter_map(|(part, weight)| {
-                let covariance = matrix_of(&self.noise.0[id], *part)?;
+                let covariance = matrix_of(&self.noise.of_noise[id], *part)?;
                 Some(layers::times_transposed(covariance, weight, self.layers))
             });
             if let Some(all) = parts.reduce(added) {
@@ -184,7 +188,7 @@ impl KnownMoments {
         let mut with: Vec<(usize, Matrix)> = Vec::new();
         let mut own = Matrix::zeros(d, d * self.layers);
         for (part, weight) in parts {
-            for (other, covariance) in &self.noise.0[*part] {
+            for (other, covariance) in &self.noise.of_noise[*part] {
                 add_at(&mut with, *other, weight.times(covariance));
             }
         }
@@ -202,14 +206,15 @@ impl KnownMoments {
 
 /// E a bᵀ of two forms, THEORY (4.3), where `covariance` is Cov(x) and `more(k, l)` is E x_k E x_l.
 fn product(
-    (a, b): (&Form, &Form),
+    a: &Form,
+    b: &Form,
     covariance: &Matrix,
     more: impl Fn(usize, usize) -> f64,
     noise: &NoiseCovariances,
 ) -> Matrix {
-    let layers = noise.1;
-    let noise = noise.between(a, b);
-    let mut out = noise.unwrap_or_else(|| Matrix::zeros(a.length, b.length * layers));
+    let layers = noise.layers;
+    let of_noises = noise.between(a, b);
+    let mut out = of_noises.unwrap_or_else(|| Matrix::zeros(a.length, b.length * layers));
     for (i, k, x) in &a.weights {
         for (j, l, y) in &b.weights {
             let to = entry_mut(&mut out, (*i, *j), layers);

@@ -80,7 +80,8 @@ impl Outline {
     /// do not close.
     pub fn new(
         runs: LocalRuns,
-        (facts, types): (&dyn Facts, &[Type]),
+        facts: &dyn Facts,
+        types: &[Type],
         start: &StartError,
         known: &KnownSteps,
     ) -> Option<Self> {

@@ -16,16 +16,16 @@
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 
-/// An entry that is at most this part of the sizes of the numbers of which it was made is a rounding error.
+/// An entry that is at most this part of the sum of the sizes of its summands is a rounding error.
 const UNCHANGED: f64 = 1e-9;
 
 /// All coordinates as affine functions x = P x_free + p of the free ones, THEORY (5.4).
 pub(super) struct Lift {
     /// The numbers of the free coordinates, in increasing order.
     pub free: Vec<usize>,
-    /// P.
+    /// P, one row for each coordinate and one column for each free coordinate.
     pub map: Matrix,
-    /// p.
+    /// p, one number for each coordinate.
     pub constant: Vec<f64>,
     /// The combinations ℓ with ℓ M = ℓ, as rows over all coordinates. The coordinate at the pivot of a row, where
     /// ℓ is 1, is computed from the others.
@@ -68,7 +68,7 @@ impl Lift {
         Self { free, map: lift, constant, kept }
     }
 
-    /// The lift of which all coordinates are free.
+    /// The lift where all coordinates are free.
     pub fn identity(size: usize) -> Self {
         Self {
             free: (0..size).collect(),

@@ -325,7 +325,7 @@ impl Preparation<'_, '_> {
         gain
     }
 
-    /// The prepared round, of which `after` are the levels of the next state. The next coordinates are the
+    /// The prepared round; `after` has the levels of the next state's atoms. The next coordinates are the
     /// number 1, the sum of estimates if it is followed, and the vectors of the next state.
     fn finish(self, after: &[Level], target: Option<&[Origin]>) -> PreparedRound {
         let result = self.value(&self.round.result, Level::Server);

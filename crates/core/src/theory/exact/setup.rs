@@ -52,7 +52,8 @@ impl<'a> Setup<'a> {
     /// A problem whose clients are of these types; `type_of` is the type of each client.
     pub fn new(
         facts: &'a dyn Facts,
-        (types, type_of): (Vec<Type>, Vec<usize>),
+        types: Vec<Type>,
+        type_of: Vec<usize>,
         average: bool,
         known: KnownSteps,
     ) -> Self {
@@ -60,7 +61,7 @@ impl<'a> Setup<'a> {
         Self { facts, d: facts.dim(), types, type_of, fields, average, known }
     }
 
-    /// How many coordinates come before those of the state's vectors: the number 1 and the sum of estimates.
+    /// How many coordinates come before the coordinates of the state's vectors: the number 1 and the sum of estimates.
     pub fn before_state(&self) -> usize {
         1 + if self.average { self.d } else { 0 }
     }

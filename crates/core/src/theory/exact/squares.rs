@@ -27,7 +27,7 @@ use std::rc::Rc;
 pub enum StartError {
     /// A random error with the mean 0 and the same variance in all directions.
     Isotropic {
-        /// E‖θ_0 − θ*‖².
+        /// E‖θ_0 − θ*‖², which is spread evenly over the d directions.
         mean_square: f64,
     },
     /// The fixed start θ_0, d numbers.
@@ -35,7 +35,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// E‖θ_0 − θ*‖².
+    /// E‖θ_0 − θ*‖², where `optimum` is θ*.
     pub fn mean_square(&self, optimum: &[f64]) -> f64 {
         match self {
             Self::Point(start) => squared_distance(start, optimum),
@@ -103,7 +103,7 @@ impl<'a> Squares<'a> {
         let exact = match known {
             None => ProgramMoments::prepare(program, facts, None, false)?,
             Some((types, known)) => {
-                let setup = Setup::new(facts, (types, Vec::new()), false, known.clone());
+                let setup = Setup::new(facts, types, Vec::new(), false, known.clone());
                 ProgramMoments { program, setup, prepared: RefCell::default(), variates: None }
             }
         };
@@ -227,8 +227,8 @@ impl<'a> Squares<'a> {
         let layers = numbers.cols();
         let mut errors = Vec::new();
         let mut state = self.cycle.empty(layers);
-        let own = put_lifted(&self.spread, (numbers, 0), (&mut state.covariance, 0));
-        self.cycle.put_own((numbers, own), &mut state);
+        let own = put_lifted(&self.spread, numbers, 0, &mut state.covariance, 0);
+        self.cycle.put_own(numbers, own, &mut state);
         for round in &self.cycle.rounds {
             let (next, found) = self.cycle.exact.after(round, &state);
             state = next;
@@ -238,7 +238,7 @@ impl<'a> Squares<'a> {
         (self.numbers(&state), errors)
     }
 
-    /// The symmetric matrices of which z are the entries: E u uᵀ, and D_g of each type.
+    /// The symmetric matrices whose entries make up z: E u uᵀ, and D_g of each type.
     pub fn blocks(&self) -> SymmetricBlocks {
         let deviations = self.cycle.own_lifts.iter().map(|lift| lift.free.len());
         SymmetricBlocks::new(std::iter::once(self.read.rows()).chain(deviations))

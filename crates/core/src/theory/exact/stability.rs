@@ -76,7 +76,7 @@ impl SquareMap<'_, '_> {
         growth(self.blocks.identity(), |x| self.apply(x), |x| self.trace(x))
     }
 
-    /// The sum of the traces of the covariances of all coordinates, from those of the free ones.
+    /// The sum of the traces of the covariances of all coordinates, from the covariances of the free ones.
     fn trace(&self, numbers: &[f64]) -> f64 {
         let state = self.cycle.state(&column(numbers), &self.zeros);
         state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
@@ -166,7 +166,8 @@ impl<'a> Cycle<'a> {
         Some(SpectralRadii { mean, square })
     }
 
-    /// The radius of one round from that of the cycle, on the side of 1 on which it is proven to be.
+    /// The radius of one round from the radius of the cycle. Rounding never moves it to the side of 1 on which it is
+    /// not proven to be.
     fn of_one_round(&self, radius: f64, is_below: bool) -> f64 {
         let one = libm::pow(radius, 1.0 / self.rounds.len() as f64);
         if is_below { one.min(BELOW_ONE) } else { one.max(1.0) }

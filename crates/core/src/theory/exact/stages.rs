@@ -46,7 +46,7 @@ pub(super) enum Law {
     Coin(Arc<CoinPair>),
 }
 
-/// Rows a_k of which those of a drawn cohort count: the noises Σ_k (1_k − p) a_k of THEORY (4.6).
+/// Rows a_k that count only for clients of the drawn cohort: the noises Σ_k (1_k − p) a_k of THEORY (4.6).
 #[derive(Clone)]
 pub(super) struct Drawn {
     /// The number of the first noise. There is one noise for the mean over each type, or one of the server.
@@ -85,7 +85,7 @@ pub(super) struct PreparedRound {
     pub next: Vec<Form>,
     /// A client's deviations in the next state, for each type.
     pub own_next: Vec<Vec<Form>>,
-    /// θ_t − θ*.
+    /// The error θ_t − θ* of the estimate after the round.
     pub result: Form,
     /// θ_k − θ* of the clients before they communicate, and the deviations, by types.
     pub ends: Option<(Vec<Form>, Vec<Form>)>,
@@ -99,7 +99,7 @@ impl PreparedRound {
         self.next.iter().flat_map(|form| form.value(coordinates)).collect()
     }
 
-    /// The means of all coordinates of the round from those of the state before it.
+    /// The means of all coordinates of the round, from the means of the coordinates of the state before it.
     pub fn known_mean(&self, mean: &[f64]) -> Vec<f64> {
         let mut known = mean.to_vec();
         for stage in &self.stages {

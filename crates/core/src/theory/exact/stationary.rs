@@ -140,7 +140,7 @@ impl<'a> Cycle<'a> {
         self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
     }
 
-    /// A state whose means and covariances are 0, also that of the number 1.
+    /// A state whose means and covariances are 0, also the mean of the number 1.
     pub(super) fn empty(&self, layers: usize) -> ProgramState {
         let ProgramState { mean, own, origins, .. } = &self.begin;
         ProgramState {
@@ -198,25 +198,24 @@ impl<'a> Cycle<'a> {
         self.lift.free.iter().map(|i| after[i + 1]).collect()
     }
 
-    /// The state of this mean whose free coordinates have the covariances `numbers`, of which the columns are
-    /// layers: the entries of (Σ, D_1, D_2, …) of THEORY (5.2).
+    /// The state of this mean whose free coordinates have the covariances `numbers`, one column for each layer: the entries of (Σ, D_1, D_2, …) of THEORY (5.2).
     pub(super) fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
         let mut state = self.empty(numbers.cols());
         state.mean = mean.to_vec();
-        let next = put_lifted(&self.lift.map, (numbers, 0), (&mut state.covariance, 1));
-        self.put_own((numbers, next), &mut state);
+        let next = put_lifted(&self.lift.map, numbers, 0, &mut state.covariance, 1);
+        self.put_own(numbers, next, &mut state);
         state
     }
 
     /// Puts into a state the covariances of deviations, whose free entries are the rows of `numbers` from row
     /// `at` on.
-    pub(super) fn put_own(&self, (numbers, mut at): (&Matrix, usize), state: &mut ProgramState) {
+    pub(super) fn put_own(&self, numbers: &Matrix, mut at: usize, state: &mut ProgramState) {
         for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
-            at = put_lifted(&lift.map, (numbers, at), (own, 0));
+            at = put_lifted(&lift.map, numbers, at, own, 0);
         }
     }
 
-    /// The free covariances of a state, of which the columns are layers: the reverse of [`Self::state`].
+    /// The free covariances of a state, one column for each layer: the reverse of [`Self::state`].
     pub(super) fn numbers(&self, state: &ProgramState) -> Matrix {
         let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
         self.own_numbers(state, numbers_at(&free, &state.covariance, state.layers))
@@ -315,8 +314,10 @@ pub(super) fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f
 /// the row after them.
 pub(super) fn put_lifted(
     lift: &Matrix,
-    (numbers, mut at): (&Matrix, usize),
-    (matrix, place): (&mut Matrix, usize),
+    numbers: &Matrix,
+    mut at: usize,
+    matrix: &mut Matrix,
+    place: usize,
 ) -> usize {
     let n = lift.cols();
     let layers = numbers.cols();

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 /// Clients with the same distribution, the same share and the same constants in every round.
 #[derive(Clone, Copy, Debug)]
 pub struct Type {
-    /// The first client of the type: its settings are those of all.
+    /// The first client of the type, which has the settings of all clients of the type.
     pub first: usize,
     /// n_g, the number of clients of the type.
     pub count: f64,
@@ -28,7 +28,7 @@ pub(super) fn client_types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, 
     if are_alike {
         return (Type::all(&first, &type_of), type_of);
     }
-    // A matrix that tells clients apart, such as that of neighbours on a graph, makes each client a type.
+    // A matrix that tells clients apart, such as a matrix of neighbours on a graph, makes each client a type.
     let all: Vec<usize> = (0..n).collect();
     (Type::all(&all, &all), all)
 }

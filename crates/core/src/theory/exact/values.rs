@@ -46,8 +46,8 @@ impl Moments {
         second
     }
 
-    /// The moments of a mixture, THEORY (5.7): of an estimate that is drawn among those of several rounds with
-    /// these weights, whose sum is 1. Means over many rounds of a run measure them, where the weights are
+    /// The moments of a mixture, THEORY (5.7): of an estimate that is drawn among the estimates of several rounds
+    /// with these weights, whose sum is 1. Means over many rounds of a run measure them, where the weights are
     /// the [shares](crate::round_program::Program::phase_shares) of the phases of a cycle. The covariance
     /// is around the mean of all.
     pub fn mixture(all: &[Self], weights: &[f64]) -> Self {

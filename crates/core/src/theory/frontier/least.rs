@@ -12,7 +12,7 @@ const MOST_REFINED: f64 = 1.5;
 /// decide what is computed, and nothing that is kept depends on when they fall.
 pub struct LeastCosts<'s> {
     search: &'s Search,
-    /// The bits of the costs, whose order as whole numbers is that of the costs.
+    /// The bits of the costs. As whole numbers they have the order of the costs, which are not negative.
     bits: Vec<AtomicU64>,
 }
 

@@ -3,7 +3,8 @@
 use crate::linalg::{Matrix, cholesky};
 use std::collections::BTreeMap;
 
-/// Numbers of z that depend on no others, of which E 1·1 is the first, and what they add to the error.
+/// Numbers of z that depend on no numbers outside of the part, and what they add to the error. The first of them is
+/// E 1·1.
 pub struct CurvePart {
     /// r_phase of THEORY (6.1) for each round of the cycle; 0 for numbers that another part adds to the error.
     pub errors: Vec<Vec<f64>>,
@@ -48,7 +49,7 @@ impl CurvePart {
 
 /// The numbers of a part, as places in z.
 pub struct PartPlaces {
-    /// The places in increasing order, of which E 1·1 is the first.
+    /// The places in increasing order; the first is the place of E 1·1.
     pub places: Vec<usize>,
     /// For each place whether this part adds its number to the error. A number that several parts share is added
     /// by one of them.

@@ -19,7 +19,7 @@ const PART: f64 = 0.381_966_011_250_105_1;
 /// one may lie.
 pub struct Refined {
     pub best: Best,
-    /// ε².
+    /// The square ε² of the target.
     square: f64,
     /// The smaller end, log γ.
     low: f64,

@@ -57,10 +57,10 @@ impl<'a> TypedProblem<'a> {
     /// The outline of an algorithm's rounds, THEORY (6.6), if they are runs of local steps.
     pub fn outline(&self, settings: &RoundSettings, known: &KnownSteps) -> Option<Outline> {
         let runs = self.rounds(settings.algorithm).local_runs(settings)?;
-        Outline::new(runs, (self.facts, &self.types), &self.search.start, known)
+        Outline::new(runs, self.facts, &self.types, &self.search.start, known)
     }
 
-    /// How many second moments must be followed together: those of a pair of runs, or of the state.
+    /// How many second moments must be followed together: the moments of a pair of runs, or of the whole state.
     ///
     /// # Errors
     /// Why there are none.

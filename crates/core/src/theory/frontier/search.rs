@@ -337,7 +337,7 @@ impl Bests {
         Self { clients, target, held: None, passing: None, clipped: false }
     }
 
-    /// ε².
+    /// The square ε² of the target, which errors E‖θ_t − θ*‖² are compared with.
     fn square(&self) -> f64 {
         self.target * self.target
     }

@@ -58,7 +58,7 @@ impl ClientRound {
     }
 
     /// E 1{s → s'} y yᵀ at the end of the local steps, where E 1{s} y yᵀ is `y` at their beginning.
-    pub(super) fn square(&self, squares: &Matrix, (s, to): (usize, usize), y: &Matrix) -> Matrix {
+    pub(super) fn square(&self, squares: &Matrix, s: usize, to: usize, y: &Matrix) -> Matrix {
         let n = y.rows();
         let count = y.entries().len();
         let mut entries = Vec::with_capacity(count);
@@ -76,7 +76,7 @@ struct TrajectorySteps<'a> {
     /// γ of each run.
     step_sizes: &'a [f64],
     path: &'a Trajectory,
-    /// H.
+    /// The number H of steps in the round.
     count: u64,
 }
 

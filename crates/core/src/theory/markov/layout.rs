@@ -24,11 +24,11 @@ impl Layout {
     pub(super) fn variates(&self) -> usize {
         if self.corrected { self.runs } else { 0 }
     }
-    /// Length of z.
+    /// The length D of z, the joint state.
     pub(super) fn state_length(&self) -> usize {
         1 + self.d * (self.runs + self.variates() * self.clients)
     }
-    /// Length of y.
+    /// The length n of y, a client's state.
     pub(super) fn client_length(&self) -> usize {
         1 + self.d * (self.runs + self.variates())
     }

@@ -161,7 +161,7 @@ impl<'a> TrajectoryMoments<'a> {
                 .iter()
                 .map(|block| client.begin.times(block).times_transposed(&client.begin))
                 .collect();
-            let own = self.along(k, &begun, &|s, to, block| client.square(squares, (s, to), block));
+            let own = self.along(k, &begun, &|s, to, block| client.square(squares, s, to, block));
             for ((sum, crossed), own) in out.iter_mut().zip(&crossed).zip(&own) {
                 let crossed = crossed.times_transposed(&self.keep);
                 sum.add(1.0, &crossed);
@@ -229,7 +229,8 @@ impl<'a> TrajectoryMoments<'a> {
                 Some((square, _)) => (last, square.trace()),
                 None => (last.clone(), if averaged { f64::NAN } else { last.0.trace() }),
             };
-            out.push(recorded(round, found, average));
+            let (square, mean) = found;
+            out.push(recorded(round, &square, mean, average));
         }
         out
     }
@@ -299,7 +300,7 @@ impl<'a> TrajectoryMoments<'a> {
     }
 
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
-    /// those of the first run's θ; those of control variates are not given.
+    /// the covariances of the first run's θ; blocks of control variates are not given.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         if !self.squares_contract() {
             return None;
@@ -317,8 +318,8 @@ impl<'a> TrajectoryMoments<'a> {
             variate: vec![],
             variate_pair: vec![],
         };
-        let moments = in_estimates(&whole, &self.estimate());
-        Some((recorded(u64::MAX, moments, f64::NAN), blocks))
+        let (square, mean) = in_estimates(&whole, &self.estimate());
+        Some((recorded(u64::MAX, &square, mean, f64::NAN), blocks))
     }
 }
 
@@ -351,7 +352,7 @@ fn in_estimates(whole: &Matrix, estimate: &Matrix) -> (Matrix, Vec<f64>) {
 }
 
 /// The record of a round, from E ε εᵀ and E ε of the estimate's error ε.
-fn recorded(round: u64, (square, mean): (Matrix, Vec<f64>), sq_error_average: f64) -> Moments {
+fn recorded(round: u64, square: &Matrix, mean: Vec<f64>, sq_error_average: f64) -> Moments {
     let mut covariance = square.clone();
     covariance.add_outer(-1.0, &mean, &mean);
     let rest = Moments::at_rest(mean, covariance);

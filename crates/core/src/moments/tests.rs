@@ -1,6 +1,8 @@
 //! Exact moments against themselves: stationary against long runs, types against
 //! single clients. Simulation against them is in `tests/suite/moments.rs`.
 
+mod coins;
+
 use super::*;
 use crate::federated::{Clock, Decay, Learning, Schedule};
 use crate::linalg::Matrix;
@@ -344,115 +346,6 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     assert!((apart[1] / apart[2] - 4.0).abs() < 0.5 && apart[0] > 3.0 * apart[1], "{apart:?}");
     let remaining = sample::distance(&extrapolated, &[0.0; 2]).powi(2);
     assert!(remaining > 0.0 && remaining < 0.1 * sample::distance(&fine, &[0.0; 2]).powi(2));
-}
-
-/// E θ² of two clients under a coin after each of some rounds, by the sum over the number of steps:
-/// z = (e_1, e_2, w_1, w_2) in one dimension, from e = 1, w = 0.
-fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize) -> Vec<f64> {
-    let mut state = Matrix::zeros(4, 4);
-    (0..4).for_each(|k| state[(k / 2, k % 2)] = 1.0);
-    let step = Matrix::from_fn(4, 4, |i, j| match (i, j) {
-        (0, 0) | (1, 1) => 1.0 - gamma * a,
-        (0, 2) | (1, 3) => -gamma,
-        _ => f64::from(u8::from(i == j)),
-    });
-    let meet = Matrix::from_fn(4, 4, |i, j| match (i, j) {
-        (0 | 1, 0 | 1) => 0.5,
-        (2 | 3, 0 | 1) => p / gamma * (f64::from(u8::from(i == j + 2)) - 0.5),
-        _ => f64::from(u8::from(i == j)),
-    });
-    let mut errors = Vec::new();
-    for _ in 0..rounds {
-        let mut sum = Matrix::zeros(4, 4);
-        let mut weight = p;
-        while weight * (1.0 + state.trace()) > 1e-18 * sum.trace() {
-            let mut next = step.times(&state).times_transposed(&step);
-            for i in 0..2 {
-                next[(i, i)] += gamma * gamma * (tau * tau * a * a * state[(i, i)] + noise * noise);
-            }
-            sum.add(weight, &next);
-            weight *= 1.0 - p;
-            state = next;
-        }
-        state = meet.times(&sum).times_transposed(&meet);
-        errors.push(state[(0, 0)]);
-    }
-    errors
-}
-
-/// Under a coin local steps may expand. With one client the radius is p a/(1 − (1 − p) a), a the factor of
-/// a local step, and infinite from (1 − p) a = 1 on, as the error is after one round.
-#[test]
-fn a_geometric_number_of_expanding_steps_has_the_right_moments_or_none() {
-    let curvature = 1.0_f64;
-    let tau = 0.3_f64;
-    let factor = |gamma: f64| {
-        let mean = 1.0 - gamma * curvature;
-        (mean, mean * mean + (gamma * tau * curvature).powi(2))
-    };
-    for p in [0.05_f64, 0.2, 0.4, 0.9] {
-        let rest = 1.0 - p;
-        // (1 − p) a is this.
-        for share in [0.3, 0.9, 0.99, 0.9999, 1.0001, 1.5, 40.0] {
-            let a = share / rest;
-            let quadratic = curvature * curvature * (1.0 + tau * tau);
-            let root = 1.0 - quadratic * (1.0 - a) / (curvature * curvature);
-            if root < 0.0 {
-                continue;
-            }
-            let gamma = curvature * (1.0 + root.sqrt()) / quadratic;
-            let (mean, found) = factor(gamma);
-            assert!((found / a - 1.0).abs() < 1e-12);
-            let facts = scalar(1, curvature, 0.5, tau);
-            let model = one_run(KEPT, gamma, 1, Some(p));
-            let exact = ExactMoments::new(&facts, &model).unwrap();
-            let radii = exact.radii().unwrap();
-            let start = [facts.optimum()[0] + 1.0];
-            let moments = exact.at_rounds(&start, &[0, 1, 2], None).unwrap();
-            let what = format!("p = {p}, (1 − p) a = {share}: {radii:?}");
-            let of_mean = if (rest * mean).abs() < 1.0 {
-                p * mean.abs() / (1.0 - rest * mean)
-            } else {
-                f64::INFINITY
-            };
-            let near = |x: f64, y: f64| x == y || (x / y - 1.0).abs() < 1e-7;
-            assert!(near(radii.mean, of_mean), "{what}, not {of_mean}");
-            assert_eq!(moments[1].mean[0].is_finite(), of_mean.is_finite(), "{what}");
-            if share < 1.0 {
-                let wanted = p * a / (1.0 - rest * a);
-                assert!(near(radii.square, wanted), "{what}, not {wanted}");
-                assert_eq!(exact.stationary().is_ok(), wanted < 1.0, "{what}");
-                let rest = 0.25 * gamma * gamma / (1.0 - rest * a);
-                let wanted = wanted + rest;
-                assert!(near(moments[1].sq_error, wanted), "{what}: {moments:?} {wanted}");
-            } else {
-                assert_eq!(radii.square, f64::INFINITY, "{what}");
-                let infinite = moments[1..].iter().all(|m| m.sq_error == f64::INFINITY);
-                assert!(infinite && moments[0].sq_error == 1.0, "{what}: {moments:?}");
-                assert!(exact.stationary().is_err(), "{what}");
-            }
-        }
-    }
-}
-
-/// The same of two clients whose variates meet, step by step.
-#[test]
-fn expanding_steps_of_two_clients_are_summed() {
-    let a = 1.0;
-    let noise = 0.5;
-    let tau = 0.2;
-    for (gamma, p) in [(0.5, 0.3), (1.9, 0.3), (2.05, 0.3), (2.1, 0.4), (2.3, 0.6), (2.05, 0.25)] {
-        let facts = scalar(2, a, noise, tau);
-        let model = one_run(KEPT, gamma, 1, Some(p));
-        let exact = ExactMoments::new(&facts, &model).unwrap();
-        let start = [facts.optimum()[0] + 1.0];
-        let found = exact.at_rounds(&start, &[1, 2, 3, 4], None).unwrap();
-        let wanted = under_a_coin(a, noise, tau, gamma, p, 4);
-        for (found, wanted) in found.iter().zip(wanted) {
-            let ratio = found.sq_error / wanted;
-            assert!((ratio - 1.0).abs() < 1e-10, "{gamma} {p}: {} {wanted}", found.sq_error);
-        }
-    }
 }
 
 /// At γ = 2/L a step has the factor −1, and two steps 1: the error is kept for ever and noise is added

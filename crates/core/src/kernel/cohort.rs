@@ -1,21 +1,13 @@
 //! The clients of a round, and everything that their local steps read and write.
 
+mod entries;
 mod lanes;
 
 use crate::rng::Stream;
+use entries::Entries;
+pub use entries::LocalSteps;
 use lanes::Who;
 pub(in crate::kernel) use lanes::{EqualSteps, Lanes};
-
-/// The local steps of one client in a round.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LocalSteps {
-    /// γ_k.
-    pub step: f64,
-    /// E_k (H if it is the same for all clients).
-    pub steps: u64,
-    /// B_k, oracle calls averaged in a step.
-    pub batch: u64,
-}
 
 /// The proximal term μ(θ − θ_t) of a local step.
 #[derive(Clone, Copy, Debug)]
@@ -67,25 +59,6 @@ impl Members {
     pub fn indices(&self) -> &[usize] {
         &self.0
     }
-}
-
-/// The data of the clients of a round. Rows and lists have an entry for every client
-/// from `first` on, whether or not it is a member.
-///
-/// *Invariant*: members increase, and each has its entry in every list.
-struct Entries<'a> {
-    d: usize,
-    members: &'a [usize],
-    /// The client of the first entry.
-    first: usize,
-    theta: &'a mut [f64],
-    /// θ_t, if all clients begin there instead of at their own rows.
-    start: Option<&'a [f64]>,
-    corrections: &'a [f64],
-    /// The distance from one client's ξ to the next: d, or 0 if all share one.
-    stride: usize,
-    streams: &'a mut [Stream],
-    plans: &'a [LocalSteps],
 }
 
 /// The clients of a round, with the states of their noise and the form of their local steps.
@@ -265,14 +238,6 @@ impl<'a, S> Cohort<'a, S> {
     /// The number of steps of a member.
     fn steps_of(&self, client: usize) -> u64 {
         self.steps.unwrap_or_else(|| self.all.plans[client - self.all.first].steps)
-    }
-}
-
-impl Entries<'_> {
-    /// The same entries, of only these members.
-    #[inline(always)]
-    fn with_members<'b>(&'b mut self, members: &'b [usize]) -> Entries<'b> {
-        Entries { members, theta: self.theta, streams: self.streams, ..*self }
     }
 }
 

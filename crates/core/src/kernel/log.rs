@@ -5,7 +5,8 @@
 //! branched, apart from those of numbers that have no logarithm.
 
 use super::exp::{LN2_HIGH, LN2_LOW};
-use super::simd::{Simd, WIDEST};
+use super::padding::WIDEST;
+use super::simd::Simd;
 
 /// Coefficients of z L₁ + z² L₂ + …, with z = s² and s = f/(2 + f).
 const L: [f64; 7] = [

@@ -4,8 +4,8 @@
 //! instruction set, and no multiply-add is fused; so the bits are those of the plain loops. The
 //! compiler vectorises the loops over columns, whose entries do not depend on each other.
 
-use super::simd::in_lanes;
-use super::{InstructionSet, Rows};
+use super::rows::Rows;
+use super::simd::{InstructionSet, in_lanes};
 use rayon::prelude::*;
 
 /// out ← out + Σ_k c_k x_k with x_k the rows and c the `factors`; d numbers.

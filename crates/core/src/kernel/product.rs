@@ -1,9 +1,11 @@
 //! A matrix times a vector of large dimension, each entry in the
 //! order of [`super::fold_sum`].
 
-use super::simd::{InstructionSet, Simd, in_lanes, padded};
+use super::fold::{WIDTH, fold_sum};
+use super::padding::padded;
+use super::rows::Rows;
+use super::simd::{InstructionSet, Simd, in_lanes};
 use super::strips::{folded, over_strips};
-use super::{Rows, WIDTH, fold_sum};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
 ///

@@ -12,11 +12,15 @@ mod rows;
 
 use super::cohort::{Cohort, EqualSteps};
 use super::exp::{sigmoid, sigmoids};
-use super::simd::{BaseLanes, InstructionSet, Simd, Strips, WIDEST_SHORT, in_lanes, padded};
+use super::padding::{WIDEST_SHORT, padded};
+use super::product::products;
+use super::rows::{Aligned, Rows, Table};
+use super::simd::{BaseLanes, InstructionSet, Simd, Strips, in_lanes};
 use super::strips::with_strip;
-use super::{Aligned, Rows, Table, axpy, dot, products};
+use super::vectors::{axpy, dot};
 use crate::rng::Stream;
-use rows::{InRegisters, InStrips, RowForm, StepRows, copy_row};
+pub use rows::Tangent;
+use rows::{InRegisters, InStrips, MOST, RowForm, StepRows, copy_row};
 
 /// The loss of a record, and what its error depends on.
 #[derive(Clone, Debug)]
@@ -47,17 +51,6 @@ pub struct RecordTables {
     /// number.
     begins: Vec<usize>,
 }
-
-/// Logistic regression linearised at a point for each record, where e = −(s + s (1 − s) xᵀ(θ* − θ)).
-pub struct Tangent<'a> {
-    /// θ*, d numbers.
-    pub star: &'a [f64],
-    /// s = σ(m − xᵀθ*) of each record of a set.
-    pub weights: &'a dyn Fn(usize) -> &'a [f64],
-}
-
-/// The most clients in lockstep.
-const MOST: usize = 12;
 
 /// Numbers of the room on the stack: that of as many clients with rows of four numbers.
 const NEAR: usize = (3 * MOST + 1) * 4;

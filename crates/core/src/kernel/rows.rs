@@ -1,6 +1,6 @@
 //! Rows of numbers as the kernels read them, and a table that owns such rows.
 
-use super::simd::padded;
+use super::padding::padded;
 
 /// Rows of `d` numbers, `stride` apart.
 #[derive(Clone, Copy)]

@@ -2,9 +2,9 @@
 //! control variates. A block of columns stays in registers during a pass over the rows;
 //! each column is summed in the order of the clients on every instruction set.
 
-use super::axpy;
 use super::cohort::Members;
 use super::simd::{InstructionSet, ScalarLane, Simd, in_lanes};
+use super::vectors::axpy;
 
 /// Runs `$columns` over all blocks of columns on the chosen instruction set:
 /// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.

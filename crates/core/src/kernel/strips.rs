@@ -1,7 +1,7 @@
 //! Rows that are too long for the registers: passes over strips of 16 numbers, whose sums stay
 //! in the 16 accumulators of [`super::fold_sum`].
 
-use super::WIDTH;
+use super::fold::WIDTH;
 use super::simd::Simd;
 
 /// Calls a generic function with the number of registers of a strip.

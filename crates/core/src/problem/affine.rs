@@ -1,6 +1,6 @@
 //! Affine mean fields, Ā θ − b̄, and their covariances: what several problems share.
 
-use super::Facts;
+use super::facts::Facts;
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, Singular, solve};
 

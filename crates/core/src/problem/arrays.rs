@@ -2,7 +2,8 @@
 //! file, so they do no I/O.
 
 pub use super::column::Column;
-use super::{Fault, OptimumSearch};
+use super::fault::Fault;
+use super::minimise::OptimumSearch;
 use crate::kernel::SparseRows;
 pub use crate::words::sanitised;
 use crate::words::{count, nearest};

@@ -4,9 +4,11 @@
 
 use super::affine::{Affine, mean_part};
 use super::arrays::{DataFile, Files, NpzArrays, index};
-use super::{Draws, Facts, Fault, Problem};
+use super::facts::Facts;
+use super::fault::Fault;
+use super::oracle::Problem;
 use crate::kernel::alias::Alias;
-use crate::kernel::{axpy, dot};
+use crate::kernel::{Draws, axpy, dot};
 use crate::linalg::Matrix;
 use crate::rng::MAX_CLIENTS;
 use schemars::JsonSchema;
@@ -23,7 +25,7 @@ pub struct Settings {
     pub file: DataFile,
 }
 
-impl super::Settings for Settings {
+impl super::settings::Settings for Settings {
     type Instance = Atoms;
 
     fn check(&self) -> Vec<Fault> {

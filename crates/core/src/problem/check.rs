@@ -1,8 +1,8 @@
 //! Checks that a problem's facts and oracle agree: for the tests of any problem, also of
 //! a user's own.
 
-use super::{Draws, Problem};
-use crate::kernel::{axpy, dot};
+use super::oracle::Problem;
+use crate::kernel::{Draws, axpy, dot};
 use crate::linalg::Matrix;
 use crate::rng::{Purpose, Stream};
 

@@ -4,8 +4,7 @@
 //! *Invariant*: whether a value is missing is decided here alone, by one list, for features, labels,
 //! clients and marks of the test set alike.
 
-use crate::words::count;
-use crate::words::sanitised;
+use crate::words::{count, sanitised};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;

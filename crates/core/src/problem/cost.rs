@@ -1,8 +1,8 @@
 //! How large a problem is and what its parts cost, as far as its settings, and the sizes of its
 //! files, determine it. In nanoseconds, fitted to measured times.
 
-use super::InstanceSize;
 use super::dataset::{Dataset, TestRecords};
+use super::size::InstanceSize;
 
 /// N of a problem whose data file determines it.
 const CLIENTS: u64 = 10;

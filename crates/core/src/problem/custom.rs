@@ -1,7 +1,12 @@
 //! Problems that are defined outside of this crate.
 
 use super::arrays::Files;
-use super::{Exact, Fault, InstanceSize, OracleForm, Problem, Settings, Visitor};
+use super::exact::Exact;
+use super::fault::Fault;
+use super::form::{OracleForm, Visitor};
+use super::oracle::Problem;
+use super::settings::Settings;
+use super::size::InstanceSize;
 use crate::definition::{Definition, KeyValues, SettingValue};
 use serde::{Serialize, Serializer};
 use std::any::Any;

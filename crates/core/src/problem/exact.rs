@@ -1,6 +1,8 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::{DrawSmoothness, Draws, Facts, Problem, RecordsOf, forward_facts};
+use super::facts::{DrawSmoothness, Facts, RecordsOf, forward_facts};
+use super::oracle::Problem;
+use crate::kernel::Draws;
 use crate::linalg::Matrix;
 
 /// A problem with F_c(θ; Z) = F̄_c(θ), on which FedAvg is FedAvg-D (RR §4). It is one type

@@ -6,8 +6,10 @@
 //! each client has one trajectory.
 
 use super::arrays::Files;
+use super::cost::ProblemCost;
+use super::fault::{Fault, Faults};
+use super::size::{InstanceSize, MemoryPart};
 use super::td::{self, Environment, NoSolution, Noise, Td};
-use super::{Fault, Faults, InstanceSize, MemoryPart, ProblemCost};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -97,7 +99,7 @@ impl Settings {
     }
 }
 
-impl super::Settings for Settings {
+impl super::settings::Settings for Settings {
     type Instance = Td;
 
     fn check(&self) -> Vec<Fault> {

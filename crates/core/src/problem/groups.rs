@@ -1,6 +1,5 @@
 //! Clients that are alike.
 
-use super::Facts;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -18,14 +17,4 @@ pub fn group_clients<K: Hash + Eq>(
     };
     let groups = (0..clients).map(&mut group).collect();
     (first, groups)
-}
-
-/// A value of each distribution of the clients' oracles, computed for its first client, and the
-/// index of each client's value.
-pub fn by_distribution<T>(
-    facts: &dyn Facts,
-    value: impl Fn(usize) -> Option<T>,
-) -> Option<(Vec<T>, Vec<usize>)> {
-    let (first, groups) = group_clients(facts.clients(), |client| facts.distribution(client));
-    Some((first.into_iter().map(value).collect::<Option<_>>()?, groups))
 }

@@ -3,10 +3,11 @@
 
 use super::affine::Affine;
 use super::arrays::{DataFile, Files};
-use super::cost::{Held, RecordCost};
+use super::cost::{Held, ProblemCost, RecordCost};
 use super::dataset::{ClientRecords, Dataset};
+use super::fault::{Fault, Faults};
 use super::records::{RecordLoss, RecordProblem};
-use super::{Fault, Faults, OnRecords, ProblemCost};
+use super::settings::OnRecords;
 use crate::kernel::axpy;
 use crate::kernel::records::{Link, RecordTables};
 use crate::linalg::{DD_EPSILON, Dd, Matrix};
@@ -25,12 +26,12 @@ pub struct Settings {
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// B, the number of records drawn with replacement for each gradient; 1 or more.
-    #[serde(default = "super::one")]
+    #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }
 
-impl super::Settings for Settings {
+impl super::settings::Settings for Settings {
     type Instance = LeastSquares;
 
     fn check(&self) -> Vec<Fault> {

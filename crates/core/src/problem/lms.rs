@@ -4,12 +4,13 @@
 
 use super::affine::half_square;
 use super::arrays::Files;
+use super::cost::ProblemCost;
+use super::facts::{DrawSmoothness, Facts};
+use super::fault::{Fault, Faults, MOST_DIMENSIONS};
+use super::oracle::Problem;
+use super::size::InstanceSize;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
-use super::{
-    DrawSmoothness, Draws, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem,
-    ProblemCost,
-};
-use crate::kernel::{axpy, difference, dot};
+use crate::kernel::{Draws, axpy, difference, dot};
 use crate::linalg::{Matrix, solve};
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -52,7 +53,7 @@ pub enum Covariances {
     Rotated,
 }
 
-impl super::Settings for Settings {
+impl super::settings::Settings for Settings {
     type Instance = Lms;
 
     fn check(&self) -> Vec<Fault> {

@@ -3,8 +3,9 @@
 use super::arrays::{DataFile, Files, NpzArrays};
 use super::atoms::{ROUNDING, probabilities, single};
 use super::chain::Chain;
+use super::cost::ProblemCost;
+use super::fault::{Fault, Faults};
 use super::td::{self, Environment, NoSolution, Noise, Td};
-use super::{Fault, Faults, ProblemCost};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use schemars::JsonSchema;
@@ -25,7 +26,7 @@ pub struct Settings {
     pub noise: Noise,
 }
 
-impl super::Settings for Settings {
+impl super::settings::Settings for Settings {
     type Instance = Td;
 
     fn check(&self) -> Vec<Fault> {

@@ -8,9 +8,12 @@
 
 use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
+use super::facts::{DrawSmoothness, Facts};
+use super::fault::{Fault, Faults, MOST_DIMENSIONS};
+use super::oracle::Problem;
+use super::size::InstanceSize;
 use super::spectrum::{Spectrum, direction, rotated};
-use super::{DrawSmoothness, Draws, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem};
-use crate::kernel::{axpy, dot, product};
+use crate::kernel::{Draws, axpy, dot, product};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -47,7 +50,7 @@ pub struct Settings {
     #[schemars(range(min = 0.0), example = 0.5)]
     pub multiplicative_noise: f64,
     /// The law of that factor.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
     #[schemars(extend("default" = "gaussian"))]
     pub multiplicative_form: MultiplicativeForm,
 }
@@ -73,7 +76,7 @@ impl Settings {
     }
 }
 
-impl super::Settings for Settings {
+impl super::settings::Settings for Settings {
     type Instance = Quadratic;
 
     fn check(&self) -> Vec<Fault> {

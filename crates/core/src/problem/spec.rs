@@ -1,10 +1,10 @@
 //! The registry of problems, and what a manifest says of one.
 
 use super::arrays::Files;
-use super::{
-    Fault, OracleForm, Settings, Visitor, atoms, custom, garnet, least_squares, lms, logistic, mdp,
-    quadratic, softmax,
-};
+use super::fault::Fault;
+use super::form::{OracleForm, Visitor};
+use super::settings::Settings;
+use super::{atoms, custom, garnet, least_squares, lms, logistic, mdp, quadratic, softmax};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};

@@ -1,7 +1,7 @@
 //! Covariances and Hessians with chosen eigenvalues: a diagonal matrix between two
 //! reflections.
 
-use super::Faults;
+use super::fault::Faults;
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::rng::Stream;

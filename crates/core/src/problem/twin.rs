@@ -3,8 +3,10 @@
 //! the effect of the field's curvature, without the noise that both share.
 
 use super::affine::Affine;
-use super::{Draws, Facts, Problem, forward_facts, generic, group_clients};
-use crate::kernel::{Cohort, axpy};
+use super::facts::{Facts, forward_facts};
+use super::groups::group_clients;
+use super::oracle::{Problem, advance_by_oracle};
+use crate::kernel::{Cohort, Draws, axpy};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
@@ -72,7 +74,7 @@ impl<P: Problem> Problem for Twin<P> {
             Some(_) => Some(cohort),
         };
         if let Some(cohort) = rest {
-            generic::advance(self, cohort);
+            advance_by_oracle(self, cohort);
         }
     }
 }

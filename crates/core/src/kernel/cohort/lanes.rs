@@ -1,6 +1,6 @@
 //! Clients that are stepped in lockstep: members of a cohort, or one client in several runs.
 
-use super::Entries;
+use super::entries::Entries;
 use crate::kernel::simd::prefetch_all;
 use crate::rng::{AHEAD, Stream};
 use std::marker::PhantomData;

@@ -1,13 +1,23 @@
 //! The padded rows of clients in lockstep, and how they are passed over.
 
-use super::{MOST, Tangent};
-use crate::kernel::WIDTH;
 use crate::kernel::cohort::Lanes;
+use crate::kernel::fold::WIDTH;
 use crate::kernel::simd::{Simd, fold_registers, prefetch, prefetch_all};
 use crate::kernel::strips::{self, over_strips};
 
+/// The most clients in lockstep.
+pub(super) const MOST: usize = 12;
+
 /// Numbers of a cache line.
 const LINE: usize = 8;
+
+/// Logistic regression linearised at a point for each record, where e = −(s + s (1 − s) xᵀ(θ* − θ)).
+pub struct Tangent<'a> {
+    /// θ*, d numbers.
+    pub star: &'a [f64],
+    /// s = σ(m − xᵀθ*) of each record of a set.
+    pub weights: &'a dyn Fn(usize) -> &'a [f64],
+}
 
 /// Copies a row of `d` numbers; short ones without a call.
 ///

@@ -1,6 +1,7 @@
 //! What tests run on each instruction set.
 
-use super::{InstructionSet, WIDEST};
+use super::InstructionSet;
+use crate::kernel::padding::WIDEST;
 use crate::rng::Stream;
 
 /// Compares what replaces numbers on every path with what replaces single ones, bit by bit: these

@@ -1,7 +1,8 @@
 //! Products of records with rows of θ, in registers.
 
-use crate::kernel::WIDTH;
-use crate::kernel::simd::{Strips, WIDEST_SHORT};
+use crate::kernel::fold::WIDTH;
+use crate::kernel::padding::WIDEST_SHORT;
+use crate::kernel::simd::Strips;
 use crate::kernel::strips::{over_strips, to_register};
 
 /// Adds the products of a register of a record with those of some classes to accumulators r.

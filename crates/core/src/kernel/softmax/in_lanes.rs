@@ -4,12 +4,15 @@
 //! A function has the numbers of as many records as a register has lanes: K registers one after
 //! the other, one per class.
 
-use super::ClassTables;
 use super::steps::TOGETHER;
+use super::tables::ClassTables;
 use crate::kernel::exp::{LARGE, beyond_linear, beyond_linears, exps};
+use crate::kernel::fold::{WIDTH, fold_sum};
 use crate::kernel::log::log1p;
-use crate::kernel::simd::{FoldEach, Simd, Strips, WIDEST_SHORT, padded};
-use crate::kernel::{Aligned, WIDTH, dot, fold_sum};
+use crate::kernel::padding::{WIDEST_SHORT, padded};
+use crate::kernel::rows::Aligned;
+use crate::kernel::simd::{FoldEach, Simd, Strips};
+use crate::kernel::vectors::dot;
 
 /// Up to here, exponentials of changes of logits do not overflow.
 const FAR: f64 = 700.0;

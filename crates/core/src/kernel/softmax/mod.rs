@@ -23,62 +23,21 @@ mod in_lanes;
 mod pass;
 mod residuals;
 mod steps;
+mod tables;
 mod tiles;
 
 use super::cohort::Cohort;
-use super::simd::{InstructionSet, Simd, Strips, in_lanes, padded};
-use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
-use crate::rng::Stream;
+use super::fold::WIDTH;
+use super::rows::Aligned;
+use super::simd::{InstructionSet, Simd, Strips, in_lanes};
 pub use in_lanes::divergence;
 use steps::ClientSteps;
+use tables::padded_rows;
+pub use tables::{ClassTables, MOST_CLASSES, softmax};
 use tiles::{ADD, Calls, RowSum};
 
-/// The most classes.
-pub const MOST_CLASSES: usize = 100;
 /// Records of a mini-batch, or of a set, whose rows are added in one pass over θ.
 const PANEL: usize = 32;
-
-/// The length of a row of `n` numbers padded with zeros to whole registers.
-fn whole(n: usize) -> usize {
-    n.next_multiple_of(4)
-}
-
-/// The records of one client.
-#[derive(Clone, Debug)]
-struct LabelledRows {
-    /// Rows of d numbers, padded with zeros.
-    rows: Aligned,
-    /// The class of each, below K.
-    labels: Vec<u8>,
-}
-
-/// The records of all clients; client c holds set c.
-#[derive(Clone, Debug)]
-pub struct ClassTables {
-    d: usize,
-    /// d, padded.
-    stride: usize,
-    /// K.
-    classes: usize,
-    /// λ.
-    l2: f64,
-    /// Row y has a 1 at y; K padded rows.
-    indicators: Aligned,
-    /// K ones, padded.
-    live: Aligned,
-    sets: Vec<LabelledRows>,
-}
-
-/// Replaces logits by probabilities: the definition.
-pub fn softmax(u: &mut [f64]) {
-    let mut most = u[0];
-    for &u in u.iter() {
-        most = if u > most { u } else { most };
-    }
-    u.iter_mut().for_each(|u| *u = libm::exp(*u - most));
-    let total = fold_sum(u.len(), |k| u[k]);
-    u.iter_mut().for_each(|u| *u /= total);
-}
 
 /// What runs on a chosen instruction set.
 enum SetWork<'a> {
@@ -100,75 +59,6 @@ enum SetWork<'a> {
 }
 
 impl ClassTables {
-    /// Tables of these record sets (rows of d numbers, and their classes), under λ.
-    ///
-    /// # Panics
-    /// If there is no set, one is empty or not rows of `d`, or a class is not below `classes`.
-    pub fn new(d: usize, classes: usize, l2: f64, sets: &[(Vec<f64>, Vec<u8>)]) -> Self {
-        assert!(d > 0 && !sets.is_empty() && (1..=MOST_CLASSES).contains(&classes));
-        let stride = padded(d).next_multiple_of(4);
-        let mut indicators = Aligned::zeros(classes * whole(classes));
-        (0..classes).for_each(|y| indicators[y * whole(classes) + y] = 1.0);
-        let mut live = Aligned::zeros(whole(classes));
-        live[..classes].fill(1.0);
-        let set = |(rows, labels): &(Vec<f64>, Vec<u8>)| {
-            assert!(!labels.is_empty() && rows.len() == d * labels.len());
-            assert!(labels.iter().all(|&y| usize::from(y) < classes));
-            LabelledRows { rows: padded_rows(rows, d), labels: labels.clone() }
-        };
-        let sets = sets.iter().map(set).collect();
-        Self { d, stride, classes, l2, indicators, live, sets }
-    }
-
-    /// How many record sets there are.
-    pub fn sets(&self) -> usize {
-        self.sets.len()
-    }
-
-    /// K.
-    pub fn classes(&self) -> usize {
-        self.classes
-    }
-
-    /// The records of a set.
-    #[inline(always)]
-    pub fn rows(&self, set: usize) -> Rows<'_> {
-        Rows::new(&self.sets[set].rows, self.d, self.stride)
-    }
-
-    /// The classes of a set's records.
-    #[inline(always)]
-    pub fn labels(&self, set: usize) -> &[u8] {
-        &self.sets[set].labels
-    }
-
-    /// The definition of an oracle call on a batch.
-    #[inline(always)]
-    pub fn field(
-        &self,
-        set: usize,
-        theta: &[f64],
-        batch: usize,
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        for (field, theta) in field.iter_mut().zip(theta) {
-            *field = self.l2 * theta;
-        }
-        for _ in 0..batch {
-            let record = rng.index(self.labels(set).len());
-            let row = self.rows(set).row(record);
-            let mut factors = [0.0; MOST_CLASSES];
-            let factors = &mut factors[..self.classes];
-            product(theta, row, factors);
-            softmax(factors);
-            factors[usize::from(self.labels(set)[record])] -= 1.0;
-            for (factor, field) in factors.iter().zip(field.chunks_exact_mut(self.d)) {
-                axpy(factor / batch as f64, row, field);
-            }
-        }
-    }
-
     /// The logits of all records of a set, K numbers each.
     pub fn logits(&self, set: usize, theta: &[f64]) -> Vec<f64> {
         self.logits_on(InstructionSet::best(), set, theta, None)
@@ -260,21 +150,6 @@ impl ClassTables {
         });
     }
 
-    /// Copies K rows of d numbers to padded rows. If a previous client diverged, it may have left
-    /// a NaN in the padding.
-    fn pad(&self, from: &[f64], to: &mut Aligned) {
-        for (from, to) in from.chunks_exact(self.d).zip(to.chunks_exact_mut(self.stride)) {
-            to[..self.d].copy_from_slice(from);
-            to[self.d..].fill(0.0);
-        }
-    }
-
-    fn unpad(&self, from: &Aligned, to: &mut [f64]) {
-        for (from, to) in from.chunks_exact(self.stride).zip(to.chunks_exact_mut(self.d)) {
-            to.copy_from_slice(&from[..self.d]);
-        }
-    }
-
     /// Not generic, so that the bodies are compiled once.
     ///
     /// # Safety
@@ -323,16 +198,6 @@ impl ClassTables {
             }
         }
     }
-}
-
-/// Rows of d numbers, padded with zeros.
-fn padded_rows(rows: &[f64], d: usize) -> Aligned {
-    let stride = padded(d).next_multiple_of(4);
-    let mut padded = Aligned::zeros(rows.len() / d * stride);
-    for (row, padded) in rows.chunks_exact(d).zip(padded.chunks_exact_mut(stride)) {
-        padded[..d].copy_from_slice(row);
-    }
-    padded
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use super::dots::add_products;
 use super::tiles::descended;
-use crate::kernel::WIDTH;
-use crate::kernel::simd::{Strips, WIDEST_SHORT};
+use crate::kernel::fold::WIDTH;
+use crate::kernel::padding::WIDEST_SHORT;
+use crate::kernel::simd::Strips;
 use crate::kernel::strips::{over_strips, to_register};
 
 /// A step with a record and the products with the next one, in one pass over θ.

@@ -1,8 +1,9 @@
 //! Probabilities of classes, minus one at a record's own class, in registers.
 
-use super::{ClassTables, whole};
+use super::tables::{ClassTables, whole};
 use crate::kernel::exp::{LARGE, exps};
-use crate::kernel::simd::{FoldEach, WIDEST_SHORT};
+use crate::kernel::padding::WIDEST_SHORT;
+use crate::kernel::simd::FoldEach;
 use crate::kernel::strips::folded;
 
 impl ClassTables {

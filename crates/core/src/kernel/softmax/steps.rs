@@ -2,10 +2,11 @@
 
 use super::dots::dots;
 use super::pass::Pass;
+use super::tables::{ClassTables, MOST_CLASSES};
 use super::tiles::{CORRECTED_STEP, Calls, EXTENDED_STEP, RowSum, STEP};
-use super::{ClassTables, MOST_CLASSES};
-use crate::kernel::Aligned;
-use crate::kernel::simd::{Simd, Strips, WIDEST_SHORT, prefetch_all};
+use crate::kernel::padding::WIDEST_SHORT;
+use crate::kernel::rows::Aligned;
+use crate::kernel::simd::{Simd, Strips, prefetch_all};
 use crate::kernel::strips::with_strip;
 use crate::rng::Stream;
 

@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::kernel::cohort::testing::{assert_paths, plain_steps};
+use crate::kernel::product::product;
+use crate::kernel::vectors::axpy;
 use crate::kernel::{Proximal, descend};
 use crate::problem::mean_of_calls;
+use crate::rng::Stream;
 
 fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
     let mut rng = Stream::shared_instance(7);

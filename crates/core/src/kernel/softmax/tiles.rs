@@ -1,6 +1,6 @@
 //! Sums of rows, times factors, added to rows of θ in tiles of five classes and two registers.
 
-use super::ClassTables;
+use super::tables::ClassTables;
 use crate::kernel::simd::Strips;
 
 /// What tiles do with their sums: they add them to the target, or they begin with λθ and make a

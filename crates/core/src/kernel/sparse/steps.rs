@@ -24,7 +24,7 @@ use super::support::Support;
 use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
 use crate::kernel::simd::{BaseLanes, prefetch_all};
-use crate::kernel::{axpy, descend};
+use crate::kernel::vectors::{axpy, descend};
 use crate::rng::Stream;
 use std::mem::size_of_val;
 

@@ -1,11 +1,10 @@
 //! The fused bodies: up to four clients in lockstep, one step of many clients, and
 //! prefetching if there are more clients than fit in the caches.
 
-use super::{Atom, TransitionTables};
+use super::tables::{Atom, TransitionTables};
 use crate::kernel::cohort::EqualSteps;
-use crate::kernel::simd::{
-    InstructionSet, SHORT, Simd, WIDEST, WIDEST_SHORT, fold_registers, in_lanes, prefetch_all,
-};
+use crate::kernel::padding::{SHORT, WIDEST, WIDEST_SHORT};
+use crate::kernel::simd::{InstructionSet, Simd, fold_registers, in_lanes, prefetch_all};
 use crate::kernel::strips::with_strip;
 
 /// θ of a client may fill at most half of the registers.

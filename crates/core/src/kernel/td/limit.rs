@@ -1,7 +1,8 @@
 //! A lower limit of the time of a TD(0) step, for benches.
 
-use super::{TransitionTables, Transitions};
-use crate::kernel::simd::{InstructionSet, Simd, WIDEST_SHORT, fold_registers, in_lanes};
+use super::tables::{TransitionTables, Transitions};
+use crate::kernel::padding::WIDEST_SHORT;
+use crate::kernel::simd::{InstructionSet, Simd, fold_registers, in_lanes};
 use crate::rng::Stream;
 
 impl TransitionTables {

@@ -1,9 +1,9 @@
 //! The body for rows that are longer than the registers: θ and ξ of up to four clients in
 //! lockstep in a buffer that stays in the first-level cache, passed over in strips.
 
-use super::{Atom, TransitionTables};
-use crate::kernel::WIDTH;
+use super::tables::{Atom, TransitionTables};
 use crate::kernel::cohort::EqualSteps;
+use crate::kernel::fold::WIDTH;
 use crate::kernel::rows::Aligned;
 use crate::kernel::simd::{Simd, prefetch};
 use crate::kernel::strips::{folded, over_strips};

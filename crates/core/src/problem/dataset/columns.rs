@@ -1,10 +1,11 @@
 //! Columns of a table as features: categories, values that are missing, and columns that name
 //! records.
 
-use super::{Dataset, MissingValues, Records, Split, TestRecords};
-use crate::problem::Fault;
+use super::records::Records;
+use super::settings::{Dataset, MissingValues, Split, TestRecords};
 use crate::problem::arrays::{Contents, Files, sanitised};
 use crate::problem::column::{Column, is_mark, numbers_and_marks, row_indices};
+use crate::problem::fault::Fault;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 

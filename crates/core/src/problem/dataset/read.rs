@@ -1,11 +1,12 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
 use super::columns::written;
-use super::{Dataset, MissingValues, Records, Split, Storage, TestRecords, is_label};
+use super::records::Records;
+use super::settings::{Dataset, MissingValues, Split, Storage, TestRecords, is_label};
 use crate::kernel::SparseRows;
 use crate::problem::arrays::{Array, Column, Contents, Files, no_column, sanitised};
 use crate::problem::column::{Exceptions, is_mark};
-use crate::problem::{Fault, MOST_DIMENSIONS};
+use crate::problem::fault::{Fault, MOST_DIMENSIONS};
 use crate::rng::{Purpose, Stream};
 use crate::words::count;
 use std::collections::BTreeMap;

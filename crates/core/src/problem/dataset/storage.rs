@@ -1,9 +1,10 @@
 //! Records with sparse features: which are, and how they are read.
 
-use super::{Dataset, Records, Storage};
+use super::records::Records;
+use super::settings::{Dataset, Storage};
 use crate::kernel::SparseRows;
 use crate::problem::arrays::{Column, Contents};
-use crate::problem::{Fault, MOST_DIMENSIONS};
+use crate::problem::fault::{Fault, MOST_DIMENSIONS};
 
 /// The most features that are always dense by default.
 const FEW: usize = 32;

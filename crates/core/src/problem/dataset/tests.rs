@@ -1,8 +1,9 @@
 //! Records are read and partitioned as in the settings.
 
 use super::*;
-use crate::problem::arrays::Contents;
+use crate::problem::arrays::{Column, Contents};
 use crate::problem::{Facts, RecordsOf, Settings as _, check, least_squares, logistic};
+use crate::rng::Stream;
 use crate::sample::{self, Fixed, distance};
 
 /// 60 records in three groups, features that follow the label.

@@ -1,12 +1,14 @@
 //! Logistic regression on a user's records.
 
+use super::loss::{Logistic, Loss, dense};
 use super::sparse::SparseLogistic;
-use super::{Logistic, Loss, dense};
 use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::cost::{Held, RecordCost, dense_call, sparse_call};
+use crate::problem::cost::{Held, ProblemCost, RecordCost, dense_call, sparse_call};
 use crate::problem::dataset::{ClientRecords, Dataset};
-use crate::problem::{Fault, Faults, OnRecords, OracleForm, ProblemCost, Visitor};
+use crate::problem::fault::{Fault, Faults};
+use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::settings::OnRecords;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,12 +28,12 @@ pub struct Settings {
     #[schemars(example = 0.0)]
     pub margin: f64,
     /// B, the number of records drawn with replacement for each gradient; 1 or more.
-    #[serde(default = "crate::problem::one")]
+    #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }
 
-impl crate::problem::Settings for Settings {
+impl crate::problem::settings::Settings for Settings {
     type Instance = Logistic;
 
     fn check(&self) -> Vec<Fault> {

@@ -5,17 +5,17 @@
 //! as in texts. Its label is +1 with probability σ(xᵀ(w + v_c)), where w ~ N(0, signal² I) is
 //! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
 
-use super::Loss;
+use super::loss::Loss;
 use super::sparse::SparseLogistic;
 use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{SparseRecords, SparseRows, dot};
 use crate::problem::arrays::Files;
-use crate::problem::cost::{Held, RecordCost, sparse_call};
-use crate::problem::{
-    Fault, Faults, InstanceInputs, InstanceSize, MOST_SPARSE_FEATURES, MemoryPart, OnRecords,
-    ProblemCost,
-};
+use crate::problem::cost::{Held, ProblemCost, RecordCost, sparse_call};
+use crate::problem::fault::{Fault, Faults, MOST_SPARSE_FEATURES};
+use crate::problem::records::InstanceInputs;
+use crate::problem::settings::OnRecords;
+use crate::problem::size::{InstanceSize, MemoryPart};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,11 +37,11 @@ pub struct Settings {
     #[schemars(range(min = 1), example = 100)]
     pub clients: usize,
     /// The exponent a of the frequencies (j + 1)^−a of features j = 0, 1, …; 0 or more.
-    #[serde(default = "crate::problem::unit")]
+    #[serde(default = "crate::problem::defaults::unit")]
     #[schemars(range(min = 0.0), example = 1.0)]
     pub frequency_decay: f64,
     /// The standard deviation of xᵀw over the true parameters w that all clients share, 0 or more.
-    #[serde(default = "crate::problem::unit")]
+    #[serde(default = "crate::problem::defaults::unit")]
     #[schemars(range(min = 0.0), example = 4.0)]
     pub signal: f64,
     /// The standard deviation of xᵀv over the deviations v of a client's true parameters from the
@@ -53,7 +53,7 @@ pub struct Settings {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
     pub l2: f64,
     /// B, the number of records drawn with replacement for each gradient; 1 or more.
-    #[serde(default = "crate::problem::one")]
+    #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }
@@ -62,7 +62,7 @@ pub struct Settings {
 /// fill a record.
 const ATTEMPTS: usize = 32;
 
-impl crate::problem::Settings for Settings {
+impl crate::problem::settings::Settings for Settings {
     type Instance = SparseLogistic;
 
     fn check(&self) -> Vec<Fault> {

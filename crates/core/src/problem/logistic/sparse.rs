@@ -1,7 +1,7 @@
 //! Logistic regression on sparse records: the loss of [`super::Logistic`], with local steps
 //! whose cost grows with the non-zeros of a record instead of d ([`SparseRecords::advance`]).
 
-use super::Loss;
+use super::loss::Loss;
 use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, SparseRow};
 use crate::linalg::Matrix;
 use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};

@@ -1,9 +1,12 @@
 //! Logistic regression against differences and its own oracle.
 
+use super::loss::divergence;
 use super::*;
 use crate::kernel::testing::assert_paths;
 use crate::kernel::{Cohort, dot};
-use crate::problem::{Facts, Twin, check, generic};
+use crate::linalg::Matrix;
+use crate::problem::oracle::advance_by_oracle;
+use crate::problem::{Facts, Twin, check};
 use crate::sample;
 
 fn settings(data: Data) -> Settings {
@@ -68,7 +71,7 @@ fn steps_of_the_twin_are_those_of_its_oracle_on_every_path() {
         let settings = Settings { dimension: d, batch: 1, ..settings(MIXED) };
         let (problem, twin) = (sample::build(&settings, 3), Twin::new(sample::build(&settings, 3)));
         for (clients, steps) in [(1, 0), (1, 33), (4, 10), (7, 200), (13, 64)] {
-            let define = |all: Cohort<'_, ()>| generic::advance(&twin, all);
+            let define = |all: Cohort<'_, ()>| advance_by_oracle(&twin, all);
             assert_paths(
                 "twin",
                 [1, d, clients],

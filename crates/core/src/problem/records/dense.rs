@@ -1,6 +1,6 @@
 //! Sums over dense records of one product each.
 
-use super::{RecordLoss, RecordSets, SetTerm};
+use super::loss::{RecordLoss, RecordSets, SetTerm};
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::RecordTables;
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, fold_sum, products};

@@ -14,7 +14,8 @@
 //! *Invariant*: nothing here changes θ. Bounds are lengths in doubles, whose own rounding errors
 //! [`SLACK`] covers.
 
-use super::{RecordLoss, RecordProblem, RecordSets};
+use super::instance::RecordProblem;
+use super::loss::{RecordLoss, RecordSets};
 use crate::kernel::dot;
 use crate::linalg::{DD_EPSILON, Dd, least_eigenvalue_bound};
 use crate::problem::affine::Affine;

@@ -1,11 +1,12 @@
 //! Softmax regression on a user's records.
 
-use super::{ClassRecords, Softmax, SoftmaxLoss};
+use super::loss::{ClassRecords, Softmax, SoftmaxLoss};
 use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::cost::{CLASSES, Held, RecordCost};
+use crate::problem::cost::{CLASSES, Held, ProblemCost, RecordCost};
 use crate::problem::dataset::Dataset;
-use crate::problem::{Fault, Faults, OnRecords, ProblemCost};
+use crate::problem::fault::{Fault, Faults};
+use crate::problem::settings::OnRecords;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,12 +23,12 @@ pub struct Settings {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
     /// B, the number of records drawn with replacement for each gradient; 1 or more.
-    #[serde(default = "crate::problem::one")]
+    #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }
 
-impl crate::problem::Settings for Settings {
+impl crate::problem::settings::Settings for Settings {
     type Instance = Softmax;
 
     fn check(&self) -> Vec<Fault> {

@@ -15,15 +15,16 @@
 //!
 //! All that a client draws comes from its own stream, so the first clients stay when N grows.
 
-use super::{Softmax, SoftmaxLoss};
+use super::loss::{Softmax, SoftmaxLoss};
 use crate::kernel::dot;
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::problem::arrays::Files;
-use crate::problem::cost::{Held, RecordCost};
+use crate::problem::cost::{Held, ProblemCost, RecordCost};
 use crate::problem::dataset::ClientWeights;
-use crate::problem::{
-    Fault, Faults, InstanceInputs, InstanceSize, MemoryPart, OnRecords, ProblemCost,
-};
+use crate::problem::fault::{Fault, Faults};
+use crate::problem::records::InstanceInputs;
+use crate::problem::settings::OnRecords;
+use crate::problem::size::{InstanceSize, MemoryPart};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,14 +63,14 @@ pub struct Settings {
     #[schemars(example = Sizes::PowerLaw)]
     pub records: Sizes,
     /// How much clients count.
-    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
     #[schemars(example = ClientWeights::Records)]
     pub weights: ClientWeights,
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0; also of the intercepts.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub l2: f64,
     /// B, the number of records drawn with replacement for each gradient; 1 or more.
-    #[serde(default = "crate::problem::one")]
+    #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }
@@ -93,7 +94,7 @@ pub enum Sizes {
     Equal(usize),
 }
 
-impl crate::problem::Settings for Settings {
+impl crate::problem::settings::Settings for Settings {
     type Instance = Softmax;
 
     fn check(&self) -> Vec<Fault> {

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::kernel::exp::beyond_linear;
-use crate::kernel::softmax::{divergence, softmax};
+use crate::kernel::softmax::{ClassTables, divergence, softmax};
+use crate::kernel::{difference, dot};
+use crate::linalg::Matrix;
 use crate::problem::logistic::{self, Logistic};
 use crate::problem::{Facts, InstanceInputs, check};
 use crate::rng::Stream;

@@ -1,236 +1,31 @@
 //! TD(0) with linear features on any finite chains (SCAFFLSA §5): the instances of
-//! [`super::garnet`] and [`super::mdp`].
+//! [`crate::problem::garnet`] and [`crate::problem::mdp`].
 //!
 //! θ_c* is the TD fixed point (SCAFFLSA 19, 20), not the projection (15).
 
+mod environment;
+mod noise;
+
 use super::affine::{Affine, mean_part};
 use super::chain::{Chain, Move, Trajectory};
-use super::{Draws, Facts, Faults, InstanceSize, Problem, ProblemCost, once};
+use super::cost::ProblemCost;
+use super::facts::Facts;
+use super::lazy::get_or_compute;
+use super::oracle::{Problem, advance_by_oracle};
+use super::size::InstanceSize;
 use crate::kernel::alias::Alias;
-use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, products, td};
-use crate::linalg::{Matrix, Singular};
+use crate::kernel::{Cohort, Draws, InstructionSet, axpy, dot, td};
+use crate::linalg::Matrix;
 use crate::rng::Stream;
+pub use environment::{Environment, NoSolution};
+use environment::{EnvironmentFacts, Features, Transition};
+pub use noise::Noise;
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
-
-/// The most transitions before the first step. The planner does not count them as
-/// local steps, so they have a separate limit.
-const MOST_BURN_IN: u64 = 10_000_000;
-
-/// Whether the draws (s, s') of a client are independent or follow its chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Noise {
-    /// A new s ~ μ_c for each gradient.
-    #[default]
-    Independent,
-    /// One trajectory per client: s' of a gradient is s of the next.
-    #[serde(rename_all = "kebab-case")]
-    Markov {
-        /// The number of transitions from a uniformly drawn state before the first gradient.
-        #[schemars(example = 100)]
-        burn_in: u64,
-        /// The mean number of gradients at a state before the trajectory moves on, 1 or more. After
-        /// each of them it stays at s with probability 1 − 1/this, and draws s' anew. Pairs (s, s')
-        /// keep their stationary distribution, and with it θ\*, A and C. The trajectory mixes this
-        /// many times as slowly.
-        #[serde(default = "super::unit", skip_serializing_if = "super::is_unit")]
-        #[schemars(range(min = 1.0), extend("default" = 1.0), example = 10.0)]
-        calls_per_state: f64,
-    },
-}
-
-impl Noise {
-    /// Whether draws are independent.
-    pub fn is_independent(&self) -> bool {
-        *self == Self::Independent
-    }
-
-    /// Adds a fault if the burn-in is too long.
-    pub fn check(&self, faults: &mut Faults) {
-        if let Self::Markov { burn_in, calls_per_state: calls } = *self {
-            let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
-            faults.require(burn_in <= MOST_BURN_IN, "noise.markov.burn-in", message);
-            let message = || format!("must be a number of 1 or more, not {calls}");
-            let sound = calls >= 1.0 && calls.is_finite();
-            faults.require(sound, "noise.markov.calls-per-state", message);
-        }
-    }
-}
 
 /// What the parts of a problem on chains cost.
 pub fn cost(extent: Option<&InstanceSize>) -> ProblemCost {
     ProblemCost::without_records(extent, |d| 8 + d / 4)
-}
-
-/// One client's environment: a state kernel under the policy, and rewards.
-pub struct Environment {
-    /// P_c(s' | s), S × S.
-    pub transitions: Matrix,
-    /// r_c(s), S numbers.
-    pub rewards: Vec<f64>,
-}
-
-/// Why there is no instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoSolution {
-    /// This client's chain has no unique stationary distribution.
-    Stationary(usize),
-    /// This client's mean system is singular.
-    Client(usize),
-    /// The mean of the clients' systems is singular.
-    Mean,
-}
-
-/// The exact facts of one environment.
-struct EnvironmentFacts {
-    mean: Affine,
-    chain: Chain,
-    /// The stationary distribution of the chain, S numbers.
-    shares: Vec<f64>,
-    rewards: Vec<f64>,
-}
-
-impl EnvironmentFacts {
-    /// The pairs (s, s') that occur, with their probabilities.
-    fn pairs(&self) -> impl Iterator<Item = Transition> {
-        occurring_pairs(&self.shares, &self.chain)
-    }
-
-    /// P(· | s) of every state.
-    fn successors(&self) -> Vec<Alias<u32>> {
-        let row = |s: usize| {
-            let successors = self.chain.from(s).filter(|(_, p)| *p > 0.0);
-            Alias::new(&successors.map(|(next, p)| (next as u32, p)).collect::<Vec<_>>())
-        };
-        (0..self.chain.states()).map(row).collect()
-    }
-}
-
-/// (s, s') and its probability.
-type Transition = (usize, usize, f64);
-
-/// The pairs (s, s') that occur in a chain whose states have these shares.
-fn occurring_pairs(shares: &[f64], chain: &Chain) -> impl Iterator<Item = Transition> {
-    let of = move |s: usize| chain.from(s).map(move |(next, p)| (s, next, shares[s] * p));
-    (0..shares.len()).flat_map(of).filter(|&(_, _, p)| p > 0.0)
-}
-
-/// The features and the discount, which all clients share.
-struct Features {
-    d: usize,
-    /// φ, S rows of d.
-    phi: Vec<f64>,
-    discount: f64,
-}
-
-impl Features {
-    /// φ(s).
-    fn row(&self, s: usize) -> &[f64] {
-        &self.phi[s * self.d..][..self.d]
-    }
-
-    /// φ(s) − γφ(s').
-    fn difference(&self, s: usize, next: usize) -> Vec<f64> {
-        self.row(s).iter().zip(self.row(next)).map(|(x, y)| x - self.discount * y).collect()
-    }
-
-    /// The rows φ(s).
-    fn rows(&self) -> Rows<'_> {
-        Rows::new(&self.phi, self.d, self.d)
-    }
-
-    /// Whether sums over pairs are taken over the successors of each state first: they are
-    /// much shorter, and have other last bits.
-    fn wide(&self) -> bool {
-        self.d > 32
-    }
-
-    /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s) of a chain with these shares of
-    /// states.
-    fn mean_system(
-        &self,
-        chain: &Chain,
-        shares: &[f64],
-        rewards: &[f64],
-    ) -> Result<Affine, Singular> {
-        let (mut matrix, mut offset) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
-        if self.wide() {
-            let states = chain.states();
-            let mut changes = Vec::with_capacity(states * self.d);
-            for s in 0..states {
-                let mut later = vec![0.0; self.d];
-                chain.from(s).for_each(|(next, p)| axpy(p, self.row(next), &mut later));
-                let pairs = self.row(s).iter().zip(later);
-                changes.extend(pairs.map(|(x, y)| shares[s] * (x - self.discount * y)));
-                axpy(shares[s] * rewards[s], self.row(s), &mut offset);
-            }
-            matrix.add_outer_products(self.rows(), Rows::new(&changes, self.d, self.d));
-        } else {
-            for (s, next, p) in occurring_pairs(shares, chain) {
-                matrix.add_outer(p, self.row(s), &self.difference(s, next));
-                axpy(p * rewards[s], self.row(s), &mut offset);
-            }
-        }
-        Affine::new(matrix, offset)
-    }
-
-    /// The facts of an environment; `client` is its first client.
-    fn solve(
-        &self,
-        environment: Environment,
-        client: usize,
-    ) -> Result<EnvironmentFacts, NoSolution> {
-        let Environment { transitions, rewards } = environment;
-        let chain = Chain::new(&transitions);
-        let shares = chain.stationary().map_err(|_| NoSolution::Stationary(client))?;
-        let mean = self.mean_system(&chain, &shares, &rewards);
-        let mean = mean.map_err(|_| NoSolution::Client(client))?;
-        Ok(EnvironmentFacts { mean, chain, shares, rewards })
-    }
-
-    /// P(s) E δ² of every state s, with δ the temporal difference at θ*.
-    fn squares(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Vec<f64> {
-        let mut values = vec![0.0; environment.shares.len()];
-        products(self.rows(), optimum, &mut values);
-        let mut squares = vec![0.0; values.len()];
-        for (s, next, p) in environment.pairs() {
-            let delta = values[s] - self.discount * values[next] - environment.rewards[s];
-            squares[s] += p * delta * delta;
-        }
-        squares
-    }
-
-    /// The trace of the covariance of an environment's field at θ*.
-    fn trace(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> f64 {
-        let squares = self.squares(environment, optimum);
-        let second = self.rows().iter().zip(squares).fold(0.0, |sum, (x, p)| sum + p * dot(x, x));
-        let mut field = vec![0.0; self.d];
-        environment.mean.evaluate(optimum, &mut field);
-        second - dot(&field, &field)
-    }
-
-    /// The covariance of an environment's field at θ*.
-    fn covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
-        let mut second = if self.wide() {
-            Matrix::weighted_gram(self.rows(), &self.squares(environment, optimum))
-        } else {
-            let mut second = Matrix::zeros(self.d, self.d);
-            for (s, next, p) in environment.pairs() {
-                let change = self.difference(s, next);
-                let along = change.iter().zip(optimum).fold(0.0, |sum, (a, b)| sum + a * b);
-                let delta = along - environment.rewards[s];
-                second.add_outer(p * delta * delta, self.row(s), self.row(s));
-            }
-            second
-        };
-        let mut field = vec![0.0; self.d];
-        environment.mean.evaluate(optimum, &mut field);
-        second.add_outer(-1.0, &field, &field);
-        second
-    }
 }
 
 /// An instance.
@@ -452,10 +247,10 @@ impl Facts for Td {
         Some(Trajectory { begin, stationary: own.shares.clone(), moves })
     }
     fn feature_norm(&self, x: &[f64]) -> Option<f64> {
-        Some(dot(x, &once(&self.gram, || self.gram()).apply(x)))
+        Some(dot(x, &get_or_compute(&self.gram, || self.gram()).apply(x)))
     }
     fn virtual_optimum(&self) -> Option<&[f64]> {
-        once(&self.virtual_optimum, || self.virtual_fixed_point()).as_deref()
+        get_or_compute(&self.virtual_optimum, || self.virtual_fixed_point()).as_deref()
     }
 }
 
@@ -488,7 +283,7 @@ impl Problem for Td {
         if self.chains.is_empty() && cohort.extended.is_none() {
             self.tables.advance_on(InstructionSet::best(), cohort);
         } else {
-            super::generic::advance(self, cohort);
+            advance_by_oracle(self, cohort);
         }
     }
 }

@@ -1,0 +1,20 @@
+//! How long rows are in memory: padded with zeros to whole registers.
+
+/// The longest rows that registers hold; longer ones are passed over in strips.
+pub const SHORT: usize = 32;
+
+/// Lanes of the widest register, and of the widest one that serves short rows.
+pub const WIDEST: usize = 8;
+pub const WIDEST_SHORT: usize = 4;
+
+/// The length of a row of `d` numbers padded with zeros to whole registers of any
+/// instruction set. The padding changes no sum, since [`super::fold::fold_sum`] adds zeros up
+/// to the same length.
+#[inline(always)]
+pub fn padded(d: usize) -> usize {
+    match d {
+        0..=2 => d,
+        3..=SHORT => d.next_multiple_of(WIDEST_SHORT),
+        _ => d.next_multiple_of(WIDEST),
+    }
+}

@@ -1,0 +1,250 @@
+//! What an instruction set offers to the fused kernels: registers of a few numbers, and the set of a
+//! single lane, which every processor has.
+
+use crate::kernel::fold::WIDTH;
+use crate::kernel::padding::{WIDEST, WIDEST_SHORT};
+use std::convert::identity;
+use std::ops::{Add, Div, Mul, Sub};
+use std::ptr;
+
+/// A register of `LANES` numbers.
+///
+/// # Safety
+/// A method may only be called on a processor that has the instruction set;
+/// `load` and `store` access `LANES` consecutive numbers.
+pub(in crate::kernel) trait Simd {
+    const LANES: usize;
+    type V: Copy;
+    unsafe fn load(from: *const f64) -> Self::V;
+    unsafe fn store(to: *mut f64, v: Self::V);
+    unsafe fn splat(x: f64) -> Self::V;
+    unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn sub(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn div(a: Self::V, b: Self::V) -> Self::V;
+    /// |x|.
+    unsafe fn abs(x: Self::V) -> Self::V;
+    /// The size of the first with the sign of the second; the first is not negative.
+    unsafe fn signed(size: Self::V, sign: Self::V) -> Self::V;
+    /// `yes` where a < b, else `no`.
+    unsafe fn below(a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V;
+    /// x without its fraction, and 2 to that power; |x| < 1023.
+    unsafe fn whole(x: Self::V) -> (Self::V, Self::V);
+    /// k and m with x = 2^k m and m between √½ and √2, rounded as in the logarithms of `libm`; x is
+    /// positive and normal.
+    unsafe fn split(x: Self::V) -> (Self::V, Self::V);
+    /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
+    unsafe fn fold(v: Self::V) -> f64;
+
+    // The methods below use no closures: a closure is compiled without the
+    // instruction set of its function, so its intrinsics may not be inlined.
+
+    /// R registers.
+    #[inline(always)]
+    unsafe fn load_all<const R: usize>(from: *const f64) -> [Self::V; R] {
+        // SAFETY: the caller's pointer covers R·LANES numbers.
+        unsafe {
+            let mut v = [Self::splat(0.0); R];
+            let mut r = 0;
+            while r < R {
+                v[r] = Self::load(from.add(r * Self::LANES));
+                r += 1;
+            }
+            v
+        }
+    }
+
+    /// A row of `d` numbers, padded with zeros.
+    #[inline(always)]
+    unsafe fn load_row<const R: usize>(from: *const f64, d: usize) -> [Self::V; R] {
+        // SAFETY: no more than d numbers are read of the caller's row.
+        unsafe {
+            if d == R * Self::LANES {
+                return Self::load_all(from);
+            }
+            let mut row = [[0.0; WIDEST]; R];
+            let flat = row.as_flattened_mut().as_mut_ptr();
+            ptr::copy_nonoverlapping(from, flat, d);
+            Self::load_all(flat)
+        }
+    }
+
+    /// The first `d` numbers of a row.
+    #[inline(always)]
+    unsafe fn store_row<const R: usize>(to: *mut f64, d: usize, row: [Self::V; R]) {
+        // SAFETY: no more than d numbers are written of the caller's row.
+        unsafe {
+            for (r, v) in row.into_iter().enumerate() {
+                let offset = r * Self::LANES;
+                if offset + Self::LANES <= d {
+                    Self::store(to.add(offset), v);
+                } else if offset < d {
+                    let mut part = [0.0; WIDEST];
+                    Self::store(part.as_mut_ptr(), v);
+                    (offset..d).for_each(|i| *to.add(i) = part[i - offset]);
+                }
+            }
+        }
+    }
+}
+
+/// The leading half of √½, and what it takes to carry from there on into the exponent.
+pub(super) const ROOT: i64 = 0x3fe6_a09e << 32;
+pub(super) const TO_ROOT: i64 = (0x3ff0_0000 << 32) - ROOT;
+/// The bits of a significand.
+pub(super) const SIGNIFICAND: i64 = (1 << 52) - 1;
+
+/// Folds several registers at once.
+pub(in crate::kernel) trait FoldEach: Simd {
+    /// [`Simd::fold`] of the first `LANES` registers, one in each lane.
+    ///
+    /// # Safety
+    /// The instruction set is present.
+    unsafe fn fold_each(v: [Self::V; WIDEST_SHORT]) -> Self::V;
+}
+
+/// Registers for rows in strips, beside those of at most [`WIDEST_SHORT`] lanes for what there is
+/// little of.
+pub(in crate::kernel) trait Strips: Simd {
+    /// The registers of at most [`WIDEST_SHORT`] lanes.
+    type Short: FoldEach;
+
+    /// Stores a register, folded down to the lanes of `Short`.
+    ///
+    /// # Safety
+    /// The instruction set is present; `to` has room for [`WIDEST_SHORT`] numbers.
+    unsafe fn store_short(to: *mut f64, v: Self::V);
+}
+
+impl<I: FoldEach> Strips for I {
+    type Short = Self;
+    #[inline(always)]
+    unsafe fn store_short(to: *mut f64, v: Self::V) {
+        // SAFETY: passed on to the caller.
+        unsafe { Self::store(to, v) }
+    }
+}
+
+impl FoldEach for ScalarLane {
+    #[inline(always)]
+    unsafe fn fold_each([v, ..]: [f64; WIDEST_SHORT]) -> f64 {
+        v
+    }
+}
+
+/// The folding tree over R registers: blocks of 16 numbers first, then whole
+/// registers, then within one, as in [`crate::kernel::fold::fold_sum`].
+///
+/// # Safety
+/// The instruction set `I` is present.
+#[inline(always)]
+pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V; R]) -> f64 {
+    let width = WIDTH / I::LANES;
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut acc = [I::splat(0.0); WIDTH];
+        for (r, v) in v.into_iter().enumerate() {
+            acc[r % width] = if r < width { v } else { I::add(acc[r % width], v) };
+        }
+        let mut n = R.min(width).next_power_of_two() / 2;
+        while n > 0 {
+            for r in 0..n {
+                acc[r] = I::add(acc[r], acc[r + n]);
+            }
+            n /= 2;
+        }
+        I::fold(acc[0])
+    }
+}
+
+/// An instruction set from its intrinsics, each of which needs only that the
+/// set is present (and, for load and store, the trait's pointers).
+macro_rules! simd {
+    ($name:ident, $v:ident, $lanes:literal,
+     $load:path, $store:path, $splat:path, $add:path, $sub:path, $mul:path, $div:path;
+     abs($x:ident) $abs:expr;
+     signed($size:ident, $sign:ident) $signed:expr;
+     below($a:ident, $b:ident, $yes:ident, $no:ident) $below:expr;
+     whole($y:ident) $whole:expr;
+     split($split:ident) $parts:expr;
+     fold($folded:ident) $fold:expr;) => {
+        pub(in crate::kernel) struct $name;
+
+        // SAFETY, for every block below: the trait's contract.
+        #[allow(unused_unsafe, reason = "some functions of a single lane are safe")]
+        impl Simd for $name {
+            const LANES: usize = $lanes;
+            type V = $v;
+            #[inline(always)]
+            unsafe fn load(from: *const f64) -> $v {
+                unsafe { $load(from) }
+            }
+            #[inline(always)]
+            unsafe fn store(to: *mut f64, v: $v) {
+                unsafe { $store(to, v) }
+            }
+            #[inline(always)]
+            unsafe fn splat(x: f64) -> $v {
+                unsafe { $splat(x) }
+            }
+            #[inline(always)]
+            unsafe fn add(a: $v, b: $v) -> $v {
+                unsafe { $add(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn sub(a: $v, b: $v) -> $v {
+                unsafe { $sub(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn mul(a: $v, b: $v) -> $v {
+                unsafe { $mul(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn div(a: $v, b: $v) -> $v {
+                unsafe { $div(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn abs($x: $v) -> $v {
+                unsafe { $abs }
+            }
+            #[inline(always)]
+            unsafe fn signed($size: $v, $sign: $v) -> $v {
+                unsafe { $signed }
+            }
+            #[inline(always)]
+            unsafe fn below($a: $v, $b: $v, $yes: $v, $no: $v) -> $v {
+                unsafe { $below }
+            }
+            #[inline(always)]
+            unsafe fn whole($y: $v) -> ($v, $v) {
+                unsafe { $whole }
+            }
+            #[inline(always)]
+            unsafe fn split($split: $v) -> ($v, $v) {
+                unsafe { $parts }
+            }
+            #[inline(always)]
+            unsafe fn fold($folded: $v) -> f64 {
+                unsafe { $fold }
+            }
+        }
+    };
+}
+pub(super) use simd;
+
+simd! { ScalarLane, f64, 1,
+    ptr::read, ptr::write, identity, f64::add, f64::sub, f64::mul, f64::div;
+    abs(x) x.abs();
+    signed(size, sign) size.copysign(sign);
+    below(a, b, yes, no) if a < b { yes } else { no };
+    whole(x) {
+        let k = x as i32;
+        (f64::from(k), f64::from_bits(((k + 1023) as u64) << 52))
+    };
+    split(x) {
+        let moved = x.to_bits() as i64 + TO_ROOT;
+        let m = f64::from_bits(((moved & SIGNIFICAND) + ROOT) as u64);
+        (((moved >> 52) - 1023) as f64, m)
+    };
+    fold(v) v;
+}

@@ -1,0 +1,135 @@
+//! What the steps of TD(0) read: features, and the transitions of each client.
+
+use crate::kernel::alias::Alias;
+use crate::kernel::fold::fold_sum;
+use crate::kernel::padding::padded;
+use crate::kernel::rows::Table;
+
+/// A pair (s, s') of states, each below 2¹⁶.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atom(pub u32);
+
+impl Atom {
+    pub fn new(state: usize, next: usize) -> Self {
+        Self((state as u32) << 16 | next as u32)
+    }
+    #[inline(always)]
+    pub fn state(self) -> usize {
+        (self.0 >> 16) as usize
+    }
+    #[inline(always)]
+    pub fn next(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+}
+
+/// The distribution of a client's transitions, and its rewards.
+#[derive(Clone, Debug)]
+pub struct Transitions {
+    pub pairs: Alias<Atom>,
+    pub rewards: Vec<f64>,
+}
+
+/// What the kernel reads: features that all clients share, and each client's
+/// distribution of transitions as an alias table.
+#[derive(Clone, Debug)]
+pub struct TransitionTables {
+    pub(super) d: usize,
+    /// The distance between rows of φ: d, padded to whole registers.
+    pub(super) stride: usize,
+    /// γ.
+    pub(super) discount: f64,
+    /// φ, S rows.
+    pub(super) phi: Table,
+    pub(super) distributions: Vec<Transitions>,
+    /// The index of each client's distribution.
+    pub(super) distribution_of: Vec<u32>,
+    /// The number of pairs of all distributions together.
+    pub(super) pairs: usize,
+}
+
+/// The most states that a [`TransitionTables`] can hold.
+pub const MAX_STATES: usize = 1 << 16;
+
+impl TransitionTables {
+    /// Tables of the features `phi` (S rows of d) under the discount γ.
+    ///
+    /// # Panics
+    /// If `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].
+    pub fn new(d: usize, phi: &[f64], discount: f64) -> Self {
+        assert!(d > 0 && phi.len().is_multiple_of(d) && phi.len() / d <= MAX_STATES);
+        Self {
+            d,
+            stride: padded(d),
+            discount,
+            phi: Table::new(d, &[phi]),
+            distributions: Vec::new(),
+            distribution_of: Vec::new(),
+            pairs: 0,
+        }
+    }
+
+    fn states(&self) -> usize {
+        self.phi.rows().len()
+    }
+
+    /// The distribution of a client.
+    #[inline(always)]
+    pub(super) fn distribution(&self, client: usize) -> &Transitions {
+        &self.distributions[self.distribution_of[client] as usize]
+    }
+
+    /// The distribution of a member of a cohort whose indices were checked.
+    ///
+    /// # Safety
+    /// There is such a client.
+    #[inline(always)]
+    pub(super) unsafe fn member(&self, client: usize) -> &Transitions {
+        // SAFETY: there is such a client; `distribution_of` holds indices of `distributions`.
+        unsafe {
+            self.distributions.get_unchecked(*self.distribution_of.get_unchecked(client) as usize)
+        }
+    }
+
+    /// Adds a client with the distribution of an earlier one.
+    ///
+    /// # Panics
+    /// If there is no such client.
+    pub fn repeat(&mut self, client: usize) {
+        self.distribution_of.push(self.distribution_of[client]);
+    }
+
+    /// Adds a client: the probabilities of its pairs (s, s') and its rewards.
+    ///
+    /// # Panics
+    /// If a state is out of range, there is no pair, or rewards are not S numbers.
+    pub fn push(&mut self, pairs: &[(usize, usize, f64)], rewards: Vec<f64>) {
+        let states = self.states();
+        assert!(!pairs.is_empty() && rewards.len() == states);
+        assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
+        let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
+        self.distribution_of.push(self.distributions.len() as u32);
+        self.pairs += pairs.len();
+        self.distributions.push(Transitions { pairs: Alias::new(&atoms), rewards });
+    }
+
+    /// The definition of one oracle call on the pair of a draw.
+    #[inline]
+    pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
+        let atom = self.distribution(client).pairs.pick(draw);
+        self.field(client, atom.state(), atom.next(), theta, field);
+    }
+
+    /// The field on the pair (s, s'): (φ(s) − γφ(s'))ᵀθ φ(s) − r(s) φ(s).
+    #[inline(always)]
+    pub fn field(&self, client: usize, s: usize, next: usize, theta: &[f64], field: &mut [f64]) {
+        let d = theta.len();
+        let phi = &self.phi.rows().row(s)[..d];
+        let next = &self.phi.rows().row(next)[..d];
+        let along = fold_sum(d, |i| (phi[i] - self.discount * next[i]) * theta[i]);
+        let delta = along - self.distribution(client).rewards[s];
+        for (field, phi) in field.iter_mut().zip(phi) {
+            *field = delta * phi;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Operations on one or two vectors, each sum in the order of [`fold_sum`].
+
+use super::fold::fold_sum;
+use super::padding::SHORT;
+use super::product::products;
+use super::rows::Rows;
+
+/// xᵀy by the folding tree.
+#[inline]
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let d = x.len();
+    let y = &y[..d];
+    if d > SHORT {
+        let mut out = [0.0];
+        products(Rows::new(x, d, d), y, &mut out);
+        return out[0];
+    }
+    fold_sum(d, |i| x[i] * y[i])
+}
+
+/// ‖x − y‖² by the folding tree.
+pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
+    match x.len() {
+        2 => squared_of::<2>(x, y),
+        4 => squared_of::<4>(x, y),
+        5 => squared_of::<5>(x, y),
+        8 => squared_of::<8>(x, y),
+        10 => squared_of::<10>(x, y),
+        16 => squared_of::<16>(x, y),
+        d => {
+            let y = &y[..d];
+            fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]))
+        }
+    }
+}
+
+/// The same for a length known at compile time, so that the loop is unrolled: it runs
+/// after every round.
+#[inline(always)]
+fn squared_of<const D: usize>(x: &[f64], y: &[f64]) -> f64 {
+    let (x, y) = (x.first_chunk::<D>().expect("D numbers"), y.first_chunk::<D>().expect("as many"));
+    fold_sum(D, |i| (x[i] - y[i]) * (x[i] - y[i]))
+}
+
+/// x − y.
+pub fn difference(x: &[f64], y: &[f64]) -> Vec<f64> {
+    x.iter().zip(y).map(|(x, y)| x - y).collect()
+}
+
+/// y ← y + a x.
+#[inline]
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+/// θ ← θ − step (field + ξ): the one local step of every algorithm.
+#[inline]
+pub fn descend(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) {
+    for ((theta, field), xi) in theta.iter_mut().zip(field).zip(correction) {
+        *theta -= step * (field + xi);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_of_every_length_follow_the_tree() {
+        for d in 1..40 {
+            let x: Vec<f64> = (0..d).map(|i| 0.1 * (i * i) as f64).collect();
+            let y: Vec<f64> = (0..d).map(|i| 0.7 * i as f64).collect();
+            let expected = fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]));
+            assert_eq!(squared_distance(&x, &y).to_bits(), expected.to_bits());
+        }
+    }
+}

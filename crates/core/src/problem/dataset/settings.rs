@@ -1,0 +1,249 @@
+//! The keys of a data file, and of the partition of its records among clients.
+
+use crate::problem::arrays::{DataFile, is_libsvm};
+use crate::problem::fault::{Fault, Faults};
+use crate::rng::MAX_CLIENTS;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A data file, and how its records are partitioned among clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Dataset {
+    /// The file: CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`, `.svm`,
+    /// `.txt`) or NumPy (`.npz`). An `.npz` has the arrays `x` (n, d), `y` (n,) and, for a split by
+    /// column, `client` (n,). Instead of `x` it may have sparse rows as `scipy.sparse.save_npz`
+    /// writes them: `data`, `indices`, `indptr`, `shape` and `format` (`"csr"`). An `.npz` of two
+    /// or more arrays that all have one axis (n,) holds columns by name, numbers or texts, as a CSV
+    /// file does.
+    #[schemars(example = &"records.csv")]
+    pub file: DataFile,
+    /// The column of the labels (CSV, Parquet, `.npz` of columns).
+    #[serde(default = "label", skip_serializing_if = "is_label")]
+    #[schemars(example = &"label", extend("default" = "label"))]
+    pub label: String,
+    /// The columns of the features (CSV, Parquet, `.npz` of columns), in this order; by default all
+    /// but those of the label, the split and the test set, and those that number or name the rows:
+    /// first columns without a name (also `Unnamed: 0`, as pandas calls it), and a first column whose
+    /// values are 0, 1, 2, … or 1, 2, 3, … in ten records or more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_FEATURES)]
+    pub features: Vec<String>,
+    /// The features that hold categories, texts or numbers (CSV, Parquet, `.npz` of columns). Each
+    /// is replaced by indicators, one for each category but the first, in sorted order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_CATEGORICAL)]
+    pub categorical: Vec<String>,
+    /// What is done where a value is missing (CSV, Parquet, `.npz` of columns): it is NaN, an empty
+    /// field of CSV, or one of the marks NA, N/A, nan, null, None, ?, -, ., #N/A, NaT and their usual
+    /// spellings. Without this key that is an error. A label, a client or a mark of the test set
+    /// that is missing has no mean: only `"drop"` takes such a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = MissingValues::Mean)]
+    pub missing: Option<MissingValues>,
+    /// N, the number of clients, 1 or more. A split by column determines it and refuses this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 10)]
+    pub clients: Option<usize>,
+    /// How records are partitioned.
+    #[serde(default)]
+    #[schemars(example = Split::Dirichlet(0.5))]
+    pub split: Split,
+    /// How much clients count in every mean: the server's, that of the control variates, and the
+    /// objective, whose minimum is θ*.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(extend("default" = "equal"), example = ClientWeights::Records)]
+    pub weights: ClientWeights,
+    /// The records that no client holds: a fraction of all, or those that a column marks. A
+    /// fraction is drawn from the seed before the other records are partitioned. The metrics
+    /// `test-loss` and `test-accuracy` are computed on these records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 0.2)]
+    pub test: Option<TestRecords>,
+    /// Whether each feature is shifted and scaled to mean 0 and variance 1 over
+    /// all records that clients hold.
+    #[serde(default)]
+    #[schemars(example = true)]
+    pub standardise: bool,
+    /// Whether a feature that is always 1 is added at the end.
+    #[serde(default)]
+    #[schemars(example = true)]
+    pub intercept: bool,
+    /// How features are stored during a run. By default those of LIBSVM and of sparse `.npz` files
+    /// are sparse if there are more than 32, fewer than an eighth of them are not 0, and they are
+    /// not standardised. All others are dense. Only `logistic-dataset` has sparse features. There
+    /// are at most 5000 dense features.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = Storage::Sparse)]
+    pub storage: Option<Storage>,
+}
+
+/// What is done where a feature has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingValues {
+    /// It is the mean of the feature over the records that clients hold, also in the test set; an
+    /// indicator of a category is the category's fraction of them.
+    Mean,
+    /// The record is left out; also one without a label, a client or a mark of the test set.
+    Drop,
+}
+
+/// How features are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Storage {
+    /// All numbers.
+    Dense,
+    /// The numbers other than 0; the cost of a local step grows with them, not with d.
+    Sparse,
+}
+
+/// How records are partitioned among clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// Shuffled, then split into equal parts.
+    #[default]
+    Iid,
+    /// Shuffled, sorted by label, then split into equal parts.
+    ByLabel,
+    /// The records of each label are split in proportions drawn from Dirichlet(α, …, α), with α
+    /// above 0; a client that would get none gets one of the client that holds most.
+    Dirichlet(f64),
+    /// Shuffled, then split into parts of drawn sizes: each client gets one record, and the others
+    /// are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
+    Quantity(f64),
+    /// One client for each value of this column (npz: of the array `client`). Numbers are compared as
+    /// numbers, whole ones exactly whatever their length: 1, 01 and 1.0 are one client. In a column
+    /// that has other texts too, these are three.
+    Column(#[schemars(example = &"client")] String),
+}
+
+/// The records of the test set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(transform = or_number)]
+pub enum TestRecords {
+    /// This fraction of the records, above 0 and below 1; `test = 0.2` is short for it.
+    Fraction(#[schemars(example = 0.2)] f64),
+    /// Those for which this column (npz: array) is 1 or true; for the others it is 0 or false.
+    Column(#[schemars(example = &"test")] String),
+}
+
+/// A number stands for the choice `fraction`, which the reader of manifests knows by its name.
+fn or_number(schema: &mut schemars::Schema) {
+    if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
+        choices.push(schemars::json_schema!({ "type": "number" }).to_value());
+    }
+}
+
+/// How much clients count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientWeights {
+    /// All the same, however many records they hold: θ* is that of the mean of their means. The
+    /// theory of the sources assumes it.
+    #[default]
+    Equal,
+    /// In proportion to the records that they hold (McMahan et al. 2017): θ* is that of the
+    /// pooled records. Under partial participation, the weights of the participating clients are
+    /// divided by their sum. That is biased: the mean of a round's step is then not the gradient of
+    /// the objective, and only control variates (`scaffold`) keep θ* as the fixed point.
+    Records,
+}
+
+impl ClientWeights {
+    /// The share of each client, which holds so many records; `None` if all are equal.
+    pub fn shares(self, counts: &[usize]) -> Option<Vec<f64>> {
+        let unequal = counts.iter().any(|count| *count != counts[0]);
+        let all = counts.iter().sum::<usize>() as f64;
+        let shares = || counts.iter().map(|count| *count as f64 / all).collect();
+        (self == Self::Records && unequal).then(shares)
+    }
+}
+
+/// The default name of the label column.
+fn label() -> String {
+    "label".into()
+}
+
+/// Whether this is the default name of the label column.
+pub fn is_label(name: &str) -> bool {
+    name == label()
+}
+
+/// An example for the documentation.
+const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
+const EXAMPLE_CATEGORICAL: [&str; 1] = ["colour"];
+
+impl Dataset {
+    /// An example for the documentation.
+    pub fn example() -> Self {
+        Self {
+            file: DataFile { path: "records.csv".into(), sha256: None, size: None },
+            label: label(),
+            features: Vec::new(),
+            categorical: Vec::new(),
+            missing: None,
+            clients: Some(10),
+            split: Split::Dirichlet(0.5),
+            weights: ClientWeights::Equal,
+            test: None,
+            standardise: true,
+            intercept: true,
+            storage: None,
+        }
+    }
+
+    /// What is wrong with the settings.
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        match (&self.split, self.clients) {
+            (Split::Column(_), Some(_)) => faults.0.push(Fault::new(
+                "dataset.clients",
+                "cannot be combined with a split by column, which defines the clients",
+            )),
+            (Split::Column(_), None) => {}
+            (_, None) => faults.0.push(Fault::new(
+                "dataset.clients",
+                "is required: the number of clients among which the records are partitioned",
+            )),
+            (_, Some(clients)) => faults.require(
+                (1..=MAX_CLIENTS).contains(&(clients as u64)),
+                "dataset.clients",
+                || format!("must be from 1 to {MAX_CLIENTS}, not {clients}"),
+            ),
+        }
+        match self.split {
+            Split::Dirichlet(alpha) => faults.positive("dataset.split.dirichlet", alpha),
+            Split::Quantity(alpha) => faults.positive("dataset.split.quantity", alpha),
+            _ => {}
+        }
+        if let Some(TestRecords::Fraction(fraction)) = self.test {
+            faults.require(fraction > 0.0 && fraction < 1.0, "dataset.test", || {
+                format!("must be a fraction of the records above 0 and below 1, not {fraction}")
+            });
+        }
+        faults.require(
+            !(self.standardise && self.storage == Some(Storage::Sparse)),
+            "dataset.standardise",
+            || {
+                "cannot be combined with sparse features: a shift makes every 0 another number; scale the features in the file instead".into()
+            },
+        );
+        faults.0
+    }
+
+    /// Whether the test set or the partition depends on the seed.
+    pub fn uses_seed(&self) -> bool {
+        let drawn = matches!(self.test, Some(TestRecords::Fraction(_)));
+        drawn || !matches!(self.split, Split::Column(_))
+    }
+
+    /// Whether features are stored sparse, as far as the settings and the file's name say.
+    pub fn is_sparse(&self) -> bool {
+        let by_name = is_libsvm(&self.file.path) && !self.standardise;
+        self.storage.map_or(by_name, |storage| storage == Storage::Sparse)
+    }
+}

@@ -1,0 +1,233 @@
+//! What is known exactly of a problem, which theory and measurements use.
+
+use super::chain::Trajectory;
+use super::groups::group_clients;
+use super::minimise::Minimiser;
+use crate::linalg::Matrix;
+
+/// Exact facts about a problem. F_c is client c's field, F̄_c its mean,
+/// F̄ = Σ π_c F̄_c with π_c the client's share; θ* solves F̄(θ*) = 0 and θ_c* solves
+/// F̄_c(θ_c*) = 0.
+pub trait Facts: Send + Sync {
+    /// d, the dimension of θ.
+    fn dim(&self) -> usize {
+        self.optimum().len()
+    }
+    /// N, the number of clients.
+    fn clients(&self) -> usize;
+    /// The shares π_c of the clients, N positive numbers whose sum is 1; `None` if all are 1/N.
+    /// Every mean over clients is weighted by them.
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        None
+    }
+    /// π_c.
+    fn share(&self, client: usize) -> f64 {
+        self.unequal_shares().map_or(1.0 / self.clients() as f64, |shares| shares[client])
+    }
+    /// N π_c, which is 1 to the last bit if shares are equal.
+    fn weight(&self, client: usize) -> f64 {
+        self.unequal_shares().map_or(1.0, |shares| self.clients() as f64 * shares[client])
+    }
+    /// θ*, d numbers; all NaN where it is not known ([`Facts::knows_optimum`]).
+    fn optimum(&self) -> &[f64];
+    /// Whether θ* is known. It is not where it has no closed form and was not searched for; then no
+    /// fact that depends on it is known either.
+    fn knows_optimum(&self) -> bool {
+        true
+    }
+    /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum that counts all
+    /// rounding errors, where one is known: of a mean loss of records. Other optima are solutions of
+    /// linear systems, which are solved to the last digit; but the coefficients of these systems are
+    /// rounded, and nothing bounds what that changes.
+    fn optimum_error(&self) -> Option<f64> {
+        None
+    }
+    /// What a search found, if θ* was found by one.
+    fn searched_optimum(&self) -> Option<&Minimiser> {
+        None
+    }
+    /// θ_c*, d numbers.
+    fn local_optimum(&self, client: usize) -> &[f64];
+    /// F̄_c(θ) into `field`, d numbers.
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+    /// F̄_c(θ*), d numbers.
+    fn field_at_optimum(&self, client: usize) -> Vec<f64> {
+        let mut field = vec![0.0; self.dim()];
+        self.mean_field(client, self.optimum(), &mut field);
+        field
+    }
+    /// H_c = ∇F̄_c(θ*), d × d.
+    fn jacobian(&self, client: usize) -> Matrix;
+    /// Whether every H_c is symmetric, as that of a gradient.
+    fn symmetric(&self) -> bool {
+        false
+    }
+    /// Σ w_c H_c x over clients c and their weights w_c, or Σ w_c H_cᵀ x if `transposed`, into
+    /// `out`, d numbers. A problem of many dimensions computes it without a d × d matrix.
+    fn jacobian_product(
+        &self,
+        weights: &[(usize, f64)],
+        transposed: bool,
+        x: &[f64],
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        for (client, weight) in weights {
+            self.jacobian(*client).add_product(*weight, transposed, x, out);
+        }
+    }
+    /// The multiplications of [`Facts::jacobian_product`] with one client of each distribution. It
+    /// enters only the estimates of theory's effort.
+    fn product_effort(&self) -> f64 {
+        let distributions = group_clients(self.clients(), |c| self.distribution(c)).0.len();
+        distributions as f64 * self.draws() as f64 * (self.dim() * self.dim()) as f64
+    }
+    /// C_c = Cov F_c(θ*; Z), d × d.
+    fn noise_covariance(&self, client: usize) -> Matrix;
+    /// tr C_c.
+    fn noise_trace(&self, client: usize) -> f64 {
+        self.noise_covariance(client).trace()
+    }
+    /// Whether every F_c is affine in θ.
+    fn linear(&self) -> bool;
+    /// Whether a client's draws are independent from step to step, so that means and
+    /// moments close on a linear field; those of a Markovian oracle are not.
+    fn independent(&self) -> bool {
+        true
+    }
+    /// S, the number of positions of a client's trajectory; `None` if it has none.
+    fn positions(&self, _client: usize) -> Option<usize> {
+        None
+    }
+    /// The trajectory of a client whose draws follow a finite chain, if the field is linear.
+    fn trajectory(&self, _client: usize) -> Option<Trajectory> {
+        None
+    }
+    /// The oracle evaluations of one oracle call: the batch size.
+    fn batch(&self) -> u64 {
+        1
+    }
+    /// E (F_c(θ; Z) − F̄_c(θ))(F_c(θ'; Z) − F̄_c(θ'))ᵀ, d × d, of the field
+    /// linearised at θ* for each draw (a linear field is its own linearisation): a linear
+    /// map of `s` = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), with e = θ − θ*
+    /// and e' = θ' − θ*. `None` if second moments do not close.
+    fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
+        None
+    }
+    /// ∇²F̄_c(θ*)\[M\], d numbers: Σ_jk M_jk ∂²F̄_c/∂θ_j∂θ_k, the third derivatives
+    /// of a loss; `None` if they are not known.
+    fn curvature(&self, _client: usize, _m: &Matrix) -> Option<Vec<f64>> {
+        self.linear().then(|| vec![0.0; self.dim()])
+    }
+    /// The strong convexity of every f_c at every θ, a lower bound of the eigenvalues of Hessians;
+    /// `None` if it is not known, or if fields are linear and the Jacobians say it.
+    fn convexity(&self) -> Option<f64> {
+        None
+    }
+    /// How smooth the losses of single draws are.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        DrawSmoothness::Unknown
+    }
+    /// L with ∇F̄_c(θ) ≼ LI at every θ (RR A1(c)); `None` if it is not known,
+    /// or if fields are linear and the Jacobians say it.
+    fn mean_smoothness(&self, _client: usize) -> Option<f64> {
+        None
+    }
+    /// Q with ‖∇²F̄_c(θ)‖ ≤ Q at every θ, a bound of third derivatives of the loss; `None` if it is not
+    /// known.
+    fn third_derivative(&self, _client: usize) -> Option<f64> {
+        self.linear().then_some(0.0)
+    }
+    /// The most terms in exact means over a client's draws: its records, pairs of states
+    /// or atoms. It enters only the estimates of theory's effort.
+    fn draws(&self) -> usize {
+        1
+    }
+    /// An identifier of the distribution of a client's oracle; clients with equal
+    /// identifiers have the same distribution.
+    fn distribution(&self, client: usize) -> usize {
+        client
+    }
+    /// f(θ) − f(θ*), f the mean of the clients' losses by their shares; `None` if the
+    /// field is not a gradient.
+    fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {
+        None
+    }
+    /// The mean loss of records at θ without the penalty: of those that clients hold, by the
+    /// clients' shares, or of the test set. `None` if there are none, or no loss.
+    fn loss(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
+        None
+    }
+    /// The fraction of records whose class θ predicts, likewise; `None` without classes.
+    fn accuracy(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
+        None
+    }
+    /// xᵀ Σφ x with Σφ = N⁻¹ Σ E φφᵀ, the mean square of values under the stationary
+    /// distributions (SCAFFLSA §4); `None` if there are no features.
+    fn feature_norm(&self, _x: &[f64]) -> Option<f64> {
+        None
+    }
+    /// θ̃, the TD fixed point of the averaged kernel and reward (Wang et al.
+    /// 2023), d numbers; `None` if there is none.
+    fn virtual_optimum(&self) -> Option<&[f64]> {
+        None
+    }
+}
+
+/// Whether the losses of single draws are convex and smooth with one constant (RR A1(b)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DrawSmoothness {
+    /// They are, with this L.
+    AtMost(f64),
+    /// Some draws are not convex, or no constant serves all.
+    Unbounded,
+    /// It is not known, or fields are no gradients.
+    Unknown,
+}
+
+/// Whose records a loss or an accuracy is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordsOf {
+    /// Those that clients hold.
+    Clients,
+    /// Those of the test set.
+    Test,
+}
+
+/// A value of each distribution of the clients' oracles, computed for its first client, and the
+/// index of each client's value.
+pub fn by_distribution<T>(
+    facts: &dyn Facts,
+    value: impl Fn(usize) -> Option<T>,
+) -> Option<(Vec<T>, Vec<usize>)> {
+    let (first, groups) = group_clients(facts.clients(), |client| facts.distribution(client));
+    Some((first.into_iter().map(value).collect::<Option<_>>()?, groups))
+}
+
+/// Facts of a problem that is made of another one and has these in common with it: those of every
+/// such problem, and those that are listed.
+macro_rules! forward_facts {
+    ($self:ident.$inner:tt, { $($listed:tt)* }) => {
+        forward_facts! { $self.$inner:
+            fn clients(&self) -> usize;
+            fn unequal_shares(&self) -> Option<&[f64]>;
+            fn optimum(&self) -> &[f64];
+            fn knows_optimum(&self) -> bool;
+            fn optimum_error(&self) -> Option<f64>;
+            fn searched_optimum(&self) -> Option<&$crate::problem::minimise::Minimiser>;
+            fn jacobian(&self, client: usize) -> Matrix;
+            fn symmetric(&self) -> bool;
+            fn jacobian_product(&self, of: &[(usize, f64)], t: bool, x: &[f64], out: &mut [f64]);
+            fn product_effort(&self) -> f64;
+            fn draws(&self) -> usize;
+            fn distribution(&self, client: usize) -> usize;
+            $($listed)*
+        }
+    };
+    ($self:ident.$inner:tt: $(fn $name:ident(&$own:ident$(, $arg:ident: $type:ty)*) $(-> $out:ty)?;)*) => {
+        $(fn $name(&$own $(, $arg: $type)*) $(-> $out)? {
+            $own.$inner.$name($($arg),*)
+        })*
+    };
+}
+pub(crate) use forward_facts;

@@ -1,0 +1,85 @@
+//! What may be wrong with settings, and the limits that they are checked against.
+
+use crate::rng::MAX_CLIENTS;
+use std::borrow::Cow;
+
+/// An error in settings: the key, and what is wrong with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Key within the settings' table.
+    pub key: Cow<'static, str>,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault of `key`.
+    pub fn new(key: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
+    }
+}
+
+/// The largest d.
+pub const MOST_DIMENSIONS: usize = 5_000;
+/// The most features of sparse records, of which no d × d matrix is made.
+pub const MOST_SPARSE_FEATURES: usize = 100_000_000;
+/// The most memory of an instance.
+const MOST_GIGABYTES: usize = 16;
+
+/// Collects faults.
+#[derive(Default)]
+pub struct Faults(pub Vec<Fault>);
+
+impl Faults {
+    /// Adds a fault of `key` unless `holds`.
+    pub fn require(&mut self, holds: bool, key: &'static str, message: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(Fault::new(key, message()));
+        }
+    }
+
+    /// `value` must be a finite number above 0.
+    pub fn positive(&mut self, key: &'static str, value: f64) {
+        let message = || format!("must be a finite number above 0, not {value}");
+        self.require(value.is_finite() && value > 0.0, key, message);
+    }
+
+    /// `value` must be a finite number, 0 or more.
+    pub fn non_negative(&mut self, key: &'static str, value: f64) {
+        let message = || format!("must be a finite number, 0 or more, not {value}");
+        self.require(value.is_finite() && value >= 0.0, key, message);
+    }
+
+    /// `value` must be 1 or more.
+    pub fn at_least_one(&mut self, key: &'static str, value: u64) {
+        self.require(value > 0, key, || "must be 1 or more, not 0".into());
+    }
+
+    /// `value` is a dimension: 1 or more, and small enough for d × d matrices.
+    pub fn dimension(&mut self, key: &'static str, value: usize) {
+        self.at_least_one(key, value as u64);
+        let message =
+            || format!("must be at most {MOST_DIMENSIONS} (d × d matrices are made), not {value}");
+        self.require(value <= MOST_DIMENSIONS, key, message);
+    }
+
+    /// `count` parts of `bytes` bytes each must fit in memory.
+    pub fn memory(&mut self, key: &'static str, count: usize, bytes: usize) {
+        let total = count as u128 * bytes as u128;
+        let gigabytes = total as f64 / 1e9;
+        let message = || {
+            format!(
+                "makes an instance of about {gigabytes:.1} GB; at most {MOST_GIGABYTES} are allowed"
+            )
+        };
+        self.require(total <= MOST_GIGABYTES as u128 * 1_000_000_000, key, message);
+    }
+
+    /// `clients` must be 1 or more, and at most the number of streams.
+    pub fn clients(&mut self, clients: usize) {
+        self.at_least_one("clients", clients as u64);
+        let most = MAX_CLIENTS;
+        let message = || format!("must be at most {most} (a stream each), not {clients}");
+        self.require(clients as u64 <= most, "clients", message);
+    }
+}

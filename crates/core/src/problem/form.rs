@@ -1,0 +1,59 @@
+//! The form of the oracle with which an instance is built, and what is called with the instance.
+
+use super::exact::Exact;
+use super::fault::{Fault, MOST_DIMENSIONS};
+use super::oracle::Problem;
+use super::twin::Twin;
+use std::any::Any;
+
+/// The oracle with which an instance is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OracleForm {
+    /// Its own.
+    Own,
+    /// Its mean field ([`Exact`]).
+    Exact,
+    /// Its own, linearised at θ* for each draw ([`Twin`]).
+    Twin,
+}
+
+impl OracleForm {
+    /// Calls the visitor with this form of a problem.
+    ///
+    /// # Errors
+    /// If the form needs d × d matrices and the problem is too large for them.
+    pub fn visit<P: Problem + 'static, V: Visitor>(
+        self,
+        problem: P,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        Ok(match self {
+            Self::Own => visitor.visit(problem),
+            Self::Exact => visitor.visit(Exact::new(problem)),
+            Self::Twin if problem.dim() > MOST_DIMENSIONS => {
+                let d = problem.dim();
+                let message = format!(
+                    "`bias` needs d × d matrices on a field that is not linear: d must be at most {MOST_DIMENSIONS}; here it is {d}"
+                );
+                return Err(Fault::new("dimension", message));
+            }
+            Self::Twin => visitor.visit(Twin::new(problem)),
+        })
+    }
+}
+
+/// A generic function of a problem, called when its type is known.
+pub trait Visitor {
+    /// The result.
+    type Out;
+    /// Is called with the instance.
+    fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out;
+    /// Is called with an instance of a problem that is defined outside of this crate; `None` if
+    /// the function is not one of these.
+    fn visit_custom(self, _built: Box<dyn Any>) -> Option<Self::Out>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}

@@ -1,0 +1,179 @@
+//! The stochastic oracle of a problem, and the definition of its local steps: a loop over the oracle.
+//! For small d this loop has θ and the field in arrays of constant length, so that an inlined oracle
+//! is unrolled.
+
+use super::facts::Facts;
+use crate::kernel::{Cohort, Draws, Local, Proximal, SparseRecords, axpy, descend};
+use crate::rng::Stream;
+
+/// A problem that can be run: its stochastic oracle.
+pub trait Problem: Facts {
+    /// The state of a client's noise between steps; `()` if draws are i.i.d.
+    type State: Send + Default;
+
+    /// The state of a client's noise at the start of a run.
+    fn begin(&self, _client: usize, _rng: &mut Stream) -> Self::State {
+        Self::State::default()
+    }
+
+    /// F_c(θ; Z) into `field`, d numbers: the definition of the oracle.
+    fn oracle(
+        &self,
+        client: usize,
+        draws: &mut Draws<Self::State>,
+        theta: &[f64],
+        field: &mut [f64],
+    );
+
+    /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the same draws
+    /// as [`Problem::oracle`]: the field linearised for each draw.
+    fn linearised(
+        &self,
+        client: usize,
+        draws: &mut Draws<Self::State>,
+        theta: &[f64],
+        field: &mut [f64],
+    ) {
+        self.oracle(client, draws, theta, field);
+    }
+
+    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort; if its steps are
+    /// extended, θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), with μ(θ − θ_t) the proximal
+    /// term. A problem may fuse and interleave steps; the bits must equal those of this loop.
+    fn advance(&self, cohort: Cohort<'_, Self::State>)
+    where
+        Self: Sized,
+    {
+        advance_by_oracle(self, cohort);
+    }
+
+    /// The plain steps of [`Problem::advance`] for the field linearised for each draw; returns the
+    /// cohort unless steps are fused, as they are wherever the field is its own linearisation.
+    fn advance_linearised<'a>(
+        &self,
+        cohort: Cohort<'a, Self::State>,
+    ) -> Option<Cohort<'a, Self::State>>
+    where
+        Self: Sized,
+    {
+        if !self.linear() {
+            return Some(cohort);
+        }
+        self.advance(cohort);
+        None
+    }
+
+    /// The records that steps read, where they are rows of numbers.
+    fn held_records(&self) -> Option<RecordSizes> {
+        None
+    }
+
+    /// The records, where they are sparse.
+    fn sparse_records(&self) -> Option<&SparseRecords> {
+        None
+    }
+
+    /// [`Problem::advance`] of several runs with the same clients and numbers of steps,
+    /// client by client, so that what all runs read of a client is read while it is in a cache.
+    fn advance_together(&self, runs: Vec<Cohort<'_, Self::State>>)
+    where
+        Self: Sized,
+    {
+        advance_together_by_client(self, runs);
+    }
+}
+
+/// The records of a problem.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordSizes {
+    /// The bytes of all of them.
+    pub bytes: usize,
+    /// The most records of a client.
+    pub largest: usize,
+}
+
+/// The definition of [`Problem::advance`].
+pub fn advance_by_oracle<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    if let Some(proximal) = cohort.extended {
+        return advance_extended(problem, cohort, proximal);
+    }
+    match problem.dim() {
+        1 => advance_in_arrays::<P, 1>(problem, cohort),
+        2 => advance_in_arrays::<P, 2>(problem, cohort),
+        3 => advance_in_arrays::<P, 3>(problem, cohort),
+        4 => advance_in_arrays::<P, 4>(problem, cohort),
+        5 => advance_in_arrays::<P, 5>(problem, cohort),
+        8 => advance_in_arrays::<P, 8>(problem, cohort),
+        10 => advance_in_arrays::<P, 10>(problem, cohort),
+        16 => advance_in_arrays::<P, 16>(problem, cohort),
+        20 => advance_in_arrays::<P, 20>(problem, cohort),
+        32 => advance_in_arrays::<P, 32>(problem, cohort),
+        _ => advance_in_slices(problem, cohort),
+    }
+}
+
+fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) {
+    let mut locals = cohort.locals();
+    while let Some((local, start)) = locals.next_apart() {
+        let Local { client, mut draws, step, .. } = local;
+        let (mut theta, mut correction, mut field) = ([0.0; D], [0.0; D], [0.0; D]);
+        theta.copy_from_slice(start.unwrap_or(local.theta));
+        correction.copy_from_slice(local.correction);
+        for _ in 0..local.steps {
+            problem.oracle(client, &mut draws, &theta, &mut field);
+            descend(&mut theta, &field, &correction, step);
+        }
+        local.theta.copy_from_slice(&theta);
+    }
+}
+
+fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    let mut field = vec![0.0; problem.dim()];
+    cohort.each(|mut local| {
+        for _ in 0..local.steps {
+            problem.oracle(local.client, &mut local.draws, local.theta, &mut field);
+            descend(local.theta, &field, local.correction, local.step);
+        }
+    });
+}
+
+fn advance_extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proximal: Proximal<'_>) {
+    let d = problem.dim();
+    let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
+    cohort.each(|mut local| {
+        for _ in 0..local.steps {
+            mean_of_calls(local.batch, &mut field, &mut one, |out| {
+                problem.oracle(local.client, &mut local.draws, local.theta, out);
+            });
+            proximal.add_to(local.theta, &mut field);
+            descend(local.theta, &field, local.correction, local.step);
+        }
+    });
+}
+
+/// The definition of [`Problem::advance_together`].
+pub fn advance_together_by_client<P: Problem>(problem: &P, mut runs: Vec<Cohort<'_, P::State>>) {
+    while runs.iter().all(|run| !run.is_empty()) {
+        let (first, rest): (Vec<_>, _) = runs.into_iter().map(|run| run.split(1)).unzip();
+        first.into_iter().for_each(|client| problem.advance(client));
+        runs = rest;
+    }
+}
+
+/// Writes the mean of `count` calls to `mean`; `one` is a buffer for one call.
+pub fn mean_of_calls(
+    count: u64,
+    mean: &mut [f64],
+    one: &mut [f64],
+    mut call: impl FnMut(&mut [f64]),
+) {
+    if count == 1 {
+        return call(mean);
+    }
+    mean.fill(0.0);
+    for _ in 0..count {
+        call(one);
+        axpy(1.0, one, mean);
+    }
+    mean.iter_mut().for_each(|x| *x /= count as f64);
+}

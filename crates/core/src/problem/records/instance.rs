@@ -1,0 +1,322 @@
+//! An instance: a loss and the records that clients hold, with its facts and its oracle.
+
+use super::loss::{RecordLoss, RecordSets, SetTerm};
+use super::mean_loss::{MeanLoss, add_hessian_product};
+use crate::kernel::records::Tangent;
+use crate::kernel::{Cohort, Draws, InstructionSet, SparseRecords, squared_distance};
+use crate::linalg::Matrix;
+use crate::problem::affine::{Affine, half_square};
+use crate::problem::facts::{DrawSmoothness, Facts, RecordsOf};
+use crate::problem::lazy::get_or_compute;
+use crate::problem::minimise::{Minimiser, minimise};
+use crate::problem::oracle::{Problem, RecordSizes, advance_by_oracle, advance_together_by_client};
+use std::sync::OnceLock;
+
+/// Facts about one record set, each computed when it is first asked for.
+#[derive(Default)]
+struct SetFacts {
+    /// [`RecordLoss::record_numbers`] at θ*.
+    at_optimum: OnceLock<Vec<f64>>,
+    optimum: OnceLock<Vec<f64>>,
+}
+
+/// An instance: a loss, and the records that clients hold.
+pub struct RecordProblem<L, S> {
+    pub(in crate::problem) loss: L,
+    pub(in crate::problem) records: S,
+    pub(super) clients: usize,
+    /// π_c, if they are not equal.
+    pub(super) client_shares: Option<Vec<f64>>,
+    held: Vec<SetFacts>,
+    /// The records of the test set, if there is one.
+    test: Option<S>,
+    pub(super) optimum: Minimiser,
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
+    /// The instance whose optimum is not known yet, without a test set.
+    pub(super) fn without_optimum(
+        loss: L,
+        records: S,
+        clients: Option<usize>,
+        client_shares: Option<Vec<f64>>,
+    ) -> Self {
+        let sets = records.sets();
+        Self {
+            held: (0..sets).map(|_| SetFacts::default()).collect(),
+            clients: clients.unwrap_or(sets),
+            optimum: Minimiser::unknown(records.features() * records.classes()),
+            loss,
+            records,
+            client_shares,
+            test: None,
+        }
+    }
+
+    /// The same instance with a test set, the only set of `test`.
+    pub fn with_test(self, test: S) -> Self {
+        Self { test: Some(test), ..self }
+    }
+
+    /// The set that a client holds.
+    fn set_of(&self, client: usize) -> usize {
+        client % self.held.len()
+    }
+
+    /// The mean field of a client, if it is affine.
+    fn affine(&self, client: usize) -> Option<&Affine> {
+        self.loss.affine().map(|(fields, _)| &fields[self.set_of(client)])
+    }
+
+    /// The record sets, and the fraction of the clients that hold each, or the share of the one
+    /// client that does.
+    pub(in crate::problem) fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
+        let (n, sets) = (self.clients, self.held.len());
+        (0..sets).map(move |set| match &self.client_shares {
+            Some(shares) => (set, shares[set]),
+            None => (set, (n - set).div_ceil(sets) as f64 / n as f64),
+        })
+    }
+
+    /// [`RecordLoss::record_numbers`] at θ*.
+    fn at_optimum(&self, set: usize) -> &[f64] {
+        let at = || self.loss.record_numbers(&self.records, set, self.optimum());
+        get_or_compute(&self.held[set].at_optimum, at).as_slice()
+    }
+
+    /// A function of the storage, of the loss and a client's set at θ*.
+    fn of_client<T>(&self, client: usize, fact: impl Fn(&S, &L, usize, &[f64]) -> T) -> T {
+        let set = self.set_of(client);
+        fact(&self.records, &self.loss, set, self.at_optimum(set))
+    }
+
+    /// The mean over records of a number whose sum over a set is `sum`: over the clients' records,
+    /// by their shares, or over the test set.
+    fn mean_over(&self, of: RecordsOf, sum: impl Fn(&S, usize) -> Option<f64>) -> Option<f64> {
+        if of == RecordsOf::Test {
+            let test = self.test.as_ref()?;
+            return Some(sum(test, 0)? / test.records(0) as f64);
+        }
+        let shares_first = L::SHARES_FIRST && self.records.dense_rows(0).is_some();
+        self.shares().try_fold(0.0, |all, (set, share)| {
+            let (sum, n) = (sum(&self.records, set)?, self.records.records(set) as f64);
+            Some(all + if shares_first { share * sum / n } else { share * (sum / n) })
+        })
+    }
+
+    /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
+    pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
+        if let Some(cohort) = self.records.advance_on(path, self.loss.batch(), cohort) {
+            advance_by_oracle(self, cohort);
+        }
+    }
+
+    /// [`Problem::advance_linearised`] on a chosen instruction set, likewise.
+    pub(in crate::problem) fn advance_linearised_on<'a>(
+        &self,
+        path: InstructionSet,
+        cohort: Cohort<'a, ()>,
+    ) -> Option<Cohort<'a, ()>> {
+        let tables = self.records.tables().filter(|_| self.loss.batch() == 1);
+        let Some(tables) = tables else { return Some(cohort) };
+        let tangent = Tangent { star: self.optimum(), weights: &|set| self.at_optimum(set) };
+        tables.advance_on(path, cohort, Some(&tangent))
+    }
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
+    fn clients(&self) -> usize {
+        self.clients
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.client_shares.as_deref()
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum.theta
+    }
+    fn optimum_error(&self) -> Option<f64> {
+        Some(self.optimum.error).filter(|error| error.is_finite())
+    }
+    fn knows_optimum(&self) -> bool {
+        self.optimum.is_searched()
+    }
+    fn searched_optimum(&self) -> Option<&Minimiser> {
+        (!self.linear()).then_some(&self.optimum).filter(|found| found.is_searched())
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        if let Some(own) = self.affine(client) {
+            return &own.optimum;
+        }
+        let set = self.set_of(client);
+        let found = || minimise(&mut MeanLoss::new(&self.loss, &self.records, [(set, 1.0)])).theta;
+        get_or_compute(&self.held[set].optimum, found).as_slice()
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        if let Some(own) = self.affine(client) {
+            return own.evaluate(theta, field);
+        }
+        let set = self.set_of(client);
+        let at = self.loss.record_numbers(&self.records, set, theta);
+        self.records.mean_gradient(&self.loss, &[SetTerm { set, share: 1.0, at }], theta, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        let affine = self.affine(client).map(|own| own.matrix.clone());
+        affine.unwrap_or_else(|| self.of_client(client, S::hessian))
+    }
+    fn symmetric(&self) -> bool {
+        true
+    }
+    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
+        let sum = weights.iter().fold(0.0, |sum, (_, weight)| sum + weight);
+        let scale = if self.linear() { 0.0 } else { self.loss.l2() * sum };
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
+        for (client, share) in weights {
+            let set = self.set_of(*client);
+            match self.affine(*client) {
+                Some(own) => own.matrix.add_product(*share, false, x, out),
+                None => {
+                    let at = self.at_optimum(set);
+                    add_hessian_product(&self.loss, &self.records, (set, *share, at), x, out);
+                }
+            }
+        }
+    }
+    fn product_effort(&self) -> f64 {
+        match self.loss.affine() {
+            Some((fields, _)) => (fields.len() * self.dim() * self.dim()) as f64,
+            None => (2 * self.records.multiplications()) as f64,
+        }
+    }
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        self.of_client(client, S::noise_covariance)
+    }
+    fn noise_trace(&self, client: usize) -> f64 {
+        self.of_client(client, S::noise_trace)
+    }
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let map = |rows: &S, loss: &L, set, at: &[f64]| rows.noise_map(loss, set, at, s);
+        Some(self.of_client(client, map))
+    }
+    fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
+        let of_loss = |rows: &S, loss: &L, set, at: &[f64]| loss.curvature(rows, set, at, m);
+        Some(if self.linear() { vec![0.0; self.dim()] } else { self.of_client(client, of_loss) })
+    }
+    fn convexity(&self) -> Option<f64> {
+        (!self.linear()).then_some(self.loss.l2())
+    }
+    /// λ + w ‖E xxᵀ‖ with w the bound of the weights, where third derivatives are known; it is not
+    /// computed of sparse records, which may have many features.
+    fn mean_smoothness(&self, client: usize) -> Option<f64> {
+        let set = self.set_of(client);
+        let rows = L::INVERSE_THIRD.and(self.records.dense_rows(set))?;
+        let weights = vec![L::LARGEST_WEIGHT / rows.len() as f64; rows.len()];
+        let bound = Matrix::weighted_gram(rows, &weights);
+        Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
+    }
+    /// That of ℓ times E‖x‖³, likewise.
+    fn third_derivative(&self, client: usize) -> Option<f64> {
+        if self.linear() {
+            return Some(0.0);
+        }
+        let (inverse, set) = (L::INVERSE_THIRD?, self.set_of(client));
+        let n = self.records.dense_rows(set)?.len() as f64;
+        let cubes = self.records.squares(set).into_iter().map(|square| libm::pow(square, 1.5));
+        Some(cubes.fold(0.0, |sum, x| sum + x) / n / inverse)
+    }
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        let squares = (0..self.held.len()).flat_map(|set| self.records.squares(set));
+        let longest = squares.fold(0.0, f64::max);
+        DrawSmoothness::AtMost(self.loss.l2() + longest * L::LARGEST_WEIGHT)
+    }
+    fn draws(&self) -> usize {
+        (0..self.held.len()).map(|set| self.records.records(set)).max().unwrap_or(1)
+    }
+    fn distribution(&self, client: usize) -> usize {
+        self.set_of(client)
+    }
+    fn linear(&self) -> bool {
+        self.loss.affine().is_some()
+    }
+    fn batch(&self) -> u64 {
+        self.loss.batch() as u64
+    }
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |records, set| Some(self.loss.losses(records, set, theta)))
+    }
+    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |records, set| self.loss.hits(records, set, theta))
+    }
+    /// Of losses that are not quadratic the mean of Bregman divergences from θ*, where the gradient
+    /// is 0, so that there is no cancellation close to θ*.
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        let star = self.optimum();
+        if let Some((_, mean)) = self.loss.affine() {
+            return Some(half_square(&mean.matrix, theta, star));
+        }
+        let mut gap = 0.5 * self.loss.l2() * squared_distance(theta, star);
+        for (set, share) in self.shares() {
+            let weight = share / self.records.records(set) as f64;
+            let at = self.at_optimum(set);
+            let divergences = self.loss.divergences(&self.records, set, at, [theta, star]);
+            divergences.iter().for_each(|divergence| gap += weight * divergence);
+        }
+        Some(gap)
+    }
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
+    type State = ();
+
+    #[inline(always)]
+    fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
+        self.records.field(client, theta, self.loss.batch(), draws.rng, field);
+    }
+
+    #[inline(always)]
+    fn linearised(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
+        if self.linear() {
+            return self.oracle(client, draws, theta, field);
+        }
+        let (set, l2, batch) = (self.set_of(client), self.loss.l2(), self.loss.batch());
+        let (at, points) = (self.at_optimum(set), [theta, self.optimum()]);
+        field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
+        for _ in 0..batch {
+            let place = (set, draws.rng.index(self.records.records(set)));
+            let factors = |v: &mut [f64]| {
+                self.loss.linearised(&self.records, place, at, v);
+                v.iter_mut().for_each(|v| *v /= batch as f64);
+            };
+            self.records.add_linearised(place, points, factors, field);
+        }
+    }
+
+    fn advance(&self, cohort: Cohort<'_, ()>) {
+        self.advance_on(InstructionSet::best(), cohort);
+    }
+
+    fn advance_linearised<'a>(&self, cohort: Cohort<'a, ()>) -> Option<Cohort<'a, ()>> {
+        if self.linear() {
+            self.advance(cohort);
+            return None;
+        }
+        self.advance_linearised_on(InstructionSet::best(), cohort)
+    }
+
+    fn held_records(&self) -> Option<RecordSizes> {
+        self.records.dense_rows(0)?;
+        let all: usize = (0..self.held.len()).map(|set| self.records.records(set)).sum();
+        Some(RecordSizes { bytes: 8 * self.records.features() * all, largest: self.draws() })
+    }
+
+    fn sparse_records(&self) -> Option<&SparseRecords> {
+        self.records.sparse()
+    }
+
+    fn advance_together(&self, runs: Vec<Cohort<'_, ()>>) {
+        let plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
+        match self.records.tables().filter(|tables| plain && tables.has_fused_steps()) {
+            Some(tables) => tables.advance_together_on(InstructionSet::best(), runs),
+            None => advance_together_by_client(self, runs),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The mean of the losses of sets of records, as a function that can be minimised.
+
+use super::loss::{RecordLoss, RecordSets, SetTerm};
+use crate::linalg::Matrix;
+use crate::problem::minimise::Objective;
+
+/// The mean of f over sets.
+pub(super) struct MeanLoss<'a, L, S> {
+    loss: &'a L,
+    records: &'a S,
+    /// Their numbers are those at the point of the last gradient.
+    sets: Vec<SetTerm>,
+}
+
+impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
+    pub(super) fn new(
+        loss: &'a L,
+        records: &'a S,
+        shares: impl IntoIterator<Item = (usize, f64)>,
+    ) -> Self {
+        let term = |(set, share)| SetTerm { set, share, at: Vec::new() };
+        Self { loss, records, sets: shares.into_iter().map(term).collect() }
+    }
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
+    fn dim(&self) -> usize {
+        self.records.features() * self.records.classes()
+    }
+    fn convexity(&self) -> f64 {
+        self.loss.l2()
+    }
+    fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
+        let Self { loss, records, .. } = *self;
+        let sets = self.sets.iter_mut();
+        sets.for_each(|of| of.at = loss.record_numbers(records, of.set, theta));
+        let mut mean = vec![0.0; theta.len()];
+        records.mean_gradient(loss, &self.sets, theta, &mut mean);
+        mean
+    }
+    fn product(&self, v: &[f64]) -> Vec<f64> {
+        let mut mean: Vec<f64> = v.iter().map(|v| self.loss.l2() * v).collect();
+        for SetTerm { set, share, at } in &self.sets {
+            add_hessian_product(self.loss, self.records, (*set, *share, at), v, &mut mean);
+        }
+        mean
+    }
+    fn hessian(&self) -> Matrix {
+        self.records.mean_hessian(self.loss, &self.sets)
+    }
+    fn most_factored(&self) -> usize {
+        L::MOST_FACTORED
+    }
+}
+
+/// out ← out + share E ∇²ℓ v of a set.
+pub(super) fn add_hessian_product<L: RecordLoss<S>, S: RecordSets>(
+    loss: &L,
+    records: &S,
+    (set, share, at): (usize, f64, &[f64]),
+    v: &[f64],
+    out: &mut [f64],
+) {
+    let mut along = records.products(set, v);
+    loss.change(at, share / records.records(set) as f64, &mut along);
+    records.add_rows(set, &along, out);
+}

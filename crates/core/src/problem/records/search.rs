@@ -1,0 +1,136 @@
+//! An instance of a loss on records, whose optimum is a solution of a linear system, or is searched
+//! for, or is taken from an earlier search.
+
+use super::instance::RecordProblem;
+use super::loss::{RecordLoss, RecordSets};
+use super::mean_loss::MeanLoss;
+use super::optimum_bound;
+use crate::linalg::solve;
+use crate::problem::affine::Affine;
+use crate::problem::facts::Facts as _;
+use crate::problem::fault::Fault;
+use crate::problem::minimise::{Minimiser, Objective as _, OptimumSearch, factored_step, minimise};
+
+/// What is given of an instance in addition to its loss and its records.
+#[derive(Clone, Debug, Default)]
+pub struct InstanceInputs<'a> {
+    /// N, if it is not the number of record sets.
+    pub clients: Option<usize>,
+    /// π_c, N numbers, if clients do not weigh the same; then each holds its own set.
+    pub shares: Option<Vec<f64>>,
+    /// How θ* is found where it has no closed form.
+    pub optimum: OptimumSearch<'a>,
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
+    /// The instance in which client c holds record set c modulo their number.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    ///
+    /// # Panics
+    /// If there are not as many shares as sets.
+    pub fn new(loss: L, records: S, given: InstanceInputs<'_>) -> Result<Self, Fault> {
+        let InstanceInputs { clients, shares: client_shares, optimum: search } = given;
+        let sets = records.sets();
+        assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets));
+        let mut instance = Self::without_optimum(loss, records, clients, client_shares);
+        instance.optimum = match (instance.loss.affine(), search) {
+            (Some((_, mean)), _) => solved_optimum(&instance, mean),
+            (None, OptimumSearch::New) => find_optimum(&instance, instance.shares(), None)?,
+            (None, OptimumSearch::Known(known)) => {
+                find_optimum(&instance, instance.shares(), Some(known))?
+            }
+            (None, OptimumSearch::LeftOut) => return Ok(instance),
+        };
+        Ok(instance)
+    }
+}
+
+/// θ*, the root of an affine mean field.
+fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    mean: &Affine,
+) -> Minimiser {
+    let convexity = optimum_bound::affine_convexity(problem, mean);
+    let step = |gradient: &[f64]| solve(&mean.matrix, gradient).ok();
+    let error = optimum_bound::optimum_error(problem, &mean.optimum, convexity, step);
+    Minimiser { theta: mean.optimum.clone(), residual: 0.0, error }
+}
+
+/// θ*, the minimiser of the mean of f over sets, given with their weights. The result of an
+/// earlier search is taken if its residual is found again to the last bit: then it is of this very
+/// function.
+///
+/// # Errors
+/// A [`Fault`] of `l2` if Newton's method does not find it, or it is not known to within its length.
+fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    shares: impl IntoIterator<Item = (usize, f64)>,
+    known: Option<&Minimiser>,
+) -> Result<Minimiser, Fault> {
+    let mut mean = MeanLoss::new(&problem.loss, &problem.records, shares);
+    let known = known.filter(|known| known.theta.len() == problem.dim());
+    if let Some(known) = known.filter(|known| known.is_at(&mut mean)) {
+        return Ok(known.clone());
+    }
+    let mut found = minimise(&mut mean);
+    // The point of Hessians.
+    mean.gradient(&found.theta);
+    let step = |gradient: &[f64]| factored_step(&mean, gradient);
+    found.error = optimum_bound::optimum_error(problem, &found.theta, mean.convexity(), step);
+    let message = "the optimum cannot be found in double precision; it may be too small, or features too large";
+    if found.is_known() { Ok(found) } else { Err(Fault::new("l2", message)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::dot;
+    use crate::problem::RecordsOf;
+    use crate::sample;
+
+    /// Without a search nothing that depends on θ* is a number, and the losses are what they are.
+    #[test]
+    fn an_optimum_that_is_left_out_is_not_known() {
+        let RecordProblem { loss, records, clients, client_shares, .. } =
+            sample::weighted_logistic();
+        let theta = vec![0.5; records.features()];
+        let searched = sample::weighted_logistic();
+        let given = InstanceInputs {
+            clients: Some(clients),
+            shares: client_shares,
+            optimum: OptimumSearch::LeftOut,
+        };
+        let problem = RecordProblem::new(loss, records, given).unwrap();
+        assert!(searched.knows_optimum() && !problem.knows_optimum());
+        assert_eq!(problem.dim(), theta.len());
+        assert!(problem.optimum().iter().all(|x| x.is_nan()));
+        assert_eq!(problem.optimum_error(), None);
+        assert_eq!(problem.searched_optimum(), None);
+        assert!(problem.suboptimality(&theta).unwrap().is_nan());
+        assert!(problem.field_at_optimum(0).iter().all(|x| x.is_nan()));
+        let [a, b] = [&searched, &problem].map(|p| p.loss(&theta, RecordsOf::Clients).unwrap());
+        assert_eq!(a.to_bits(), b.to_bits());
+    }
+
+    #[test]
+    fn a_known_optimum_is_taken_if_it_is_of_this_very_function() {
+        let problem = sample::weighted_logistic();
+        let shares = || (0..problem.clients()).map(|client| (client, problem.share(client)));
+        let found = find_optimum(&problem, shares(), None).unwrap();
+        // Any point that comes with its residual is taken without a search.
+        let theta = vec![0.5; problem.dim()];
+        let gradient = MeanLoss::new(&problem.loss, &problem.records, shares()).gradient(&theta);
+        let residual = libm::sqrt(dot(&gradient, &gradient)) / problem.loss.l2;
+        let point = Minimiser { theta, residual, error: 1.0 };
+        assert_eq!(find_optimum(&problem, shares(), Some(&point)).unwrap(), point);
+        for stale in [
+            Minimiser { residual: residual + 1e-12, ..point.clone() },
+            Minimiser { theta: vec![0.25; problem.dim()], ..point.clone() },
+            Minimiser { theta: vec![0.5; problem.dim() + 1], ..point.clone() },
+        ] {
+            assert_eq!(find_optimum(&problem, shares(), Some(&stale)).unwrap(), found);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The loss of softmax regression, and sums over records of classes.
+
+use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
+use crate::linalg::{DD_EPSILON, DD_EXP_ERROR, Dd, Matrix};
+use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
+use crate::rng::Stream;
+
+/// An instance.
+pub type Softmax = RecordProblem<SoftmaxLoss, ClassTables>;
+
+/// The loss log Σ_k exp(u_k) − u_y of a record of class y with logits u.
+#[derive(Clone, Copy, Debug)]
+pub struct SoftmaxLoss {
+    /// K.
+    pub classes: usize,
+    /// λ.
+    pub l2: f64,
+    /// B, the records of an oracle call.
+    pub batch: usize,
+}
+
+/// Rows of d numbers, and their classes.
+pub type ClassRecords = (Vec<f64>, Vec<u8>);
+
+/// Replaces changes v of the logits by those of the probabilities to first order,
+/// p_k (v_k − Σ_l p_l v_l).
+fn changes(p: &[f64], v: &mut [f64]) {
+    let mean = dot(p, v);
+    v.iter_mut().zip(p).for_each(|(v, p)| *v = p * (*v - mean));
+}
+
+/// The sum over a set of a number of a record's logits and class.
+fn sum_over(
+    records: &ClassTables,
+    set: usize,
+    theta: &[f64],
+    value: impl Fn(&[f64], usize) -> f64,
+) -> f64 {
+    let logits = records.logits(set, theta);
+    let logits = logits.chunks_exact(records.classes()).zip(records.labels(set));
+    logits.fold(0.0, |sum, (u, label)| sum + value(u, usize::from(*label)))
+}
+
+/// The numbers of a record are the probabilities p of the classes, and W = diag(p) − ppᵀ.
+impl RecordLoss<ClassTables> for SoftmaxLoss {
+    const LARGEST_WEIGHT: f64 = 0.5;
+    /// D³ℓ\[h, h, v\] = E (h − Eh)²(v − Ev) under p, and v − Ev is at most max v − min v ≤ √2 ‖v‖.
+    const SELF_CONCORDANCE: f64 = std::f64::consts::SQRT_2;
+    /// A product costs 4 d K numbers per record, and the Hessian (d K)²/2.
+    const MOST_FACTORED: usize = 100;
+
+    fn l2(&self) -> f64 {
+        self.l2
+    }
+    fn batch(&self) -> usize {
+        self.batch
+    }
+    fn record_numbers(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Vec<f64> {
+        records.probabilities(set, theta)
+    }
+    fn residuals(&self, records: &ClassTables, set: usize, at: &[f64]) -> Vec<f64> {
+        let mut residuals = at.to_vec();
+        let rows = residuals.chunks_exact_mut(self.classes);
+        for (residuals, label) in rows.zip(records.labels(set)) {
+            residuals[usize::from(*label)] -= 1.0;
+        }
+        residuals
+    }
+    /// The error of p is at most half of that of u, and that of the operations: each exponential and
+    /// their sum have relative errors, and the squares of p add up to at most 1.
+    fn extended_numbers(
+        &self,
+        _: &ClassTables,
+        _set: usize,
+        _record: usize,
+        u: &mut [Dd],
+        error: f64,
+    ) -> f64 {
+        let most = u.iter().fold(f64::NEG_INFINITY, |most, u| most.max(u.hi));
+        let squares = u.iter().fold(0.0, |sum, u| sum + (u.hi.abs() + most.abs()).powi(2));
+        let mut sum = Dd::default();
+        for u in u.iter_mut() {
+            let below = u.plus(-most);
+            *u = if below.hi < -700.0 { Dd::default() } else { below.exp() };
+            sum = sum.plus_dd(*u);
+        }
+        u.iter_mut().for_each(|u| *u = u.over(sum));
+        0.5 * (error + 2.0 * DD_EPSILON * libm::sqrt(squares)) + 8.0 * DD_EXP_ERROR
+    }
+    fn extended_residuals(
+        &self,
+        records: &ClassTables,
+        set: usize,
+        record: usize,
+        numbers: &mut [Dd],
+    ) {
+        let label = usize::from(records.labels(set)[record]);
+        numbers[label] = numbers[label].plus(-1.0);
+    }
+    fn extended_change(&self, numbers: &[Dd], v: &mut [Dd]) {
+        let products = numbers.iter().zip(v.iter()).map(|(p, v)| p.times(*v));
+        let mean = products.fold(Dd::default(), Dd::plus_dd).negated();
+        v.iter_mut().zip(numbers).for_each(|(v, p)| *v = p.times(v.plus_dd(mean)));
+    }
+    fn weight(&self, at: &[f64], i: usize, k: usize, l: usize) -> f64 {
+        let p = &at[i * self.classes..][..self.classes];
+        p[k] * (f64::from(u8::from(k == l)) - p[l])
+    }
+    fn change(&self, at: &[f64], scale: f64, v: &mut [f64]) {
+        for (v, p) in v.chunks_exact_mut(self.classes).zip(at.chunks_exact(self.classes)) {
+            changes(p, v);
+            v.iter_mut().for_each(|change| *change *= scale);
+        }
+    }
+    fn linearised(
+        &self,
+        records: &ClassTables,
+        (set, record): (usize, usize),
+        at: &[f64],
+        v: &mut [f64],
+    ) {
+        let p = &at[record * self.classes..][..self.classes];
+        changes(p, v);
+        v.iter_mut().zip(p).for_each(|(v, p)| *v += p);
+        v[usize::from(records.labels(set)[record])] -= 1.0;
+    }
+    /// The sum of log Σ_k exp(θ_kᵀx) − θ_yᵀx.
+    fn losses(&self, records: &ClassTables, set: usize, theta: &[f64]) -> f64 {
+        sum_over(records, set, theta, |u, label| {
+            let most = u.iter().fold(f64::NEG_INFINITY, |most, u| most.max(*u));
+            most - u[label] + libm::log(fold_sum(u.len(), |k| libm::exp(u[k] - most)))
+        })
+    }
+    /// A record is of the class with the largest logit, the first of those that tie.
+    fn hits(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Option<f64> {
+        Some(sum_over(records, set, theta, |u, label| {
+            let first = (1..u.len()).fold(0, |best, k| if u[k] > u[best] { k } else { best });
+            f64::from(u8::from(first == label))
+        }))
+    }
+    fn divergences(
+        &self,
+        records: &ClassTables,
+        set: usize,
+        at: &[f64],
+        [theta, star]: [&[f64]; 2],
+    ) -> Vec<f64> {
+        records.divergences(set, at, &difference(theta, star))
+    }
+    /// E c ⊗ x with c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x.
+    fn curvature(&self, records: &ClassTables, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
+        let n = records.labels(set).len() as f64;
+        let mut factors = Vec::with_capacity(at.len());
+        for (i, p) in at.chunks_exact(self.classes).enumerate() {
+            let g = records.contracted(set, i, m);
+            // Σ_l p_l (G_lk + G_kl), Σ_l p_l G_ll and pᵀGp.
+            let (right, left) = (g.apply(p), g.transpose().apply(p));
+            let diagonal = fold_sum(self.classes, |l| p[l] * g[(l, l)]);
+            let square = dot(p, &right);
+            let third = |k: usize| g[(k, k)] - right[k] - left[k] + 2.0 * square - diagonal;
+            factors.extend((0..self.classes).map(|k| p[k] * third(k) / n));
+        }
+        let mut sum = vec![0.0; m.rows()];
+        records.add_rows(set, &factors, &mut sum);
+        sum
+    }
+}
+
+/// The matrix of K × K blocks E w_kl x xᵀ over a set, each of d × d; `weight(i, k, l)` is w_kl of
+/// record i. If w is symmetric, blocks below the diagonal are copied.
+fn blocks(
+    records: &ClassTables,
+    set: usize,
+    symmetric: bool,
+    weight: impl Fn(usize, usize, usize) -> f64,
+) -> Matrix {
+    let (classes, rows) = (records.classes(), records.rows(set));
+    let (d, n) = (rows.dim(), rows.len());
+    let mut all = Matrix::zeros(classes * d, classes * d);
+    for k in 0..classes {
+        for l in if symmetric { k } else { 0 }..classes {
+            let weights: Vec<f64> = (0..n).map(|i| weight(i, k, l) / n as f64).collect();
+            let block = Matrix::weighted_gram(rows, &weights);
+            for (i, j) in (0..d * d).map(|entry| (entry / d, entry % d)) {
+                all[(k * d + i, l * d + j)] = block[(i, j)];
+                if symmetric {
+                    all[(l * d + i, k * d + j)] = block[(i, j)];
+                }
+            }
+        }
+    }
+    all
+}
+
+impl RecordSets for ClassTables {
+    fn classes(&self) -> usize {
+        self.classes()
+    }
+    fn sets(&self) -> usize {
+        self.sets()
+    }
+    fn dense_rows(&self, set: usize) -> Option<Rows<'_>> {
+        Some(self.rows(set))
+    }
+    fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
+        self.logits(set, v)
+    }
+    fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
+        self.add_rows_on(InstructionSet::best(), set, factors, out);
+    }
+    /// A row and a column of `m` beyond the K·d are kept.
+    fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
+        let x = self.rows(set).row(record);
+        let (classes, d) = (self.classes(), x.len());
+        let size = m.rows() - classes * d + classes;
+        let mut out = Matrix::zeros(size, size);
+        for i in 0..m.rows() {
+            let (k, scale) = if i < classes * d { (i / d, x[i % d]) } else { (classes, 1.0) };
+            let (blocks, last) = m.row(i).split_at(classes * d);
+            for (l, block) in blocks.chunks_exact(d).enumerate() {
+                out[(k, l)] += scale * dot(block, x);
+            }
+            last.iter().for_each(|last| out[(k, classes)] += scale * last);
+        }
+        out
+    }
+    fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
+        blocks(self, set, true, weight)
+    }
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
+        let mut sum = Matrix::identity(self.classes() * self.features()).scaled(loss.l2());
+        for SetTerm { set, share, at } in sets {
+            sum.add(*share, &self.gram(*set, |i, k, l| loss.weight(at, i, k, l)));
+        }
+        sum
+    }
+    /// With v = Ex for E of Θ − Θ*: E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus the same of the means.
+    fn noise_map(
+        &self,
+        loss: &impl RecordLoss<Self>,
+        set: usize,
+        at: &[f64],
+        s: &Matrix,
+    ) -> Matrix {
+        let (residuals, classes) = (loss.residuals(self, set, at), self.classes());
+        let second = |i: usize| {
+            let delta = Matrix::from_fn(classes, classes + 1, |k, l| match l {
+                _ if l == classes => residuals[i * classes + k],
+                _ => loss.weight(at, i, k, l),
+            });
+            delta.times(&self.contracted(set, i, s)).times(&delta.transpose())
+        };
+        let seconds: Vec<Matrix> = (0..self.records(set)).map(second).collect();
+        let second = blocks(self, set, false, |i, k, l| seconds[i][(k, l)]);
+        let hessian = self.gram(set, |i, k, l| loss.weight(at, i, k, l));
+        let (d, mut pull) = (hessian.rows(), vec![0.0; hessian.rows()]);
+        self.add_pull(set, 1.0, residuals, &mut pull);
+        let mean = Matrix::from_fn(d, d + 1, |i, j| if j < d { hessian[(i, j)] } else { pull[i] });
+        let mean = mean.times(s).times(&mean.transpose());
+        second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
+    }
+    #[inline(always)]
+    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
+        self.field(client, theta, batch, rng, out);
+    }
+    fn add_linearised(
+        &self,
+        (set, record): (usize, usize),
+        [theta, star]: [&[f64]; 2],
+        make_factors: impl FnOnce(&mut [f64]),
+        field: &mut [f64],
+    ) {
+        let row = self.rows(set).row(record);
+        let d = row.len();
+        let mut factors = [0.0; MOST_CLASSES];
+        let factors = &mut factors[..self.classes()];
+        let both = theta.chunks_exact(d).zip(star.chunks_exact(d));
+        for (factor, (theta, star)) in factors.iter_mut().zip(both) {
+            *factor = fold_sum(d, |j| row[j] * (theta[j] - star[j]));
+        }
+        make_factors(factors);
+        for (factor, field) in factors.iter().zip(field.chunks_exact_mut(d)) {
+            axpy(*factor, row, field);
+        }
+    }
+    fn advance_on<'a>(
+        &self,
+        path: InstructionSet,
+        batch: usize,
+        cohort: Cohort<'a, ()>,
+    ) -> Option<Cohort<'a, ()>> {
+        self.advance_on(path, batch, cohort);
+        None
+    }
+}

@@ -200,7 +200,9 @@ impl<'a, S> Cohort<'a, S> {
     /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps.
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
-        let (plans, steps, first) = (self.all.plans, self.steps, self.all.first);
+        let plans = self.all.plans;
+        let steps = self.steps;
+        let first = self.all.first;
         let members = self.all.members;
         let steps_of = |client: usize| steps.unwrap_or(plans[client - first].steps);
         let mut call = |members: &[usize]| {
@@ -301,7 +303,8 @@ mod tests {
 
     #[test]
     fn parts_keep_every_member_with_its_own() {
-        let (n, d) = (7, 2);
+        let n = 7;
+        let d = 2;
         for who in [vec![0, 1, 2, 3, 4, 5, 6], vec![6, 1, 4], vec![3], vec![]] {
             for shared in [false, true] {
                 let members = Members::new(who.clone());

@@ -152,9 +152,12 @@ pub(in crate::kernel) unsafe fn beyond_linears<I: Simd>(x: &mut [f64]) {
     // SAFETY: passed on to the caller; whole registers of x, and |x| is below `MOST_IN_LANES`
     // for `expm1`.
     unsafe {
-        let (zero, one, seam) = (I::splat(0.0), I::splat(1.0), I::splat(SERIES));
+        let zero = I::splat(0.0);
+        let one = I::splat(1.0);
+        let seam = I::splat(SERIES);
         // Extremes are also where a number is NaN.
-        let (mut extreme, mut large) = (zero, zero);
+        let mut extreme = zero;
+        let mut large = zero;
         for x in x.chunks_exact(I::LANES) {
             let size = I::abs(I::load(x.as_ptr()));
             extreme = I::add(extreme, I::below(size, I::splat(MOST_IN_LANES), zero, one));
@@ -227,7 +230,9 @@ unsafe fn series<I: Simd>(x: I::V) -> I::V {
 unsafe fn expm1<I: Simd>(x: I::V) -> I::V {
     // SAFETY: passed on to the caller; |x|/ln 2 is below 1023.
     unsafe {
-        let (one, half, two) = (I::splat(1.0), I::splat(0.5), I::splat(2.0));
+        let one = I::splat(1.0);
+        let half = I::splat(0.5);
+        let two = I::splat(2.0);
         let nearest = I::add(I::mul(I::splat(INV_LN2), x), I::signed(half, x));
         let (k, power) = I::whole(nearest);
         let (_, inverse) = I::whole(I::sub(I::splat(0.0), k));

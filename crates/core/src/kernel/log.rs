@@ -32,7 +32,8 @@ const TINY: f64 = f64::from_bits(0x3ca0_0000_0000_0000);
 pub(in crate::kernel) unsafe fn log1p<I: Simd>(x: I::V) -> I::V {
     // SAFETY: passed on to the caller; 1 + x is positive and normal.
     unsafe {
-        let (zero, one) = (I::splat(0.0), I::splat(1.0));
+        let zero = I::splat(0.0);
+        let one = I::splat(1.0);
         // Also where a number is NaN.
         let no_logarithm = I::below(I::splat(-1.0), x, zero, one);
         let outside = I::below(x, I::splat(f64::INFINITY), no_logarithm, one);
@@ -49,7 +50,8 @@ pub(in crate::kernel) unsafe fn log1p<I: Simd>(x: I::V) -> I::V {
         let c = I::below(k, I::splat(53.5), I::div(lost, u), zero);
         let not_above = I::below(x, I::splat(TO), one, zero);
         let near = I::below(I::splat(FROM), x, not_above, zero);
-        let (k, c) = (I::below(zero, near, zero, k), I::below(zero, near, zero, c));
+        let k = I::below(zero, near, zero, k);
+        let c = I::below(zero, near, zero, c);
         let f = I::below(zero, near, x, I::sub(m, one));
         let half_square = I::mul(I::mul(I::splat(0.5), f), f);
         let s = I::div(f, I::add(I::splat(2.0), f));

@@ -105,7 +105,8 @@ fn in_panels<const SUBTRACT: bool>(
     const PANEL: usize = 32;
     for begin in (0..a.len()).step_by(PANEL) {
         let end = (begin + PANEL).min(a.len());
-        let (a, b) = (a.part(begin, end), b.part(begin, end));
+        let a = a.part(begin, end);
+        let b = b.part(begin, end);
         if SUBTRACT {
             in_lanes!(path, _I, (a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) => {
                 tiles::<true>(a, b, out)
@@ -236,9 +237,12 @@ mod tests {
         for (count, p, q, stride) in
             [(1, 1, 1, 1), (7, 3, 9, 12), (33, 13, 24, 24), (70, 8, 40, 41), (90, 150, 170, 170)]
         {
-            let (a, b) = (numbers(&mut rng, count * stride), numbers(&mut rng, count * stride));
-            let (a, b) = (Rows::new(&a, p, stride), Rows::new(&b, q, stride));
-            let (factors, start) = (numbers(&mut rng, count), numbers(&mut rng, p * q));
+            let a = numbers(&mut rng, count * stride);
+            let b = numbers(&mut rng, count * stride);
+            let a = Rows::new(&a, p, stride);
+            let b = Rows::new(&b, q, stride);
+            let factors = numbers(&mut rng, count);
+            let start = numbers(&mut rng, p * q);
             let mut expected = start.clone();
             let mut along = start[..q].to_vec();
             for (k, factor) in factors.iter().enumerate() {

@@ -41,7 +41,9 @@ fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64])
 /// `I` is present, and W is the number of its registers in a strip; lengths agree; d is 16 or more.
 #[inline(always)]
 unsafe fn in_strips<I: Simd, const W: usize>(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
-    let (d, n, x) = (x.len(), out.len(), x.as_ptr());
+    let d = x.len();
+    let n = out.len();
+    let x = x.as_ptr();
     let mut i = 0;
     // SAFETY: passed on to the caller.
     unsafe {
@@ -115,7 +117,8 @@ mod tests {
                 let mut rng = Stream::shared_instance(d as u64);
                 let mut numbers =
                     |n: usize| -> Vec<f64> { (0..n).map(|_| rng.gaussian()).collect() };
-                let (matrix, x) = (numbers(n * d), numbers(d));
+                let matrix = numbers(n * d);
+                let x = numbers(d);
                 for path in InstructionSet::available() {
                     let mut out = vec![0.0; n];
                     products_on(path, Rows::new(&matrix, d, d), &x, &mut out);

@@ -134,7 +134,8 @@ impl RecordTables {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        let (d, set) = (theta.len(), client % self.sets());
+        let d = theta.len();
+        let set = client % self.sets();
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
@@ -193,7 +194,8 @@ impl RecordTables {
         clients: &mut EqualSteps<'_>,
         tangent: Option<&Tangent<'_>>,
     ) {
-        let (tables, path) = (self, path.for_rows(self.stride));
+        let tables = self;
+        let path = path.for_rows(self.stride);
         // SAFETY: passed on to the caller.
         in_lanes!(path, I, (
             tables: &RecordTables,
@@ -257,7 +259,8 @@ impl RecordTables {
             &mut far[..]
         };
         for group in 0..groups {
-            let (from, to) = (n * group / groups, n * (group + 1) / groups);
+            let from = n * group / groups;
+            let to = n * (group + 1) / groups;
             // SAFETY: passed on to the caller; the room is enough.
             unsafe { self.lockstep::<I, W, F>(clients, from, to - from, room, tangent) };
         }
@@ -277,12 +280,15 @@ impl RecordTables {
         room: &mut [f64],
         tangent: Option<&Tangent<'_>>,
     ) {
-        let (d, stride, mut left) = (self.d, self.stride, clients.steps);
+        let d = self.d;
+        let stride = self.stride;
+        let mut left = clients.steps;
         let mut lanes = clients.some::<MOST>(from, len);
         let is_tangent = tangent.is_some();
         // SAFETY: passed on to the caller; lanes hold rows of d numbers.
         let room = unsafe { StepRows::new(room, (d, stride), &lanes, tangent) };
-        let (theta, xi) = (room.theta, room.xi.cast_const());
+        let theta = room.theta;
+        let xi = room.xi.cast_const();
         // What records are multiplied with.
         let factor = if is_tangent { room.apart } else { theta };
         // SAFETY: passed on to the caller.
@@ -299,7 +305,8 @@ impl RecordTables {
                     drawn[k] = held.pick(k, *draws[k]);
                 }
                 for i in 0..now {
-                    let (mut rows, mut errors) = ([std::ptr::null(); MOST], [0.0; MOST]);
+                    let mut rows = [std::ptr::null(); MOST];
+                    let mut errors = [0.0; MOST];
                     let current = drawn;
                     for k in 0..len {
                         rows[k] = held.sets[k].add(current[k] * stride);
@@ -329,8 +336,9 @@ impl RecordTables {
     /// The records of some clients.
     #[inline(always)]
     fn held_by(&self, clients: &[usize], tangent: Option<&Tangent<'_>>) -> HeldRecords {
-        let (sets, counts, targets) =
-            ([std::ptr::null(); MOST], [0; MOST], [std::ptr::null(); MOST]);
+        let sets = [std::ptr::null(); MOST];
+        let counts = [0; MOST];
+        let targets = [std::ptr::null(); MOST];
         let mut held = HeldRecords { sets, counts, targets };
         for (k, client) in clients.iter().enumerate() {
             let set = client % self.sets();

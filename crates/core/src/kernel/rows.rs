@@ -126,7 +126,8 @@ impl Table {
     /// # Panics
     /// If `d` is 0 or the last row of a list is not whole.
     pub fn new(d: usize, lists: &[impl AsRef<[f64]>]) -> Self {
-        let (stride, lists) = (padded(d), lists.iter().map(AsRef::as_ref));
+        let stride = padded(d);
+        let lists = lists.iter().map(AsRef::as_ref);
         assert!(d > 0 && lists.clone().all(|list| list.len().is_multiple_of(d)));
         let count: usize = lists.clone().map(|list| list.len() / d).sum();
         let mut data = Aligned::zeros(count * stride);

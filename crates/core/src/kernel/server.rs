@@ -12,7 +12,8 @@ macro_rules! by_columns {
     ($path:expr, $rows:ident, $columns:ident) => {{
         #[inline(always)]
         unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>) {
-            let (mut column, d) = (0, all.d);
+            let mut column = 0;
+            let d = all.d;
             // SAFETY: each block ends at column d or before it.
             unsafe {
                 while d - column >= LONG * I::LANES {
@@ -120,7 +121,8 @@ pub fn learn_on(
     lengths: &[f64],
     (variates, mean, corrections): (&mut [f64], &mut [f64], &mut [f64]),
 ) {
-    let (d, n) = (mean.len(), lengths.len());
+    let d = mean.len();
+    let n = lengths.len();
     assert!(before.len() == d && members.end() <= n && n > 0);
     assert!([ends.len(), variates.len(), corrections.len()] == [n * d; 3]);
     let who = members.indices();
@@ -142,7 +144,8 @@ pub fn learn_all_on(
     (mean, corrections): (&mut [f64], &mut [f64]),
     stride: usize,
 ) {
-    let (d, n) = (mean.len(), lengths.len());
+    let d = mean.len();
+    let n = lengths.len();
     assert!(before.len() == d && after.len() == d && n > 0);
     assert!(ends.len() == n * d && stride >= d && corrections.len() >= (n - 1) * stride + d);
     let kept = ServerRows { d, stride, all: n, ..ServerRows::default() };
@@ -188,15 +191,17 @@ impl ServerRows<'_> {
     unsafe fn learn<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
-            let (ends, variates) =
-                (self.ends.as_ptr().add(column), self.variates.as_mut_ptr().add(column));
+            let ends = self.ends.as_ptr().add(column);
+            let variates = self.variates.as_mut_ptr().add(column);
             let mean = I::load_all::<R>(self.mean.as_ptr().add(column));
             let before = I::load_all::<R>(self.before.as_ptr().add(column));
             for &client in self.who {
-                let (end, variate) = (ends.add(client * self.d), variates.add(client * self.d));
+                let end = ends.add(client * self.d);
+                let variate = variates.add(client * self.d);
                 let length = I::splat(*self.lengths.get_unchecked(client));
                 for r in 0..R {
-                    let (end, variate) = (end.add(r * I::LANES), variate.add(r * I::LANES));
+                    let end = end.add(r * I::LANES);
+                    let variate = variate.add(r * I::LANES);
                     let field = I::div(I::sub(before[r], I::load(end)), length);
                     let learnt = I::add(I::sub(I::load(variate), mean[r]), field);
                     I::store(variate, learnt);
@@ -214,12 +219,14 @@ impl ServerRows<'_> {
     unsafe fn learn_all<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
-            let (ends, rows) =
-                (self.ends.as_ptr().add(column), self.corrections.as_mut_ptr().add(column));
+            let ends = self.ends.as_ptr().add(column);
+            let rows = self.corrections.as_mut_ptr().add(column);
             let before = I::load_all::<R>(self.before.as_ptr().add(column));
-            let (mut sum, mut theta) = ([I::splat(0.0); R], [I::splat(0.0); R]);
+            let mut sum = [I::splat(0.0); R];
+            let mut theta = [I::splat(0.0); R];
             for client in 0..self.all {
-                let (end, row) = (ends.add(client * self.d), rows.add(client * self.stride));
+                let end = ends.add(client * self.d);
+                let row = rows.add(client * self.stride);
                 let length = I::splat(*self.lengths.get_unchecked(client));
                 for r in 0..R {
                     let row = row.add(r * I::LANES);
@@ -233,7 +240,8 @@ impl ServerRows<'_> {
             }
             let n = I::splat(self.all as f64);
             for r in 0..R {
-                let (at, mean) = (column + r * I::LANES, I::div(sum[r], n));
+                let at = column + r * I::LANES;
+                let mean = I::div(sum[r], n);
                 I::store(self.after.as_mut_ptr().add(at), I::div(theta[r], n));
                 I::store(self.mean.as_mut_ptr().add(at), mean);
                 sum[r] = mean;
@@ -253,19 +261,22 @@ impl ServerRows<'_> {
     unsafe fn update_corrections<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
-            let (d, variates) = (self.d, self.variates.as_ptr().add(column));
+            let d = self.d;
+            let variates = self.variates.as_ptr().add(column);
             let corrections = self.corrections.as_mut_ptr().add(column);
             let mut sum = [I::splat(0.0); R];
             for client in 0..self.all {
                 add::<I, R>(&mut sum, variates.add(client * d));
             }
-            let (mut mean, n) = (sum, I::splat(self.all as f64));
+            let mut mean = sum;
+            let n = I::splat(self.all as f64);
             for (r, mean) in mean.iter_mut().enumerate() {
                 *mean = I::div(*mean, n);
                 I::store(self.mean.as_mut_ptr().add(column + r * I::LANES), *mean);
             }
             for client in 0..self.all {
-                let (from, to) = (variates.add(client * d), corrections.add(client * d));
+                let from = variates.add(client * d);
+                let to = corrections.add(client * d);
                 for (r, mean) in mean.iter().enumerate() {
                     let correction = I::sub(*mean, I::load(from.add(r * I::LANES)));
                     I::store(to.add(r * I::LANES), correction);
@@ -295,8 +306,11 @@ mod tests {
         for (n, d) in [(1, 1), (3, 2), (5, 3), (4, 8), (7, 11), (10, 13), (2, 40), (3, 301)] {
             let mut rng = Stream::shared_instance(3);
             let mut numbers = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.gaussian()).collect() };
-            let (ends, variates, mean) = (numbers(n * d), numbers(n * d), numbers(d));
-            let (before, lengths) = (numbers(d), numbers(n));
+            let ends = numbers(n * d);
+            let variates = numbers(n * d);
+            let mean = numbers(d);
+            let before = numbers(d);
+            let lengths = numbers(n);
             for who in [(0..n).collect(), vec![n - 1], (0..n).step_by(2).collect::<Vec<_>>()] {
                 let members = Members::new(who.clone());
                 let mut expected = variates.clone();
@@ -318,7 +332,9 @@ mod tests {
                     let mut best = vec![0.0; d];
                     mean_of(&members, &ends, &mut best);
                     assert_eq!(best, out);
-                    let (mut v, mut m, mut xi) = (variates.clone(), mean.clone(), vec![0.0; n * d]);
+                    let mut v = variates.clone();
+                    let mut m = mean.clone();
+                    let mut xi = vec![0.0; n * d];
                     let own = (&mut v[..], &mut m[..], &mut xi[..]);
                     learn_on(path, &members, (&before, &ends), &lengths, own);
                     assert_eq!(v, expected, "{path:?}");
@@ -331,9 +347,11 @@ mod tests {
                         "{path:?}"
                     );
                     if who == everyone {
-                        let (mut c, mut all) = (mean.clone(), vec![0.0; n * d]);
+                        let mut c = mean.clone();
+                        let mut all = vec![0.0; n * d];
                         (0..n * d).for_each(|entry| all[entry] = mean[entry % d] - variates[entry]);
-                        let (mut after, own) = (vec![0.0; d], (&mut c[..], &mut all[..]));
+                        let mut after = vec![0.0; d];
+                        let own = (&mut c[..], &mut all[..]);
                         learn_all_on(path, (&before, &ends, &mut after), &lengths, own, d);
                         assert_eq!((c, all, after), (m, xi, out), "{path:?}");
                     }

@@ -75,7 +75,8 @@ macro_rules! over_strips {
                 }
             }};
         }
-        let (mut begin, stride) = (0, $stride);
+        let mut begin = 0;
+        let stride = $stride;
         while begin + WIDTH <= stride {
             registers!($W, begin);
             begin += WIDTH;

@@ -38,7 +38,8 @@ pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
 /// after every round.
 #[inline(always)]
 fn squared_of<const D: usize>(x: &[f64], y: &[f64]) -> f64 {
-    let (x, y) = (x.first_chunk::<D>().expect("D numbers"), y.first_chunk::<D>().expect("as many"));
+    let x = x.first_chunk::<D>().expect("D numbers");
+    let y = y.first_chunk::<D>().expect("as many");
     fold_sum(D, |i| (x[i] - y[i]) * (x[i] - y[i]))
 }
 

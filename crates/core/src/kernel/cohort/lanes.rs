@@ -94,9 +94,11 @@ impl<const K: usize> Lanes<'_, K> {
     /// The invariants of [`Lanes`] and [`Entries`]; there is room for them.
     #[inline(always)]
     unsafe fn add(&mut self, all: &mut Entries<'_>, members: Range<usize>) {
-        let (theta, streams) = (all.theta.as_mut_ptr(), all.streams.as_mut_ptr());
+        let theta = all.theta.as_mut_ptr();
+        let streams = all.streams.as_mut_ptr();
         for &client in &all.members[members] {
-            let (k, entry) = (self.len, client - all.first);
+            let k = self.len;
+            let entry = client - all.first;
             self.len += 1;
             self.client[k] = client;
             // SAFETY: the invariant: members differ, and each has its entry.

@@ -48,7 +48,8 @@ pub(in crate::kernel) fn thetas(
     run(Cohort::new(&members, (None, &mut theta), &correction, own, &plans, None));
     let mut out: Vec<u64> = theta.iter().map(|x| x.to_bits()).collect();
     let some = Members::new((0..clients).filter(|c| c % 3 != 1).collect());
-    let (start, own) = (vec![-0.25; d], (&mut streams[..], &mut units[..]));
+    let start = vec![-0.25; d];
+    let own = (&mut streams[..], &mut units[..]);
     let rows = (Some(&start[..]), &mut theta[..]);
     let cohort = Cohort::new(&some, rows, &correction[..d], own, &plans, None);
     let half = cohort.len() / 2;
@@ -56,7 +57,8 @@ pub(in crate::kernel) fn thetas(
     run(low);
     run(high);
     out.extend(theta.iter().map(|x| x.to_bits()));
-    let (rows, own) = ((Some(&start[..]), &mut theta[..]), (&mut streams[..], &mut units[..]));
+    let rows = (Some(&start[..]), &mut theta[..]);
+    let own = (&mut streams[..], &mut units[..]);
     run(Cohort::new(&members, rows, &vec![0.0; d], own, &plans, None));
     out.extend(theta.iter().map(|x| x.to_bits()));
     out.extend(streams.iter_mut().map(|s| s.bits()));

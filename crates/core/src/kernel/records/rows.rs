@@ -65,7 +65,8 @@ impl StepRows {
         if let Some(tangent) = tangent {
             star[..d].copy_from_slice(tangent.star);
         }
-        let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
+        let theta = theta.as_mut_ptr();
+        let xi = xi.as_mut_ptr();
         for k in 0..lanes.len {
             // SAFETY: θ and ξ hold d numbers, and a row has room for them.
             unsafe {
@@ -153,7 +154,8 @@ impl<const R: usize> RowForm for InRegisters<R> {
         // SAFETY: passed on to the caller.
         unsafe {
             let mut values = I::load_all::<R>(theta);
-            let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
+            let row = I::load_all::<R>(row);
+            let xi = I::load_all::<R>(xi);
             for (r, values) in values.iter_mut().enumerate() {
                 let field = I::add(I::mul(l2, *values), I::mul(error, row[r]));
                 *values = I::sub(*values, I::mul(step, I::add(field, xi[r])));

@@ -50,7 +50,8 @@ impl ClassTables {
         apart_from: Option<&[f64]>,
         out: &mut [f64],
     ) {
-        let (classes, lanes) = (self.classes, I::Short::LANES);
+        let classes = self.classes;
+        let lanes = I::Short::LANES;
         let all: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
         let mut partial = Aligned::zeros(WIDEST_SHORT * TOGETHER * classes);
         let partial = partial.as_chunks_mut::<WIDEST_SHORT>().0;
@@ -128,7 +129,8 @@ impl ClassTables {
         let u = &mut u[..self.classes * I::LANES];
         // SAFETY: passed on to the caller; whole registers of each class.
         unsafe {
-            let (zero, one) = (I::splat(0.0), I::splat(1.0));
+            let zero = I::splat(0.0);
+            let one = I::splat(1.0);
             let mut most = I::load(u.as_ptr());
             for u in u.chunks_exact(I::LANES) {
                 let u = I::load(u.as_ptr());
@@ -143,7 +145,8 @@ impl ClassTables {
             exps::<I>(u, I::fold(large) == 0.0);
             let total = sum::<I>(None, u);
             // A product with a power of two is the quotient by its inverse, to the last bit.
-            let (divisor, inverse) = (I::splat(batch as f64), I::splat(1.0 / batch as f64));
+            let divisor = I::splat(batch as f64);
+            let inverse = I::splat(1.0 / batch as f64);
             let exact = batch.is_power_of_two();
             for (k, u) in u.chunks_exact_mut(I::LANES).enumerate() {
                 let p = I::div(I::load(u.as_ptr()), total);
@@ -165,7 +168,8 @@ impl ClassTables {
     /// As for `execute`.
     #[inline(always)]
     pub(super) unsafe fn divergences_in_lanes<I: Simd>(&self, p: &[f64], h: &mut [f64]) -> I::V {
-        let (p, h) = (&p[..self.classes * I::LANES], &mut h[..self.classes * I::LANES]);
+        let p = &p[..self.classes * I::LANES];
+        let h = &mut h[..self.classes * I::LANES];
         // SAFETY: passed on to the caller; whole registers of each class.
         unsafe {
             let mean = sum::<I>(Some(p), h);

@@ -81,11 +81,13 @@ impl ClassTables {
         theta: &[f64],
         apart_from: Option<&[f64]>,
     ) -> Vec<f64> {
-        let (records, classes) = (self.labels(set).len(), self.classes);
+        let records = self.labels(set).len();
+        let classes = self.classes;
         assert!(theta.len() == classes * self.d);
         assert!(apart_from.is_none_or(|p| p.len() == records * classes));
         let mut out = vec![0.0; records * if apart_from.is_some() { 1 } else { classes }];
-        let (theta, out_of) = (&padded_rows(theta, self.d), &mut out);
+        let theta = &padded_rows(theta, self.d);
+        let out_of = &mut out;
         // SAFETY: this processor has the instruction set; lengths agree.
         unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out: out_of }) };
         out
@@ -156,7 +158,8 @@ impl ClassTables {
     /// This processor has the instruction set; dimensions agree.
     #[inline(never)]
     unsafe fn run(&self, path: InstructionSet, work: SetWork<'_>) {
-        let (tables, path) = (self, path.for_rows(self.stride));
+        let tables = self;
+        let path = path.for_rows(self.stride);
         // SAFETY: passed on to the caller.
         in_lanes!(path, I, (tables: &ClassTables, work: SetWork<'_>) => {
             tables.execute::<I, { WIDTH / I::LANES }>(work)

@@ -55,10 +55,12 @@ impl ClassTables {
     ) {
         let lanes = self.classes.next_multiple_of(I::LANES);
         let out = &mut out[..lanes];
-        let (u, live) = (out.as_mut_ptr(), self.live.as_ptr());
+        let u = out.as_mut_ptr();
+        let live = self.live.as_ptr();
         // SAFETY: passed on to the caller; whole registers of `lanes` numbers.
         unsafe {
-            let (zero, one) = (I::splat(0.0), I::splat(1.0));
+            let zero = I::splat(0.0);
+            let one = I::splat(1.0);
             let most = I::splat(self.folded_logits::<I>(partial, u));
             let mut large = zero;
             for k in (0..lanes).step_by(I::LANES) {

@@ -85,7 +85,8 @@ impl ClassTables {
         if steps == 0 {
             return;
         }
-        let (theta, xi) = (theta.as_mut_ptr(), correction.as_ptr());
+        let theta = theta.as_mut_ptr();
+        let xi = correction.as_ptr();
         let mut partial = [[0.0; WIDEST_SHORT]; MOST_CLASSES];
         let mut factors = [0.0; MOST_CLASSES];
         let mut record = self.drawn(set, rng);
@@ -103,9 +104,11 @@ impl ClassTables {
                     prefetch_all(ahead, part);
                     let k = 2 * pair;
                     let rows = Pass { record: record.0, next: next.0, l2: self.l2, step };
-                    let (from, stride) = (k * self.stride, self.stride);
+                    let from = k * self.stride;
+                    let stride = self.stride;
                     let own = (theta.add(from), if XI { xi.add(from) } else { xi });
-                    let (factors, partial) = (&factors[k..], &mut partial[k..]);
+                    let factors = &factors[k..];
+                    let partial = &mut partial[k..];
                     match (self.classes - k, left > 0) {
                         (1, true) => rows.run::<I, W, 1, XI, true>(own, stride, factors, partial),
                         (_, true) => rows.run::<I, W, 2, XI, true>(own, stride, factors, partial),
@@ -181,7 +184,8 @@ impl ClassTables {
         theta: *const f64,
     ) {
         let DrawnRecords { rows, labels, factors, distance, partial, logits } = drawn;
-        let (rows, labels) = (&mut rows[..count], &mut labels[..count]);
+        let rows = &mut rows[..count];
+        let labels = &mut labels[..count];
         let partial = partial.as_chunks_mut::<WIDEST_SHORT>().0;
         for (row, label) in rows.iter_mut().zip(&mut *labels) {
             (*row, *label) = self.drawn(set, rng);

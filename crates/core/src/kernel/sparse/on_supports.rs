@@ -50,11 +50,13 @@ impl SparseRecords {
         cohort: Cohort<'_, ()>,
         Proximal { weight, anchor }: Proximal<'_>,
     ) {
-        let (mut known, mut zero) = (self.scales(weight), std::ptr::null());
+        let mut known = self.scales(weight);
+        let mut zero = std::ptr::null();
         let mut pull = Vec::new();
         let mut locals = cohort.locals();
         while let Some((local, start)) = locals.next_apart() {
-            let (support, xi) = (&supports[local.client], local.correction);
+            let support = &supports[local.client];
+            let xi = local.correction;
             let start = start.expect("clients begin at θ_t");
             let scales = known.of(local.step, local.steps).expect("c is ½ or more");
             let theta = &mut local.theta[..support.columns.len()];
@@ -83,8 +85,8 @@ impl SparseRecords {
     /// bits.
     pub fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
         let mut known = self.scales(weight);
-        let has_passes = |plan: &LocalSteps| known.of(plan.step, plan.steps).is_some();
-        self.supports.is_some() && plans.iter().all(has_passes)
+        self.supports.is_some()
+            && plans.iter().all(|plan: &LocalSteps| known.of(plan.step, plan.steps).is_some())
     }
 
     /// The mean of the clients' θ after such steps into `after` (d numbers), and what the variates
@@ -99,7 +101,8 @@ impl SparseRecords {
         after: &mut [f64],
     ) {
         let supports = self.supports.as_ref().expect("clients have supports");
-        let (n, d) = (plans.len(), start.len());
+        let n = plans.len();
+        let d = start.len();
         assert!(after.len() == d && ends.len() == n * d && supports.len() == n);
         let zero = |k: usize| {
             let row = |(_, _, xi): &VariatesToLearn<'_>| xi[k * d..][..d].iter().all(|x| *x == 0.0);
@@ -112,8 +115,10 @@ impl SparseRecords {
         };
         let elsewhere: Vec<Elsewhere> = plans.iter().enumerate().map(of).collect();
         let width = (BLOCK / n).max(1);
-        let (mut base, mut rows) = (vec![0.0; width], vec![0.0; n * width]);
-        let (mut used, members) = (vec![0; n], Members::all(n));
+        let mut base = vec![0.0; width];
+        let mut rows = vec![0.0; n * width];
+        let mut used = vec![0; n];
+        let members = Members::all(n);
         for column in (0..d).step_by(width) {
             let width = width.min(d - column);
             let theta = &start[column..][..width];
@@ -137,7 +142,8 @@ impl SparseRecords {
                 rest[..here].iter().zip(own).for_each(|(j, x)| row[*j as usize - column] = *x);
                 used[k] += here;
             }
-            let (rows, after) = (&rows[..n * width], &mut after[column..][..width]);
+            let rows = &rows[..n * width];
+            let after = &mut after[column..][..width];
             match &mut learning {
                 None => mean_of(&members, rows, after),
                 Some((lengths, mean, xi)) => {

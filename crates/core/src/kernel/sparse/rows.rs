@@ -37,7 +37,8 @@ impl SparseRows {
         indices: Vec<u32>,
         values: Vec<f64>,
     ) -> Result<Self, String> {
-        let (count, stored) = (values.len(), indices.len());
+        let count = values.len();
+        let stored = indices.len();
         if count != stored {
             return Err(format!("there are {count} values, but {stored} indices"));
         }
@@ -67,7 +68,9 @@ impl SparseRows {
     where
         R: IntoIterator<Item = (u32, f64)>,
     {
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut offsets = vec![0];
+        let mut indices = Vec::new();
+        let mut values = Vec::new();
         for row in rows {
             for (column, value) in row {
                 indices.push(column);
@@ -84,8 +87,9 @@ impl SparseRows {
     /// If `d` is 0 or 2³² or more, or the last row is not whole.
     pub fn from_dense(d: usize, rows: &[f64]) -> Self {
         assert!(rows.len().is_multiple_of(d) && u32::try_from(d).is_ok());
-        let stored = |(_, x): &(u32, f64)| *x != 0.0;
-        let rows = rows.chunks_exact(d).map(|row| (0..).zip(row.iter().copied()).filter(stored));
+        let rows = rows
+            .chunks_exact(d)
+            .map(|row| (0..).zip(row.iter().copied()).filter(|(_, x): &(u32, f64)| *x != 0.0));
         Self::from_rows(d, rows)
     }
 
@@ -103,8 +107,10 @@ impl SparseRows {
     /// # Panics
     /// If a row does not exist.
     pub fn selected(&self, rows: impl Iterator<Item = (usize, f64)>) -> Self {
-        let scaled = |(k, factor)| self.row(k).stored().map(move |(j, x)| (j, factor * x));
-        Self::from_rows(self.d, rows.map(scaled))
+        Self::from_rows(
+            self.d,
+            rows.map(|(k, factor)| self.row(k).stored().map(move |(j, x)| (j, factor * x))),
+        )
     }
 
     /// The rows with a further number at their end, which is 1.
@@ -149,7 +155,8 @@ impl SparseRows {
     /// Row k.
     #[inline(always)]
     pub fn row(&self, k: usize) -> SparseRow<'_> {
-        let (begin, end) = (self.offsets[k], self.offsets[k + 1]);
+        let begin = self.offsets[k];
+        let end = self.offsets[k + 1];
         // SAFETY: the invariant: offsets do not fall, and the last is the number of values and of
         // indices.
         unsafe {

@@ -84,8 +84,11 @@ impl KnownScales {
 impl PassScales {
     /// Of at most `steps` steps of size γ with c = `factor`.
     fn new(step: f64, factor: f64, steps: u64) -> Self {
-        let (mut alpha, mut beta, mut rate) = (vec![1.0], vec![0.0], Vec::new());
-        let (mut a, mut b) = (1.0, 0.0);
+        let mut alpha = vec![1.0];
+        let mut beta = vec![0.0];
+        let mut rate = Vec::new();
+        let mut a = 1.0;
+        let mut b = 0.0;
         while (rate.len() as u64) < steps.min(LONGEST) && factor * a >= SMALLEST {
             a *= factor;
             b = factor * b + step;
@@ -99,7 +102,8 @@ impl PassScales {
     /// The numbers of steps of the passes of so many steps.
     fn passes(&self, steps: u64) -> impl Iterator<Item = usize> {
         let most = (self.rate.len() as u64).max(1);
-        let (whole, rest) = (steps / most, steps % most);
+        let whole = steps / most;
+        let rest = steps % most;
         (0..whole).map(move |_| most).chain((rest > 0).then_some(rest)).map(|now| now as usize)
     }
 
@@ -122,8 +126,8 @@ impl PassScales {
         // SAFETY: passed on to the caller.
         unsafe {
             if PULLED {
-                let both = |j: usize| [*v.get_unchecked(j), *pull.get_unchecked(j)];
-                let [v, pull] = fold_sparse(row, both);
+                let [v, pull] =
+                    fold_sparse(row, |j: usize| [*v.get_unchecked(j), *pull.get_unchecked(j)]);
                 self.alpha[step] * v - self.beta[step] * pull
             } else {
                 let [v] = fold_sparse(row, |j| [*v.get_unchecked(j)]);
@@ -185,7 +189,8 @@ impl SparseRecords {
         let mut known = self.scales(weight);
         let mut pull = vec![0.0; if weight == 0.0 { 0 } else { cohort.dim() }];
         // Of a row of ξ that clients share, ξ' is computed once, and once it is searched for zeros.
-        let (mut pulled, mut zero) = (std::ptr::null(), std::ptr::null());
+        let mut pulled = std::ptr::null();
+        let mut zero = std::ptr::null();
         let alone = self.loss.batch > 1 || cohort.dim() > TOGETHER;
         let together = if alone { 1 } else { LOCKSTEP };
         let mut locals = cohort.locals();
@@ -193,7 +198,9 @@ impl SparseRecords {
         loop {
             group.extend(locals.by_ref().take(together - group.len()));
             let Some(first) = group.first() else { return };
-            let (step, steps, xi) = (first.step, first.steps, first.correction);
+            let step = first.step;
+            let steps = first.steps;
+            let xi = first.correction;
             let Some(scales) = known.of(step, steps) else {
                 self.plain(group.remove(0), proximal);
                 continue;
@@ -233,7 +240,8 @@ impl SparseRecords {
     /// The loop over the oracle.
     fn plain(&self, local: Local<'_, ()>, proximal: Proximal<'_>) {
         let d = local.theta.len();
-        let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
+        let mut field = vec![0.0; d];
+        let mut one = vec![0.0; d];
         for _ in 0..local.steps {
             field.fill(0.0);
             for _ in 0..local.batch {
@@ -269,7 +277,8 @@ impl SparseRecords {
                 (_, [local]) => self.batched::<PULLED>(local, columns, (scales, now, batch)),
                 _ => unreachable!("clients in lockstep have no batches"),
             }
-            let (alpha, beta) = (scales.alpha[now], scales.beta[now]);
+            let alpha = scales.alpha[now];
+            let beta = scales.beta[now];
             for Local { theta, correction, .. } in &mut *group {
                 if PULLED {
                     theta
@@ -395,8 +404,10 @@ mod tests {
 
     /// The local steps of the plain loop and those of the definition, from different ξ.
     fn compare(l2: f64, proximal: f64, batch: usize, steps: u64) -> (Vec<f64>, Vec<f64>) {
-        let (d, clients) = (30, 5);
-        let (sets, anchor) = (sets(d, clients), vec![0.2; d]);
+        let d = 30;
+        let clients = 5;
+        let sets = sets(d, clients);
+        let anchor = vec![0.2; d];
         let loss = LogisticLoss { l2, margin: 0.3, batch };
         let proximal = Proximal { weight: proximal, anchor: &anchor };
         let all = SparseRecords::new(loss, sets);
@@ -442,15 +453,21 @@ mod tests {
     /// The definition, step by step with α, β and rates of its own.
     #[test]
     fn bits_are_those_of_the_stated_recursion() {
-        let (d, clients, step, l2) = (30, 5, 0.1, 2.0);
+        let d = 30;
+        let clients = 5;
+        let step = 0.1;
+        let l2 = 2.0;
         let sets = sets(d, clients);
         let loss = LogisticLoss { l2, margin: 0.3, batch: 1 };
         let all = SparseRecords::new(loss, sets);
         let stated = |cohort: Cohort<'_, ()>| {
             cohort.each(|local| {
                 let set = &all.sets[local.client];
-                let (v, xi) = (local.theta, local.correction);
-                let (factor, mut a, mut b) = (1.0 - step * l2, 1.0, 0.0);
+                let v = local.theta;
+                let xi = local.correction;
+                let factor = 1.0 - step * l2;
+                let mut a = 1.0;
+                let mut b = 0.0;
                 for left in (0..local.steps).rev() {
                     let row = set.row(local.draws.rng.index(set.len()));
                     let along = a * row.dot(v) - b * row.dot(xi);

@@ -31,10 +31,12 @@ impl Support {
 
     /// The supports of these sets; `None` where one is too large, or θ too short, to be worth it.
     pub fn of_all(sets: &[SparseRows]) -> Option<Vec<Self>> {
-        let small = |(support, set): (&Self, &SparseRows)| {
-            support.columns.len() <= set.dim() / PARTS && set.dim() > BLOCK
-        };
         let all: Vec<Self> = sets.iter().map(Self::of).collect();
-        all.iter().zip(sets).all(small).then_some(all)
+        all.iter()
+            .zip(sets)
+            .all(|(support, set): (&Self, &SparseRows)| {
+                support.columns.len() <= set.dim() / PARTS && set.dim() > BLOCK
+            })
+            .then_some(all)
     }
 }

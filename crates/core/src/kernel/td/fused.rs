@@ -28,7 +28,8 @@ impl TransitionTables {
             long if long >= 2 * WIDEST && long.is_multiple_of(WIDEST) => WIDEST,
             _ => WIDEST_SHORT,
         };
-        let (tables, path) = (self, path.at_most(most));
+        let tables = self;
+        let path = path.at_most(most);
         // SAFETY: passed on to the caller.
         in_lanes!(path, I, (tables: &TransitionTables, clients: &mut EqualSteps<'_>) => {
             tables.groups::<I>(clients)
@@ -70,7 +71,8 @@ impl TransitionTables {
     /// As for `groups`; R registers hold a padded row.
     #[inline(always)]
     unsafe fn cascade<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
-        let (mut first, n) = (0, clients.len());
+        let mut first = 0;
+        let n = clients.len();
         if clients.steps == 1 {
             // SAFETY: passed on to the caller.
             return unsafe { self.single::<I, R>(clients) };
@@ -126,7 +128,8 @@ impl TransitionTables {
     #[inline(always)]
     unsafe fn single<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
         const BLOCK: usize = 16;
-        let (d, n) = (self.d, clients.len());
+        let d = self.d;
+        let n = clients.len();
         let phi = self.phi.as_ptr();
         let mut atoms = [Atom(0); BLOCK];
         let mut rewards = [0.0; BLOCK];
@@ -178,7 +181,8 @@ impl TransitionTables {
     ) -> f64 {
         // SAFETY: rows start at state·stride with state < S and have R registers.
         unsafe {
-            let (phi, discount) = (self.phi.as_ptr(), I::splat(self.discount));
+            let phi = self.phi.as_ptr();
+            let discount = I::splat(self.discount);
             let next = I::load_all::<R>(phi.add(atom.next() * R * I::LANES));
             let mut product = *feature;
             for r in 0..R {
@@ -201,7 +205,8 @@ impl TransitionTables {
         from: usize,
     ) -> usize {
         let phi = self.phi.as_ptr();
-        let (d, mut left) = (self.d, clients.steps);
+        let d = self.d;
+        let mut left = clients.steps;
         let mut lanes = clients.lanes::<K>(from);
         // SAFETY: rows start at state·stride with state < S; R registers hold a
         // row, and θ and ξ hold d numbers; only draws that are ready are read; members
@@ -212,7 +217,8 @@ impl TransitionTables {
                 distributions[k] = self.member(lanes.client[k]);
             }
             let mut theta = [[I::splat(0.0); R]; K];
-            let (mut xi, mut step) = (theta, [I::splat(0.0); K]);
+            let mut xi = theta;
+            let mut step = [I::splat(0.0); K];
             for k in 0..K {
                 theta[k] = I::load_row(lanes.start[k], d);
                 xi[k] = I::load_row(lanes.correction[k], d);

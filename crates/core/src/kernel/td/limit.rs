@@ -19,7 +19,8 @@ impl TransitionTables {
                 && streams.len() == theta.len()
                 && theta.len() <= self.distribution_of.len()
         );
-        let (tables, path) = (self, InstructionSet::best().at_most(WIDEST_SHORT));
+        let tables = self;
+        let path = InstructionSet::best().at_most(WIDEST_SHORT);
         // SAFETY: checked above.
         in_lanes!(path, I, (
             tables: &TransitionTables,
@@ -42,7 +43,8 @@ impl TransitionTables {
         steps: u64,
     ) {
         const K: usize = 4;
-        let (streams, rows) = (streams.as_chunks_mut::<K>().0, theta.as_chunks_mut::<K>().0);
+        let streams = streams.as_chunks_mut::<K>().0;
+        let rows = theta.as_chunks_mut::<K>().0;
         for (g, (streams, rows)) in streams.iter_mut().zip(rows).enumerate() {
             // SAFETY: rows have 8 numbers; only draws that are ready are read.
             unsafe {
@@ -52,7 +54,8 @@ impl TransitionTables {
                 for k in 0..K {
                     theta[k] = I::load_all(rows[k].as_ptr());
                 }
-                let (step, mut left) = (I::splat(step), steps as usize);
+                let step = I::splat(step);
+                let mut left = steps as usize;
                 while left > 0 {
                     let mut now = left;
                     for k in 0..K {

@@ -23,7 +23,8 @@ impl TransitionTables {
     /// with the tables, and the stride is a multiple of 8 and at least 16.
     #[inline(always)]
     pub(super) unsafe fn wide<I: Simd, const W: usize>(&self, clients: &mut EqualSteps<'_>) {
-        let (mut first, n) = (0, clients.len());
+        let mut first = 0;
+        let n = clients.len();
         let most = if self.stride <= NARROW { MOST } else { 2 };
         let mut room = Aligned::zeros(2 * most.min(n) * self.stride);
         while first < n {
@@ -51,7 +52,9 @@ impl TransitionTables {
         from: usize,
         room: &mut [f64],
     ) -> usize {
-        let (d, stride, mut left) = (self.d, self.stride, clients.steps);
+        let d = self.d;
+        let stride = self.stride;
+        let mut left = clients.steps;
         let theta = room.as_mut_ptr();
         let mut lanes = clients.lanes::<K>(from);
         // SAFETY: rows start at state·stride with state < S; θ and ξ hold d numbers, and the
@@ -74,7 +77,8 @@ impl TransitionTables {
                     atoms[k] = distributions[k].pairs.pick(*draws[k]);
                 }
                 for i in 0..now {
-                    let (current, mut deltas) = (atoms, [0.0; K]);
+                    let current = atoms;
+                    let mut deltas = [0.0; K];
                     for k in 0..K {
                         if i + 1 < now {
                             atoms[k] = distributions[k].pairs.pick(*draws[k].add(i + 1));
@@ -114,7 +118,8 @@ impl TransitionTables {
         [atom, coming]: [Atom; 2],
         (delta, step): (I::V, I::V),
     ) {
-        let (phi, stride) = (self.phi.as_ptr(), self.stride);
+        let phi = self.phi.as_ptr();
+        let stride = self.stride;
         let here = phi.wrapping_add(coming.state() * stride);
         let next = phi.wrapping_add(coming.next() * stride);
         // SAFETY: passed on to the caller; rows start at state·stride with state < S.

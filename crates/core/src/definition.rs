@@ -105,7 +105,8 @@ impl Definition {
     /// Adds a key with this value where it is not written, whose type is that of the key.
     pub fn key(mut self, name: &str, default: impl Into<SettingValue>) -> Self {
         let default = default.into();
-        let (name, of) = (name.to_owned(), default.key_type());
+        let name = name.to_owned();
+        let of = default.key_type();
         self.keys.push(DefinedKey { name, of, default: Some(default) });
         self
     }

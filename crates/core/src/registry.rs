@@ -28,7 +28,8 @@ impl Registry {
         known: impl Into<CustomDefinition>,
         start: impl StartCustom + 'static,
     ) -> Result<(), String> {
-        let (known, start) = (known.into(), Arc::new(start) as Arc<dyn StartCustom>);
+        let known = known.into();
+        let start = Arc::new(start) as Arc<dyn StartCustom>;
         known.definition.check(algorithm::Spec::KINDS)?;
         let kind = known.definition.kind.clone();
         self.algorithms.insert(kind, Arc::new(CustomAlgorithm { known, start: Some(start) }));
@@ -45,7 +46,8 @@ impl Registry {
         kind: impl ProblemKind + 'static,
     ) -> Result<(), String> {
         definition.check(problem::Spec::KINDS)?;
-        let (name, kind) = (definition.kind.clone(), Arc::new(kind));
+        let name = definition.kind.clone();
+        let kind = Arc::new(kind);
         let own = kind.clone();
         let build: Box<BuildInstance> = Box::new(move |values, seed, files, form| {
             Ok(Box::new(form.visit(own.build(values, seed, files)?, Boxed)?))

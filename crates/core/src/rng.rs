@@ -159,7 +159,8 @@ impl Stream {
             if layer == 0 {
                 return self.tail().copysign(u);
             }
-            let (low, high) = (zig.height[layer], zig.height[layer + 1]);
+            let low = zig.height[layer];
+            let high = zig.height[layer + 1];
             if low + self.uniform() * (high - low) < libm::exp(-0.5 * x * x) {
                 return x;
             }
@@ -309,7 +310,8 @@ mod tests {
 
     #[test]
     fn indices_are_uniform() {
-        let (n, draws) = (7, 70_000);
+        let n = 7;
+        let draws = 70_000;
         let mut s = Stream::shared_instance(11);
         let mut count = vec![0.0; n];
         (0..draws).for_each(|_| count[s.index(n)] += 1.0);
@@ -352,8 +354,10 @@ mod tests {
         for shape in [0.1, 0.5, 1.0, 3.0, 40.0] {
             moments(400_000, shape, shape, || s.gamma(shape));
         }
-        let (n, alpha) = (5, 0.3);
-        let (mean, total) = (1.0 / n as f64, n as f64 * alpha);
+        let n = 5;
+        let alpha = 0.3;
+        let mean = 1.0 / n as f64;
+        let total = n as f64 * alpha;
         moments(200_000, mean, mean * (1.0 - mean) / (total + 1.0), || s.dirichlet(n, alpha)[2]);
         for alpha in [1e-6, 1e-3, 1.0, 1e6] {
             let sum: f64 = s.dirichlet(7, alpha).iter().sum();

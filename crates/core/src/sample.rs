@@ -270,7 +270,9 @@ pub fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Prog
     let mean = crate::round_program::mean(sum([(1, 1.0)]));
     let mut operations = vec![steps(1, STEP), mean];
     operations.extend(more);
-    let (state, cohort, ends) = (vec![Level::Server], None, None);
+    let state = vec![Level::Server];
+    let cohort = None;
+    let ends = None;
     let result = next.clone();
     let round = Round { state, cohort, masks, operations, next: vec![next], result, ends };
     Program {
@@ -328,12 +330,14 @@ pub fn mean(sample: &[f64]) -> f64 {
 
 /// Standard error of the sample mean.
 pub fn standard_error(sample: &[f64]) -> f64 {
-    let (n, mean) = (sample.len() as f64, mean(sample));
+    let n = sample.len() as f64;
+    let mean = mean(sample);
     (sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt()
 }
 
 /// Asserts that the mean of a distribution is `exact`, within 4.5 standard errors of a sample.
 pub fn assert_mean(sample: &[f64], exact: f64, what: &str) {
-    let (off, error) = ((mean(sample) - exact).abs(), standard_error(sample));
+    let off = (mean(sample) - exact).abs();
+    let error = standard_error(sample);
     assert!(off <= 4.5 * error + 1e-15, "{what}: off by {off}, standard error {error}");
 }

@@ -14,8 +14,11 @@ const MOST_CHARACTERS: usize = 60;
 /// A text from a file for use in a message: shortened, on one line, without control
 /// characters.
 pub fn sanitised(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    let mut short: String = text.chars().take(MOST_CHARACTERS).map(plain).collect();
+    let mut short: String = text
+        .chars()
+        .take(MOST_CHARACTERS)
+        .map(|c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect();
     if text.chars().nth(MOST_CHARACTERS).is_some() {
         short.push('…');
     }
@@ -169,8 +172,13 @@ pub fn quoted(text: &str) -> String {
 
 /// A text as one word of a shell command, in quotes if it needs them.
 pub fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
-    if text.is_empty() || !text.chars().all(plain) { quoted(text) } else { text.to_owned() }
+    if text.is_empty()
+        || !text.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c))
+    {
+        quoted(text)
+    } else {
+        text.to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -58,7 +58,8 @@ pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
 /// F̄_c F̄_c'ᵀ as a map of s = E (e, 1)(e', 1)ᵀ: with M = (H_c, F̄_c(θ*)), M s Mᵀ.
 pub fn mean_part(facts: &dyn Facts, client: usize, s: &Matrix) -> Matrix {
     let d = facts.dim();
-    let (jacobian, field) = (facts.jacobian(client), facts.field_at_optimum(client));
+    let jacobian = facts.jacobian(client);
+    let field = facts.field_at_optimum(client);
     let m = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { field[i] });
     m.times(s).times(&m.transpose())
 }

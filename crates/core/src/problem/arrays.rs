@@ -35,7 +35,8 @@ impl DataFile {
     /// each record has one; else its row.
     pub fn place(&self, row: usize, records: usize) -> String {
         let heads = usize::from(extension(&self.path) == "csv");
-        let (all, ends) = (records + heads, self.size.map_or(0, |size| size.lines as usize));
+        let all = records + heads;
+        let ends = self.size.map_or(0, |size| size.lines as usize);
         match ends > 0 && (ends == all || ends + 1 == all) {
             true => format!("line {}", row + heads + 1),
             false => format!("row {row}"),

@@ -85,7 +85,8 @@ pub fn probabilities(
     shape: &[usize],
 ) -> Result<Vec<f64>, Fault> {
     if let Some(entry) = data.iter().position(|&p| p < 0.0) {
-        let (index, p) = (index(entry, shape), data[entry]);
+        let index = index(entry, shape);
+        let p = data[entry];
         return Err(arrays.fault(format!("`{name}`[{index}] is {p}; a probability is 0 or more")));
     }
     let width = shape[shape.len() - 1];
@@ -109,7 +110,10 @@ pub fn probabilities(
 
 impl Atoms {
     fn new(arrays: &NpzArrays<'_>) -> Result<Self, Fault> {
-        let (mut n, mut m, mut d, mut columns) = (0, 0, 0, 0);
+        let mut n = 0;
+        let mut m = 0;
+        let mut d = 0;
+        let mut columns = 0;
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d), ("d", &mut columns)];
         let matrices = arrays.get("A", axes)?.to_vec();
         if columns != d {
@@ -129,7 +133,8 @@ impl Atoms {
         let mut clients = Vec::with_capacity(n);
         for c in 0..n {
             let row = &p[c * m..][..m];
-            let (mut matrix, mut offset) = (Matrix::zeros(d, d), vec![0.0; d]);
+            let mut matrix = Matrix::zeros(d, d);
+            let mut offset = vec![0.0; d];
             for (z, &p) in row.iter().enumerate() {
                 let entry = c * m + z;
                 matrix = matrix
@@ -142,7 +147,8 @@ impl Atoms {
                 ))
             })?;
             let weights: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
-            let (distribution, probabilities) = (Alias::new(&weights), row.to_vec());
+            let distribution = Alias::new(&weights);
+            let probabilities = row.to_vec();
             clients.push(AtomClient { distribution, probabilities, mean });
         }
         let mean = Affine::weighted_mean(clients.iter().map(|c: &AtomClient| &c.mean), None)
@@ -241,7 +247,8 @@ mod tests {
             data: (0..shape.iter().product()).map(|i| f(i, &mut rng)).collect(),
         };
         let a = array(&[n, m, d, d], &mut |i, rng| {
-            let (row, column) = (i / d % d, i % d);
+            let row = i / d % d;
+            let column = i % d;
             0.3 * rng.gaussian() + if row == column { 1.0 } else { 0.0 }
         });
         let b = array(&[n, m, d], &mut |_, rng| rng.gaussian());

@@ -84,7 +84,8 @@ impl Chain {
     /// # Errors
     /// [`Singular`] if it is not unique.
     pub fn stationary(&self) -> Result<Vec<f64>, Singular> {
-        let (n, into) = (self.states(), transpose(&self.0));
+        let n = self.states();
+        let into = transpose(&self.0);
         if !joined(&into) {
             return Err(Singular);
         }
@@ -235,7 +236,8 @@ mod tests {
     /// Whether the chain is run or its system is factored, the refined bits are the same.
     #[test]
     fn both_solvers_give_the_same_bits() {
-        let (n, mut rng) = (MOST_FACTORED + 40, Stream::shared_instance(11));
+        let n = MOST_FACTORED + 40;
+        let mut rng = Stream::shared_instance(11);
         let mut dense = Matrix::zeros(n, n);
         for s in 0..n {
             for t in rng.distinct(n, 5) {

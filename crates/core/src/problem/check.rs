@@ -26,7 +26,8 @@ pub fn agree<P: Problem>(problem: &P, draws: usize) {
 
 /// ∇²F̄_c(θ*)[M] for M = uuᵀ against second differences along u.
 fn curvature<P: Problem>(problem: &P, client: usize) {
-    let (d, h) = (problem.dim(), 1e-3);
+    let d = problem.dim();
+    let h = 1e-3;
     let u: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64)).collect();
     let mut m = Matrix::zeros(d, d);
     m.add_outer(1.0, &u, &u);
@@ -40,7 +41,8 @@ fn curvature<P: Problem>(problem: &P, client: usize) {
         axpy(weight / (h * h), &field, &mut second);
     }
     for i in 0..d {
-        let (have, want) = (stated[i], second[i]);
+        let have = stated[i];
+        let want = second[i];
         let most = 1e-4 * (1.0 + want.abs());
         assert!((have - want).abs() < most, "client {client}, curvature {i}: {have}, not {want}");
     }
@@ -60,7 +62,8 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
         assert!((have - want).abs() < 1e-9 * size, "client {client}: at θ* {have}, not {want}");
     }
     let apart = |k: f64| (0..d).map(|i| k / (1.0 + i as f64) - 0.2).collect::<Vec<f64>>();
-    let (a, b) = (apart(0.7), apart(-0.4));
+    let a = apart(0.7);
+    let b = apart(-0.4);
     let one = |e: &[f64], i: usize| if i < d { e[i] } else { 1.0 };
     let s = Matrix::from_fn(d + 1, d + 1, |i, j| one(&a, i) * one(&b, j));
     let Some(stated) = problem.noise_map(client, &s) else { return };
@@ -71,7 +74,10 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
         axpy(1.0, &problem.jacobian(client).apply(e), &mut mean);
         mean
     };
-    let (x, y, mean_x, mean_y) = (point(&a), point(&b), mean(&a), mean(&b));
+    let x = point(&a);
+    let y = point(&b);
+    let mean_x = mean(&a);
+    let mean_y = mean(&b);
     let mut rng = Stream::new(10, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
     products(&format!("client {client}, noise map"), n, &stated, |f, g| {
@@ -86,8 +92,10 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
 /// The mean of f gᵀ over `n` draws of (f, g) against `stated`, by standard errors.
 fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f64], &mut [f64])) {
     let d = stated.rows();
-    let (mut second, mut fourth) = (Matrix::zeros(d, d), Matrix::zeros(d, d));
-    let (mut f, mut g) = (vec![0.0; d], vec![0.0; d]);
+    let mut second = Matrix::zeros(d, d);
+    let mut fourth = Matrix::zeros(d, d);
+    let mut f = vec![0.0; d];
+    let mut g = vec![0.0; d];
     let squares = |v: &[f64]| v.iter().map(|x| x * x).collect::<Vec<_>>();
     for _ in 0..n {
         draw(&mut f, &mut g);
@@ -108,11 +116,13 @@ fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f6
 /// # Panics
 /// If one of them does not.
 pub fn roots<P: Problem>(problem: &P, rounding: f64) {
-    let (n, d) = (problem.clients(), problem.dim());
+    let n = problem.clients();
+    let d = problem.dim();
     let shares: f64 = (0..n).map(|client| problem.share(client)).sum();
     assert!((shares - 1.0).abs() < 1e-12, "the shares of the clients sum to {shares}");
     assert_eq!(problem.optimum().len(), d, "the optimum has another dimension");
-    let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
+    let mut mean = vec![0.0; d];
+    let mut field = vec![0.0; d];
     let mut size: f64 = 0.0;
     for client in 0..n {
         problem.mean_field(client, problem.local_optimum(client), &mut field);
@@ -131,9 +141,11 @@ pub fn roots<P: Problem>(problem: &P, rounding: f64) {
 
 /// The Jacobian against central differences.
 fn derivative<P: Problem>(problem: &P, client: usize) {
-    let (d, h) = (problem.dim(), 1e-5);
+    let d = problem.dim();
+    let h = 1e-5;
     let jacobian = problem.jacobian(client);
-    let (mut up, mut down) = (vec![0.0; d], vec![0.0; d]);
+    let mut up = vec![0.0; d];
+    let mut down = vec![0.0; d];
     for j in 0..d {
         let mut theta = problem.optimum().to_vec();
         theta[j] += h;
@@ -141,7 +153,8 @@ fn derivative<P: Problem>(problem: &P, client: usize) {
         theta[j] -= 2.0 * h;
         problem.mean_field(client, &theta, &mut down);
         for i in 0..d {
-            let (slope, stated) = ((up[i] - down[i]) / (2.0 * h), jacobian[(i, j)]);
+            let slope = (up[i] - down[i]) / (2.0 * h);
+            let stated = jacobian[(i, j)];
             let off = (slope - stated).abs();
             let most = 1e-6 * (1.0 + stated.abs());
             assert!(off < most, "client {client}, Jacobian {i} {j}: {stated}, not {slope}");
@@ -156,7 +169,8 @@ fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
     let x: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64) - 0.2).collect();
     for weights in [vec![(client, 1.0)], vec![(client, 0.7), (0, -0.4)]] {
         for transposed in [false, true] {
-            let (mut have, mut want) = (vec![f64::NAN; d], vec![0.0; d]);
+            let mut have = vec![f64::NAN; d];
+            let mut want = vec![0.0; d];
             problem.jacobian_product(&weights, transposed, &x, &mut have);
             let mut size = 1e-300;
             for (client, weight) in &weights {
@@ -177,7 +191,8 @@ fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
             }
         }
     }
-    let (have, want) = (problem.noise_trace(client), problem.noise_covariance(client).trace());
+    let have = problem.noise_trace(client);
+    let want = problem.noise_covariance(client).trace();
     let second = dot(&problem.field_at_optimum(client), &problem.field_at_optimum(client)) + want;
     assert!((have - want).abs() < 1e-12 * second, "client {client}: trace {have}, not {want}");
 }
@@ -187,7 +202,8 @@ fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
 fn moments<P: Problem>(problem: &P, client: usize, n: usize) {
     let mut rng = Stream::new(9, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
-    let (mean, covariance) = (problem.field_at_optimum(client), problem.noise_covariance(client));
+    let mean = problem.field_at_optimum(client);
+    let covariance = problem.noise_covariance(client);
     let mut first = vec![0.0; problem.dim()];
     products(&format!("client {client}, covariance"), n, &covariance, |f, g| {
         let draws = &mut Draws { rng: &mut rng, state: &mut state };

@@ -110,8 +110,10 @@ impl Column {
             Self::LongNumbers(values) => values.iter().map(|text| is_mark(text)).collect(),
             Self::Text(values) => {
                 let has_signs = values.iter().any(|text| text == "+");
-                let is_missing = |text: &String| is_mark(text) && !(has_signs && text == "-");
-                values.iter().map(is_missing).collect()
+                values
+                    .iter()
+                    .map(|text: &String| is_mark(text) && !(has_signs && text == "-"))
+                    .collect()
             }
         }
     }
@@ -166,8 +168,7 @@ impl Column {
 /// Texts as a column of numbers, with NaN in the place of marks of missing values; `None` if one is
 /// neither.
 pub fn numbers_and_marks(texts: &[String]) -> Option<Column> {
-    let is_either = |text: &String| is_mark(text) || text.parse::<f64>().is_ok();
-    if !texts.iter().all(is_either) {
+    if !texts.iter().all(|text: &String| is_mark(text) || text.parse::<f64>().is_ok()) {
         return None;
     }
     if texts.iter().any(|text| is_long(text)) {
@@ -213,7 +214,8 @@ impl Exceptions {
 
     /// What the column of these values holds; `place` says where a row is.
     pub fn sentence(&self, values: &[String], place: impl Fn(usize) -> String) -> String {
-        let (text, place) = (sanitised(&values[self.first]), place(self.first));
+        let text = sanitised(&values[self.first]);
+        let place = place(self.first);
         let rows = count(self.rows, "row");
         match self.texts {
             1 => format!("numbers but for \"{text}\" in {rows}, first in {place}"),
@@ -232,7 +234,8 @@ impl LongNumber<'_> {
     /// The order of the numbers: that of double precision and, where it cannot tell two whole
     /// numbers apart, that of their digits.
     pub fn total_cmp(&self, other: &Self) -> Ordering {
-        let (one, two) = (self.0, other.0);
+        let one = self.0;
+        let two = other.0;
         let by_digits = one.len().cmp(&two.len()).then_with(|| one.cmp(two));
         let by_digits = if one.starts_with('-') { by_digits.reverse() } else { by_digits };
         number(one).total_cmp(&number(two)).then(by_digits)
@@ -248,8 +251,9 @@ impl PartialOrd for LongNumber<'_> {
 /// The names of columns without one that name the rows, in pandas.
 fn is_name_of_index(name: &str) -> bool {
     let of_unnamed = name.strip_prefix("Unnamed: 0");
-    let is_copy = |rest: &str| rest.is_empty() || rest.starts_with('.');
-    name.is_empty() || of_unnamed.is_some_and(is_copy) || name.starts_with("__index_level_")
+    name.is_empty()
+        || of_unnamed.is_some_and(|rest: &str| rest.is_empty() || rest.starts_with('.'))
+        || name.starts_with("__index_level_")
 }
 
 /// The places of the columns of a table that number or name its rows, as pandas and R write them:

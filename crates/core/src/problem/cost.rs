@@ -111,13 +111,15 @@ impl Held {
             Some(TestRecords::Column(_)) => records / 5,
         };
         let clients = dataset.clients.map_or(CLIENTS, |clients| clients as u64);
-        let (dimension, batch) = (features.saturating_mul(classes), batch as u64);
+        let dimension = features.saturating_mul(classes);
+        let batch = batch as u64;
         (Self { clients, dimension, held: records - test, test, batch }, features)
     }
 
     /// Drawn for each client.
     pub fn drawn(clients: usize, dimension: usize, records: usize, batch: usize) -> Self {
-        let (clients, dimension) = (clients as u64, dimension as u64);
+        let clients = clients as u64;
+        let dimension = dimension as u64;
         let held = clients.saturating_mul(records as u64);
         Self { clients, dimension, held, test: 0, batch: batch as u64 }
     }
@@ -141,8 +143,9 @@ impl ProblemCost {
     /// Of a problem without records, given the nanoseconds of an oracle call as a function of d;
     /// those of a product with a d × d matrix are [`matrix_call`].
     pub fn without_records(extent: Option<&InstanceSize>, call: fn(u64) -> u64) -> Self {
-        let size = |extent: &InstanceSize| (extent.clients as u64, extent.dimension as u64);
-        let (clients, dimension) = extent.map_or((CLIENTS, FEATURES), size);
+        let (clients, dimension) = extent.map_or((CLIENTS, FEATURES), |extent: &InstanceSize| {
+            (extent.clients as u64, extent.dimension as u64)
+        });
         let entries = dimension.saturating_mul(dimension);
         let field = clients.saturating_mul(entries.saturating_add(FIELD));
         Self { clients, dimension, call: call(dimension), field, records: None }

@@ -40,14 +40,16 @@ impl Faults {
 
     /// `value` must be a finite number above 0.
     pub fn positive(&mut self, key: &'static str, value: f64) {
-        let message = || format!("must be a finite number above 0, not {value}");
-        self.require(value.is_finite() && value > 0.0, key, message);
+        self.require(value.is_finite() && value > 0.0, key, || {
+            format!("must be a finite number above 0, not {value}")
+        });
     }
 
     /// `value` must be a finite number, 0 or more.
     pub fn non_negative(&mut self, key: &'static str, value: f64) {
-        let message = || format!("must be a finite number, 0 or more, not {value}");
-        self.require(value.is_finite() && value >= 0.0, key, message);
+        self.require(value.is_finite() && value >= 0.0, key, || {
+            format!("must be a finite number, 0 or more, not {value}")
+        });
     }
 
     /// `value` must be 1 or more.
@@ -58,9 +60,9 @@ impl Faults {
     /// `value` is a dimension: 1 or more, and small enough for d × d matrices.
     pub fn dimension(&mut self, key: &'static str, value: usize) {
         self.at_least_one(key, value as u64);
-        let message =
-            || format!("must be at most {MOST_DIMENSIONS} (d × d matrices are made), not {value}");
-        self.require(value <= MOST_DIMENSIONS, key, message);
+        self.require(value <= MOST_DIMENSIONS, key, || {
+            format!("must be at most {MOST_DIMENSIONS} (d × d matrices are made), not {value}")
+        });
     }
 
     /// `count` parts of `bytes` bytes each must fit in memory.
@@ -79,7 +81,8 @@ impl Faults {
     pub fn clients(&mut self, clients: usize) {
         self.at_least_one("clients", clients as u64);
         let most = MAX_CLIENTS;
-        let message = || format!("must be at most {most} (a stream each), not {clients}");
-        self.require(clients as u64 <= most, "clients", message);
+        self.require(clients as u64 <= most, "clients", || {
+            format!("must be at most {most} (a stream each), not {clients}")
+        });
     }
 }

@@ -146,7 +146,9 @@ impl super::settings::Settings for Settings {
 
     fn extent(&self) -> Option<InstanceSize> {
         let Self { states, branching, features, clients, .. } = *self;
-        let (s, d, n) = (states as f64, features as f64, clients as f64);
+        let s = states as f64;
+        let d = features as f64;
+        let n = clients as f64;
         let environments = self.distinct_environments() as f64;
         // The distinct successors of all actions in all states.
         let pairs = s * (self.actions as f64 * branching as f64).min(s);
@@ -161,7 +163,8 @@ impl super::settings::Settings for Settings {
             what,
         ));
         // Each pair (s, a) has a list of successors in two kernels, and in one that is read.
-        let (actions, b) = (self.actions as f64, branching as f64);
+        let actions = self.actions as f64;
+        let b = branching as f64;
         let what = format!("kernels of {states} × {} lists of successors", self.actions);
         parts.push(MemoryPart::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
         let what = format!("{environments} pairs of matrices of {features} × {features}");
@@ -201,7 +204,8 @@ struct Draw<'a> {
 
 impl<'a> Draw<'a> {
     fn new(settings: &'a Settings, rng: &mut Stream) -> Self {
-        let (states, actions) = (settings.states, settings.actions);
+        let states = settings.states;
+        let actions = settings.actions;
         let chosen: Vec<usize> = (0..states).map(|_| rng.index(actions)).collect();
         let policy = Matrix::from_fn(states, actions, |s, a| match settings.policy {
             Policy::Uniform => 1.0 / actions as f64,
@@ -242,7 +246,8 @@ impl<'a> Draw<'a> {
         };
         let mut transitions = Matrix::zeros(self.settings.states, self.settings.states);
         for (pair, successors) in kernel.iter().enumerate() {
-            let (s, a) = (pair / self.settings.actions, pair % self.settings.actions);
+            let s = pair / self.settings.actions;
+            let a = pair % self.settings.actions;
             let total = successors.iter().fold(0.0, |sum, (_, weight)| sum + weight);
             for &(next, weight) in successors {
                 transitions[(s, next)] += self.policy[(s, a)] * (weight / total);
@@ -325,7 +330,8 @@ mod tests {
     #[test]
     fn ten_clients_are_the_first_of_a_hundred() {
         for kind in KINDS {
-            let (few, many) = (instance(kind, 8), sample::build(&sample::garnet(kind, 9), 8));
+            let few = instance(kind, 8);
+            let many = sample::build(&sample::garnet(kind, 9), 8);
             for c in 0..5 {
                 assert_eq!(few.local_optimum(c), many.local_optimum(c));
             }

@@ -8,7 +8,8 @@ pub fn group_clients<K: Hash + Eq>(
     clients: usize,
     key: impl Fn(usize) -> K,
 ) -> (Vec<usize>, Vec<usize>) {
-    let (mut known, mut first) = (HashMap::new(), Vec::new());
+    let mut known = HashMap::new();
+    let mut first = Vec::new();
     let mut group = |client| {
         *known.entry(key(client)).or_insert_with(|| {
             first.push(client);

@@ -57,7 +57,8 @@ impl super::settings::Settings for Settings {
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
         let loaded = self.dataset.load(files, seed, false)?;
         let ClientRecords { records, held, shares, .. } = &loaded;
-        let (labels, d) = (records.numbers()?, records.dimension());
+        let labels = records.numbers()?;
+        let d = records.dimension();
         let singular = |who: String| {
             let message = format!(
                 "{who} records do not have full rank: a positive λ makes the system regular"
@@ -65,7 +66,8 @@ impl super::settings::Settings for Settings {
             Fault::new("l2", message)
         };
         let field = |(c, own): (usize, &Vec<usize>)| {
-            let (mut matrix, mut offset) = (Matrix::identity(d).scaled(self.l2), vec![0.0; d]);
+            let mut matrix = Matrix::identity(d).scaled(self.l2);
+            let mut offset = vec![0.0; d];
             let weight = 1.0 / own.len() as f64;
             for &i in own {
                 matrix.add_outer(weight, records.row(i), records.row(i));
@@ -79,8 +81,12 @@ impl super::settings::Settings for Settings {
         let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
         loaded.problem(loss, files, |part, sets| {
             let labels = part.numbers()?;
-            let own = |set: &Vec<usize>| set.iter().map(|&i| labels[i]).collect();
-            let link = Link::Linear { targets: sets.iter().map(own).collect() };
+            let link = Link::Linear {
+                targets: sets
+                    .iter()
+                    .map(|set: &Vec<usize>| set.iter().map(|&i| labels[i]).collect())
+                    .collect(),
+            };
             let rows: Vec<_> = sets.iter().map(|set| part.rows(set)).collect();
             Ok(RecordTables::new(d, self.l2, link, &rows))
         })

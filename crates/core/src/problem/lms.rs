@@ -79,8 +79,10 @@ impl super::settings::Settings for Settings {
         let d = self.dimension;
         let mut rng = Stream::shared_instance(seed);
         let values = self.spectrum.values(d);
-        let (shared, model) = (direction(d, &mut rng), direction(d, &mut rng));
-        let (mut rhs, n) = (vec![0.0; d], self.clients as f64);
+        let shared = direction(d, &mut rng);
+        let model = direction(d, &mut rng);
+        let mut rhs = vec![0.0; d];
+        let n = self.clients as f64;
         let mut clients = Vec::with_capacity(self.clients);
         for c in 0..self.clients {
             let mut rng = Stream::client_instance(seed, c);
@@ -163,7 +165,8 @@ impl Facts for Lms {
             _ => f64::from(u8::from(i == j)),
         });
         let second = shift.times(s).times(&shift.transpose());
-        let (r, along) = (&client.covariance, client.covariance.times(&second));
+        let r = &client.covariance;
+        let along = client.covariance.times(&second);
         let turned = r.times(&second.transpose()).times(r);
         Some(turned.plus(along.trace() + self.noise * self.noise * s[(d, d)], r))
     }
@@ -185,9 +188,12 @@ impl Problem for Lms {
 
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
-        let (d, rng) = (theta.len(), &mut *draws.rng);
+        let d = theta.len();
+        let rng = &mut *draws.rng;
         let client = &self.clients[client];
-        let (roots, axis, model) = (&self.roots[..d], &client.axis[..d], &client.model[..d]);
+        let roots = &self.roots[..d];
+        let axis = &client.axis[..d];
+        let model = &client.model[..d];
         for i in 0..d {
             field[i] = roots[i] * rng.gaussian();
         }

@@ -57,7 +57,10 @@ impl super::settings::Settings for Settings {
 const SINGLE: f64 = 1e-5;
 
 fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
-    let (mut s, mut d, mut n, mut next) = (0, 0, 0, 0);
+    let mut s = 0;
+    let mut d = 0;
+    let mut n = 0;
+    let mut next = 0;
     let phi = arrays.get("phi", &mut [("S", &mut s), ("d", &mut d)])?;
     if s > MAX_STATES {
         return Err(arrays.fault(format!("`phi` has {s} states; at most {MAX_STATES} are allowed")));
@@ -125,7 +128,8 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
     // the last state is never left.
     let mut recurrent = 0;
     let (class, back) = loop {
-        let (there, back) = (depths(recurrent, false), depths(recurrent, true));
+        let there = depths(recurrent, false);
+        let back = depths(recurrent, true);
         match (0..n).find(|&t| there[t] != usize::MAX && back[t] == usize::MAX) {
             Some(t) => recurrent = t,
             None => break (there, back),
@@ -136,9 +140,8 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
             "has no unique stationary distribution: from state {apart} state {recurrent} cannot be reached"
         ));
     }
-    let inside = |s: &usize| class[*s] != usize::MAX;
     let mut period = 0;
-    for s in (0..n).filter(inside) {
+    for s in (0..n).filter(|s: &usize| class[*s] != usize::MAX) {
         for t in (0..n).filter(|&t| transitions[(s, t)] > 0.0) {
             period = gcd(period, (class[s] + 1).abs_diff(class[t]));
         }

@@ -180,7 +180,8 @@ fn damped(
 /// x with ‖∇²f x − b‖ ≤ tolerance ‖b‖, by conjugate gradients from 0.
 fn conjugate_gradients(f: &impl Objective, b: &[f64], tolerance: f64) -> Vec<f64> {
     let mut x = vec![0.0; b.len()];
-    let (mut residual, mut along) = (b.to_vec(), b.to_vec());
+    let mut residual = b.to_vec();
+    let mut along = b.to_vec();
     let mut square = dot(b, b);
     let enough = tolerance * tolerance * square;
     for _ in 0..MOST_ITERATIONS {

@@ -116,7 +116,9 @@ fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_,
     let mut locals = cohort.locals();
     while let Some((local, start)) = locals.next_apart() {
         let Local { client, mut draws, step, .. } = local;
-        let (mut theta, mut correction, mut field) = ([0.0; D], [0.0; D], [0.0; D]);
+        let mut theta = [0.0; D];
+        let mut correction = [0.0; D];
+        let mut field = [0.0; D];
         theta.copy_from_slice(start.unwrap_or(local.theta));
         correction.copy_from_slice(local.correction);
         for _ in 0..local.steps {
@@ -139,7 +141,8 @@ fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
 
 fn advance_extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proximal: Proximal<'_>) {
     let d = problem.dim();
-    let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
+    let mut field = vec![0.0; d];
+    let mut one = vec![0.0; d];
     cohort.each(|mut local| {
         for _ in 0..local.steps {
             mean_of_calls(local.batch, &mut field, &mut one, |out| {

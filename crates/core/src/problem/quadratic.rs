@@ -94,7 +94,8 @@ impl super::settings::Settings for Settings {
         faults.require(convex, "multiplicative-noise", || {
             "must be at most 1 for a factor of two points, so that every draw is convex".into()
         });
-        let (apart, least) = (self.per_client(self.hessian_heterogeneity), self.spectrum.from);
+        let apart = self.per_client(self.hessian_heterogeneity);
+        let least = self.spectrum.from;
         faults.require(apart < least || apart == 0.0, "hessian-heterogeneity", || {
             format!("moves eigenvalues by {apart}, which must be less than the smallest, {least}")
         });
@@ -127,7 +128,8 @@ impl super::settings::Settings for Settings {
                 (true, 0) => 1.0,
                 (true, _) => -1.0,
             };
-            let (u, g) = (direction(d, &mut rng), direction(d, &mut rng));
+            let u = direction(d, &mut rng);
+            let g = direction(d, &mut rng);
             let delta = sign * self.per_client(self.hessian_heterogeneity);
             let pull = sign * self.per_client(self.gradient_heterogeneity);
             let mut hessian = mean.plus(delta, &Matrix::identity(d));
@@ -137,7 +139,8 @@ impl super::settings::Settings for Settings {
             clients.push(Affine::new(hessian, offset).map_err(singular)?);
         }
         let mean = Affine::weighted_mean(clients.iter(), None).map_err(singular)?;
-        let (noise, multiplicative) = (self.noise, self.multiplicative_noise);
+        let noise = self.noise;
+        let multiplicative = self.multiplicative_noise;
         Ok(Quadratic { noise, multiplicative, form: self.multiplicative_form, clients, mean })
     }
 }
@@ -265,7 +268,8 @@ mod tests {
     fn heterogeneity_is_what_was_asked_for() {
         for clients in [2, 4, 7] {
             let problem = sample::build(&settings(clients), 3);
-            let (mut gradients, mut hessians) = (0.0, 0.0);
+            let mut gradients = 0.0;
+            let mut hessians = 0.0;
             for c in 0..clients {
                 let g = problem.field_at_optimum(c);
                 gradients += dot(&g, &g) / clients as f64;
@@ -295,7 +299,8 @@ mod tests {
         let problem = sample::build(&two, 1);
         let theta: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
         let mut draws = Draws { rng: &mut Stream::shared_instance(1), state: &mut () };
-        let (mut field, mut doubled) = ([0.0; 2], 0);
+        let mut field = [0.0; 2];
+        let mut doubled = 0;
         for _ in 0..1000 {
             problem.oracle(0, &mut draws, &theta, &mut field);
             let factor = field[0].round();

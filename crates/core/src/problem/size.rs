@@ -14,7 +14,8 @@ pub struct InstanceSize {
 impl InstanceSize {
     /// N clients with a d × d matrix and some vectors each.
     pub fn of_matrices(clients: usize, dimension: usize) -> Self {
-        let (n, d) = (clients as f64, dimension as f64);
+        let n = clients as f64;
+        let d = dimension as f64;
         // Twice, since exact limits need the matrices of all clients.
         let bytes = n * (8.0 * (2.0 * d * d + 4.0 * d) + 150.0);
         let what = format!("{clients} clients' matrices of {dimension} × {dimension}");

@@ -28,10 +28,14 @@ impl Dataset {
     /// another use, or number the rows.
     pub(super) fn default_features<'a>(&self, columns: &'a [(String, Column)]) -> Vec<&'a String> {
         let indices = row_indices(columns, |name| self.may_be_index(name));
-        let is_feature = |(i, (name, _)): &(usize, &(String, Column))| {
-            !self.has_other_use(name) && !indices.contains(i)
-        };
-        columns.iter().enumerate().filter(is_feature).map(|(_, (name, _))| name).collect()
+        columns
+            .iter()
+            .enumerate()
+            .filter(|(i, (name, _)): &(usize, &(String, Column))| {
+                !self.has_other_use(name) && !indices.contains(i)
+            })
+            .map(|(_, (name, _))| name)
+            .collect()
     }
 
     /// Whether this is the column of the label, the split or the test set.

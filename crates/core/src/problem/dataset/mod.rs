@@ -42,7 +42,8 @@ impl ClientRecords {
         files: &dyn Files,
         store: impl Fn(&Records, &[Vec<usize>]) -> Result<S, Fault>,
     ) -> Result<RecordProblem<L, S>, Fault> {
-        let (shares, held) = (self.shares.clone(), store(&self.records, &self.held)?);
+        let shares = self.shares.clone();
+        let held = store(&self.records, &self.held)?;
         let optimum = files.optimum_search();
         let given = InstanceInputs { shares, optimum, ..InstanceInputs::default() };
         let problem = RecordProblem::new(loss, held, given)?;

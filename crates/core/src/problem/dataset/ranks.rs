@@ -26,8 +26,10 @@ pub fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
         all.sort_by(order);
         all.dedup();
         let rank = |value: &T| all.partition_point(|x| x < value);
-        let found = |value: &T| Some(rank(value)).filter(|rank| all.get(*rank) == Some(value));
-        values.iter().map(found).collect()
+        values
+            .iter()
+            .map(|value: &T| Some(rank(value)).filter(|rank| all.get(*rank) == Some(value)))
+            .collect()
     }
     match (all, values) {
         (Column::Numbers(all), Column::Numbers(values)) => among(all, values, f64::total_cmp),

@@ -22,7 +22,8 @@ impl Dataset {
     /// The fault of a value of a feature that is missing.
     pub(super) fn lacks(&self, row: usize, name: &str, column: &Column) -> Fault {
         let place = self.file.place(row, column.len());
-        let (mark, name) = (written(column, row), sanitised(name));
+        let mark = written(column, row);
+        let name = sanitised(name);
         self.fault(format!(
             "{place}, column `{name}`: the value is missing{mark}; fill it in, or remove the record, or write `missing = \"mean\"` or `\"drop\"`{}",
             self.is_no_mark(&mark)
@@ -114,9 +115,11 @@ impl Dataset {
             _ => return Ok((records, None)),
         };
         let rows = |wanted: bool| (0..n).filter(|&i| held_out[i] == wanted).collect::<Vec<_>>();
-        let (own, test) = (rows(false), rows(true));
+        let own = rows(false);
+        let test = rows(true);
         if own.is_empty() || test.is_empty() {
-            let (own, test) = (own.len(), test.len());
+            let own = own.len();
+            let test = test.len();
             let message = format!("leaves {own} of {n} records to the clients and {test} to test");
             return Err(Fault::new("dataset.test", message));
         }
@@ -129,7 +132,8 @@ impl Dataset {
             "1" | "true" => Ok(true),
             "0" | "false" => Ok(false),
             other => {
-                let (file, other) = (&self.file.path, sanitised(other));
+                let file = &self.file.path;
+                let other = sanitised(other);
                 let place = self.file.place(row, marks.len());
                 let message = format!(
                     "{file}: {place} of the column of the test set is \"{other}\"; it must be 1 or 0, true or false"
@@ -239,7 +243,8 @@ impl Dataset {
         ];
         for (name, column) in columns {
             if let Some(column) = column.filter(|column| column.len() != n) {
-                let (rows, have) = (count(n, "row"), column.len());
+                let rows = count(n, "row");
+                let have = column.len();
                 return Err(self.fault(format!("the features have {rows}, the {name} {have}")));
             }
         }
@@ -301,7 +306,8 @@ impl Dataset {
     /// That a record of a table lacks what no mean can stand for.
     fn lacks_label(&self, row: usize, what: &str, name: &str, column: &Column) -> String {
         let place = self.file.place(row, column.len());
-        let (mark, name) = (written(column, row), sanitised(name));
+        let mark = written(column, row);
+        let name = sanitised(name);
         let remedy = match self.missing {
             Some(MissingValues::Mean) => {
                 "`missing = \"mean\"` fills in features alone: fill this in, or remove the record, or write `missing = \"drop\"`"
@@ -330,8 +336,8 @@ impl Dataset {
             found.ok_or_else(|| self.unknown_column(key, name, columns))
         };
         let labels = find("dataset.label", &self.label)?;
-        let named = |key, name: &str| Ok((name.to_owned(), find(key, name)?));
-        let further = self.further_columns(named)?;
+        let further =
+            self.further_columns(|key, name: &str| Ok((name.to_owned(), find(key, name)?)))?;
         let names: Vec<&String> = match self.features.is_empty() {
             true => self.default_features(columns),
             false => self.features.iter().collect(),
@@ -387,14 +393,13 @@ impl Dataset {
             return self.fault(format!("column `{}` is not a feature", sanitised(name)));
         };
         let place = |row| self.file.place(row, values.len());
-        let is_text = |value: &String| !is_mark(value) && value.parse::<f64>().is_err();
         if let Some(few) = Exceptions::among_numbers(values) {
             return self.fault(format!(
                 "column `{name}` is not a feature: it holds {}; replace these, or list the `features` that are meant",
                 few.sentence(values, place)
             ));
         }
-        self.fault(match (values.iter().position(is_text), values.first()) {
+        self.fault(match (values.iter().position(|value: &String| !is_mark(value) && value.parse::<f64>().is_err()), values.first()) {
             (Some(row), _) => format!(
                 "column `{name}` is not a feature: {} is \"{}\", not a number; list the `features` that are meant, and this one under `categorical` if it holds categories",
                 place(row),
@@ -428,7 +433,8 @@ impl Dataset {
         records: &mut Records,
         mut test: Option<&mut Records>,
     ) -> Result<(), Fault> {
-        let (d, n) = (records.d, (records.features.len() / records.d) as f64);
+        let d = records.d;
+        let n = (records.features.len() / records.d) as f64;
         let mut constant = Vec::new();
         for j in 0..d {
             let column = || records.features.iter().skip(j).step_by(d);

@@ -59,7 +59,8 @@ impl Records {
         let classes = ranks_among(&self.labels, &part.labels).into_iter().enumerate();
         let class = |(row, class): (usize, Option<usize>)| {
             class.ok_or_else(|| {
-                let (file, label) = (&self.file, sanitised(&part.labels.text(row)));
+                let file = &self.file;
+                let label = sanitised(&part.labels.text(row));
                 let message = format!(
                     "{file}: only records of the test set have the label \"{label}\"; no client could learn it"
                 );

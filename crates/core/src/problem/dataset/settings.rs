@@ -158,8 +158,8 @@ impl ClientWeights {
     pub fn shares(self, counts: &[usize]) -> Option<Vec<f64>> {
         let unequal = counts.iter().any(|count| *count != counts[0]);
         let all = counts.iter().sum::<usize>() as f64;
-        let shares = || counts.iter().map(|count| *count as f64 / all).collect();
-        (self == Self::Records && unequal).then(shares)
+        (self == Self::Records && unequal)
+            .then(|| counts.iter().map(|count| *count as f64 / all).collect())
     }
 }
 

@@ -20,7 +20,8 @@ const VECTORS: u128 = 3;
 impl Dataset {
     /// How a file's sparse rows are stored unless the settings say it.
     pub(super) fn default_storage(&self, features: &SparseRows) -> Storage {
-        let (d, n) = (features.dim(), features.len());
+        let d = features.dim();
+        let n = features.len();
         let rare = features.values().len() as u128 * (RARE as u128) < n as u128 * d as u128;
         if rare && d > FEW && !self.standardise { Storage::Sparse } else { Storage::Dense }
     }
@@ -45,7 +46,8 @@ impl Dataset {
 
     /// An error if these features are too many to be stored dense.
     pub(super) fn check_dense(&self, features: &SparseRows) -> Result<(), Fault> {
-        let (n, d) = (features.len(), features.dim());
+        let n = features.len();
+        let d = features.dim();
         if d > MOST_DIMENSIONS {
             return Err(self.fault(format!(
                 "there are {d} features; dense ones are at most {MOST_DIMENSIONS} (d × d matrices are made). `logistic-dataset` with `storage = \"sparse\"` and without `standardise` allows more"
@@ -67,7 +69,8 @@ impl Dataset {
     pub fn check_vectors(&self, clients: usize, d: usize) -> Result<(), Fault> {
         let bytes = VECTORS * 8 * clients as u128 * d as u128;
         if bytes > MOST_BYTES_OF_RUN {
-            let (gigabytes, most) = (bytes as f64 / 1e9, MOST_BYTES_OF_RUN as f64 / 1e9);
+            let gigabytes = bytes as f64 / 1e9;
+            let most = MOST_BYTES_OF_RUN as f64 / 1e9;
             return Err(self.fault(format!(
                 "{clients} clients with vectors of {d} numbers would take about {gigabytes:.1} GB in a run; at most {most} are allowed"
             )));
@@ -142,9 +145,10 @@ mod tests {
     #[test]
     fn dense_and_sparse_records_are_the_same() {
         let dataset = |storage| Dataset { storage: Some(storage), intercept: true, ..dataset() };
-        let (sparse, dense) =
-            (stored(&dataset(Storage::Sparse), 9), stored(&dataset(Storage::Dense), 9));
-        let (sparse, dense) = (sparse.unwrap(), dense.unwrap());
+        let sparse = stored(&dataset(Storage::Sparse), 9);
+        let dense = stored(&dataset(Storage::Dense), 9);
+        let sparse = sparse.unwrap();
+        let dense = dense.unwrap();
         assert_eq!(sparse.sparse().unwrap().to_dense(), dense.features);
         assert_eq!((sparse.dimension(), dense.dimension(), dense.row(3)[9]), (10, 10, 1.0));
         // A dense file may be made sparse.
@@ -208,7 +212,8 @@ mod tests {
                 };
                 dataset.load(&file, 5, true).unwrap()
             };
-            let (sparse, dense) = (load(Storage::Sparse), load(Storage::Dense));
+            let sparse = load(Storage::Sparse);
+            let dense = load(Storage::Dense);
             assert_eq!((&sparse.held, &sparse.shares), (&dense.held, &dense.shares));
             let held_out = match test {
                 None => 0,

@@ -13,7 +13,8 @@ fn table() -> Contents {
     let feature = |rng: &mut Stream| -> Vec<f64> {
         label.iter().map(|y| 10.0 + 3.0 * (y + rng.gaussian())).collect()
     };
-    let (a, b) = (feature(&mut rng), feature(&mut rng));
+    let a = feature(&mut rng);
+    let b = feature(&mut rng);
     let group = (0..60).map(|i| ["x", "z", "y"][i % 3].to_owned()).collect();
     Contents::Table(vec![
         ("a".into(), Column::Numbers(a)),
@@ -114,10 +115,12 @@ fn the_oracle_of_ridge_regression_matches_its_facts() {
 fn weights_by_records_pool_them() {
     let pooled =
         |split, clients| Dataset { clients, weights: ClientWeights::Records, ..dataset(split) };
-    let (many, one) = (pooled(Split::Dirichlet(2.0), Some(5)), pooled(Split::Iid, Some(1)));
+    let many = pooled(Split::Dirichlet(2.0), Some(5));
+    let one = pooled(Split::Iid, Some(1));
     let of = |dataset: Dataset| {
-        let (logistic, squares, files) =
-            (logistic(dataset.clone()), squares(dataset), Fixed(table()));
+        let logistic = logistic(dataset.clone());
+        let squares = squares(dataset);
+        let files = Fixed(table());
         (logistic.build(1, &files).unwrap(), squares.build(1, &files).unwrap())
     };
     let ((many, squares), (one, square)) = (of(many), of(one));
@@ -184,7 +187,8 @@ fn losses_and_accuracies_are_means_over_records() {
     let theta = [0.8, -0.3, 0.2];
     let problem = logistic(weighted.clone()).build(4, &files).unwrap();
     for (of, part) in [(RecordsOf::Clients, &records), (RecordsOf::Test, &test)] {
-        let (mut loss, mut right) = (0.0, 0.0);
+        let mut loss = 0.0;
+        let mut right = 0.0;
         for i in 0..part.count() {
             let y = if part.labels.text(i) == "1" { 1.0 } else { -1.0 };
             let along = y * part.row(i).iter().zip(&theta).map(|(x, t)| x * t).sum::<f64>();

@@ -86,13 +86,25 @@ impl Settings {
     }
 
     fn dense(&self, loaded: &ClientRecords, files: &dyn Files) -> Result<Logistic, Fault> {
-        let (loss, records) = (self.loss(), &loaded.records);
+        let loss = self.loss();
+        let records = &loaded.records;
         records.check_two_classes()?;
         loaded.problem(loss, files, |part, sets| {
             let signs = records.signs_of(part)?;
-            let signed = |i: &usize| part.row(*i).iter().map(|x| signs[*i] * x).collect::<Vec<_>>();
-            let set = |own: &Vec<usize>| own.iter().flat_map(signed).collect();
-            Ok(dense(records.dimension(), &loss, &sets.iter().map(set).collect::<Vec<_>>()))
+            Ok(dense(
+                records.dimension(),
+                &loss,
+                &sets
+                    .iter()
+                    .map(|own: &Vec<usize>| {
+                        own.iter()
+                            .flat_map(|i: &usize| {
+                                part.row(*i).iter().map(|x| signs[*i] * x).collect::<Vec<_>>()
+                            })
+                            .collect()
+                    })
+                    .collect::<Vec<_>>(),
+            ))
         })
     }
 
@@ -102,15 +114,21 @@ impl Settings {
         d: usize,
         files: &dyn Files,
     ) -> Result<SparseLogistic, Fault> {
-        let (loss, records) = (self.loss(), &loaded.records);
+        let loss = self.loss();
+        let records = &loaded.records;
         records.check_two_classes()?;
         self.dataset.check_vectors(loaded.held.len(), d)?;
         loaded.problem(loss, files, |part, sets| {
-            let (signs, rows) = (records.signs_of(part)?, part.sparse());
-            let signed = |own: &Vec<usize>| {
-                rows.map(|rows| rows.selected(own.iter().map(|&i| (i, signs[i]))))
-            };
-            Ok(SparseRecords::new(loss, sets.iter().filter_map(signed).collect()))
+            let signs = records.signs_of(part)?;
+            let rows = part.sparse();
+            Ok(SparseRecords::new(
+                loss,
+                sets.iter()
+                    .filter_map(|own: &Vec<usize>| {
+                        rows.map(|rows| rows.selected(own.iter().map(|&i| (i, signs[i]))))
+                    })
+                    .collect(),
+            ))
         })
     }
 }

@@ -100,7 +100,8 @@ impl crate::problem::settings::Settings for Settings {
     }
 
     fn extent(&self) -> Option<InstanceSize> {
-        let (clients, dimension) = (self.clients, self.dimension);
+        let clients = self.clients;
+        let dimension = self.dimension;
         let bytes = clients as f64 * self.records as f64 * (12 * self.nonzeros + 16) as f64;
         let what = format!("{clients} sets of {} records", self.records);
         let share = MemoryPart::new("records", bytes, what);
@@ -115,10 +116,15 @@ impl crate::problem::settings::Settings for Settings {
         let features = Alias::new(&weights);
         let mut rng = Stream::shared_instance(seed);
         let shared: Vec<f64> = (0..self.dimension).map(|_| self.signal * rng.gaussian()).collect();
-        let set =
-            |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
         let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
-        let records = SparseRecords::new(loss, (0..self.clients).map(set).collect());
+        let records = SparseRecords::new(
+            loss,
+            (0..self.clients)
+                .map(|client| {
+                    self.draw(&features, &shared, &mut Stream::client_instance(seed, client))
+                })
+                .collect(),
+        );
         let given = InstanceInputs { optimum: files.optimum_search(), ..InstanceInputs::default() };
         SparseLogistic::new(loss, records, given)
     }

@@ -96,7 +96,8 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
 /// softplus(u) − softplus(v) − σ(v)(u − v), 0 or more, to a few ulps also
 /// where u is close to v.
 pub(super) fn divergence(u: f64, v: f64) -> f64 {
-    let (s, step) = (sigmoid(v), u - v);
+    let s = sigmoid(v);
+    let step = u - v;
     if step.abs() < 1e-2 {
         // Taylor's series of softplus at v, from its second derivative on.
         let w = s * (1.0 - s);

@@ -132,13 +132,15 @@ impl super::settings::Settings for Settings {
     }
 
     fn cost(&self, exact: bool) -> ProblemCost {
-        let (held, d) = (self.records, self.dimension);
+        let held = self.records;
+        let d = self.dimension;
         let sizes = Held::drawn(self.clients, d, held, self.batch);
         sizes.cost(exact, RecordCost::logistic(dense_call(d as u64), d as u64))
     }
 
     fn extent(&self) -> Option<InstanceSize> {
-        let (clients, dimension) = (self.clients, self.dimension);
+        let clients = self.clients;
+        let dimension = self.dimension;
         let sets = if self.split == SharedRecords::Own { clients } else { clients.min(2) };
         // Rows as they are drawn, rows padded to whole registers, weights.
         let row = 8.0 * (2 * dimension + 8) as f64;
@@ -173,7 +175,8 @@ impl super::settings::Settings for Settings {
 
 /// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
 fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
-    let (d, n) = (settings.dimension, settings.records);
+    let d = settings.dimension;
+    let n = settings.records;
     let (spread, separation, perturbation) = settings.data.parts();
     let label = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     let along = separation / libm::sqrt(d as f64);

@@ -55,8 +55,10 @@ impl RecordSets for SparseRecords {
         self.sets[set].iter().zip(factors).for_each(|(row, factor)| row.add_to(*factor, out));
     }
     fn squares(&self, set: usize) -> Vec<f64> {
-        let square = |row: SparseRow<'_>| row.values.iter().fold(0.0, |sum, x| sum + x * x);
-        self.sets[set].iter().map(square).collect()
+        self.sets[set]
+            .iter()
+            .map(|row: SparseRow<'_>| row.values.iter().fold(0.0, |sum, x| sum + x * x))
+            .collect()
     }
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
         let row = self.sets[set].row(record);

@@ -54,7 +54,8 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
 
 #[test]
 fn facts_are_those_of_the_dense_problem() {
-    let (equal, unequal) = (both(&sample::sparse()), weighted(&sample::sparse()));
+    let equal = both(&sample::sparse());
+    let unequal = weighted(&sample::sparse());
     assert_eq!(equal.0.unequal_shares(), None);
     assert_eq!(unequal.0.unequal_shares(), unequal.1.unequal_shares());
     assert!(crate::kernel::squared_distance(equal.0.optimum(), unequal.0.optimum()) > 1e-4);
@@ -71,7 +72,8 @@ fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
     let s = Matrix::from_fn(41, 41, |i, j| 1.0 / (1.0 + (i + j) as f64));
     for client in 0..4 {
         close(sparse.local_optimum(client), dense.local_optimum(client), 1e-11);
-        let (mut have, mut want) = (vec![0.0; 40], vec![0.0; 40]);
+        let mut have = vec![0.0; 40];
+        let mut want = vec![0.0; 40];
         sparse.mean_field(client, &theta, &mut have);
         dense.mean_field(client, &theta, &mut want);
         close(&have, &want, 1e-13);
@@ -88,9 +90,11 @@ fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
     close(&gaps[..1], &gaps[1..], 1e-12);
     for of in [RecordsOf::Clients, RecordsOf::Test] {
         for theta in [&theta, &vec![0.0; 40]] {
-            let (have, want) = (sparse.accuracy(theta, of), dense.accuracy(theta, of));
+            let have = sparse.accuracy(theta, of);
+            let want = dense.accuracy(theta, of);
             close(have.as_slice(), want.as_slice(), 1e-13);
-            let (have, want) = (sparse.loss(theta, of), dense.loss(theta, of));
+            let have = sparse.loss(theta, of);
+            let want = dense.loss(theta, of);
             close(have.as_slice(), want.as_slice(), 1e-13);
         }
     }
@@ -117,7 +121,8 @@ fn runs_are_those_of_the_dense_problem_on_the_same_draws() {
 #[test]
 fn runs_without_noise_are_those_of_the_dense_problem() {
     let (sparse, dense) = both(&sample::sparse());
-    let (sparse, dense) = (Exact::new(sparse), Exact::new(dense));
+    let sparse = Exact::new(sparse);
+    let dense = Exact::new(dense);
     for terms in sample::terms(0.4, 30) {
         close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
     }
@@ -126,7 +131,8 @@ fn runs_without_noise_are_those_of_the_dense_problem() {
 #[test]
 fn linearised_runs_are_those_of_the_dense_problem() {
     let (sparse, dense) = both(&sample::sparse());
-    let (sparse, dense) = (crate::problem::Twin::new(sparse), crate::problem::Twin::new(dense));
+    let sparse = crate::problem::Twin::new(sparse);
+    let dense = crate::problem::Twin::new(dense);
     let terms = Terms::fedavg(0.4, 30);
     close(&after(&sparse, &terms), &after(&dense, &terms), 1e-10);
 }
@@ -167,7 +173,8 @@ fn many_features_take_vectors_alone() {
 
 /// 20 000 features, of which each record has three; the sets have unequal supports.
 fn wide() -> SparseLogistic {
-    let (d, mut rng) = (20_000, Stream::shared_instance(4));
+    let d = 20_000;
+    let mut rng = Stream::shared_instance(4);
     let mut set = |records: usize| {
         let mut indices = Vec::new();
         for _ in 0..records {

@@ -60,7 +60,8 @@ fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
 #[test]
 fn the_divergence_has_no_seam() {
     for v in [-3.0, 0.1, 4.0] {
-        let (inside, outside) = (divergence(v + 0.0099999999, v), divergence(v + 0.0100000001, v));
+        let inside = divergence(v + 0.0099999999, v);
+        let outside = divergence(v + 0.0100000001, v);
         assert!((inside / outside - 1.0).abs() < 1e-7, "{inside} {outside}");
     }
 }
@@ -69,7 +70,8 @@ fn the_divergence_has_no_seam() {
 fn steps_of_the_twin_are_those_of_its_oracle_on_every_path() {
     for d in [2, 3, 5, 9, 17, 40, 130] {
         let settings = Settings { dimension: d, batch: 1, ..settings(MIXED) };
-        let (problem, twin) = (sample::build(&settings, 3), Twin::new(sample::build(&settings, 3)));
+        let problem = sample::build(&settings, 3);
+        let twin = Twin::new(sample::build(&settings, 3));
         for (clients, steps) in [(1, 0), (1, 33), (4, 10), (7, 200), (13, 64)] {
             let define = |all: Cohort<'_, ()>| advance_by_oracle(&twin, all);
             assert_paths(

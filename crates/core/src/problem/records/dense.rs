@@ -43,7 +43,8 @@ impl RecordSets for RecordTables {
     {
         out.fill(0.0);
         for SetTerm { set, share, at } in sets {
-            let (mut pull, n) = (vec![0.0; out.len()], at.len() as f64);
+            let mut pull = vec![0.0; out.len()];
+            let n = at.len() as f64;
             add_rows(self.rows(*set), &loss.residuals(self, *set, at), &mut pull);
             for ((out, pull), theta) in out.iter_mut().zip(pull).zip(theta) {
                 *out += share * (loss.l2() * theta + pull / n);
@@ -59,15 +60,16 @@ impl RecordSets for RecordTables {
         }
         for SetTerm { set, share, at } in sets {
             let scale = share / at.len() as f64;
-            let factor = |i: usize| scale * loss.weight(at, i, 0, 0);
-            let factors: Vec<f64> = (0..at.len()).map(factor).collect();
+            let factors: Vec<f64> =
+                (0..at.len()).map(|i: usize| scale * loss.weight(at, i, 0, 0)).collect();
             sum.add_to_lower_triangle(self.rows(*set), &factors);
         }
         (0..d).for_each(|i| sum[(i, i)] += loss.l2());
         sum
     }
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
-        let (residuals, n) = (loss.residuals(self, set, at), at.len() as f64);
+        let residuals = loss.residuals(self, set, at);
+        let n = at.len() as f64;
         let pairs = self.rows(set).iter().zip(&residuals);
         let second = pairs.fold(0.0, |sum, (x, delta)| sum + delta * delta / n * dot(x, x));
         let mut mean = vec![0.0; self.features()];
@@ -87,7 +89,8 @@ impl RecordSets for RecordTables {
         field: &mut [f64],
     ) {
         let d = theta.len();
-        let (row, star) = (&self.row(set, record)[..d], &star[..d]);
+        let row = &self.row(set, record)[..d];
+        let star = &star[..d];
         let mut along = [fold_sum(d, |i| row[i] * (theta[i] - star[i]))];
         factors(&mut along);
         axpy(along[0], row, field);

@@ -71,7 +71,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// The record sets, and the fraction of the clients that hold each, or the share of the one
     /// client that does.
     pub(in crate::problem) fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
-        let (n, sets) = (self.clients, self.held.len());
+        let n = self.clients;
+        let sets = self.held.len();
         (0..sets).map(move |set| match &self.client_shares {
             Some(shares) => (set, shares[set]),
             None => (set, (n - set).div_ceil(sets) as f64 / n as f64),
@@ -80,8 +81,10 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
 
     /// [`RecordLoss::record_numbers`] at θ*.
     fn at_optimum(&self, set: usize) -> &[f64] {
-        let at = || self.loss.record_numbers(&self.records, set, self.optimum());
-        get_or_compute(&self.held[set].at_optimum, at).as_slice()
+        get_or_compute(&self.held[set].at_optimum, || {
+            self.loss.record_numbers(&self.records, set, self.optimum())
+        })
+        .as_slice()
     }
 
     /// A function of the storage, of the loss and a client's set at θ*.
@@ -99,7 +102,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         }
         let shares_first = L::SHARES_FIRST && self.records.dense_rows(0).is_some();
         self.shares().try_fold(0.0, |all, (set, share)| {
-            let (sum, n) = (sum(&self.records, set)?, self.records.records(set) as f64);
+            let sum = sum(&self.records, set)?;
+            let n = self.records.records(set) as f64;
             Some(all + if shares_first { share * sum / n } else { share * (sum / n) })
         })
     }
@@ -148,8 +152,10 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
             return &own.optimum;
         }
         let set = self.set_of(client);
-        let found = || minimise(&mut MeanLoss::new(&self.loss, &self.records, [(set, 1.0)])).theta;
-        get_or_compute(&self.held[set].optimum, found).as_slice()
+        get_or_compute(&self.held[set].optimum, || {
+            minimise(&mut MeanLoss::new(&self.loss, &self.records, [(set, 1.0)])).theta
+        })
+        .as_slice()
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         if let Some(own) = self.affine(client) {
@@ -194,12 +200,18 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         self.of_client(client, S::noise_trace)
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let map = |rows: &S, loss: &L, set, at: &[f64]| rows.noise_map(loss, set, at, s);
-        Some(self.of_client(client, map))
+        Some(self.of_client(client, |rows: &S, loss: &L, set, at: &[f64]| {
+            rows.noise_map(loss, set, at, s)
+        }))
     }
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let of_loss = |rows: &S, loss: &L, set, at: &[f64]| loss.curvature(rows, set, at, m);
-        Some(if self.linear() { vec![0.0; self.dim()] } else { self.of_client(client, of_loss) })
+        Some(if self.linear() {
+            vec![0.0; self.dim()]
+        } else {
+            self.of_client(client, |rows: &S, loss: &L, set, at: &[f64]| {
+                loss.curvature(rows, set, at, m)
+            })
+        })
     }
     fn convexity(&self) -> Option<f64> {
         (!self.linear()).then_some(self.loss.l2())
@@ -218,7 +230,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         if self.linear() {
             return Some(0.0);
         }
-        let (inverse, set) = (L::INVERSE_THIRD?, self.set_of(client));
+        let inverse = L::INVERSE_THIRD?;
+        let set = self.set_of(client);
         let n = self.records.dense_rows(set)?.len() as f64;
         let cubes = self.records.squares(set).into_iter().map(|square| libm::pow(square, 1.5));
         Some(cubes.fold(0.0, |sum, x| sum + x) / n / inverse)
@@ -277,8 +290,11 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         if self.linear() {
             return self.oracle(client, draws, theta, field);
         }
-        let (set, l2, batch) = (self.set_of(client), self.loss.l2(), self.loss.batch());
-        let (at, points) = (self.at_optimum(set), [theta, self.optimum()]);
+        let set = self.set_of(client);
+        let l2 = self.loss.l2();
+        let batch = self.loss.batch();
+        let at = self.at_optimum(set);
+        let points = [theta, self.optimum()];
         field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
         for _ in 0..batch {
             let place = (set, draws.rng.index(self.records.records(set)));

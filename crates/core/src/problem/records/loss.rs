@@ -83,7 +83,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     }
     /// The covariance of the field of a set: of the mean of a batch of δ ⊗ x.
     fn noise_covariance(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
-        let (residuals, classes) = (loss.residuals(self, set, at), self.classes());
+        let residuals = loss.residuals(self, set, at);
+        let classes = self.classes();
         let delta = |i: usize, k: usize| residuals[i * classes + k];
         let mut second = self.gram(set, |i, k, l| delta(i, k) * delta(i, l));
         let mut mean = vec![0.0; second.rows()];
@@ -93,7 +94,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     }
     /// Its trace, without the matrix: tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
-        let (residuals, squares) = (loss.residuals(self, set, at), self.squares(set));
+        let residuals = loss.residuals(self, set, at);
+        let squares = self.squares(set);
         let records = residuals.chunks_exact(self.classes()).zip(&squares);
         let second = records.fold(0.0, |sum, (delta, x)| sum + x * dot(delta, delta));
         let mut mean = vec![0.0; self.features() * self.classes()];
@@ -114,8 +116,10 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         let d = self.features();
         let copy = self.sparse().map_or(Vec::new(), |records| records.sets[set].to_dense());
         let rows = self.dense_rows(set).unwrap_or_else(|| Rows::new(&copy, d, d));
-        let (residuals, n) = (loss.residuals(self, set, at), at.len() as f64);
-        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
+        let residuals = loss.residuals(self, set, at);
+        let n = at.len() as f64;
+        let mut second = Matrix::zeros(d, d);
+        let mut mean = Matrix::zeros(d, d + 1);
         for (i, (x, residual)) in rows.iter().zip(&residuals).enumerate() {
             let weight = loss.weight(at, i, 0, 0);
             let mut w: Vec<f64> = x.iter().map(|x| weight * x).collect();

@@ -18,8 +18,14 @@ impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
         records: &'a S,
         shares: impl IntoIterator<Item = (usize, f64)>,
     ) -> Self {
-        let term = |(set, share)| SetTerm { set, share, at: Vec::new() };
-        Self { loss, records, sets: shares.into_iter().map(term).collect() }
+        Self {
+            loss,
+            records,
+            sets: shares
+                .into_iter()
+                .map(|(set, share)| SetTerm { set, share, at: Vec::new() })
+                .collect(),
+        }
     }
 }
 

@@ -325,7 +325,8 @@ mod tests {
     fn within_its_bound(facts: &dyn Facts, reference: &[[f64; 2]]) {
         let far = |(found, [hi, lo]): (&f64, &[f64; 2])| Dd::from(*found).plus(-hi).plus(-lo).hi;
         let apart: Vec<f64> = facts.optimum().iter().zip(reference).map(far).collect();
-        let (error, bound) = (length(&apart), facts.optimum_error().unwrap());
+        let error = length(&apart);
+        let bound = facts.optimum_error().unwrap();
         assert!(error <= bound && bound <= 3.0 * error, "{error} {bound}");
     }
 
@@ -368,7 +369,8 @@ mod tests {
         let known = [0.25, 3.0, -0.625];
         let problem = sample::least_squares(&rows(5, &[1.0, 8.0, 64.0]), &known);
         let apart = crate::kernel::difference(problem.optimum(), &known);
-        let (error, bound) = (length(&apart), problem.optimum_error().unwrap());
+        let error = length(&apart);
+        let bound = problem.optimum_error().unwrap();
         assert!(error > 0.0 && error <= bound && bound <= 3.0 * error, "{error} {bound}");
         assert!(problem.searched_optimum().is_none());
     }

@@ -53,8 +53,10 @@ fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
     mean: &Affine,
 ) -> Minimiser {
     let convexity = optimum_bound::affine_convexity(problem, mean);
-    let step = |gradient: &[f64]| solve(&mean.matrix, gradient).ok();
-    let error = optimum_bound::optimum_error(problem, &mean.optimum, convexity, step);
+    let error =
+        optimum_bound::optimum_error(problem, &mean.optimum, convexity, |gradient: &[f64]| {
+            solve(&mean.matrix, gradient).ok()
+        });
     Minimiser { theta: mean.optimum.clone(), residual: 0.0, error }
 }
 
@@ -77,8 +79,12 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
     let mut found = minimise(&mut mean);
     // The point of Hessians.
     mean.gradient(&found.theta);
-    let step = |gradient: &[f64]| factored_step(&mean, gradient);
-    found.error = optimum_bound::optimum_error(problem, &found.theta, mean.convexity(), step);
+    found.error = optimum_bound::optimum_error(
+        problem,
+        &found.theta,
+        mean.convexity(),
+        |gradient: &[f64]| factored_step(&mean, gradient),
+    );
     let message = "the optimum cannot be found in double precision; it may be too small, or features too large";
     if found.is_known() { Ok(found) } else { Err(Fault::new("l2", message)) }
 }

@@ -53,13 +53,17 @@ impl crate::problem::settings::Settings for Settings {
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
         let loaded = self.dataset.load(files, seed, false)?;
-        let (records, classes) = (&loaded.records, loaded.records.count_classes()?);
+        let records = &loaded.records;
+        let classes = loaded.records.count_classes()?;
         let loss = SoftmaxLoss { classes, l2: self.l2, batch: self.batch };
         loaded.problem(loss, files, |part, sets| {
             let labels = records.classes_of(part)?;
-            let label = |i: &usize| labels[*i] as u8;
-            let set = |own: &Vec<usize>| (part.rows(own), own.iter().map(label).collect());
-            let sets: Vec<ClassRecords> = sets.iter().map(set).collect();
+            let sets: Vec<ClassRecords> = sets
+                .iter()
+                .map(|own: &Vec<usize>| {
+                    (part.rows(own), own.iter().map(|i: &usize| labels[*i] as u8).collect())
+                })
+                .collect();
             Ok(ClassTables::new(records.dimension(), classes, self.l2, &sets))
         })
     }

@@ -155,7 +155,8 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         for (i, p) in at.chunks_exact(self.classes).enumerate() {
             let g = records.contracted(set, i, m);
             // Σ_l p_l (G_lk + G_kl), Σ_l p_l G_ll and pᵀGp.
-            let (right, left) = (g.apply(p), g.transpose().apply(p));
+            let right = g.apply(p);
+            let left = g.transpose().apply(p);
             let diagonal = fold_sum(self.classes, |l| p[l] * g[(l, l)]);
             let square = dot(p, &right);
             let third = |k: usize| g[(k, k)] - right[k] - left[k] + 2.0 * square - diagonal;
@@ -175,8 +176,10 @@ fn blocks(
     symmetric: bool,
     weight: impl Fn(usize, usize, usize) -> f64,
 ) -> Matrix {
-    let (classes, rows) = (records.classes(), records.rows(set));
-    let (d, n) = (rows.dim(), rows.len());
+    let classes = records.classes();
+    let rows = records.rows(set);
+    let d = rows.dim();
+    let n = rows.len();
     let mut all = Matrix::zeros(classes * d, classes * d);
     for k in 0..classes {
         for l in if symmetric { k } else { 0 }..classes {
@@ -212,7 +215,8 @@ impl RecordSets for ClassTables {
     /// A row and a column of `m` beyond the K·d are kept.
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
         let x = self.rows(set).row(record);
-        let (classes, d) = (self.classes(), x.len());
+        let classes = self.classes();
+        let d = x.len();
         let size = m.rows() - classes * d + classes;
         let mut out = Matrix::zeros(size, size);
         for i in 0..m.rows() {
@@ -243,7 +247,8 @@ impl RecordSets for ClassTables {
         at: &[f64],
         s: &Matrix,
     ) -> Matrix {
-        let (residuals, classes) = (loss.residuals(self, set, at), self.classes());
+        let residuals = loss.residuals(self, set, at);
+        let classes = self.classes();
         let second = |i: usize| {
             let delta = Matrix::from_fn(classes, classes + 1, |k, l| match l {
                 _ if l == classes => residuals[i * classes + k],
@@ -254,7 +259,8 @@ impl RecordSets for ClassTables {
         let seconds: Vec<Matrix> = (0..self.records(set)).map(second).collect();
         let second = blocks(self, set, false, |i, k, l| seconds[i][(k, l)]);
         let hessian = self.gram(set, |i, k, l| loss.weight(at, i, k, l));
-        let (d, mut pull) = (hessian.rows(), vec![0.0; hessian.rows()]);
+        let d = hessian.rows();
+        let mut pull = vec![0.0; hessian.rows()];
         self.add_pull(set, 1.0, residuals, &mut pull);
         let mean = Matrix::from_fn(d, d + 1, |i, j| if j < d { hessian[(i, j)] } else { pull[i] });
         let mean = mean.times(s).times(&mean.transpose());

@@ -125,15 +125,16 @@ impl crate::problem::settings::Settings for Settings {
     }
 
     fn cost(&self, exact: bool) -> ProblemCost {
-        let (classes, features) = (self.classes, self.dimension + 1);
+        let classes = self.classes;
+        let features = self.dimension + 1;
         let sizes =
             Held::drawn(self.clients, classes * features, self.typical_records(), self.batch);
         sizes.cost(exact, RecordCost::softmax(classes as u64, features as u64))
     }
 
     fn extent(&self) -> Option<InstanceSize> {
-        let (clients, dimension) =
-            (self.clients, self.classes.saturating_mul(self.dimension.saturating_add(1)));
+        let clients = self.clients;
+        let dimension = self.classes.saturating_mul(self.dimension.saturating_add(1));
         let bytes = clients as f64 * self.bytes();
         let what = format!("the records of {clients} clients");
         let parts = vec![MemoryPart::new("records", bytes, what)];
@@ -188,14 +189,14 @@ impl Settings {
         };
         let mean_of_model = libm::sqrt(self.alpha) * rng.gaussian();
         let mean_of_features = libm::sqrt(self.beta) * rng.gaussian();
-        let own = || self.model(mean_of_model, rng);
-        let model = shared.map_or_else(own, <[f64]>::to_vec);
+        let model = shared.map_or_else(|| self.model(mean_of_model, rng), <[f64]>::to_vec);
         let center: Vec<f64> = match shared {
             Some(_) => vec![0.0; d],
             None => (0..d).map(|_| mean_of_features + rng.gaussian()).collect(),
         };
         let deviations: Vec<f64> = (1..=d).map(|j| libm::pow(j as f64, -0.6)).collect();
-        let (mut rows, mut labels) = (Vec::with_capacity(n * (d + 1)), Vec::with_capacity(n));
+        let mut rows = Vec::with_capacity(n * (d + 1));
+        let mut labels = Vec::with_capacity(n);
         for _ in 0..n {
             let begin = rows.len();
             rows.extend((0..d).map(|j| center[j] + deviations[j] * rng.gaussian()));

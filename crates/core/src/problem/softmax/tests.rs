@@ -64,7 +64,8 @@ fn two_classes_are_logistic_regression_with_half_the_penalty() {
     for client in 0..3 {
         let local = apart(problem.local_optimum(client));
         assert!(sample::distance(&local, logistic.local_optimum(client)) < 1e-13);
-        let (mut field, mut expected) = ([0.0; 6], [0.0; 3]);
+        let mut field = [0.0; 6];
+        let mut expected = [0.0; 3];
         problem.mean_field(client, &theta, &mut field);
         logistic.mean_field(client, &apart(&theta), &mut expected);
         assert!(sample::distance(&field[3..], &expected) < 1e-14);
@@ -109,12 +110,13 @@ fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
 #[test]
 fn the_divergence_has_no_seam() {
     for x in [0.5, -0.5] {
-        let (inside, outside) =
-            (beyond_linear(x * 0.999_999_999_9), beyond_linear(x * 1.000_000_000_1));
+        let inside = beyond_linear(x * 0.999_999_999_9);
+        let outside = beyond_linear(x * 1.000_000_000_1);
         assert!((inside / outside - 1.0).abs() < 1e-8, "{inside} {outside}");
     }
     let at = |h: f64| divergence(&[0.25, 0.75], &mut [h, 0.0]);
-    let (inside, outside) = (at(933.3), at(933.4));
+    let inside = at(933.3);
+    let outside = at(933.4);
     assert!((outside - inside - 0.075).abs() < 1e-9, "{inside} {outside}");
 }
 

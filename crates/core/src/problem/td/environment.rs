@@ -55,8 +55,9 @@ pub type Transition = (usize, usize, f64);
 
 /// The pairs (s, s') that occur in a chain whose states have these shares.
 fn occurring_pairs(shares: &[f64], chain: &Chain) -> impl Iterator<Item = Transition> {
-    let of = move |s: usize| chain.from(s).map(move |(next, p)| (s, next, shares[s] * p));
-    (0..shares.len()).flat_map(of).filter(|&(_, _, p)| p > 0.0)
+    (0..shares.len())
+        .flat_map(move |s: usize| chain.from(s).map(move |(next, p)| (s, next, shares[s] * p)))
+        .filter(|&(_, _, p)| p > 0.0)
 }
 
 /// The features and the discount, which all clients share.
@@ -97,7 +98,8 @@ impl Features {
         shares: &[f64],
         rewards: &[f64],
     ) -> Result<Affine, Singular> {
-        let (mut matrix, mut offset) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
+        let mut matrix = Matrix::zeros(self.d, self.d);
+        let mut offset = vec![0.0; self.d];
         if self.wide() {
             let states = chain.states();
             let mut changes = Vec::with_capacity(states * self.d);

@@ -92,10 +92,11 @@ impl Td {
         let optimum = Affine::weighted_mean(means, None).map_err(|_| NoSolution::Mean)?.optimum;
         let (chains, burn_in, moving) = match noise {
             Noise::Independent => (Vec::new(), 0, 1.0),
-            Noise::Markov { burn_in, calls_per_state } => {
-                let chain = |&e: &usize| environments[e].successors();
-                (environment_of.iter().map(chain).collect(), burn_in, 1.0 / calls_per_state)
-            }
+            Noise::Markov { burn_in, calls_per_state } => (
+                environment_of.iter().map(|&e: &usize| environments[e].successors()).collect(),
+                burn_in,
+                1.0 / calls_per_state,
+            ),
         };
         Ok(Self {
             features,
@@ -113,7 +114,8 @@ impl Td {
 
     /// Σφ = N⁻¹ Σ_c E φφᵀ under the stationary distributions.
     fn gram(&self) -> Matrix {
-        let (n, rows) = (self.environment_of.len() as f64, self.features.rows());
+        let n = self.environment_of.len() as f64;
+        let rows = self.features.rows();
         let mut gram = Matrix::zeros(self.features.d, self.features.d);
         if self.features.wide() {
             let mut shares = vec![0.0; rows.len()];
@@ -197,7 +199,8 @@ impl Facts for Td {
         let environment = self.environment(client);
         let mut second = Matrix::zeros(self.dim(), self.dim());
         for (state, next, p) in environment.pairs() {
-            let (phi, mut w) = (self.features.row(state), self.features.difference(state, next));
+            let phi = self.features.row(state);
+            let mut w = self.features.difference(state, next);
             w.push(dot(&w, &self.optimum) - environment.rewards[state]);
             second.add_outer(p * dot(&w, &s.apply(&w)), phi, phi);
         }
@@ -223,13 +226,15 @@ impl Facts for Td {
         let mut moves = Vec::new();
         for s in 0..own.chain.states() {
             for (next, p) in own.chain.from(s).filter(|(_, p)| *p > 0.0) {
-                let (phi, change) = (self.features.row(s), self.features.difference(s, next));
+                let phi = self.features.row(s);
+                let change = self.features.difference(s, next);
                 let error = dot(&change, &self.optimum) - own.rewards[s];
                 let offset: Vec<f64> = phi.iter().map(|x| error * x).collect();
                 let matrix = Matrix::outer(phi, &change);
                 let stays = [(next, self.moving), (s, 1.0 - self.moving)];
                 for (to, share) in stays.into_iter().filter(|(_, share)| *share > 0.0) {
-                    let (matrix, offset) = (matrix.clone(), offset.clone());
+                    let matrix = matrix.clone();
+                    let offset = offset.clone();
                     moves.push(Move { from: s, to, probability: p * share, matrix, offset });
                 }
             }
@@ -299,7 +304,8 @@ mod tests {
     fn a_trajectory_has_the_stationary_mean_in_the_long_run() {
         let problem = sample::chain(vec![0], Noise::Markov { burn_in: 50, calls_per_state: 1.0 });
         assert!(!problem.independent());
-        let (runs, steps) = (400, 1000);
+        let runs = 400;
+        let steps = 1000;
         let theta = [0.4, -0.3];
         let mut exact = [0.0; 2];
         problem.mean_field(0, &theta, &mut exact);
@@ -307,7 +313,8 @@ mod tests {
         for run in 0..runs {
             let mut rng = Stream::new(4, Purpose::Client, 0, run, 0);
             let mut state = problem.begin(0, &mut rng);
-            let (mut field, mut sum) = ([0.0; 2], [0.0; 2]);
+            let mut field = [0.0; 2];
+            let mut sum = [0.0; 2];
             for _ in 0..steps {
                 let before = state;
                 let draws = &mut Draws { rng: &mut rng, state: &mut state };

@@ -43,11 +43,13 @@ impl Noise {
     /// Adds a fault if the burn-in is too long.
     pub fn check(&self, faults: &mut Faults) {
         if let Self::Markov { burn_in, calls_per_state: calls } = *self {
-            let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
-            faults.require(burn_in <= MOST_BURN_IN, "noise.markov.burn-in", message);
-            let message = || format!("must be a number of 1 or more, not {calls}");
+            faults.require(burn_in <= MOST_BURN_IN, "noise.markov.burn-in", || {
+                format!("must be at most {MOST_BURN_IN}, not {burn_in}")
+            });
             let sound = calls >= 1.0 && calls.is_finite();
-            faults.require(sound, "noise.markov.calls-per-state", message);
+            faults.require(sound, "noise.markov.calls-per-state", || {
+                format!("must be a number of 1 or more, not {calls}")
+            });
         }
     }
 }

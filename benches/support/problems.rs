@@ -5,7 +5,7 @@
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};
 use exactfed::kernel::softmax::ClassTables;
-use exactfed::kernel::{Cohort, LocalSteps, Members};
+use exactfed::kernel::{Cohort, CohortData, LocalSteps, Members};
 use exactfed::problem::arrays::NoFiles;
 use exactfed::problem::garnet::{self, Heterogeneity};
 use exactfed::problem::lms::{self, Lms};
@@ -151,9 +151,17 @@ impl<'p, P: Problem> Bench<'p, P> {
     }
 
     pub fn cohort(&mut self) -> Cohort<'_, P::State> {
-        let own = (&mut self.streams[..], &mut self.states[..]);
-        let (steps, theta) = (self.plans[0].steps, (None, &mut self.theta[..]));
-        Cohort::new(&self.members, theta, &self.correction, own, &self.plans, Some(steps))
+        let steps = Some(self.plans[0].steps);
+        let data = CohortData {
+            start: None,
+            theta: &mut self.theta,
+            corrections: &self.correction,
+            streams: &mut self.streams,
+            states: &mut self.states,
+            plans: &self.plans,
+            steps,
+        };
+        Cohort::new(&self.members, data)
     }
 
     pub fn run(&mut self) {

@@ -5,7 +5,9 @@
 //! steps, since c̄ is the mean of the stored c_k.
 
 use super::pool::average;
-use crate::kernel::{self, InstructionSet, Members};
+use crate::kernel::{
+    self, FinishedSteps, ImpliedVariates, InstructionSet, Members, StoredVariates, VariatesToLearn,
+};
 
 /// The clients' control variates.
 pub struct ControlVariates {
@@ -59,9 +61,13 @@ impl ControlVariates {
     pub fn learn(&mut self, members: &Members, before: &[f64], ends: &[f64], lengths: &[f64]) {
         self.store_variates();
         if self.shares.is_none() {
-            let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
-            let path = InstructionSet::best();
-            return kernel::learn_on(path, members, (before, ends), lengths, own);
+            let steps = FinishedSteps { start: before, ends, lengths };
+            let stored = StoredVariates {
+                variates: &mut self.variates,
+                mean: &mut self.mean,
+                corrections: &mut self.corrections,
+            };
+            return kernel::learn_on(InstructionSet::best(), members, steps, stored);
         }
         let d = self.d;
         for &client in members.indices() {
@@ -74,11 +80,11 @@ impl ControlVariates {
         self.update_corrections();
     }
 
-    /// γ_k E_k, c̄ and ξ, for a kernel that makes c̄ and ξ from the ends of all clients; the c_k that are
-    /// stored are forgotten, since they would become wrong. Shares must be equal.
-    pub fn to_learn<'a>(&'a mut self, lengths: &'a [f64]) -> kernel::VariatesToLearn<'a> {
+    /// What a kernel writes that has the ends of all clients: γ_k E_k, c̄ and ξ. Shares must be
+    /// equal.
+    pub fn to_learn<'a>(&'a mut self, lengths: &'a [f64]) -> VariatesToLearn<'a> {
         self.variates.clear();
-        (lengths, &mut self.mean, &mut self.corrections)
+        VariatesToLearn { lengths, mean: &mut self.mean, corrections: &mut self.corrections }
     }
 
     /// θ_{t+1}, the mean of the members' ends by their shares, into `after` (d numbers), and
@@ -92,10 +98,11 @@ impl ControlVariates {
         after: &mut [f64],
     ) {
         if members.indices().len() == lengths.len() && self.shares.is_none() {
-            let d = self.d;
-            let path = InstructionSet::best();
-            let (lengths, mean, xi) = self.to_learn(lengths);
-            return kernel::learn_all_on(path, (before, ends, after), lengths, (mean, xi), d);
+            let stride = self.d;
+            let VariatesToLearn { lengths, mean, corrections } = self.to_learn(lengths);
+            let steps = FinishedSteps { start: before, ends, lengths };
+            let implied = ImpliedVariates { mean, corrections, stride };
+            return kernel::learn_all_on(InstructionSet::best(), steps, after, implied);
         }
         average(self.shares.as_deref(), members, ends, after);
         self.learn(members, before, ends, lengths);

@@ -1,7 +1,7 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
 use super::Conditions;
-use crate::kernel::{self, Cohort, Draws, LocalSteps, Members, Proximal};
+use crate::kernel::{self, Cohort, CohortData, Draws, LocalSteps, Members, Proximal};
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
@@ -50,8 +50,16 @@ impl<'p, P: Problem> Pool<'p, P> {
     pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> Cohort<'a, P::State> {
         let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
-        let own = (&mut self.streams[..], &mut self.states[..]);
-        let mut cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
+        let data = CohortData {
+            start,
+            theta: ends,
+            corrections,
+            streams: &mut self.streams,
+            states: &mut self.states,
+            plans,
+            steps,
+        };
+        let mut cohort = Cohort::new(members, data);
         cohort.extended = extended;
         cohort.on_supports = self.on_supports;
         cohort

@@ -11,7 +11,7 @@ struct Slot<A> {
     other: A,
 }
 
-/// A finite distribution.
+/// A finite distribution as an alias table: a draw costs one look-up, however many items there are.
 #[derive(Clone, Debug)]
 pub struct Alias<A>(Box<[Slot<A>]>);
 

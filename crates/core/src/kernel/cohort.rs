@@ -38,12 +38,13 @@ impl Proximal<'_> {
 pub struct Members(Vec<usize>);
 
 impl Members {
-    /// Clients `0..n`.
+    /// The members of a round in which all `n` clients take part.
     pub fn all(n: usize) -> Self {
         Self((0..n).collect())
     }
 
-    /// These clients.
+    /// The members of a round in which these clients take part; their order and repetitions do not
+    /// count.
     pub fn new(mut who: Vec<usize>) -> Self {
         who.sort_unstable();
         who.dedup();
@@ -74,6 +75,25 @@ pub struct Cohort<'a, S> {
     pub on_supports: bool,
 }
 
+/// What the local steps of N clients read and write, whether or not they are members of a cohort.
+pub struct CohortData<'a, S> {
+    /// θ_t, d numbers, if all members begin there: then their rows of `theta` only receive their
+    /// ends.
+    pub start: Option<&'a [f64]>,
+    /// θ_c, N rows of d numbers.
+    pub theta: &'a mut [f64],
+    /// ξ_c, N rows of d numbers, or one row for all clients.
+    pub corrections: &'a [f64],
+    /// The streams of the clients, N.
+    pub streams: &'a mut [Stream],
+    /// The states of their noise, N.
+    pub states: &'a mut [S],
+    /// Their local steps, N.
+    pub plans: &'a [LocalSteps],
+    /// The number of steps of every client, if it overrides the plans.
+    pub steps: Option<u64>,
+}
+
 /// What the oracle calls of a client draw from.
 pub struct Draws<'a, S> {
     /// The client's stream.
@@ -92,30 +112,21 @@ pub struct Local<'a, S> {
     pub correction: &'a [f64],
     /// What its oracle calls draw from.
     pub draws: Draws<'a, S>,
-    /// γ_c.
+    /// γ_c, the step size.
     pub step: f64,
-    /// E_c.
+    /// E_c, the number of local steps.
     pub steps: u64,
-    /// B_c.
+    /// B_c, the oracle calls whose mean is the field of a step.
     pub batch: u64,
 }
 
 impl<'a, S> Cohort<'a, S> {
-    /// The members' part of `theta` (θ_c, N rows of d), `corrections` (ξ_c, N
-    /// rows of d, or one row for all), `streams`, `states` and `plans` (N each).
-    /// With `start` (d numbers) all members begin there, and their rows only receive
-    /// their ends; with `steps` all do that many. Steps are θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+    /// The members' part of the data of N clients. Steps are θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     ///
     /// # Panics
     /// If lengths do not agree, or a member has no entry.
-    pub fn new(
-        members: &'a Members,
-        (start, theta): (Option<&'a [f64]>, &'a mut [f64]),
-        corrections: &'a [f64],
-        (streams, states): (&'a mut [Stream], &'a mut [S]),
-        plans: &'a [LocalSteps],
-        steps: Option<u64>,
-    ) -> Self {
+    pub fn new(members: &'a Members, data: CohortData<'a, S>) -> Self {
+        let CohortData { start, theta, corrections, streams, states, plans, steps } = data;
         let n = streams.len();
         assert!(n > 0 && members.end() <= n && states.len() == n && plans.len() == n);
         let d = theta.len() / n;
@@ -128,7 +139,7 @@ impl<'a, S> Cohort<'a, S> {
         Self { all, states, steps, extended: None, on_supports: false }
     }
 
-    /// d.
+    /// d, the numbers of a client's θ.
     pub fn dim(&self) -> usize {
         self.all.d
     }
@@ -201,18 +212,19 @@ impl<'a, S> Cohort<'a, S> {
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
         let plans = self.all.plans;
-        let steps = self.steps;
         let first = self.all.first;
         let members = self.all.members;
-        let steps_of = |client: usize| steps.unwrap_or(plans[client - first].steps);
-        let mut call = |members: &[usize]| {
-            let Some(&client) = members.first() else { return };
-            let who = Who::Members(self.all.with_members(members));
-            run(&mut EqualSteps { who, steps: steps_of(client) });
-        };
-        match steps {
-            Some(_) => call(members),
-            None => members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
+        if let Some(steps) = self.steps {
+            if !members.is_empty() {
+                let who = Who::Members(self.all.with_members(members));
+                run(&mut EqualSteps { who, steps });
+            }
+            return;
+        }
+        for alike in members.chunk_by(|&a, &b| plans[a - first].steps == plans[b - first].steps) {
+            let steps = plans[alike[0] - first].steps;
+            let who = Who::Members(self.all.with_members(alike));
+            run(&mut EqualSteps { who, steps });
         }
     }
 
@@ -245,13 +257,13 @@ impl<'a, S> Cohort<'a, S> {
 
 /// The members of a cohort, in order; each gets its row of θ, its stream and its state.
 pub struct Locals<'a, S> {
-    /// The members to come. θ, streams and states are those of entry number `entry` and later ones.
+    /// The members to come. θ, streams and states begin with entry number `entry`.
     cohort: Cohort<'a, S>,
     entry: usize,
 }
 
-/// What follows the first `count`.
-fn skipped<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+/// Takes the first `count` items off the rest of a list, and returns what follows them.
+fn skip_items<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
     &mut std::mem::take(rest)[count..]
 }
 
@@ -266,11 +278,11 @@ impl<'a, S> Locals<'a, S> {
         let entry = client - all.first;
         let skip = entry - self.entry;
         self.entry = entry + 1;
-        let (theta, rest) = skipped(&mut all.theta, skip * all.d).split_at_mut(all.d);
+        let (theta, rest) = skip_items(&mut all.theta, skip * all.d).split_at_mut(all.d);
         all.theta = rest;
-        let (rng, rest) = skipped(&mut all.streams, skip).split_first_mut()?;
+        let (rng, rest) = skip_items(&mut all.streams, skip).split_first_mut()?;
         all.streams = rest;
-        let (state, rest) = skipped(states, skip).split_first_mut()?;
+        let (state, rest) = skip_items(states, skip).split_first_mut()?;
         *states = rest;
         let LocalSteps { step, steps, batch } = all.plans[entry];
         let correction = &all.corrections[entry * all.stride..][..all.d];
@@ -316,9 +328,16 @@ mod tests {
                 let plans: Vec<_> = (0..n)
                     .map(|c| LocalSteps { step: c as f64, steps: c as u64, batch: 1 })
                     .collect();
-                let own = (&mut streams[..], &mut states[..]);
-                let rows = (None, &mut theta[..]);
-                let whole = Cohort::new(&members, rows, &corrections, own, &plans, None);
+                let data = CohortData {
+                    start: None,
+                    theta: &mut theta,
+                    corrections: &corrections,
+                    streams: &mut streams,
+                    states: &mut states,
+                    plans: &plans,
+                    steps: None,
+                };
+                let whole = Cohort::new(&members, data);
                 assert_eq!(whole.client_steps(), who.iter().sum::<usize>() as u64);
                 let mut seen = Vec::new();
                 let mut see = |local: Local<'_, usize>| {

@@ -26,7 +26,7 @@ const REDUCED: f64 = f64::from_bits(0x3fd6_2e43_0000_0000);
 /// Below this, e^x is 1 + x: 2⁻²⁸, rounded as in `libm`.
 const TINY: f64 = f64::from_bits(0x3e30_0001_0000_0000);
 
-/// 1/(1 + e^−u).
+/// σ(u) = 1/(1 + e^−u): the definition, which [`sigmoids`] repeats in lanes.
 #[inline]
 pub fn sigmoid(u: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-u))
@@ -87,7 +87,7 @@ pub(in crate::kernel) unsafe fn exps<I: Simd>(x: &mut [f64], ordinary: bool) {
     }
 }
 
-/// e^x.
+/// e^x of a register of numbers.
 ///
 /// # Safety
 /// The instruction set `I` is present; |x| < `LARGE`.
@@ -248,8 +248,8 @@ unsafe fn expm1<I: Simd>(x: I::V) -> I::V {
         }
         let t = I::sub(I::splat(3.0), I::mul(sum, half_r));
         let ratio = I::div(I::sub(sum, t), I::sub(I::splat(6.0), I::mul(r, t)));
-        let e = I::sub(I::mul(r, I::sub(I::mul(square, ratio), c)), c);
-        let e = I::sub(e, square);
+        let e_and_square = I::sub(I::mul(r, I::sub(I::mul(square, ratio), c)), c);
+        let e = I::sub(e_and_square, square);
         // What the steps of `libm` are for each k.
         let near = I::sub(r, e);
         let minus_one = I::sub(I::mul(half, near), half);
@@ -259,12 +259,13 @@ unsafe fn expm1<I: Simd>(x: I::V) -> I::V {
         let to_19 = I::mul(I::add(near, I::sub(one, inverse)), power);
         let to_56 = I::mul(I::add(I::sub(r, I::add(e, inverse)), one), power);
         let other = I::sub(I::mul(I::add(near, one), power), one);
-        let above = I::below(k, I::splat(56.5), to_56, other);
-        let above = I::below(k, I::splat(19.5), to_19, above);
-        let above = I::below(k, I::splat(1.5), plus_one, above);
-        let value = I::below(k, I::splat(0.0), minus_one, above);
-        let value = I::below(k, I::splat(-1.5), other, value);
-        I::below(I::splat(LEAST), x, value, I::splat(-1.0))
+        // The case of k, from the largest k down.
+        let from_20 = I::below(k, I::splat(56.5), to_56, other);
+        let from_2 = I::below(k, I::splat(19.5), to_19, from_20);
+        let from_1 = I::below(k, I::splat(1.5), plus_one, from_2);
+        let from_minus_1 = I::below(k, I::splat(0.0), minus_one, from_1);
+        let any = I::below(k, I::splat(-1.5), other, from_minus_1);
+        I::below(I::splat(LEAST), x, any, I::splat(-1.0))
     }
 }
 

@@ -24,7 +24,7 @@ const TO: f64 = f64::from_bits(0x3fda_827a_0000_0000);
 /// Below this, log(1 + x) is x: 2⁻⁵³.
 const TINY: f64 = f64::from_bits(0x3ca0_0000_0000_0000);
 
-/// log(1 + x).
+/// log(1 + x) of a register of numbers.
 ///
 /// # Safety
 /// The instruction set `I` is present.
@@ -47,11 +47,12 @@ pub(in crate::kernel) unsafe fn log1p<I: Simd>(x: I::V) -> I::V {
         let (k, m) = I::split(u);
         // What the sum u lost, over u.
         let lost = I::below(k, I::splat(1.5), I::sub(x, I::sub(u, one)), I::sub(one, I::sub(u, x)));
-        let c = I::below(k, I::splat(53.5), I::div(lost, u), zero);
+        let correction = I::below(k, I::splat(53.5), I::div(lost, u), zero);
         let not_above = I::below(x, I::splat(TO), one, zero);
         let near = I::below(I::splat(FROM), x, not_above, zero);
+        // Near 0, f is x itself: there is nothing to scale and nothing lost.
         let k = I::below(zero, near, zero, k);
-        let c = I::below(zero, near, zero, c);
+        let c = I::below(zero, near, zero, correction);
         let f = I::below(zero, near, x, I::sub(m, one));
         let half_square = I::mul(I::mul(I::splat(0.5), f), f);
         let s = I::div(f, I::add(I::splat(2.0), f));
@@ -66,10 +67,11 @@ pub(in crate::kernel) unsafe fn log1p<I: Simd>(x: I::V) -> I::V {
             odd = I::add(I::splat(l), I::mul(w, odd));
         }
         let r = I::add(I::mul(z, odd), I::mul(w, even));
-        let sum = I::mul(s, I::add(half_square, r));
-        let sum = I::add(sum, I::add(I::mul(k, I::splat(LN2_LOW)), c));
-        let sum = I::add(I::sub(sum, half_square), f);
-        let value = I::add(sum, I::mul(k, I::splat(LN2_HIGH)));
+        // s (f²/2 + r) + (k ln2_low + c) − f²/2 + f + k ln2_high, in the order of `libm`.
+        let product = I::mul(s, I::add(half_square, r));
+        let small_terms = I::add(product, I::add(I::mul(k, I::splat(LN2_LOW)), c));
+        let log_of_m = I::add(I::sub(small_terms, half_square), f);
+        let value = I::add(log_of_m, I::mul(k, I::splat(LN2_HIGH)));
         I::below(I::abs(x), I::splat(TINY), x, value)
     }
 }

@@ -25,11 +25,14 @@ mod vectors;
 
 #[cfg(test)]
 pub(crate) use cohort::testing;
-pub use cohort::{Cohort, Draws, Local, LocalSteps, Members, Proximal};
+pub use cohort::{Cohort, CohortData, Draws, Local, LocalSteps, Members, Proximal};
 pub use fold::fold_sum;
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
-pub use server::{learn_all_on, learn_on, mean_of, update_corrections, weighted_mean_of};
+pub use server::{
+    FinishedSteps, ImpliedVariates, StoredVariates, learn_all_on, learn_on, mean_of,
+    update_corrections, weighted_mean_of,
+};
 pub use simd::InstructionSet;
 pub use sparse::{
     LogisticLoss, SparseRecords, SparseRow, SparseRows, SupportRound, VariatesToLearn,

@@ -56,20 +56,19 @@ struct OuterSums<'a> {
 /// # Panics
 /// If lengths do not agree.
 pub fn add_outer_products(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
-    add_on(InstructionSet::best(), (a, b), out, false);
+    add_on(InstructionSet::best(), a, b, out, false);
 }
 
-/// The same for a square matrix that is symmetric, of which only the lower triangle is right
-/// afterwards.
+/// [`add_outer_products`] for a symmetric matrix. Afterwards only its lower triangle is right.
 ///
 /// # Panics
 /// If lengths do not agree.
 pub fn add_to_lower_triangle(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
     assert!(a.dim() == b.dim());
-    add_on(InstructionSet::best(), (a, b), out, true);
+    add_on(InstructionSet::best(), a, b, out, true);
 }
 
-fn add_on(path: InstructionSet, (a, b): (Rows<'_>, Rows<'_>), out: &mut [f64], lower: bool) {
+fn add_on(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut [f64], lower: bool) {
     assert!(a.len() == b.len() && out.len() == a.dim() * b.dim());
     let sums = OuterSums { data: out, stride: b.dim(), lower: lower.then_some(0) };
     outer::<false>(path, a, b, sums);
@@ -82,6 +81,7 @@ fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, o
     /// Products that are worth more than one thread.
     const LARGE: usize = 1 << 21;
     let OuterSums { data, stride, lower } = out;
+    // Called by one loop over the blocks or by another, which differ in their threads.
     let block = |(i, data): (usize, &mut [f64])| {
         let first = i * TOGETHER;
         let a = a.columns(first, (first + TOGETHER).min(a.dim()));
@@ -132,10 +132,10 @@ fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>
         let mut j = 0;
         while j < last {
             if tall == TALL && j + WIDE <= b.dim() {
-                tile::<SUBTRACT, TALL, WIDE>(a, b, (i, j), out);
+                tile::<SUBTRACT, TALL, WIDE>(a, b, i, j, out);
                 j += WIDE;
             } else {
-                (0..tall).for_each(|r| tile::<SUBTRACT, 1, 1>(a, b, (i + r, j), out));
+                (0..tall).for_each(|r| tile::<SUBTRACT, 1, 1>(a, b, i + r, j, out));
                 j += 1;
             }
         }
@@ -143,12 +143,13 @@ fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>
     }
 }
 
-/// R × W entries from `corner` on, in registers during the pass over the rows.
+/// Sums R × W entries from row i and column j on, in registers during the pass over the rows.
 #[inline(always)]
 fn tile<const SUBTRACT: bool, const R: usize, const W: usize>(
     a: Rows<'_>,
     b: Rows<'_>,
-    (i, j): (usize, usize),
+    i: usize,
+    j: usize,
     out: &mut OuterSums<'_>,
 ) {
     let mut sums: [[f64; W]; R] = std::array::from_fn(|r| {
@@ -173,8 +174,8 @@ fn tile<const SUBTRACT: bool, const R: usize, const W: usize>(
     }
 }
 
-/// Replaces the lower triangle of a symmetric matrix (n × n, of which only that triangle is
-/// read) by its Cholesky factor L; the upper triangle is left undefined. Entry (i, j) subtracts
+/// Replaces the lower triangle of a symmetric n × n matrix, the only part that is read, by its
+/// Cholesky factor L; the upper triangle is left undefined. Entry (i, j) subtracts
 /// L_ik L_jk in the order of k. Returns whether all pivots are positive.
 ///
 /// # Panics
@@ -253,7 +254,7 @@ mod tests {
             }
             for path in InstructionSet::available() {
                 let mut out = start.clone();
-                add_on(path, (a, b), &mut out, false);
+                add_on(path, a, b, &mut out, false);
                 assert_eq!(out, expected, "{path:?}");
                 let mut out = start[..q].to_vec();
                 add_rows_on(path, b, &factors, &mut out);

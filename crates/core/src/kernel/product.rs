@@ -27,8 +27,9 @@ pub fn products(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
 fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     assert!(rows.dim() == x.len() && rows.len() == out.len());
     if x.len() < WIDTH {
-        let dot = |row: &[f64]| fold_sum(x.len(), |i| row[i] * x[i]);
-        out.iter_mut().zip(rows.iter()).for_each(|(out, row)| *out = dot(row));
+        for (out, row) in out.iter_mut().zip(rows.iter()) {
+            *out = fold_sum(x.len(), |i| row[i] * x[i]);
+        }
         return;
     }
     // SAFETY: lengths were checked; d is 16 or more.
@@ -37,6 +38,8 @@ fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64])
     });
 }
 
+/// [`products`] of rows that are passed over in strips.
+///
 /// # Safety
 /// `I` is present, and W is the number of its registers in a strip; lengths agree; d is 16 or more.
 #[inline(always)]
@@ -48,9 +51,9 @@ unsafe fn in_strips<I: Simd, const W: usize>(rows: Rows<'_>, x: &[f64], out: &mu
     // SAFETY: passed on to the caller.
     unsafe {
         while i + 2 <= n {
-            let two = [rows.row(i).as_ptr(), rows.row(i + 1).as_ptr()];
-            let two = long_dots::<I, W, 2>(two, x, d);
-            out[i..i + 2].copy_from_slice(&two);
+            // Two rows at a time, so that each register of x is loaded once for both.
+            let pair = [rows.row(i).as_ptr(), rows.row(i + 1).as_ptr()];
+            out[i..i + 2].copy_from_slice(&long_dots::<I, W, 2>(pair, x, d));
             i += 2;
         }
         if i < n {

@@ -20,14 +20,14 @@ use super::strips::with_strip;
 use super::vectors::{axpy, dot};
 use crate::rng::Stream;
 pub use rows::Tangent;
-use rows::{InRegisters, InStrips, MOST, RowForm, StepRows, copy_row};
+use rows::{InRegisters, InStrips, MOST, RowForm, RowUpdate, StepRows, copy_row};
 
 /// The loss of a record, and what its error depends on.
 #[derive(Clone, Debug)]
 pub enum Link {
     /// log(1 + exp(m − u)) with u = y xᵀθ; the rows are y x.
     Logistic {
-        /// m.
+        /// m, which is subtracted from the product of a record with θ.
         margin: f64,
     },
     /// ½ (xᵀθ − y)².
@@ -42,7 +42,7 @@ pub enum Link {
 pub struct RecordTables {
     d: usize,
     stride: usize,
-    /// λ.
+    /// λ, the weight of the penalty λ/2 ‖θ‖².
     l2: f64,
     link: Link,
     /// The records of all sets, one after the other.
@@ -52,7 +52,7 @@ pub struct RecordTables {
     begins: Vec<usize>,
 }
 
-/// Numbers of the room on the stack: that of as many clients with rows of four numbers.
+/// Numbers of the room on the stack: enough for [`MOST`] clients with rows of four numbers.
 const NEAR: usize = (3 * MOST + 1) * 4;
 
 /// Numbers that begin at a cache line.
@@ -169,9 +169,9 @@ impl RecordTables {
         None
     }
 
-    /// The same for cohorts of several runs with the same clients, client by client, so that the
-    /// records of a client, which may not fit in a cache with those of all, are read once for all
-    /// runs. The bits are those of one cohort after the other.
+    /// Runs the local steps of the cohorts of several runs with the same clients, client by client. So
+    /// the records of a client are read once for all runs, even where the records of all clients do
+    /// not fit in a cache. The bits are those of one cohort after the other.
     ///
     /// # Panics
     /// If the cohorts differ in their clients or in their numbers of steps, or there is no fused
@@ -245,6 +245,7 @@ impl RecordTables {
         clients: &mut EqualSteps<'_>,
         tangent: Option<&Tangent<'_>>,
     ) {
+        /// Numbers that stay in the first-level cache together with the records.
         const ROOM: usize = 1280;
         let n = clients.len();
         let groups = n.div_ceil((ROOM / self.stride).clamp(2, MOST));
@@ -266,11 +267,12 @@ impl RecordTables {
         }
     }
 
-    /// Steps `len` members from number `from` on. θ and ξ are copied to padded rows of
-    /// `room`, whose latency is below that of σ. With a tangent it has θ* and θ* − θ too.
+    /// Steps `len` members from number `from` on. θ and ξ are copied to padded rows of `room`, since
+    /// reading them takes less time than σ, which hides it. With a tangent, `room` has rows for θ* and
+    /// θ* − θ too.
     ///
     /// # Safety
-    /// As for `split`; `room` has 3·len + 1 rows, and the padding of those of ξ and θ* is zero.
+    /// As for `split`; `room` has 3·len + 1 rows; the padding of the rows of ξ and θ* is zero.
     #[inline(always)]
     unsafe fn lockstep<I: Simd, W: Simd, F: RowForm>(
         &self,
@@ -283,17 +285,18 @@ impl RecordTables {
         let d = self.d;
         let stride = self.stride;
         let mut left = clients.steps;
-        let mut lanes = clients.some::<MOST>(from, len);
+        let mut lanes = clients.lanes_up_to::<MOST>(from, len);
         let is_tangent = tangent.is_some();
         // SAFETY: passed on to the caller; lanes hold rows of d numbers.
-        let room = unsafe { StepRows::new(room, (d, stride), &lanes, tangent) };
+        let room = unsafe { StepRows::new(room, d, stride, &lanes, tangent) };
         let theta = room.theta;
         let xi = room.xi.cast_const();
-        // What records are multiplied with.
+        // The rows that records are multiplied with.
         let factor = if is_tangent { room.apart } else { theta };
+        // Only a tangent needs θ* − θ, which changes with every step.
+        let apart_rows = if is_tangent { len } else { 0 };
         // SAFETY: passed on to the caller.
-        let look = || unsafe { room.look::<I>(if is_tangent { len } else { 0 }, stride) };
-        look();
+        unsafe { room.update_apart::<I>(apart_rows, stride) };
         let held = self.held_by(&lanes.client[..len], tangent);
         // SAFETY: only draws that are ready are read; records start at record·stride
         // with record < the set's records.
@@ -312,19 +315,24 @@ impl RecordTables {
                         rows[k] = held.sets[k].add(current[k] * stride);
                         if i + 1 < now {
                             drawn[k] = held.pick(k, *draws[k].add(i + 1));
-                            F::begin(held.sets[k].add(drawn[k] * stride), stride);
+                            F::prefetch_row(held.sets[k].add(drawn[k] * stride), stride);
                         }
                         errors[k] = F::dot::<I>(factor.add(k * stride), rows[k], stride);
                     }
-                    self.errors_of::<W>(&held, &current[..len], &mut errors, is_tangent);
+                    self.products_to_errors::<W>(&held, &current[..len], &mut errors, is_tangent);
                     for k in 0..len {
-                        let own = (theta.add(k * stride), xi.add(k * stride));
-                        let factors =
-                            (I::splat(self.l2), I::splat(lanes.step[k]), I::splat(errors[k]));
-                        let next = held.sets[k].add(drawn[k] * stride);
-                        F::update::<I>(own, [rows[k], next], factors, stride);
+                        let update = RowUpdate {
+                            theta: theta.add(k * stride),
+                            xi: xi.add(k * stride),
+                            record: rows[k],
+                            next: held.sets[k].add(drawn[k] * stride),
+                            l2: I::splat(self.l2),
+                            step: I::splat(lanes.step[k]),
+                            error: I::splat(errors[k]),
+                        };
+                        F::update::<I>(update, stride);
                     }
-                    look();
+                    room.update_apart::<I>(apart_rows, stride);
                 }
                 lanes.skip(now);
                 left -= now as u64;
@@ -355,12 +363,13 @@ impl RecordTables {
         held
     }
 
-    /// Replaces xᵀθ, or xᵀ(θ* − θ), of these records, one for each client, by their errors.
+    /// Replaces the products of these records, one for each client, by their errors. They are xᵀθ or,
+    /// along a tangent, xᵀ(θ* − θ).
     ///
     /// # Safety
     /// `W` is present; the clients have these records.
     #[inline(always)]
-    unsafe fn errors_of<W: Simd>(
+    unsafe fn products_to_errors<W: Simd>(
         &self,
         held: &HeldRecords,
         records: &[usize],
@@ -397,7 +406,7 @@ struct HeldRecords {
     /// The first row of each client's records.
     sets: [*const f64; MOST],
     counts: [u64; MOST],
-    /// Their targets, in linear regression; their weights along a tangent.
+    /// The targets of each client's records in linear regression, or their weights along a tangent.
     targets: [*const f64; MOST],
 }
 

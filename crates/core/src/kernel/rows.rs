@@ -42,7 +42,7 @@ impl<'a> Rows<'a> {
         self.stride
     }
 
-    /// Row k.
+    /// The d numbers of row number k, without its padding.
     #[inline(always)]
     pub fn row(&self, k: usize) -> &'a [f64] {
         &self.data[k * self.stride..][..self.d]
@@ -74,7 +74,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A cache line.
+/// Eight numbers that fill a cache line, and begin at one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 struct CacheLine([f64; 8]);
@@ -88,7 +88,7 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// `len` zeros.
+    /// Allocates `len` numbers, all of which are 0.
     pub fn zeros(len: usize) -> Self {
         Self { lines: vec![CacheLine([0.0; 8]); len.div_ceil(8)], len }
     }
@@ -136,7 +136,7 @@ impl Table {
         Self { d, stride, data }
     }
 
-    /// Its rows.
+    /// The rows of the table, without their padding.
     #[inline(always)]
     pub fn rows(&self) -> Rows<'_> {
         Rows { data: &self.data, d: self.d, stride: self.stride }

@@ -51,14 +51,14 @@ const LONG: usize = 64;
 #[derive(Default)]
 struct ServerRows<'a> {
     d: usize,
-    /// The distance between rows of ξ in [`ServerRows::learn_all`].
+    /// The distance between rows of ξ in [`ServerRows::learn_implied`].
     stride: usize,
     /// The members, whose rows are read.
     who: &'a [usize],
     /// The number of clients, members or not, whose variates are averaged.
     all: usize,
     ends: &'a [f64],
-    before: &'a [f64],
+    start: &'a [f64],
     lengths: &'a [f64],
     variates: &'a mut [f64],
     corrections: &'a mut [f64],
@@ -104,53 +104,83 @@ fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64
     assert!(members.end() * d <= rows.len() && !members.indices().is_empty());
     let who = members.indices();
     let mut rows = ServerRows { d, who, ends: rows, mean: out, ..ServerRows::default() };
-    by_columns!(path, rows, mean);
+    by_columns!(path, rows, average);
 }
 
-/// c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k for each member, then c̄ ← N⁻¹ Σ c_k over all
-/// rows and ξ_k ← c̄ − c_k: c, ξ and the `ends` θ_k are N rows of d, c̄ and `before` θ_t d
-/// numbers, the `lengths` ℓ N numbers; the last argument is (c, c̄, ξ). The bits do not depend on
-/// the instruction set.
+/// Where the local steps of a round began and ended, from which control variates learn.
+pub struct FinishedSteps<'a> {
+    /// θ_t, d numbers, where the steps of all members began.
+    pub start: &'a [f64],
+    /// θ_k, N rows of d numbers, where they ended.
+    pub ends: &'a [f64],
+    /// ℓ_k, N numbers: the sum of the step sizes of client k.
+    pub lengths: &'a [f64],
+}
+
+/// Control variates that are stored, their mean and the corrections that follow from them.
+pub struct StoredVariates<'a> {
+    /// c_k, N rows of d numbers.
+    pub variates: &'a mut [f64],
+    /// c̄ = N⁻¹ Σ c_k, d numbers.
+    pub mean: &'a mut [f64],
+    /// ξ_k = c̄ − c_k, N rows of d numbers.
+    pub corrections: &'a mut [f64],
+}
+
+/// Control variates of which only the mean and the corrections are stored: c_k is c̄ − ξ_k.
+pub struct ImpliedVariates<'a> {
+    /// c̄, d numbers.
+    pub mean: &'a mut [f64],
+    /// ξ_k, N rows of d numbers that begin `stride` apart.
+    pub corrections: &'a mut [f64],
+    /// The distance between the rows of ξ: more than d where the d numbers of a row are some of its
+    /// columns.
+    pub stride: usize,
+}
+
+/// c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k for each member, then c̄ ← N⁻¹ Σ c_k over all clients and
+/// ξ_k ← c̄ − c_k. The bits do not depend on the instruction set.
 ///
 /// # Panics
 /// If lengths do not agree.
 pub fn learn_on(
     path: InstructionSet,
     members: &Members,
-    (before, ends): (&[f64], &[f64]),
-    lengths: &[f64],
-    (variates, mean, corrections): (&mut [f64], &mut [f64], &mut [f64]),
+    steps: FinishedSteps<'_>,
+    stored: StoredVariates<'_>,
 ) {
+    let FinishedSteps { start, ends, lengths } = steps;
+    let StoredVariates { variates, mean, corrections } = stored;
     let d = mean.len();
     let n = lengths.len();
-    assert!(before.len() == d && members.end() <= n && n > 0);
+    assert!(start.len() == d && members.end() <= n && n > 0);
     assert!([ends.len(), variates.len(), corrections.len()] == [n * d; 3]);
     let who = members.indices();
     let kept = ServerRows { d, who, all: n, ..ServerRows::default() };
-    let mut rows = ServerRows { ends, before, lengths, variates, corrections, mean, ..kept };
-    by_columns!(path, rows, learn);
+    let mut rows = ServerRows { ends, start, lengths, variates, corrections, mean, ..kept };
+    by_columns!(path, rows, learn_stored);
 }
 
-/// The same with all clients as members, where c_k − c̄ is −ξ_k, so that c is not stored; and θ_{t+1},
-/// the mean of the ends, into `after`. The last but one argument is (c̄, ξ), with rows of ξ `stride` apart: beyond d if
-/// these are some of its columns.
+/// [`learn_on`] with all clients as members, where c_k − c̄ is −ξ_k, so that c_k need not be stored.
+/// In the same pass over the ends it writes their mean θ_{t+1} to `after`, d numbers.
 ///
 /// # Panics
 /// If lengths do not agree.
 pub fn learn_all_on(
     path: InstructionSet,
-    (before, ends, after): (&[f64], &[f64], &mut [f64]),
-    lengths: &[f64],
-    (mean, corrections): (&mut [f64], &mut [f64]),
-    stride: usize,
+    steps: FinishedSteps<'_>,
+    after: &mut [f64],
+    implied: ImpliedVariates<'_>,
 ) {
+    let FinishedSteps { start, ends, lengths } = steps;
+    let ImpliedVariates { mean, corrections, stride } = implied;
     let d = mean.len();
     let n = lengths.len();
-    assert!(before.len() == d && after.len() == d && n > 0);
+    assert!(start.len() == d && after.len() == d && n > 0);
     assert!(ends.len() == n * d && stride >= d && corrections.len() >= (n - 1) * stride + d);
     let kept = ServerRows { d, stride, all: n, ..ServerRows::default() };
-    let mut rows = ServerRows { ends, before, after, lengths, corrections, mean, ..kept };
-    by_columns!(path, rows, learn_all);
+    let mut rows = ServerRows { ends, start, after, lengths, corrections, mean, ..kept };
+    by_columns!(path, rows, learn_implied);
 }
 
 /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k; `variates` and `corrections` are N rows of d,
@@ -167,16 +197,18 @@ pub fn update_corrections(variates: &mut [f64], mean: &mut [f64], corrections: &
 }
 
 impl ServerRows<'_> {
+    /// [`mean_of`] on some columns.
+    ///
     /// # Safety
     /// `I` is present; R·LANES columns begin at `column`.
     #[inline(always)]
-    unsafe fn mean<I: Simd, const R: usize>(&mut self, column: usize) {
+    unsafe fn average<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
             let rows = self.ends.as_ptr().add(column);
             let mut sum = [I::splat(0.0); R];
             for &client in self.who {
-                add::<I, R>(&mut sum, rows.add(client * self.d));
+                add_row::<I, R>(&mut sum, rows.add(client * self.d));
             }
             let n = I::splat(self.who.len() as f64);
             for (r, sum) in sum.into_iter().enumerate() {
@@ -185,16 +217,18 @@ impl ServerRows<'_> {
         }
     }
 
+    /// [`learn_on`] on some columns.
+    ///
     /// # Safety
-    /// As for `mean`.
+    /// As for `average`.
     #[inline(always)]
-    unsafe fn learn<I: Simd, const R: usize>(&mut self, column: usize) {
+    unsafe fn learn_stored<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
             let ends = self.ends.as_ptr().add(column);
             let variates = self.variates.as_mut_ptr().add(column);
             let mean = I::load_all::<R>(self.mean.as_ptr().add(column));
-            let before = I::load_all::<R>(self.before.as_ptr().add(column));
+            let start = I::load_all::<R>(self.start.as_ptr().add(column));
             for &client in self.who {
                 let end = ends.add(client * self.d);
                 let variate = variates.add(client * self.d);
@@ -202,7 +236,7 @@ impl ServerRows<'_> {
                 for r in 0..R {
                     let end = end.add(r * I::LANES);
                     let variate = variate.add(r * I::LANES);
-                    let field = I::div(I::sub(before[r], I::load(end)), length);
+                    let field = I::div(I::sub(start[r], I::load(end)), length);
                     let learnt = I::add(I::sub(I::load(variate), mean[r]), field);
                     I::store(variate, learnt);
                 }
@@ -211,17 +245,18 @@ impl ServerRows<'_> {
         }
     }
 
-    /// ξ_k becomes c_k and then ξ_k again, while its columns are in the first cache.
+    /// [`learn_all_on`] on some columns. A row of ξ holds c_k until the mean of all c_k is known, and
+    /// then ξ_k again, while its columns are in the first cache.
     ///
     /// # Safety
-    /// As for `mean`.
+    /// As for `average`.
     #[inline(always)]
-    unsafe fn learn_all<I: Simd, const R: usize>(&mut self, column: usize) {
+    unsafe fn learn_implied<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
             let ends = self.ends.as_ptr().add(column);
             let rows = self.corrections.as_mut_ptr().add(column);
-            let before = I::load_all::<R>(self.before.as_ptr().add(column));
+            let start = I::load_all::<R>(self.start.as_ptr().add(column));
             let mut sum = [I::splat(0.0); R];
             let mut theta = [I::splat(0.0); R];
             for client in 0..self.all {
@@ -232,7 +267,7 @@ impl ServerRows<'_> {
                     let row = row.add(r * I::LANES);
                     let end = I::load(end.add(r * I::LANES));
                     theta[r] = I::add(theta[r], end);
-                    let field = I::div(I::sub(before[r], end), length);
+                    let field = I::div(I::sub(start[r], end), length);
                     let learnt = I::sub(field, I::load(row));
                     sum[r] = I::add(sum[r], learnt);
                     I::store(row, learnt);
@@ -255,8 +290,10 @@ impl ServerRows<'_> {
         }
     }
 
+    /// [`update_corrections`] on some columns.
+    ///
     /// # Safety
-    /// As for `mean`.
+    /// As for `average`.
     #[inline(always)]
     unsafe fn update_corrections<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
@@ -266,7 +303,7 @@ impl ServerRows<'_> {
             let corrections = self.corrections.as_mut_ptr().add(column);
             let mut sum = [I::splat(0.0); R];
             for client in 0..self.all {
-                add::<I, R>(&mut sum, variates.add(client * d));
+                add_row::<I, R>(&mut sum, variates.add(client * d));
             }
             let mut mean = sum;
             let n = I::splat(self.all as f64);
@@ -286,10 +323,12 @@ impl ServerRows<'_> {
     }
 }
 
+/// Adds R registers of a row to sums.
+///
 /// # Safety
 /// `I` is present; `row` has R registers.
 #[inline(always)]
-unsafe fn add<I: Simd, const R: usize>(sum: &mut [I::V; R], row: *const f64) {
+unsafe fn add_row<I: Simd, const R: usize>(sum: &mut [I::V; R], row: *const f64) {
     for (r, sum) in sum.iter_mut().enumerate() {
         // SAFETY: passed on to the caller.
         *sum = unsafe { I::add(*sum, I::load(row.add(r * I::LANES))) };
@@ -309,7 +348,7 @@ mod tests {
             let ends = numbers(n * d);
             let variates = numbers(n * d);
             let mean = numbers(d);
-            let before = numbers(d);
+            let start = numbers(d);
             let lengths = numbers(n);
             for who in [(0..n).collect(), vec![n - 1], (0..n).step_by(2).collect::<Vec<_>>()] {
                 let members = Members::new(who.clone());
@@ -318,7 +357,7 @@ mod tests {
                     for i in 0..d {
                         let entry = k * d + i;
                         expected[entry] =
-                            expected[entry] - mean[i] + (before[i] - ends[entry]) / lengths[k];
+                            expected[entry] - mean[i] + (start[i] - ends[entry]) / lengths[k];
                     }
                 }
                 let column_mean = |rows: &[f64], who: &[usize], i: usize| {
@@ -335,8 +374,10 @@ mod tests {
                     let mut v = variates.clone();
                     let mut m = mean.clone();
                     let mut xi = vec![0.0; n * d];
-                    let own = (&mut v[..], &mut m[..], &mut xi[..]);
-                    learn_on(path, &members, (&before, &ends), &lengths, own);
+                    let steps = FinishedSteps { start: &start, ends: &ends, lengths: &lengths };
+                    let stored =
+                        StoredVariates { variates: &mut v, mean: &mut m, corrections: &mut xi };
+                    learn_on(path, &members, steps, stored);
                     assert_eq!(v, expected, "{path:?}");
                     assert!(
                         (0..d).all(|i| m[i] == column_mean(&expected, &everyone, i)),
@@ -351,8 +392,10 @@ mod tests {
                         let mut all = vec![0.0; n * d];
                         (0..n * d).for_each(|entry| all[entry] = mean[entry % d] - variates[entry]);
                         let mut after = vec![0.0; d];
-                        let own = (&mut c[..], &mut all[..]);
-                        learn_all_on(path, (&before, &ends, &mut after), &lengths, own, d);
+                        let steps = FinishedSteps { start: &start, ends: &ends, lengths: &lengths };
+                        let implied =
+                            ImpliedVariates { mean: &mut c, corrections: &mut all, stride: d };
+                        learn_all_on(path, steps, &mut after, implied);
                         assert_eq!((c, all, after), (m, xi, out), "{path:?}");
                     }
                 }

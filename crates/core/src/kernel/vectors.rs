@@ -21,12 +21,12 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
 /// ‖x − y‖² by the folding tree.
 pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
     match x.len() {
-        2 => squared_of::<2>(x, y),
-        4 => squared_of::<4>(x, y),
-        5 => squared_of::<5>(x, y),
-        8 => squared_of::<8>(x, y),
-        10 => squared_of::<10>(x, y),
-        16 => squared_of::<16>(x, y),
+        2 => squared_distance_of::<2>(x, y),
+        4 => squared_distance_of::<4>(x, y),
+        5 => squared_distance_of::<5>(x, y),
+        8 => squared_distance_of::<8>(x, y),
+        10 => squared_distance_of::<10>(x, y),
+        16 => squared_distance_of::<16>(x, y),
         d => {
             let y = &y[..d];
             fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]))
@@ -34,16 +34,16 @@ pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
     }
 }
 
-/// The same for a length known at compile time, so that the loop is unrolled: it runs
+/// [`squared_distance`] for a length known at compile time, so that the loop is unrolled: it runs
 /// after every round.
 #[inline(always)]
-fn squared_of<const D: usize>(x: &[f64], y: &[f64]) -> f64 {
+fn squared_distance_of<const D: usize>(x: &[f64], y: &[f64]) -> f64 {
     let x = x.first_chunk::<D>().expect("D numbers");
     let y = y.first_chunk::<D>().expect("as many");
     fold_sum(D, |i| (x[i] - y[i]) * (x[i] - y[i]))
 }
 
-/// x − y.
+/// The difference x − y, with as many numbers as each of the two.
 pub fn difference(x: &[f64], y: &[f64]) -> Vec<f64> {
     x.iter().zip(y).map(|(x, y)| x - y).collect()
 }

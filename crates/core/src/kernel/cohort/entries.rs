@@ -5,7 +5,7 @@ use crate::rng::Stream;
 /// The local steps of one client in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalSteps {
-    /// γ_k.
+    /// γ_k, the step size.
     pub step: f64,
     /// E_k (H if it is the same for all clients).
     pub steps: u64,

@@ -74,7 +74,7 @@ impl<const K: usize> Lanes<'_, K> {
         }
     }
 
-    /// No member yet.
+    /// Lanes without a member, to which members are added.
     const fn none() -> Self {
         Self {
             len: 0,
@@ -162,7 +162,7 @@ impl EqualSteps<'_> {
     /// If there are fewer.
     #[inline(always)]
     pub fn lanes<const K: usize>(&mut self, from: usize) -> Lanes<'_, K> {
-        self.some(from, K)
+        self.lanes_up_to(from, K)
     }
 
     /// Members number `from` to `from + len`.
@@ -170,7 +170,7 @@ impl EqualSteps<'_> {
     /// # Panics
     /// If there are fewer, or `len` exceeds K.
     #[inline(always)]
-    pub fn some<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
+    pub fn lanes_up_to<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
         assert!(len <= K);
         let mut lanes = Lanes::none();
         // SAFETY: the invariants; there are at most K.

@@ -44,22 +44,45 @@ pub(in crate::kernel) fn thetas(
     let plans: Vec<_> =
         (0..clients).map(|c| LocalSteps { step: 0.1, steps: steps(c), batch }).collect();
     let members = Members::all(clients);
-    let own = (&mut streams[..], &mut units[..]);
-    run(Cohort::new(&members, (None, &mut theta), &correction, own, &plans, None));
+    let data = CohortData {
+        start: None,
+        theta: &mut theta,
+        corrections: &correction,
+        streams: &mut streams,
+        states: &mut units,
+        plans: &plans,
+        steps: None,
+    };
+    run(Cohort::new(&members, data));
     let mut out: Vec<u64> = theta.iter().map(|x| x.to_bits()).collect();
     let some = Members::new((0..clients).filter(|c| c % 3 != 1).collect());
     let start = vec![-0.25; d];
-    let own = (&mut streams[..], &mut units[..]);
-    let rows = (Some(&start[..]), &mut theta[..]);
-    let cohort = Cohort::new(&some, rows, &correction[..d], own, &plans, None);
+    let data = CohortData {
+        start: Some(&start),
+        theta: &mut theta,
+        corrections: &correction[..d],
+        streams: &mut streams,
+        states: &mut units,
+        plans: &plans,
+        steps: None,
+    };
+    let cohort = Cohort::new(&some, data);
     let half = cohort.len() / 2;
     let (low, high) = cohort.split(half);
     run(low);
     run(high);
     out.extend(theta.iter().map(|x| x.to_bits()));
-    let rows = (Some(&start[..]), &mut theta[..]);
-    let own = (&mut streams[..], &mut units[..]);
-    run(Cohort::new(&members, rows, &vec![0.0; d], own, &plans, None));
+    let zeros = vec![0.0; d];
+    let data = CohortData {
+        start: Some(&start),
+        theta: &mut theta,
+        corrections: &zeros,
+        streams: &mut streams,
+        states: &mut units,
+        plans: &plans,
+        steps: None,
+    };
+    run(Cohort::new(&members, data));
     out.extend(theta.iter().map(|x| x.to_bits()));
     out.extend(streams.iter_mut().map(|s| s.bits()));
     out
@@ -105,8 +128,16 @@ pub(in crate::kernel) fn thetas_of_runs(
     let own = streams.iter_mut().zip(&mut ends).zip(&mut units).enumerate();
     let cohort = own.map(|(r, ((streams, ends), units))| {
         let xi = if r == 0 { &correction[..d] } else { &correction[..] };
-        let rows = (Some(&starts[r][..]), &mut ends[..]);
-        Cohort::new(&members, rows, xi, (&mut streams[..], &mut units[..]), &plans[r], None)
+        let data = CohortData {
+            start: Some(&starts[r]),
+            theta: ends,
+            corrections: xi,
+            streams,
+            states: units,
+            plans: &plans[r],
+            steps: None,
+        };
+        Cohort::new(&members, data)
     });
     run(cohort.collect());
     let mut out: Vec<u64> = ends.iter().flatten().map(|x| x.to_bits()).collect();

@@ -50,11 +50,12 @@ impl StepRows {
     /// Copies θ and ξ of these clients, and θ*, to `room`.
     ///
     /// # Safety
-    /// `room` has 3·len + 1 rows, and the padding of those of ξ and θ* is zero.
+    /// `room` has 3·len + 1 rows; the padding of the rows of ξ and θ* is zero.
     #[inline(always)]
     pub(super) unsafe fn new(
         room: &mut [f64],
-        (d, stride): (usize, usize),
+        d: usize,
+        stride: usize,
         lanes: &Lanes<'_, MOST>,
         tangent: Option<&Tangent<'_>>,
     ) -> Self {
@@ -79,12 +80,12 @@ impl StepRows {
         Self { theta, xi, star: star.as_ptr(), apart: apart.as_mut_ptr() }
     }
 
-    /// θ* − θ of the first `len`, after a step.
+    /// Writes θ* − θ of the first `len` clients, whose θ changed in a step.
     ///
     /// # Safety
-    /// `I` is present; there are as many, with rows of `stride` numbers.
+    /// `I` is present; there are as many clients, with rows of `stride` numbers.
     #[inline(always)]
-    pub(super) unsafe fn look<I: Simd>(&self, len: usize, stride: usize) {
+    pub(super) unsafe fn update_apart<I: Simd>(&self, len: usize, stride: usize) {
         for k in 0..len {
             for at in (0..stride).step_by(I::LANES) {
                 // SAFETY: passed on to the caller.
@@ -101,7 +102,7 @@ impl StepRows {
 /// How padded rows are passed over.
 pub(super) trait RowForm {
     /// Prefetches what [`RowForm::update`] does not of the row of the next step.
-    fn begin(next: *const f64, stride: usize);
+    fn prefetch_row(next: *const f64, stride: usize);
 
     /// xᵀy of two rows.
     ///
@@ -109,17 +110,27 @@ pub(super) trait RowForm {
     /// `I` is present; the rows have `stride` numbers and this form.
     unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64;
 
-    /// θ ← θ − step ((λθ + e x) + ξ) with the first of two rows; the second is that of the next
-    /// step.
+    /// θ ← θ − step ((λθ + e x) + ξ).
     ///
     /// # Safety
     /// As for `dot`.
-    unsafe fn update<I: Simd>(
-        own: (*mut f64, *const f64),
-        rows: [*const f64; 2],
-        factors: (I::V, I::V, I::V),
-        stride: usize,
-    );
+    unsafe fn update<I: Simd>(update: RowUpdate<I::V>, stride: usize);
+}
+
+/// What a step does to the padded row of a client's θ.
+pub(super) struct RowUpdate<V> {
+    pub(super) theta: *mut f64,
+    pub(super) xi: *const f64,
+    /// x, the record of this step.
+    pub(super) record: *const f64,
+    /// The record of the next step, which is read from memory meanwhile.
+    pub(super) next: *const f64,
+    /// λ in every lane.
+    pub(super) l2: V,
+    /// The step size in every lane.
+    pub(super) step: V,
+    /// e in every lane.
+    pub(super) error: V,
 }
 
 /// R registers hold a row.
@@ -127,7 +138,7 @@ pub(super) struct InRegisters<const R: usize>;
 
 impl<const R: usize> RowForm for InRegisters<R> {
     #[inline(always)]
-    fn begin(next: *const f64, stride: usize) {
+    fn prefetch_row(next: *const f64, stride: usize) {
         prefetch_all(next, 8 * stride);
     }
 
@@ -145,16 +156,12 @@ impl<const R: usize> RowForm for InRegisters<R> {
     }
 
     #[inline(always)]
-    unsafe fn update<I: Simd>(
-        (theta, xi): (*mut f64, *const f64),
-        [row, _next]: [*const f64; 2],
-        (l2, step, error): (I::V, I::V, I::V),
-        _stride: usize,
-    ) {
+    unsafe fn update<I: Simd>(update: RowUpdate<I::V>, _stride: usize) {
+        let RowUpdate { theta, xi, record, l2, step, error, .. } = update;
         // SAFETY: passed on to the caller.
         unsafe {
             let mut values = I::load_all::<R>(theta);
-            let row = I::load_all::<R>(row);
+            let row = I::load_all::<R>(record);
             let xi = I::load_all::<R>(xi);
             for (r, values) in values.iter_mut().enumerate() {
                 let field = I::add(I::mul(l2, *values), I::mul(error, row[r]));
@@ -174,7 +181,7 @@ impl<const W: usize> RowForm for InStrips<W> {
     /// The update prefetches the next row strip by strip, so that memory is read while it
     /// computes.
     #[inline(always)]
-    fn begin(_next: *const f64, _stride: usize) {}
+    fn prefetch_row(_next: *const f64, _stride: usize) {}
 
     #[inline(always)]
     unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64 {
@@ -183,12 +190,8 @@ impl<const W: usize> RowForm for InStrips<W> {
     }
 
     #[inline(always)]
-    unsafe fn update<I: Simd>(
-        (theta, xi): (*mut f64, *const f64),
-        [row, next]: [*const f64; 2],
-        (l2, step, error): (I::V, I::V, I::V),
-        stride: usize,
-    ) {
+    unsafe fn update<I: Simd>(update: RowUpdate<I::V>, stride: usize) {
+        let RowUpdate { theta, xi, record, next, l2, step, error } = update;
         // SAFETY: passed on to the caller.
         unsafe {
             over_strips!(I, W, stride, |at, _r| {
@@ -196,7 +199,7 @@ impl<const W: usize> RowForm for InStrips<W> {
                     prefetch(next.wrapping_add(at));
                 }
                 let values = I::load(theta.add(at));
-                let field = I::add(I::mul(l2, values), I::mul(error, I::load(row.add(at))));
+                let field = I::add(I::mul(l2, values), I::mul(error, I::load(record.add(at))));
                 let change = I::mul(step, I::add(field, I::load(xi.add(at))));
                 I::store(theta.add(at), I::sub(values, change));
             });

@@ -62,7 +62,7 @@ impl InstructionSet {
         self.at_most(if d > SHORT { WIDEST } else { WIDEST_SHORT })
     }
 
-    /// The widest set up to this one that has at most so many lanes, 2 or more.
+    /// The widest set up to this one that has at most `lanes` lanes, 2 or more.
     #[inline]
     pub(in crate::kernel) fn at_most(self, lanes: usize) -> Self {
         #[cfg(not(target_arch = "x86_64"))]

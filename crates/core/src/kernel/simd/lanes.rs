@@ -22,7 +22,7 @@ pub(in crate::kernel) trait Simd {
     unsafe fn sub(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn div(a: Self::V, b: Self::V) -> Self::V;
-    /// |x|.
+    /// The absolute values |x|.
     unsafe fn abs(x: Self::V) -> Self::V;
     /// The size of the first with the sign of the second; the first is not negative.
     unsafe fn signed(size: Self::V, sign: Self::V) -> Self::V;
@@ -39,7 +39,7 @@ pub(in crate::kernel) trait Simd {
     // The methods below use no closures: a closure is compiled without the
     // instruction set of its function, so its intrinsics may not be inlined.
 
-    /// R registers.
+    /// Loads R registers of consecutive numbers.
     #[inline(always)]
     unsafe fn load_all<const R: usize>(from: *const f64) -> [Self::V; R] {
         // SAFETY: the caller's pointer covers R·LANES numbers.
@@ -103,8 +103,8 @@ pub(in crate::kernel) trait FoldEach: Simd {
     unsafe fn fold_each(v: [Self::V; WIDEST_SHORT]) -> Self::V;
 }
 
-/// Registers for rows in strips, beside those of at most [`WIDEST_SHORT`] lanes for what there is
-/// little of.
+/// Registers for rows in strips, together with registers of at most [`WIDEST_SHORT`] lanes for a few
+/// numbers.
 pub(in crate::kernel) trait Strips: Simd {
     /// The registers of at most [`WIDEST_SHORT`] lanes.
     type Short: FoldEach;

@@ -34,10 +34,10 @@ impl FoldEach for Avx2 {
         // SAFETY: the trait's contract.
         unsafe {
             // a₀ + a₂, a₁ + a₃, c₀ + c₂, c₁ + c₃.
-            let low = _mm256_permute2f128_pd::<0x20>(a, c);
-            let first = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(a, c));
-            let low = _mm256_permute2f128_pd::<0x20>(b, d);
-            let second = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(b, d));
+            let low_of_a_c = _mm256_permute2f128_pd::<0x20>(a, c);
+            let first = _mm256_add_pd(low_of_a_c, _mm256_permute2f128_pd::<0x31>(a, c));
+            let low_of_b_d = _mm256_permute2f128_pd::<0x20>(b, d);
+            let second = _mm256_add_pd(low_of_b_d, _mm256_permute2f128_pd::<0x31>(b, d));
             let even = _mm256_unpacklo_pd(first, second);
             _mm256_add_pd(even, _mm256_unpackhi_pd(first, second))
         }
@@ -60,11 +60,11 @@ simd! { Sse2, __m128d, 2,
     };
     split(x) {
         let moved = _mm_add_epi64(_mm_castpd_si128(x), _mm_set1_epi64x(TO_ROOT));
-        let k = _mm_or_si128(_mm_srli_epi64::<52>(moved), _mm_set1_epi64x(TWO_52));
-        let m = _mm_and_si128(moved, _mm_set1_epi64x(SIGNIFICAND));
-        let m = _mm_add_epi64(m, _mm_set1_epi64x(ROOT));
-        let k = _mm_sub_pd(_mm_castsi128_pd(k), _mm_set1_pd(BIASED_TWO_52));
-        (k, _mm_castsi128_pd(m))
+        // Beside the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
+        let exponent = _mm_or_si128(_mm_srli_epi64::<52>(moved), _mm_set1_epi64x(TWO_52));
+        let k = _mm_sub_pd(_mm_castsi128_pd(exponent), _mm_set1_pd(BIASED_TWO_52));
+        let significand = _mm_and_si128(moved, _mm_set1_epi64x(SIGNIFICAND));
+        (k, _mm_castsi128_pd(_mm_add_epi64(significand, _mm_set1_epi64x(ROOT))))
     };
     fold(v) _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v)));
 }
@@ -82,11 +82,11 @@ simd! { Avx2, __m256d, 4,
     };
     split(x) {
         let moved = _mm256_add_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(TO_ROOT));
-        let k = _mm256_or_si256(_mm256_srli_epi64::<52>(moved), _mm256_set1_epi64x(TWO_52));
-        let m = _mm256_and_si256(moved, _mm256_set1_epi64x(SIGNIFICAND));
-        let m = _mm256_add_epi64(m, _mm256_set1_epi64x(ROOT));
-        let k = _mm256_sub_pd(_mm256_castsi256_pd(k), _mm256_set1_pd(BIASED_TWO_52));
-        (k, _mm256_castsi256_pd(m))
+        // Beside the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
+        let exponent = _mm256_or_si256(_mm256_srli_epi64::<52>(moved), _mm256_set1_epi64x(TWO_52));
+        let k = _mm256_sub_pd(_mm256_castsi256_pd(exponent), _mm256_set1_pd(BIASED_TWO_52));
+        let significand = _mm256_and_si256(moved, _mm256_set1_epi64x(SIGNIFICAND));
+        (k, _mm256_castsi256_pd(_mm256_add_epi64(significand, _mm256_set1_epi64x(ROOT))))
     };
     fold(v) Sse2::fold(_mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v)));
 }
@@ -104,11 +104,11 @@ simd! { Avx512, __m512d, 8,
     };
     split(x) {
         let moved = _mm512_add_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(TO_ROOT));
-        let k = _mm512_or_si512(_mm512_srli_epi64::<52>(moved), _mm512_set1_epi64(TWO_52));
-        let m = _mm512_and_si512(moved, _mm512_set1_epi64(SIGNIFICAND));
-        let m = _mm512_add_epi64(m, _mm512_set1_epi64(ROOT));
-        let k = _mm512_sub_pd(_mm512_castsi512_pd(k), _mm512_set1_pd(BIASED_TWO_52));
-        (k, _mm512_castsi512_pd(m))
+        // Beside the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
+        let exponent = _mm512_or_si512(_mm512_srli_epi64::<52>(moved), _mm512_set1_epi64(TWO_52));
+        let k = _mm512_sub_pd(_mm512_castsi512_pd(exponent), _mm512_set1_pd(BIASED_TWO_52));
+        let significand = _mm512_and_si512(moved, _mm512_set1_epi64(SIGNIFICAND));
+        (k, _mm512_castsi512_pd(_mm512_add_epi64(significand, _mm512_set1_epi64(ROOT))))
     };
     fold(v) {
         let high = _mm512_extractf64x4_pd::<1>(v);

@@ -5,7 +5,8 @@ use crate::kernel::padding::WIDEST_SHORT;
 use crate::kernel::simd::Strips;
 use crate::kernel::strips::{over_strips, to_register};
 
-/// Adds the products of a register of a record with those of some classes to accumulators r.
+/// Adds the products of a register of a record with the registers of some classes to their accumulators
+/// number r.
 ///
 /// # Safety
 /// `I` is present, and the record has a register.

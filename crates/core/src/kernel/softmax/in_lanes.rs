@@ -37,8 +37,9 @@ fn divergence_from_mean(p: &[f64], h: &[f64]) -> f64 {
 }
 
 impl ClassTables {
-    /// The logits of a set's records at θ, or with the probabilities that they are apart from,
-    /// divergences.
+    /// Writes the logits of a set's records at θ to `out`, K numbers each. With probabilities
+    /// `apart_from`, K numbers for each record too, it writes the [`divergence`] of each record whose
+    /// logits change by these.
     ///
     /// # Safety
     /// As for `execute`; θ is padded rows, and there are K numbers for each record, or one.
@@ -53,19 +54,21 @@ impl ClassTables {
         let classes = self.classes;
         let lanes = I::Short::LANES;
         let all: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
-        let mut partial = Aligned::zeros(WIDEST_SHORT * TOGETHER * classes);
-        let partial = partial.as_chunks_mut::<WIDEST_SHORT>().0;
-        let [mut u, mut p] = [Aligned::zeros(classes * lanes), Aligned::zeros(classes * lanes)];
+        let mut room = Aligned::zeros(WIDEST_SHORT * TOGETHER * classes);
+        let partial = room.as_chunks_mut::<WIDEST_SHORT>().0;
+        let mut u = Aligned::zeros(classes * lanes);
+        let mut p = Aligned::zeros(classes * lanes);
         for (group, rows) in all.chunks(TOGETHER).enumerate() {
             // SAFETY: passed on to the caller.
             unsafe { self.products::<I, W>(rows, theta.as_ptr(), partial, &[]) };
             for first in (0..rows.len()).step_by(lanes) {
-                let records = group * TOGETHER + first..group * TOGETHER + rows.len();
-                let records = records.start..records.end.min(records.start + lanes);
+                let begin = group * TOGETHER + first;
+                let end = group * TOGETHER + rows.len();
+                let records = begin..end.min(begin + lanes);
                 let numbers = classes * records.start..classes * records.end;
                 // SAFETY: passed on to the caller.
                 unsafe {
-                    self.logits_in_lanes::<I::Short>(partial, (first, rows.len()), &mut u);
+                    self.logits_in_lanes::<I::Short>(partial, first, rows.len(), &mut u);
                     let Some(apart_from) = apart_from else {
                         for (lane, out) in out[numbers].chunks_exact_mut(classes).enumerate() {
                             let u = u.chunks_exact(lanes).map(|class| class[lane]);
@@ -95,7 +98,8 @@ impl ClassTables {
     pub(super) unsafe fn logits_in_lanes<I: FoldEach>(
         &self,
         partial: &[[f64; WIDEST_SHORT]],
-        (first, records): (usize, usize),
+        first: usize,
+        records: usize,
         out: &mut [f64],
     ) {
         let partial = partial[..records * self.classes].as_ptr();
@@ -114,8 +118,9 @@ impl ClassTables {
         }
     }
 
-    /// (p − 1\[y = k\]) / B of records of these classes, from their logits, which are overwritten;
-    /// the shares of a class go to registers at a distance.
+    /// (p − 1\[y = k\]) / B of a register of records, from their logits `u`, which are overwritten.
+    /// `labels` are the classes y of these records, and perhaps of later ones. The numbers of class k
+    /// go to the register at `out` + k · `distance`.
     ///
     /// # Safety
     /// As for `execute`; there is room for K registers at this distance.
@@ -123,8 +128,10 @@ impl ClassTables {
     pub(super) unsafe fn shares_in_lanes<I: Simd>(
         &self,
         u: &mut [f64],
-        (labels, batch): (&[usize], usize),
-        (out, distance): (*mut f64, usize),
+        labels: &[usize],
+        batch: usize,
+        out: *mut f64,
+        distance: usize,
     ) {
         let u = &mut u[..self.classes * I::LANES];
         // SAFETY: passed on to the caller; whole registers of each class.
@@ -155,8 +162,9 @@ impl ClassTables {
                 I::store(out.add(k * distance), share);
             }
             for (lane, label) in labels.iter().take(I::LANES).enumerate() {
-                let share = (u[label * I::LANES + lane] - 1.0) / batch as f64;
-                *out.add(label * distance + lane) = share;
+                // At the record's own class 1 is subtracted.
+                let own_share = (u[label * I::LANES + lane] - 1.0) / batch as f64;
+                *out.add(label * distance + lane) = own_share;
             }
         }
     }
@@ -182,10 +190,9 @@ impl ClassTables {
             if I::fold(I::below(I::splat(FAR), most, I::splat(1.0), I::splat(0.0))) > 0.0 {
                 let mut each = [0.0; WIDEST_SHORT];
                 for (lane, each) in each[..I::LANES].iter_mut().enumerate() {
-                    let of = |all: &[f64]| -> Vec<f64> {
-                        all.chunks_exact(I::LANES).map(|class| class[lane]).collect()
-                    };
-                    *each = divergence_from_mean(&of(p), &of(h));
+                    let p = lane_of_classes(p, I::LANES, lane);
+                    let h = lane_of_classes(h, I::LANES, lane);
+                    *each = divergence_from_mean(&p, &h);
                 }
                 return I::load(each.as_ptr());
             }
@@ -193,6 +200,11 @@ impl ClassTables {
             log1p::<I>(sum::<I>(Some(p), h))
         }
     }
+}
+
+/// The numbers of one record, one per class, from registers of several records.
+fn lane_of_classes(registers: &[f64], lanes: usize, lane: usize) -> Vec<f64> {
+    registers.chunks_exact(lanes).map(|class| class[lane]).collect()
 }
 
 /// Σ_k x_k, or Σ_k p_k x_k, in the order of [`fold_sum`].

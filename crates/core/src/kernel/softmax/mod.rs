@@ -16,7 +16,7 @@
 //! θ, two classes at a time. With more, the probabilities of several records are computed in lanes,
 //! and the field is summed in tiles of five classes and two registers over the batch, so that θ is
 //! read and written once a step. So are steps on the mean of several oracle calls, or with a
-//! proximal term: the order of their operations is that of `problem::generic`.
+//! proximal term: the order of their operations is that of `problem::oracle`.
 
 mod dots;
 mod in_lanes;
@@ -31,10 +31,10 @@ use super::fold::WIDTH;
 use super::rows::Aligned;
 use super::simd::{InstructionSet, Simd, Strips, in_lanes};
 pub use in_lanes::divergence;
-use steps::ClientSteps;
+use steps::{ClientSteps, PaddedProximal};
 use tables::padded_rows;
 pub use tables::{ClassTables, MOST_CLASSES, softmax};
-use tiles::{ADD, Calls, RowSum};
+use tiles::{ADD, Calls, FactorTable, RowSum};
 
 /// Records of a mini-batch, or of a set, whose rows are added in one pass over θ.
 const PANEL: usize = 32;
@@ -73,7 +73,7 @@ impl ClassTables {
         self.logits_on(InstructionSet::best(), set, theta, Some(p))
     }
 
-    /// The logits, or what they are apart from these probabilities.
+    /// [`ClassTables::logits`] or, with probabilities `apart_from`, [`ClassTables::divergences`].
     fn logits_on(
         &self,
         path: InstructionSet,
@@ -124,15 +124,15 @@ impl ClassTables {
         let mut theta = Aligned::zeros(self.classes * self.stride);
         let mut held = Aligned::zeros(self.classes * self.stride);
         let none = Aligned::zeros(0);
-        let proximal = extended.map(|term| (term.weight, padded_rows(term.anchor, self.d)));
+        let anchor = extended.map(|term| padded_rows(term.anchor, self.d));
         cohort.each(|local| {
             self.pad(local.theta, &mut theta);
             // Without −0, adding a ξ of 0 changes no bit of θ; −0 can only come from the start.
             let negative_zero = (-0.0_f64).to_bits();
-            let plain = extended.is_none()
+            let is_plain = extended.is_none()
                 && local.correction.iter().all(|xi| xi.to_bits() == 0)
                 && local.theta.iter().all(|theta| theta.to_bits() != negative_zero);
-            if !plain {
+            if !is_plain {
                 self.pad(local.correction, &mut held);
             }
             let work = ClientSteps {
@@ -143,8 +143,10 @@ impl ClassTables {
                 step: local.step,
                 rng: local.draws.rng,
                 theta: &mut theta,
-                correction: if plain { &none } else { &held },
-                proximal: proximal.as_ref().map(|(weight, anchor)| (*weight, anchor)),
+                correction: if is_plain { &none } else { &held },
+                proximal: extended
+                    .zip(anchor.as_ref())
+                    .map(|(term, anchor)| PaddedProximal { weight: term.weight, anchor }),
             };
             // SAFETY: this processor has the instruction set; dimensions were checked above.
             unsafe { self.run(path, SetWork::Steps(work)) };
@@ -189,7 +191,11 @@ impl ClassTables {
                     for (rows, factors) in panels {
                         let sum = RowSum {
                             rows,
-                            factors: (factors.as_ptr(), self.classes, 1),
+                            factors: FactorTable {
+                                first: factors.as_ptr(),
+                                row_distance: self.classes,
+                                class_distance: 1,
+                            },
                             l2: 0.0,
                             step: 0.0,
                             correction: std::ptr::null(),

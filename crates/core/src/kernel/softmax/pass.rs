@@ -7,12 +7,20 @@ use crate::kernel::padding::WIDEST_SHORT;
 use crate::kernel::simd::Strips;
 use crate::kernel::strips::{over_strips, to_register};
 
-/// A step with a record and the products with the next one, in one pass over θ.
+/// A step with a record and the products with the next one, in one pass over rows of θ.
 pub struct Pass {
+    /// x, the padded row of this step's record.
     pub record: *const f64,
+    /// The padded row of the next step's record.
     pub next: *const f64,
+    /// λ, the weight of the penalty λ/2 ‖θ‖².
     pub l2: f64,
+    /// γ, the step size.
     pub step: f64,
+    /// The padded rows of θ of the classes.
+    pub theta: *mut f64,
+    /// The padded rows of ξ of the classes, read if there is a correction.
+    pub xi: *const f64,
 }
 
 impl Pass {
@@ -30,7 +38,6 @@ impl Pass {
         const DOTS: bool,
     >(
         &self,
-        rows: (*mut f64, *const f64),
         stride: usize,
         factors: &[f64],
         partial: &mut [[f64; WIDEST_SHORT]],
@@ -43,7 +50,7 @@ impl Pass {
             }
             let mut sums = [[I::splat(0.0); W]; CLASSES];
             over_strips!(I, W, stride, |column, r| {
-                let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
+                let new = self.step_register::<I, CLASSES, XI>(stride, column, scale);
                 if DOTS {
                     add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
                 }
@@ -61,9 +68,8 @@ impl Pass {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn step<I: Strips, const CLASSES: usize, const XI: bool>(
+    unsafe fn step_register<I: Strips, const CLASSES: usize, const XI: bool>(
         &self,
-        (theta, xi): (*mut f64, *const f64),
         stride: usize,
         column: usize,
         scale: [I::V; CLASSES],
@@ -74,11 +80,11 @@ impl Pass {
             let mut new = scale;
             for (class, new) in new.iter_mut().enumerate() {
                 let i = class * stride + column;
-                let old = I::load(theta.add(i));
+                let old = I::load(self.theta.add(i));
                 let field = I::add(I::mul(I::splat(self.l2), old), I::mul(*new, x));
-                let field = if XI { I::add(field, I::load(xi.add(i))) } else { field };
+                let field = if XI { I::add(field, I::load(self.xi.add(i))) } else { field };
                 *new = descended::<I>(old, field, self.step);
-                I::store(theta.add(i), *new);
+                I::store(self.theta.add(i), *new);
             }
             new
         }

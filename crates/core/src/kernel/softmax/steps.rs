@@ -3,7 +3,7 @@
 use super::dots::dots;
 use super::pass::Pass;
 use super::tables::{ClassTables, MOST_CLASSES};
-use super::tiles::{CORRECTED_STEP, Calls, EXTENDED_STEP, RowSum, STEP};
+use super::tiles::{CORRECTED_STEP, Calls, EXTENDED_STEP, FactorTable, RowSum, STEP};
 use crate::kernel::padding::WIDEST_SHORT;
 use crate::kernel::rows::Aligned;
 use crate::kernel::simd::{Simd, Strips, prefetch_all};
@@ -32,16 +32,26 @@ pub struct ClientSteps<'a> {
     pub theta: &'a mut Aligned,
     /// Padded rows, or empty if ξ is 0; not empty with `proximal`.
     pub correction: &'a Aligned,
-    /// μ and θ_t, padded rows, of steps on several calls or with a proximal term.
-    pub proximal: Option<(f64, &'a Aligned)>,
+    /// The proximal term of steps on several calls or with such a term.
+    pub proximal: Option<PaddedProximal<'a>>,
+}
+
+/// The proximal term μ(θ − θ_t) of a step, its weight 0 if a step has several calls alone.
+pub struct PaddedProximal<'a> {
+    /// μ, 0 if there is no proximal term.
+    pub weight: f64,
+    /// θ_t, padded rows, one per class.
+    pub anchor: &'a Aligned,
 }
 
 /// Records that were drawn together.
 struct DrawnRecords {
     rows: Vec<*const f64>,
     labels: Vec<usize>,
-    /// Those of a class one after the other, at this distance from the next class.
+    /// The factors of all records with the rows of θ: those for one class one after the other, then
+    /// those for the next class.
     factors: Aligned,
+    /// The distance from the factors for one class to those for the next.
     distance: usize,
     /// Folded products of [`TOGETHER`] records, and logits.
     partial: Aligned,
@@ -49,7 +59,7 @@ struct DrawnRecords {
 }
 
 impl DrawnRecords {
-    /// Room for so many.
+    /// Room for `count` records.
     fn new(count: usize, classes: usize) -> Self {
         let distance = count.next_multiple_of(WIDEST_SHORT);
         Self {
@@ -64,9 +74,9 @@ impl DrawnRecords {
 }
 
 impl ClassTables {
-    /// A record of a set and its class.
+    /// A random record of a set, the first number of its padded row, and its class.
     #[inline(always)]
-    fn drawn(&self, set: usize, rng: &mut Stream) -> (*const f64, usize) {
+    fn draw_record(&self, set: usize, rng: &mut Stream) -> (*const f64, usize) {
         let set = &self.sets[set];
         let record = rng.index(set.labels.len());
         (set.rows[record * self.stride..].as_ptr(), usize::from(set.labels[record]))
@@ -89,8 +99,8 @@ impl ClassTables {
         let xi = correction.as_ptr();
         let mut partial = [[0.0; WIDEST_SHORT]; MOST_CLASSES];
         let mut factors = [0.0; MOST_CLASSES];
-        let mut record = self.drawn(set, rng);
-        let mut next = if steps > 1 { self.drawn(set, rng) } else { record };
+        let mut record = self.draw_record(set, rng);
+        let mut next = if steps > 1 { self.draw_record(set, rng) } else { record };
         let pairs = self.classes.div_ceil(2);
         let part = (8 * self.stride).div_ceil(pairs).next_multiple_of(64);
         // SAFETY: passed on to the caller; a row of `stride` numbers starts at each record.
@@ -98,22 +108,28 @@ impl ClassTables {
             self.products::<I, W>(&[record.0], theta, &mut partial, &[]);
             for left in (0..steps).rev() {
                 with_strip!(I::Short, S => self.residuals::<I::Short, S>(&partial, &mut factors, record.1));
-                let after = if left > 1 { self.drawn(set, rng) } else { next };
+                let after = if left > 1 { self.draw_record(set, rng) } else { next };
                 for pair in 0..pairs {
                     let ahead = after.0.cast::<u8>().wrapping_add(pair * part);
                     prefetch_all(ahead, part);
                     let k = 2 * pair;
-                    let rows = Pass { record: record.0, next: next.0, l2: self.l2, step };
                     let from = k * self.stride;
+                    let pass = Pass {
+                        record: record.0,
+                        next: next.0,
+                        l2: self.l2,
+                        step,
+                        theta: theta.add(from),
+                        xi: if XI { xi.add(from) } else { xi },
+                    };
                     let stride = self.stride;
-                    let own = (theta.add(from), if XI { xi.add(from) } else { xi });
                     let factors = &factors[k..];
                     let partial = &mut partial[k..];
                     match (self.classes - k, left > 0) {
-                        (1, true) => rows.run::<I, W, 1, XI, true>(own, stride, factors, partial),
-                        (_, true) => rows.run::<I, W, 2, XI, true>(own, stride, factors, partial),
-                        (1, false) => rows.run::<I, W, 1, XI, false>(own, stride, factors, partial),
-                        (_, false) => rows.run::<I, W, 2, XI, false>(own, stride, factors, partial),
+                        (1, true) => pass.run::<I, W, 1, XI, true>(stride, factors, partial),
+                        (_, true) => pass.run::<I, W, 2, XI, true>(stride, factors, partial),
+                        (1, false) => pass.run::<I, W, 1, XI, false>(stride, factors, partial),
+                        (_, false) => pass.run::<I, W, 2, XI, false>(stride, factors, partial),
                     }
                 }
                 (record, next) = (next, after);
@@ -138,30 +154,33 @@ impl ClassTables {
                 let now = most.min(calls - first);
                 // SAFETY: passed on to the caller; θ is padded rows.
                 unsafe {
-                    self.draw::<I, W>(&mut drawn, set, now * batch, batch, rng, theta);
-                    let sum = |calls| RowSum {
+                    self.draw_batches::<I, W>(&mut drawn, set, now * batch, batch, rng, theta);
+                    let mut sum = RowSum {
                         rows: &drawn.rows[..now * batch],
-                        factors: (drawn.factors.as_ptr(), 1, drawn.distance),
+                        factors: FactorTable {
+                            first: drawn.factors.as_ptr(),
+                            row_distance: 1,
+                            class_distance: drawn.distance,
+                        },
                         l2: self.l2,
                         step,
                         correction: correction.as_ptr(),
-                        calls,
+                        calls: Calls::NONE,
                     };
-                    match proximal {
-                        None if correction.is_empty() => {
-                            self.tiles::<I, STEP>(&sum(Calls::NONE), theta);
-                        }
-                        None => self.tiles::<I, CORRECTED_STEP>(&sum(Calls::NONE), theta),
-                        Some((weight, anchor)) => {
-                            let part = Calls {
+                    match &proximal {
+                        None if correction.is_empty() => self.tiles::<I, STEP>(&sum, theta),
+                        None => self.tiles::<I, CORRECTED_STEP>(&sum, theta),
+                        Some(proximal) => {
+                            sum.calls = Calls {
                                 rows: batch,
                                 count: calls,
                                 sums: sums.as_mut_ptr(),
                                 first: first == 0,
                                 last: first + now == calls,
-                                proximal: (weight, anchor.as_ptr()),
+                                weight: proximal.weight,
+                                anchor: proximal.anchor.as_ptr(),
                             };
-                            self.tiles::<I, EXTENDED_STEP>(&sum(part), theta);
+                            self.tiles::<I, EXTENDED_STEP>(&sum, theta);
                         }
                     }
                 }
@@ -174,7 +193,7 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`; θ is padded rows, and there is room for the records.
     #[inline(always)]
-    unsafe fn draw<I: Strips, const W: usize>(
+    unsafe fn draw_batches<I: Strips, const W: usize>(
         &self,
         drawn: &mut DrawnRecords,
         set: usize,
@@ -188,7 +207,7 @@ impl ClassTables {
         let labels = &mut labels[..count];
         let partial = partial.as_chunks_mut::<WIDEST_SHORT>().0;
         for (row, label) in rows.iter_mut().zip(&mut *labels) {
-            (*row, *label) = self.drawn(set, rng);
+            (*row, *label) = self.draw_record(set, rng);
         }
         for first in (0..count).step_by(TOGETHER) {
             let end = (first + TOGETHER).min(count);
@@ -198,9 +217,10 @@ impl ClassTables {
             unsafe {
                 self.products::<I, W>(&rows[first..end], theta, partial, ahead);
                 for b in (first..end).step_by(I::Short::LANES) {
-                    self.logits_in_lanes::<I::Short>(partial, (b - first, end - first), logits);
-                    let to = (factors.as_mut_ptr().add(b), *distance);
-                    self.shares_in_lanes::<I::Short>(logits, (&labels[b..end], batch), to);
+                    self.logits_in_lanes::<I::Short>(partial, b - first, end - first, logits);
+                    let out = factors.as_mut_ptr().add(b);
+                    let labels = &labels[b..end];
+                    self.shares_in_lanes::<I::Short>(logits, labels, batch, out, *distance);
                 }
             }
         }

@@ -7,7 +7,7 @@ use crate::kernel::rows::{Aligned, Rows};
 use crate::kernel::vectors::axpy;
 use crate::rng::Stream;
 
-/// The most classes.
+/// The most classes that a problem may have: so many factors of a record are kept on the stack.
 pub const MOST_CLASSES: usize = 100;
 
 /// The length of a row of `n` numbers padded with zeros to whole registers.
@@ -28,15 +28,15 @@ pub(super) struct LabelledRows {
 #[derive(Clone, Debug)]
 pub struct ClassTables {
     pub(super) d: usize,
-    /// d, padded.
+    /// The distance from one row of a record or of θ to the next: d, padded to whole registers.
     pub(super) stride: usize,
     /// K.
     pub(super) classes: usize,
-    /// λ.
+    /// λ, the weight of the penalty λ/2 ‖θ‖².
     pub(super) l2: f64,
     /// Row y has a 1 at y; K padded rows.
     pub(super) indicators: Aligned,
-    /// K ones, padded.
+    /// K ones, padded with zeros to whole registers: which lanes are classes.
     pub(super) live: Aligned,
     pub(super) sets: Vec<LabelledRows>,
 }
@@ -64,13 +64,13 @@ impl ClassTables {
         (0..classes).for_each(|y| indicators[y * whole(classes) + y] = 1.0);
         let mut live = Aligned::zeros(whole(classes));
         live[..classes].fill(1.0);
-        let set = |(rows, labels): &(Vec<f64>, Vec<u8>)| {
+        let mut padded_sets = Vec::with_capacity(sets.len());
+        for (rows, labels) in sets {
             assert!(!labels.is_empty() && rows.len() == d * labels.len());
             assert!(labels.iter().all(|&y| usize::from(y) < classes));
-            LabelledRows { rows: padded_rows(rows, d), labels: labels.clone() }
-        };
-        let sets = sets.iter().map(set).collect();
-        Self { d, stride, classes, l2, indicators, live, sets }
+            padded_sets.push(LabelledRows { rows: padded_rows(rows, d), labels: labels.clone() });
+        }
+        Self { d, stride, classes, l2, indicators, live, sets: padded_sets }
     }
 
     /// How many record sets there are.
@@ -111,8 +111,8 @@ impl ClassTables {
         for _ in 0..batch {
             let record = rng.index(self.labels(set).len());
             let row = self.rows(set).row(record);
-            let mut factors = [0.0; MOST_CLASSES];
-            let factors = &mut factors[..self.classes];
+            let mut room = [0.0; MOST_CLASSES];
+            let factors = &mut room[..self.classes];
             product(theta, row, factors);
             softmax(factors);
             factors[usize::from(self.labels(set)[record])] -= 1.0;

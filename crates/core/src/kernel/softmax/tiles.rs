@@ -13,9 +13,7 @@ pub const EXTENDED_STEP: u8 = 3;
 /// A sum of rows, times factors.
 pub struct RowSum<'a> {
     pub rows: &'a [*const f64],
-    /// The factors of the first row, the distance to those of the next, and that to the factor of
-    /// the next class.
-    pub factors: (*const f64, usize, usize),
+    pub factors: FactorTable,
     pub l2: f64,
     pub step: f64,
     pub correction: *const f64,
@@ -23,8 +21,19 @@ pub struct RowSum<'a> {
     pub calls: Calls,
 }
 
-/// The oracle calls of an extended step, of which the rows of a sum are a part or all, and its
-/// proximal term.
+/// Where the factor of each row and class is.
+#[derive(Clone, Copy)]
+pub struct FactorTable {
+    /// The factor of the first row for the first class.
+    pub first: *const f64,
+    /// The distance from the factors of a row to those of the next row.
+    pub row_distance: usize,
+    /// The distance from a row's factor for one class to that for the next class.
+    pub class_distance: usize,
+}
+
+/// The oracle calls of an extended step and its proximal term. The rows of a sum are those of all
+/// calls of the step or of a part of them.
 pub struct Calls {
     /// The rows of a call.
     pub rows: usize,
@@ -35,19 +44,22 @@ pub struct Calls {
     /// Whether these are the first calls of the step, and whether they are the last.
     pub first: bool,
     pub last: bool,
-    /// μ and θ_t.
-    pub proximal: (f64, *const f64),
+    /// μ, the weight of the proximal term.
+    pub weight: f64,
+    /// θ_t, padded rows.
+    pub anchor: *const f64,
 }
 
 impl Calls {
-    /// Of a sum that is no extended step.
+    /// What stands here for a sum that is no extended step.
     pub const NONE: Self = Self {
         rows: usize::MAX,
         count: 1,
         sums: std::ptr::null_mut(),
         first: true,
         last: true,
-        proximal: (0.0, std::ptr::null()),
+        weight: 0.0,
+        anchor: std::ptr::null(),
     };
 
     /// The mean of several calls from their sum.
@@ -70,7 +82,7 @@ impl Calls {
 }
 
 impl ClassTables {
-    /// All tiles of a sum.
+    /// Adds up a sum tile by tile, and does with each tile what `KIND` says.
     ///
     /// # Safety
     /// As for `execute`; `target` is padded rows.
@@ -88,18 +100,17 @@ impl ClassTables {
                 let mut k = 0;
                 while k < self.classes {
                     let left = self.classes - k;
-                    let at = (target, k, column);
                     match (left, two) {
-                        (1, true) => sum.tile::<I, KIND, 1, 2>(at, self.stride),
-                        (2, true) => sum.tile::<I, KIND, 2, 2>(at, self.stride),
-                        (3, true) => sum.tile::<I, KIND, 3, 2>(at, self.stride),
-                        (4, true) => sum.tile::<I, KIND, 4, 2>(at, self.stride),
-                        (_, true) => sum.tile::<I, KIND, 5, 2>(at, self.stride),
-                        (1, false) => sum.tile::<I, KIND, 1, 1>(at, self.stride),
-                        (2, false) => sum.tile::<I, KIND, 2, 1>(at, self.stride),
-                        (3, false) => sum.tile::<I, KIND, 3, 1>(at, self.stride),
-                        (4, false) => sum.tile::<I, KIND, 4, 1>(at, self.stride),
-                        (_, false) => sum.tile::<I, KIND, 5, 1>(at, self.stride),
+                        (1, true) => sum.tile::<I, KIND, 1, 2>(target, k, column, self.stride),
+                        (2, true) => sum.tile::<I, KIND, 2, 2>(target, k, column, self.stride),
+                        (3, true) => sum.tile::<I, KIND, 3, 2>(target, k, column, self.stride),
+                        (4, true) => sum.tile::<I, KIND, 4, 2>(target, k, column, self.stride),
+                        (_, true) => sum.tile::<I, KIND, 5, 2>(target, k, column, self.stride),
+                        (1, false) => sum.tile::<I, KIND, 1, 1>(target, k, column, self.stride),
+                        (2, false) => sum.tile::<I, KIND, 2, 1>(target, k, column, self.stride),
+                        (3, false) => sum.tile::<I, KIND, 3, 1>(target, k, column, self.stride),
+                        (4, false) => sum.tile::<I, KIND, 4, 1>(target, k, column, self.stride),
+                        (_, false) => sum.tile::<I, KIND, 5, 1>(target, k, column, self.stride),
                     }
                     k += 5;
                 }
@@ -118,34 +129,35 @@ impl RowSum<'_> {
     #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
     unsafe fn tile<I: Strips, const KIND: u8, const CLASSES: usize, const REGISTERS: usize>(
         &self,
-        (target, k, column): (*mut f64, usize, usize),
+        target: *mut f64,
+        k: usize,
+        column: usize,
         stride: usize,
     ) {
         let first = k * stride + column;
         // SAFETY: passed on to the caller.
         unsafe {
             let from = target.add(first);
-            let sums: [[I::V; REGISTERS]; CLASSES] = if KIND == EXTENDED_STEP
-                && self.calls.count > 1
-            {
-                let sums = self.sum_of_calls::<I, CLASSES, REGISTERS>(from, (k, column), stride);
-                if !self.calls.last {
-                    return store_tile::<I, CLASSES, REGISTERS>(
-                        self.calls.sums.add(first),
-                        stride,
-                        sums,
-                    );
-                }
-                sums
-            } else {
-                let mut sums = load_tile::<I, CLASSES, REGISTERS>(from, stride);
-                if KIND != ADD {
-                    scale::<I, CLASSES, REGISTERS>(&mut sums, self.l2);
-                }
-                let factors = self.factors.0.add(k * self.factors.2);
-                self.add_rows::<I, CLASSES, REGISTERS>(&mut sums, (self.rows, factors), column);
-                sums
-            };
+            let sums: [[I::V; REGISTERS]; CLASSES] =
+                if KIND == EXTENDED_STEP && self.calls.count > 1 {
+                    let sums = self.sum_of_calls::<I, CLASSES, REGISTERS>(from, k, column, stride);
+                    if !self.calls.last {
+                        return store_tile::<I, CLASSES, REGISTERS>(
+                            self.calls.sums.add(first),
+                            stride,
+                            sums,
+                        );
+                    }
+                    sums
+                } else {
+                    let mut sums = load_tile::<I, CLASSES, REGISTERS>(from, stride);
+                    if KIND != ADD {
+                        scale::<I, CLASSES, REGISTERS>(&mut sums, self.l2);
+                    }
+                    let factors = self.factors.first.add(k * self.factors.class_distance);
+                    self.add_rows::<I, CLASSES, REGISTERS>(&mut sums, self.rows, factors, column);
+                    sums
+                };
             for class in 0..CLASSES {
                 for r in 0..REGISTERS {
                     let at = first + class * stride + r * I::LANES;
@@ -155,7 +167,7 @@ impl RowSum<'_> {
         }
     }
 
-    /// Adds rows times the factors from a place on.
+    /// Adds rows to sums, each times its factors; `factors` is the place of the first row's factors.
     ///
     /// # Safety
     /// As for `tile`.
@@ -163,7 +175,8 @@ impl RowSum<'_> {
     unsafe fn add_rows<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
         &self,
         sums: &mut [[I::V; REGISTERS]; CLASSES],
-        (rows, mut factors): (&[*const f64], *const f64),
+        rows: &[*const f64],
+        mut factors: *const f64,
         column: usize,
     ) {
         // SAFETY: passed on to the caller.
@@ -171,17 +184,18 @@ impl RowSum<'_> {
             for row in rows {
                 let x = I::load_all::<REGISTERS>(row.add(column));
                 for (class, sums) in sums.iter_mut().enumerate() {
-                    let factor = I::splat(*factors.add(class * self.factors.2));
+                    let factor = I::splat(*factors.add(class * self.factors.class_distance));
                     for r in 0..REGISTERS {
                         sums[r] = I::add(sums[r], I::mul(factor, x[r]));
                     }
                 }
-                factors = factors.wrapping_add(self.factors.1);
+                factors = factors.wrapping_add(self.factors.row_distance);
             }
         }
     }
 
-    /// The sum of the calls so far of an extended step on several, each of which begins with λθ.
+    /// The sum of the fields of the calls so far, for a step on several calls. The field of each call
+    /// begins with λθ.
     ///
     /// # Safety
     /// As for `tile`.
@@ -189,7 +203,8 @@ impl RowSum<'_> {
     unsafe fn sum_of_calls<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
         &self,
         theta: *const f64,
-        (k, column): (usize, usize),
+        k: usize,
+        column: usize,
         stride: usize,
     ) -> [[I::V; REGISTERS]; CLASSES] {
         let calls = &self.calls;
@@ -200,23 +215,23 @@ impl RowSum<'_> {
             } else {
                 load_tile::<I, CLASSES, REGISTERS>(calls.sums.add(k * stride + column), stride)
             };
-            let mut factors = self.factors.0.add(k * self.factors.2);
+            let mut factors = self.factors.first.add(k * self.factors.class_distance);
             for rows in self.rows.chunks_exact(calls.rows) {
                 let mut call = load_tile::<I, CLASSES, REGISTERS>(theta, stride);
                 scale::<I, CLASSES, REGISTERS>(&mut call, self.l2);
-                self.add_rows::<I, CLASSES, REGISTERS>(&mut call, (rows, factors), column);
+                self.add_rows::<I, CLASSES, REGISTERS>(&mut call, rows, factors, column);
                 for (all, call) in all.iter_mut().zip(call) {
                     for r in 0..REGISTERS {
                         all[r] = I::add(all[r], call[r]);
                     }
                 }
-                factors = factors.wrapping_add(calls.rows * self.factors.1);
+                factors = factors.wrapping_add(calls.rows * self.factors.row_distance);
             }
             all
         }
     }
 
-    /// What becomes of the numbers of the target at a place.
+    /// The new numbers of the target at a place, from their sum.
     ///
     /// # Safety
     /// As for `tile`.
@@ -240,7 +255,7 @@ impl RowSum<'_> {
             if KIND == CORRECTED_STEP {
                 return descended::<I>(theta, I::add(sum, xi), self.step);
             }
-            let (weight, anchor) = self.calls.proximal;
+            let Calls { weight, anchor, .. } = self.calls;
             let pull = I::mul(I::splat(weight), I::sub(theta, I::load(anchor.add(at))));
             let mean = if self.calls.count == 1 { sum } else { self.calls.mean::<I>(sum) };
             let field = I::add(mean, pull);

@@ -9,33 +9,40 @@
 //! *Invariant*: every number of every client has the operations of [`SparseRecords::advance`], and the
 //! mean and the variates those of the server on whole rows, so that the bits are the same.
 
-use super::steps::SparseRecords;
+use super::steps::{PassEnd, SparseRecords, is_zero_row};
 use super::support::{BLOCK, Support};
 use crate::kernel::cohort::{Cohort, Local, LocalSteps, Members, Proximal};
-use crate::kernel::server::{learn_all_on, mean_of};
+use crate::kernel::server::{FinishedSteps, ImpliedVariates, learn_all_on, mean_of};
 use crate::kernel::simd::InstructionSet;
 
-/// The control variates that learn from a round: ℓ_k (N numbers), c̄ (d numbers) and ξ (N rows of d).
-pub type VariatesToLearn<'a> = (&'a [f64], &'a mut [f64], &'a mut [f64]);
+/// The control variates that learn from a round in which all clients take part.
+pub struct VariatesToLearn<'a> {
+    /// ℓ_k, N numbers: the sum of the step sizes of client k.
+    pub lengths: &'a [f64],
+    /// c̄, d numbers.
+    pub mean: &'a mut [f64],
+    /// ξ_k, N rows of d numbers.
+    pub corrections: &'a mut [f64],
+}
 
 /// A round of all clients after their steps on supports.
 pub struct SupportRound<'a> {
     /// θ_t, d numbers.
     pub start: &'a [f64],
-    /// N rows of d, of which the first numbers are the client's on its support.
+    /// N rows of d numbers. The first numbers of a client's row are its θ on its support.
     pub ends: &'a [f64],
     /// γ_k and E_k.
     pub plans: &'a [LocalSteps],
-    /// The variates; 0 without them.
+    /// The control variates, if there are some; ξ is 0 without them.
     pub learning: Option<VariatesToLearn<'a>>,
 }
 
-/// What the end of a round does to a number that a client's records do not touch.
+/// What a round does to the numbers of a client's θ that its records do not touch.
 struct Elsewhere {
-    /// α and β of the last step of each pass.
-    passes: Vec<(f64, f64)>,
+    /// The scales at the end of each pass of the client's steps.
+    passes: Vec<PassEnd>,
     /// Whether ξ' is 0.
-    none: bool,
+    is_unpulled: bool,
 }
 
 impl SparseRecords {
@@ -50,7 +57,8 @@ impl SparseRecords {
         cohort: Cohort<'_, ()>,
         Proximal { weight, anchor }: Proximal<'_>,
     ) {
-        let mut known = self.scales(weight);
+        let mut known = self.scale_cache(weight);
+        // The row of ξ, often shared by all clients, that was last found to be 0.
         let mut zero = std::ptr::null();
         let mut pull = Vec::new();
         let mut locals = cohort.locals();
@@ -58,23 +66,26 @@ impl SparseRecords {
             let support = &supports[local.client];
             let xi = local.correction;
             let start = start.expect("clients begin at θ_t");
-            let scales = known.of(local.step, local.steps).expect("c is ½ or more");
+            let scales = known.for_steps(local.step, local.steps).expect("c is ½ or more");
             let theta = &mut local.theta[..support.columns.len()];
             for (v, j) in theta.iter_mut().zip(&support.columns) {
                 *v = start[*j as usize];
             }
-            let none = weight == 0.0 && (zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0));
+            let is_unpulled = weight == 0.0 && is_zero_row(xi, zero);
             pull.clear();
             let columns = support.columns.iter().map(|j| *j as usize);
-            match (none, weight == 0.0) {
-                (true, _) => zero = xi.as_ptr(),
-                (false, true) => pull.extend(columns.map(|j| xi[j])),
-                (false, false) => pull.extend(columns.map(|j| xi[j] - weight * anchor[j])),
+            if is_unpulled {
+                zero = xi.as_ptr();
+            } else if weight == 0.0 {
+                pull.extend(columns.map(|j| xi[j]));
+            } else {
+                pull.extend(columns.map(|j| xi[j] - weight * anchor[j]));
             }
             let mut local = [Local { theta, correction: &pull, ..local }];
-            match none {
-                true => self.passes::<false>(&mut local, Some(support), scales),
-                false => self.passes::<true>(&mut local, Some(support), scales),
+            if is_unpulled {
+                self.run_passes::<false>(&mut local, Some(support), scales);
+            } else {
+                self.run_passes::<true>(&mut local, Some(support), scales);
             }
         }
     }
@@ -84,56 +95,47 @@ impl SparseRecords {
     /// [`SparseRecords::mean_on_supports`], instead of steps on rows and their mean, with the same
     /// bits.
     pub fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
-        let mut known = self.scales(weight);
+        let mut known = self.scale_cache(weight);
         self.supports.is_some()
-            && plans.iter().all(|plan: &LocalSteps| known.of(plan.step, plan.steps).is_some())
+            && plans.iter().all(|plan| known.for_steps(plan.step, plan.steps).is_some())
     }
 
-    /// The mean of the clients' θ after such steps into `after` (d numbers), and what the variates
-    /// learn.
+    /// The mean of the clients' θ after steps on supports into `after` (d numbers); the variates, if
+    /// there are some, learn from the steps.
     ///
     /// # Panics
     /// If there are no supports, dimensions do not agree, or c is below ½.
-    pub fn mean_on_supports(
-        &self,
-        SupportRound { start, ends, plans, mut learning }: SupportRound<'_>,
-        weight: f64,
-        after: &mut [f64],
-    ) {
+    pub fn mean_on_supports(&self, round: SupportRound<'_>, weight: f64, after: &mut [f64]) {
+        let SupportRound { start, ends, plans, mut learning } = round;
         let supports = self.supports.as_ref().expect("clients have supports");
         let n = plans.len();
         let d = start.len();
         assert!(after.len() == d && ends.len() == n * d && supports.len() == n);
-        let zero = |k: usize| {
-            let row = |(_, _, xi): &VariatesToLearn<'_>| xi[k * d..][..d].iter().all(|x| *x == 0.0);
-            learning.as_ref().is_none_or(row)
-        };
-        let mut known = self.scales(weight);
-        let of = |(k, plan): (usize, &LocalSteps)| {
-            let scales = known.of(plan.step, plan.steps).expect("c is ½ or more");
-            Elsewhere { passes: scales.ends(plan.steps), none: weight == 0.0 && zero(k) }
-        };
-        let elsewhere: Vec<Elsewhere> = plans.iter().enumerate().map(of).collect();
-        let width = (BLOCK / n).max(1);
-        let mut base = vec![0.0; width];
-        let mut rows = vec![0.0; n * width];
+        let corrections = learning.as_ref().map(|variates| &*variates.corrections);
+        let elsewhere = self.changes_elsewhere(plans, corrections, d, weight);
+        // So few columns at a time that the numbers of all clients stay in the first caches.
+        let widest = (BLOCK / n).max(1);
+        let mut without_variates = vec![0.0; widest];
+        let mut rows = vec![0.0; n * widest];
+        // How many numbers of each client's support are in earlier columns.
         let mut used = vec![0; n];
         let members = Members::all(n);
-        for column in (0..d).step_by(width) {
-            let width = width.min(d - column);
+        for column in (0..d).step_by(widest) {
+            let width = widest.min(d - column);
             let theta = &start[column..][..width];
             for (k, row) in rows[..n * width].chunks_exact_mut(width).enumerate() {
-                let alike = |l: usize| elsewhere[l].passes == elsewhere[k].passes;
                 match &learning {
-                    Some((_, _, xi)) => {
-                        let xi = &xi[k * d + column..][..width];
-                        elsewhere[k].fill(row, (theta, Some(xi)), weight);
+                    Some(VariatesToLearn { corrections, .. }) => {
+                        let xi = &corrections[k * d + column..][..width];
+                        elsewhere[k].write_ends(theta, Some(xi), weight, row);
                     }
                     None => {
-                        if k == 0 || !alike(k - 1) {
-                            elsewhere[k].fill(&mut base[..width], (theta, None), weight);
+                        // Without ξ, clients with the same passes end at the same numbers.
+                        if k == 0 || elsewhere[k - 1].passes != elsewhere[k].passes {
+                            let ends = &mut without_variates[..width];
+                            elsewhere[k].write_ends(theta, None, weight, ends);
                         }
-                        row.copy_from_slice(&base[..width]);
+                        row.copy_from_slice(&without_variates[..width]);
                     }
                 }
                 let rest = &supports[k].columns[used[k]..];
@@ -146,30 +148,56 @@ impl SparseRecords {
             let after = &mut after[column..][..width];
             match &mut learning {
                 None => mean_of(&members, rows, after),
-                Some((lengths, mean, xi)) => {
-                    let own = (&mut mean[column..][..width], &mut xi[column..]);
-                    learn_all_on(InstructionSet::best(), (theta, rows, after), lengths, own, d);
+                Some(VariatesToLearn { lengths, mean, corrections }) => {
+                    let steps = FinishedSteps { start: theta, ends: rows, lengths };
+                    let implied = ImpliedVariates {
+                        mean: &mut mean[column..][..width],
+                        corrections: &mut corrections[column..],
+                        stride: d,
+                    };
+                    learn_all_on(InstructionSet::best(), steps, after, implied);
                 }
             }
         }
     }
+
+    /// What a round does to the numbers of each client's θ outside of its support. `corrections` are
+    /// ξ, N rows of d numbers, if there are variates.
+    fn changes_elsewhere(
+        &self,
+        plans: &[LocalSteps],
+        corrections: Option<&[f64]>,
+        d: usize,
+        weight: f64,
+    ) -> Vec<Elsewhere> {
+        let mut known = self.scale_cache(weight);
+        let mut all = Vec::with_capacity(plans.len());
+        for (k, plan) in plans.iter().enumerate() {
+            let scales = known.for_steps(plan.step, plan.steps).expect("c is ½ or more");
+            let is_zero = corrections.is_none_or(|xi| xi[k * d..][..d].iter().all(|x| *x == 0.0));
+            let passes = scales.ends(plan.steps);
+            all.push(Elsewhere { passes, is_unpulled: weight == 0.0 && is_zero });
+        }
+        all
+    }
 }
 
 impl Elsewhere {
-    /// Numbers of θ that begin a round at θ_t (`theta`), with ξ, at its end.
-    fn fill(&self, out: &mut [f64], (theta, xi): (&[f64], Option<&[f64]>), weight: f64) {
-        out.copy_from_slice(theta);
-        for &(alpha, beta) in &self.passes {
+    /// Some numbers of θ at the end of a round into `ends`, given those at its start (`theta`) and
+    /// ξ, as many numbers each.
+    fn write_ends(&self, theta: &[f64], xi: Option<&[f64]>, weight: f64, ends: &mut [f64]) {
+        ends.copy_from_slice(theta);
+        for &PassEnd { alpha, beta } in &self.passes {
             match xi {
-                _ if self.none => out.iter_mut().for_each(|v| *v *= alpha),
+                _ if self.is_unpulled => ends.iter_mut().for_each(|v| *v *= alpha),
                 Some(xi) if weight == 0.0 => {
-                    out.iter_mut().zip(xi).for_each(|(v, xi)| *v = alpha * *v - beta * xi);
+                    ends.iter_mut().zip(xi).for_each(|(v, xi)| *v = alpha * *v - beta * xi);
                 }
                 _ => {
-                    let pull =
-                        |(i, theta): (usize, &f64)| xi.map_or(0.0, |xi| xi[i]) - weight * theta;
-                    let pulls = theta.iter().enumerate().map(pull);
-                    out.iter_mut().zip(pulls).for_each(|(v, pull)| *v = alpha * *v - beta * pull);
+                    for (i, (v, theta)) in ends.iter_mut().zip(theta).enumerate() {
+                        let pull = xi.map_or(0.0, |xi| xi[i]) - weight * theta;
+                        *v = alpha * *v - beta * pull;
+                    }
                 }
             }
         }

@@ -21,7 +21,7 @@ pub struct SparseRows {
 pub struct SparseRow<'a> {
     /// Their columns, which rise.
     pub indices: &'a [u32],
-    /// As many numbers.
+    /// The stored numbers, one for each column in `indices`.
     pub values: &'a [f64],
 }
 
@@ -152,7 +152,7 @@ impl SparseRows {
         (row, self.indices[entry] as usize)
     }
 
-    /// Row k.
+    /// The stored numbers of row number k.
     #[inline(always)]
     pub fn row(&self, k: usize) -> SparseRow<'_> {
         let begin = self.offsets[k];
@@ -181,7 +181,7 @@ impl SparseRows {
 }
 
 impl<'a> SparseRow<'a> {
-    /// Columns and numbers.
+    /// The column and the value of each stored number, in the order of the columns.
     #[inline(always)]
     pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, f64)> + use<'a> {
         self.indices.iter().zip(self.values).map(|(j, x)| (*j as usize, *x))
@@ -200,7 +200,7 @@ impl<'a> SparseRow<'a> {
         self.sum(|j| y[j])
     }
 
-    /// Σ x_j y(j).
+    /// Σ x_j y(j) over the stored numbers, with eight accumulators.
     pub fn sum(&self, y: impl Fn(usize) -> f64) -> f64 {
         let [sum] = fold_sparse(self, |j| [y(j)]);
         sum
@@ -227,6 +227,7 @@ pub(super) fn fold_sparse<const K: usize>(
     let mut sums = [[0.0; SUMS]; K];
     let (indices, rest) = row.indices.as_chunks::<SUMS>();
     let (values, last) = row.values.as_chunks::<SUMS>();
+    // Called for whole groups of eight numbers, and for those that are left.
     let mut add = |l: usize, j: u32, x: f64| {
         let y = y(j as usize);
         (0..K).for_each(|k| sums[k][l] += x * y[k]);

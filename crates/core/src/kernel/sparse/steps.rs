@@ -31,9 +31,9 @@ use std::mem::size_of_val;
 /// The parameters of the logistic loss of records, sparse or dense.
 #[derive(Clone, Copy, Debug)]
 pub struct LogisticLoss {
-    /// λ.
+    /// λ, the weight of the penalty λ/2 ‖θ‖².
     pub l2: f64,
-    /// m.
+    /// m, which is subtracted from the product of a record with θ.
     pub margin: f64,
     /// B, the records of an oracle call.
     pub batch: usize,
@@ -53,36 +53,53 @@ const LEAST_FACTOR: f64 = 0.5;
 /// α, β and γ/α of the steps of a pass; the numbers of a step do not depend on how many follow.
 pub(super) struct PassScales {
     step: f64,
-    /// α_i, one more than steps.
+    /// α_i, one number more than there are steps.
     alpha: Vec<f64>,
-    /// β_i, as many.
+    /// β_i, as many numbers as α_i.
     beta: Vec<f64>,
-    /// γ/α_{i+1}.
+    /// γ/α_{i+1}, one number for each step.
     rate: Vec<f64>,
+}
+
+/// α and β after the last step of a pass.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct PassEnd {
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
+}
+
+/// A pass of some steps with these scales.
+#[derive(Clone, Copy)]
+struct ScaledPass<'a> {
+    scales: &'a PassScales,
+    /// The number of steps.
+    steps: usize,
 }
 
 /// The scales that were used last, which clients with equal plans share.
 pub(super) struct KnownScales {
-    /// λ + μ.
+    /// λ + μ, by which θ is pulled towards 0 and θ_t.
     pull: f64,
     last: Option<PassScales>,
 }
 
 impl KnownScales {
-    /// The factors of so many steps of size γ; `None` where c is below ½ and there are none.
-    pub(super) fn of(&mut self, step: f64, steps: u64) -> Option<&PassScales> {
+    /// The scales of `steps` steps of size γ = `step`; `None` where c is below ½, because such steps
+    /// are not taken in passes.
+    pub(super) fn for_steps(&mut self, step: f64, steps: u64) -> Option<&PassScales> {
         let factor = 1.0 - step * self.pull;
         if factor.is_nan() || factor < LEAST_FACTOR {
             return None;
         }
-        let enough = |known: &PassScales| known.rate.len() as u64 >= steps.min(LONGEST);
-        let known = self.last.take().filter(|known| known.step == step && enough(known));
-        Some(self.last.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps))))
+        let least = steps.min(LONGEST);
+        let known = self.last.take();
+        let fitting = known.filter(|known| known.step == step && known.rate.len() as u64 >= least);
+        Some(self.last.insert(fitting.unwrap_or_else(|| PassScales::new(step, factor, steps))))
     }
 }
 
 impl PassScales {
-    /// Of at most `steps` steps of size γ with c = `factor`.
+    /// The scales of at most `steps` steps of size γ = `step` with c = `factor`.
     fn new(step: f64, factor: f64, steps: u64) -> Self {
         let mut alpha = vec![1.0];
         let mut beta = vec![0.0];
@@ -99,17 +116,22 @@ impl PassScales {
         Self { step, alpha, beta, rate }
     }
 
-    /// The numbers of steps of the passes of so many steps.
-    fn passes(&self, steps: u64) -> impl Iterator<Item = usize> {
+    /// The number of steps of each of the passes that `steps` steps are taken in.
+    fn pass_lengths(&self, steps: u64) -> impl Iterator<Item = usize> {
         let most = (self.rate.len() as u64).max(1);
         let whole = steps / most;
         let rest = steps % most;
         (0..whole).map(move |_| most).chain((rest > 0).then_some(rest)).map(|now| now as usize)
     }
 
-    /// α and β at the end of each pass of so many steps.
-    pub(super) fn ends(&self, steps: u64) -> Vec<(f64, f64)> {
-        self.passes(steps).map(|now| (self.alpha[now], self.beta[now])).collect()
+    /// α and β after the first `steps` steps of a pass.
+    fn end(&self, steps: usize) -> PassEnd {
+        PassEnd { alpha: self.alpha[steps], beta: self.beta[steps] }
+    }
+
+    /// α and β at the end of each of the passes that `steps` steps are taken in.
+    pub(super) fn ends(&self, steps: u64) -> Vec<PassEnd> {
+        self.pass_lengths(steps).map(|length| self.end(length)).collect()
     }
 
     /// xᵀθ = α xᵀv − β xᵀξ' before step number `step`.
@@ -121,7 +143,8 @@ impl PassScales {
         &self,
         step: usize,
         row: &SparseRow<'_>,
-        (v, pull): (&[f64], &[f64]),
+        v: &[f64],
+        pull: &[f64],
     ) -> f64 {
         // SAFETY: passed on to the caller.
         unsafe {
@@ -139,7 +162,7 @@ impl PassScales {
 
 /// Sparse rows y x, in sets of which each client holds one.
 pub struct SparseRecords {
-    /// The loss.
+    /// The loss of a record, and the size of a batch.
     pub loss: LogisticLoss,
     /// The records of each client.
     pub sets: Vec<SparseRows>,
@@ -154,12 +177,12 @@ impl SparseRecords {
     /// If there is no set, one is empty, or they differ in d.
     pub fn new(loss: LogisticLoss, sets: Vec<SparseRows>) -> Self {
         assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
-        let supports = Support::of_all(&sets);
+        let supports = Support::worth_keeping(&sets);
         Self { loss, sets, supports }
     }
 
-    /// The scales of steps with a proximal term of this weight, before the first of them.
-    pub(super) fn scales(&self, weight: f64) -> KnownScales {
+    /// An empty cache of the scales of steps with a proximal term of this weight.
+    pub(super) fn scale_cache(&self, weight: f64) -> KnownScales {
         KnownScales { pull: self.loss.l2 + weight, last: None }
     }
 
@@ -186,7 +209,7 @@ impl SparseRecords {
             return self.advance_on_supports(supports, cohort, proximal);
         }
         let Proximal { weight, anchor } = proximal;
-        let mut known = self.scales(weight);
+        let mut known = self.scale_cache(weight);
         let mut pull = vec![0.0; if weight == 0.0 { 0 } else { cohort.dim() }];
         // Of a row of ξ that clients share, ξ' is computed once, and once it is searched for zeros.
         let mut pulled = std::ptr::null();
@@ -201,8 +224,8 @@ impl SparseRecords {
             let step = first.step;
             let steps = first.steps;
             let xi = first.correction;
-            let Some(scales) = known.of(step, steps) else {
-                self.plain(group.remove(0), proximal);
+            let Some(scales) = known.for_steps(step, steps) else {
+                self.run_oracle_loop(group.remove(0), proximal);
                 continue;
             };
             if weight != 0.0 {
@@ -214,31 +237,31 @@ impl SparseRecords {
                 }
                 let mut one = group.remove(0);
                 one.correction = &pull;
-                self.passes::<true>(&mut [one], None, scales);
+                self.run_passes::<true>(&mut [one], None, scales);
                 continue;
             }
-            let is_zero = |xi: &[f64]| zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0);
-            let none = is_zero(xi);
-            let alike = |local: &&Local<'_, ()>| {
-                let own = (local.step, local.steps, local.batch);
-                own == (step, steps, 1) && is_zero(local.correction) == none
-            };
-            let count = group.iter().take_while(alike).count().max(1);
-            if none {
+            let is_zero = is_zero_row(xi, zero);
+            // Neighbours that take the same steps, all with a ξ of 0 or all with another one.
+            let alike = group.iter().take_while(|local| {
+                (local.step, local.steps, local.batch) == (step, steps, 1)
+                    && is_zero_row(local.correction, zero) == is_zero
+            });
+            let count = alike.count().max(1);
+            if is_zero {
                 zero = xi.as_ptr();
-                self.passes::<false>(&mut group[..count], None, scales);
+                self.run_passes::<false>(&mut group[..count], None, scales);
             } else {
                 group[..count].iter().for_each(|local| {
                     prefetch_all(local.correction.as_ptr(), size_of_val(local.correction));
                 });
-                self.passes::<true>(&mut group[..count], None, scales);
+                self.run_passes::<true>(&mut group[..count], None, scales);
             }
             group.drain(..count);
         }
     }
 
-    /// The loop over the oracle.
-    fn plain(&self, local: Local<'_, ()>, proximal: Proximal<'_>) {
+    /// The loop over the oracle: the steps of clients whose c is below ½.
+    fn run_oracle_loop(&self, local: Local<'_, ()>, proximal: Proximal<'_>) {
         let d = local.theta.len();
         let mut field = vec![0.0; d];
         let mut one = vec![0.0; d];
@@ -258,27 +281,28 @@ impl SparseRecords {
     /// All steps of some clients with equal numbers of steps, in passes; ξ' is their ξ if `PULLED`,
     /// and 0 otherwise. If there are several, their steps are on single records. With a support,
     /// there is one client, whose θ and ξ' are those numbers alone.
-    pub(super) fn passes<const PULLED: bool>(
+    pub(super) fn run_passes<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],
         support: Option<&Support>,
         scales: &PassScales,
     ) {
         let batch = self.loss.batch as u64 * group[0].batch;
-        let fits = |local: &Local<'_, ()>| {
+        assert!(support.is_none() || group.len() == 1);
+        for local in &*group {
             let d = support.map_or(self.sets[local.client].dim(), |all| all.columns.len());
-            local.theta.len() == d && (!PULLED || local.correction.len() == d)
-        };
-        assert!(group.iter().all(fits) && (support.is_none() || group.len() == 1));
+            assert!(local.theta.len() == d && (!PULLED || local.correction.len() == d));
+        }
         let columns = support.map(|support| &support.places[..]);
-        for now in scales.passes(group[0].steps) {
+        for length in scales.pass_lengths(group[0].steps) {
+            let pass = ScaledPass { scales, steps: length };
             match (batch, &mut *group) {
-                (1, group) => self.single::<PULLED>(group, columns, (scales, now)),
-                (_, [local]) => self.batched::<PULLED>(local, columns, (scales, now, batch)),
+                (1, group) => self.run_single_records::<PULLED>(group, columns, pass),
+                (_, [local]) => self.run_batches::<PULLED>(local, columns, pass, batch),
                 _ => unreachable!("clients in lockstep have no batches"),
             }
-            let alpha = scales.alpha[now];
-            let beta = scales.beta[now];
+            // From v to θ, where the next pass begins.
+            let PassEnd { alpha, beta } = scales.end(length);
             for Local { theta, correction, .. } in &mut *group {
                 if PULLED {
                     theta
@@ -299,19 +323,20 @@ impl SparseRecords {
         columns.map_or_else(|| set.row(k), |columns| set.row_in(k, columns))
     }
 
-    /// `now` steps with one record each; θ is v. The steps of several clients are interleaved, so
+    /// The steps of a pass with one record each; θ is v. The steps of several clients are interleaved, so
     /// that the processor works on one while it waits for the other's σ.
-    fn single<const PULLED: bool>(
+    fn run_single_records<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],
         columns: Option<&[u32]>,
-        (scales, now): (&PassScales, usize),
+        pass: ScaledPass<'_>,
     ) {
+        let ScaledPass { scales, steps } = pass;
         let mut rows = [SparseRow { indices: &[], values: &[] }; LOCKSTEP];
         let mut done = 0;
-        while done < now {
+        while done < steps {
             let ready = group.iter_mut().map(|local| local.draws.rng.ready().len()).min();
-            let some = ready.map_or(0, |ready| ready.min(now - done));
+            let some = ready.map_or(0, |ready| ready.min(steps - done));
             for i in 0..=some {
                 let mut weights = [0.0; LOCKSTEP];
                 let these = rows;
@@ -327,11 +352,10 @@ impl SparseRecords {
                 }
                 let step = done + i - 1;
                 for ((local, row), weight) in group.iter().zip(&these).zip(&mut weights) {
-                    // SAFETY: θ and ξ have as many numbers as there are columns (`passes`).
-                    *weight = self.loss.margin
-                        - unsafe {
-                            scales.along::<PULLED>(step, row, (local.theta, local.correction))
-                        };
+                    // SAFETY: θ and ξ have as many numbers as there are columns (`run_passes`).
+                    let along =
+                        unsafe { scales.along::<PULLED>(step, row, local.theta, local.correction) };
+                    *weight = self.loss.margin - along;
                 }
                 match &mut weights[..group.len()] {
                     [weight] => *weight = sigmoid(*weight),
@@ -348,31 +372,41 @@ impl SparseRecords {
         }
     }
 
-    /// `now` steps with `batch` records each; θ is v.
-    fn batched<const PULLED: bool>(
+    /// The steps of a pass with `batch` records each; θ is v.
+    fn run_batches<const PULLED: bool>(
         &self,
-        Local { client, theta, correction: pull, draws, .. }: &mut Local<'_, ()>,
+        local: &mut Local<'_, ()>,
         columns: Option<&[u32]>,
-        (scales, now, batch): (&PassScales, usize, u64),
+        pass: ScaledPass<'_>,
+        batch: u64,
     ) {
-        let set = &self.sets[*client];
-        let row = |record: usize| self.record(*client, record, columns);
+        let Local { client, theta, correction: pull, draws, .. } = local;
+        let ScaledPass { scales, steps } = pass;
+        let records = self.sets[*client].len();
+        // Every record of a batch is evaluated at the same θ, before the first one changes it.
         let mut drawn = Vec::new();
-        for step in 0..now {
+        for step in 0..steps {
             drawn.clear();
             for _ in 0..batch {
-                let record = draws.rng.index(set.len());
-                // SAFETY: θ and ξ' have as many numbers as there are columns (`passes`).
-                let along = unsafe { scales.along::<PULLED>(step, &row(record), (theta, pull)) };
+                let record = draws.rng.index(records);
+                let row = self.record(*client, record, columns);
+                // SAFETY: θ and ξ' have as many numbers as there are columns (`run_passes`).
+                let along = unsafe { scales.along::<PULLED>(step, &row, theta, pull) };
                 drawn.push((record, sigmoid(self.loss.margin - along)));
             }
             let rate = scales.rate[step] / batch as f64;
             for &(record, weight) in &drawn {
+                let row = self.record(*client, record, columns);
                 // SAFETY: as above.
-                unsafe { add_unchecked(&row(record), rate * weight, theta) };
+                unsafe { add_unchecked(&row, rate * weight, theta) };
             }
         }
     }
+}
+
+/// Whether a row of ξ is 0, given the row that was last found to be: clients may share it.
+pub(super) fn is_zero_row(xi: &[f64], zero: *const f64) -> bool {
+    zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0)
 }
 
 /// out ← out + factor x.
@@ -416,7 +450,7 @@ mod tests {
             bits.truncate(2 * d * clients);
             bits.into_iter().map(f64::from_bits).collect()
         };
-        let plain = values(&|cohort| cohort.each(|local| all.plain(local, proximal)));
+        let plain = values(&|cohort| cohort.each(|local| all.run_oracle_loop(local, proximal)));
         let advance = |cohort: Cohort<'_, ()>| {
             let mut cohort = cohort;
             cohort.extended = Some(proximal);

@@ -44,7 +44,7 @@ impl TransitionTables {
         unsafe {
             let is_long = self.stride > SHORT || self.stride / I::LANES > MOST_REGISTERS;
             if I::LANES == 1 || is_long {
-                return with_strip!(I, W => self.wide::<I, W>(clients));
+                return with_strip!(I, W => self.run_in_strips::<I, W>(clients));
             }
             match self.stride / I::LANES {
                 1 => self.cascade::<I, 1>(clients),
@@ -75,7 +75,7 @@ impl TransitionTables {
         let n = clients.len();
         if clients.steps == 1 {
             // SAFETY: passed on to the caller.
-            return unsafe { self.single::<I, R>(clients) };
+            return unsafe { self.step_once::<I, R>(clients) };
         }
         while first < n {
             // SAFETY: passed on to the caller.
@@ -126,7 +126,7 @@ impl TransitionTables {
     /// # Safety
     /// As for `cascade`.
     #[inline(always)]
-    unsafe fn single<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
+    unsafe fn step_once<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
         const BLOCK: usize = 16;
         let d = self.d;
         let n = clients.len();

@@ -35,7 +35,8 @@ impl TransitionTables {
         cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
     }
 
-    /// The definition.
+    /// The local steps of one client as a loop over the oracle: what the fused bodies must
+    /// reproduce to the last bit.
     fn define<S>(&self, local: Local<'_, S>) {
         let mut field = vec![0.0; self.d];
         for _ in 0..local.steps {

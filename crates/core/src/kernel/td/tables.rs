@@ -37,7 +37,7 @@ pub struct TransitionTables {
     pub(super) d: usize,
     /// The distance between rows of φ: d, padded to whole registers.
     pub(super) stride: usize,
-    /// γ.
+    /// γ, the discount of rewards.
     pub(super) discount: f64,
     /// φ, S rows.
     pub(super) phi: Table,

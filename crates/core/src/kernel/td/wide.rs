@@ -15,6 +15,20 @@ const NARROW: usize = 128;
 /// Numbers of a cache line.
 const LINE: usize = 8;
 
+/// A step of one client on padded rows.
+struct StripDescent<V> {
+    theta: *mut f64,
+    xi: *const f64,
+    /// The transition (s, s') of this step.
+    atom: Atom,
+    /// The transition of the next step.
+    coming: Atom,
+    /// δ in every lane.
+    delta: V,
+    /// The step size in every lane.
+    step: V,
+}
+
 impl TransitionTables {
     /// Runs all members, in groups.
     ///
@@ -22,7 +36,10 @@ impl TransitionTables {
     /// `I` is present, W is the number of its registers in a strip; clients and dimension agree
     /// with the tables, and the stride is a multiple of 8 and at least 16.
     #[inline(always)]
-    pub(super) unsafe fn wide<I: Simd, const W: usize>(&self, clients: &mut EqualSteps<'_>) {
+    pub(super) unsafe fn run_in_strips<I: Simd, const W: usize>(
+        &self,
+        clients: &mut EqualSteps<'_>,
+    ) {
         let mut first = 0;
         let n = clients.len();
         let most = if self.stride <= NARROW { MOST } else { 2 };
@@ -91,9 +108,15 @@ impl TransitionTables {
                         deltas[k] = along - *distributions[k].rewards.get_unchecked(state);
                     }
                     for k in 0..K {
-                        let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
-                        let factors = (I::splat(deltas[k]), I::splat(lanes.step[k]));
-                        self.descend_strips::<I, W>(own, [current[k], atoms[k]], factors);
+                        let descent = StripDescent {
+                            theta: theta.add(k * stride),
+                            xi: xi.add(k * stride),
+                            atom: current[k],
+                            coming: atoms[k],
+                            delta: I::splat(deltas[k]),
+                            step: I::splat(lanes.step[k]),
+                        };
+                        self.descend_strips::<I, W>(descent);
                     }
                 }
                 lanes.skip(now);
@@ -106,18 +129,13 @@ impl TransitionTables {
         K
     }
 
-    /// θ ← θ − step (δ φ(s) + ξ) with the first of two atoms; the second is that of the next step,
-    /// whose rows are read from memory meanwhile.
+    /// θ ← θ − step (δ φ(s) + ξ). The rows of the next step's atom are read from memory meanwhile.
     ///
     /// # Safety
     /// As for `wide`; both are atoms of these tables, θ and ξ are padded rows.
     #[inline(always)]
-    unsafe fn descend_strips<I: Simd, const W: usize>(
-        &self,
-        (theta, xi): (*mut f64, *const f64),
-        [atom, coming]: [Atom; 2],
-        (delta, step): (I::V, I::V),
-    ) {
+    unsafe fn descend_strips<I: Simd, const W: usize>(&self, descent: StripDescent<I::V>) {
+        let StripDescent { theta, xi, atom, coming, delta, step } = descent;
         let phi = self.phi.as_ptr();
         let stride = self.stride;
         let here = phi.wrapping_add(coming.state() * stride);

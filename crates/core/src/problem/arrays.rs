@@ -31,15 +31,17 @@ pub struct DataFile {
 pub const MISSING: &str = "the value is missing; fill it in, or remove the record";
 
 impl DataFile {
-    /// Where the record of this number from 0 is among so many: its line, as an editor counts, if
-    /// each record has one; else its row.
+    /// Where record number `row` from 0 of a file of `records` records is, for a message: its line, as
+    /// an editor counts lines, if each record has a line; else its row.
     pub fn place(&self, row: usize, records: usize) -> String {
         let heads = usize::from(extension(&self.path) == "csv");
         let all = records + heads;
         let ends = self.size.map_or(0, |size| size.lines as usize);
-        match ends > 0 && (ends == all || ends + 1 == all) {
-            true => format!("line {}", row + heads + 1),
-            false => format!("row {row}"),
+        // The last line may lack its end.
+        if ends > 0 && (ends == all || ends + 1 == all) {
+            format!("line {}", row + heads + 1)
+        } else {
+            format!("row {row}")
         }
     }
 }
@@ -47,7 +49,8 @@ impl DataFile {
 /// The most columns that a message names.
 const MOST_COLUMNS: usize = 40;
 
-/// That a table has no column of this name, but others, and which may be meant.
+/// The message that a table has no column of this name; it lists the columns that there are, and
+/// suggests one whose name is close.
 pub fn no_column(name: &str, file: &str, columns: &[(String, Column)]) -> String {
     let all: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
     let listed: Vec<String> = all.iter().take(MOST_COLUMNS).map(|name| sanitised(name)).collect();
@@ -129,7 +132,7 @@ pub enum Contents {
     Table(Vec<(String, Column)>),
     /// A matrix of sparse rows, and further arrays by name (`.npz` of `scipy.sparse`).
     SparseArrays {
-        /// n × d.
+        /// The features, n × d.
         features: SparseRows,
         /// The arrays that are no part of the matrix.
         others: BTreeMap<String, Array>,
@@ -138,12 +141,12 @@ pub enum Contents {
     Records {
         /// One number per row.
         labels: Vec<f64>,
-        /// n × d.
+        /// The features, n × d.
         features: SparseRows,
     },
 }
 
-/// Reads files.
+/// Reads data files, for problems that do no I/O themselves.
 pub trait Files: Sync {
     /// The contents of a file.
     ///
@@ -192,8 +195,8 @@ impl<'a> NpzArrays<'a> {
         Fault::new("file", format!("{}: {message}", self.file))
     }
 
-    /// The array of this name; `axes` are the names and lengths of its axes. A length that
-    /// is 0 is set to that of the array.
+    /// The array of this name; `axes` are the names and lengths of its axes. A length of 0 is replaced
+    /// by the length that the array has.
     ///
     /// # Errors
     /// If it is missing, has another shape, or holds a number that is not finite.
@@ -209,11 +212,14 @@ impl<'a> NpzArrays<'a> {
             && axes.iter().zip(&array.shape).all(|((_, size), have)| **size == 0 || *size == have)
             && array.shape.iter().all(|&size| size > 0);
         if !fits {
-            let wanted = |(axis, size): &(&str, &mut usize)| match **size {
-                0 => (*axis).to_owned(),
-                size => format!("{axis} = {size}"),
-            };
-            let wanted: Vec<String> = axes.iter().map(wanted).collect();
+            let mut wanted = Vec::with_capacity(axes.len());
+            for (axis, size) in axes.iter() {
+                // A length of 0 is one that this array decides.
+                wanted.push(match **size {
+                    0 => (*axis).to_owned(),
+                    size => format!("{axis} = {size}"),
+                });
+            }
             let empty = if array.shape.contains(&0) { ", no axis empty" } else { "" };
             return Err(self.fault(format!(
                 "`{name}` has the shape {:?}; expected ({}){empty}",
@@ -225,7 +231,7 @@ impl<'a> NpzArrays<'a> {
             **size = *have;
         }
         if let Some(entry) = array.data.iter().position(|x| !x.is_finite()) {
-            let index = index(entry, &array.shape);
+            let index = index_text(entry, &array.shape);
             return Err(self.fault(format!(
                 "`{name}`[{index}] is {}; every number ({}) must be finite",
                 array.data[entry],
@@ -256,7 +262,7 @@ pub fn check_features(d: usize, numbers: usize) -> Result<(), String> {
 }
 
 /// The index of an entry, written out.
-pub fn index(mut entry: usize, shape: &[usize]) -> String {
+pub fn index_text(mut entry: usize, shape: &[usize]) -> String {
     let mut parts = Vec::new();
     for &size in shape.iter().rev() {
         parts.push((entry % size).to_string());

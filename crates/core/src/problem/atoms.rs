@@ -3,7 +3,7 @@
 //! the user's `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
 
 use super::affine::{Affine, mean_part};
-use super::arrays::{DataFile, Files, NpzArrays, index};
+use super::arrays::{DataFile, Files, NpzArrays, index_text};
 use super::facts::Facts;
 use super::fault::Fault;
 use super::oracle::Problem;
@@ -53,9 +53,9 @@ struct AtomClient {
     mean: Affine,
 }
 
-/// An instance.
+/// An instance: the atoms of all clients, and the exact facts that follow from them.
 pub struct Atoms {
-    /// M.
+    /// M, the number of atoms of each client.
     atoms: usize,
     /// A, N × M × d × d.
     matrices: Vec<f64>,
@@ -69,7 +69,7 @@ pub struct Atoms {
 pub const ROUNDING: f64 = 1e-9;
 
 /// Whether all numbers have single precision, as those of a float32 file.
-pub fn single(data: &[f64]) -> bool {
+pub fn has_single_precision(data: &[f64]) -> bool {
     data.iter().all(|x| f64::from(*x as f32) == *x)
 }
 
@@ -85,7 +85,7 @@ pub fn probabilities(
     shape: &[usize],
 ) -> Result<Vec<f64>, Fault> {
     if let Some(entry) = data.iter().position(|&p| p < 0.0) {
-        let index = index(entry, shape);
+        let index = index_text(entry, shape);
         let p = data[entry];
         return Err(arrays.fault(format!("`{name}`[{index}] is {p}; a probability is 0 or more")));
     }
@@ -98,11 +98,11 @@ pub fn probabilities(
         if off <= ROUNDING {
             continue;
         }
-        if off <= within && single(row) {
+        if off <= within && has_single_precision(row) {
             row.iter_mut().for_each(|p| *p /= sum);
             continue;
         }
-        let row = index(i, &shape[..shape.len() - 1]);
+        let row = index_text(i, &shape[..shape.len() - 1]);
         return Err(arrays.fault(format!("`{name}`[{row}] sums to {sum}; a row must sum to one")));
     }
     Ok(data)

@@ -21,7 +21,7 @@ fn transpose(rows: &SparseRows) -> SparseRows {
 pub struct Trajectory {
     /// The distribution of the state before the first oracle call.
     pub begin: Vec<f64>,
-    /// The stationary distribution.
+    /// The stationary distribution of the state, S numbers.
     pub stationary: Vec<f64>,
     /// What an oracle call may do.
     pub moves: Vec<Move>,
@@ -30,9 +30,9 @@ pub struct Trajectory {
 /// An oracle call along a trajectory: it returns `matrix` (θ − θ*) + `offset`, and the state
 /// changes.
 pub struct Move {
-    /// s before the call.
+    /// The state s before the call.
     pub from: usize,
-    /// s after it.
+    /// The state s' after the call.
     pub to: usize,
     /// The probability given s.
     pub probability: f64,
@@ -59,17 +59,17 @@ impl Chain {
         let share = 1.0 / chains.len() as f64;
         let states = chains.clone().next().expect("a chain").states();
         let mut sums = vec![0.0; states];
-        let row = |s: usize| {
+        let rows = (0..states).map(|s| {
             for chain in chains.clone() {
                 chain.from(s).for_each(|(t, p)| sums[t] += share * p);
             }
             let row = std::mem::replace(&mut sums, vec![0.0; states]);
             (0..).zip(row).filter(|(_, p)| *p != 0.0)
-        };
-        Self(SparseRows::from_rows(states, (0..states).map(row)))
+        });
+        Self(SparseRows::from_rows(states, rows))
     }
 
-    /// S.
+    /// S, the number of states.
     pub fn states(&self) -> usize {
         self.0.len()
     }
@@ -86,32 +86,22 @@ impl Chain {
     pub fn stationary(&self) -> Result<Vec<f64>, Singular> {
         let n = self.states();
         let into = transpose(&self.0);
-        if !joined(&into) {
+        if !has_one_class(&into) {
             return Err(Singular);
         }
         let mut rhs = vec![0.0; n];
         rhs[n - 1] = 1.0;
-        // Of μ(P − I) = 0 the last equation follows from the others; Σμ = 1 takes its place.
-        let column = |i: u32| -> Vec<(u32, f64)> {
-            if i as usize + 1 == n {
-                return (0..=i).map(|j| (j, 1.0)).collect();
-            }
-            let of_chain = into.row(i as usize).iter();
-            let mut column: Vec<_> = of_chain.map(|(j, p)| (j as u32, p)).collect();
-            match column.binary_search_by_key(&i, |entry| entry.0) {
-                Ok(place) => column[place].1 -= 1.0,
-                Err(place) => column.insert(place, (i, -1.0)),
-            }
-            column
-        };
-        let system = SparseRows::from_rows(n, (0..n as u32).map(column));
+        let system = SparseRows::from_rows(n, (0..n as u32).map(|i| stationary_equation(&into, i)));
         let mixing = (n > MOST_FACTORED).then(|| Mixing::new(&into)).flatten();
         let refined = mixing.map(|mixing| {
-            let residual = |x: &[Dd], i: usize| {
-                let row = system.row(i).iter();
-                row.fold(Dd::from(rhs[i]), |sum, (j, a)| sum.minus_product(a, x[j])).hi
-            };
-            refine(&rhs, |residual| mixing.solve(residual), residual)
+            refine(
+                &rhs,
+                |residual| mixing.solve(residual),
+                |x: &[Dd], i: usize| {
+                    let row = system.row(i).iter();
+                    row.fold(Dd::from(rhs[i]), |sum, (j, a)| sum.minus_product(a, x[j])).hi
+                },
+            )
         });
         let mut mu = match refined {
             Some(Ok(mu)) => mu,
@@ -121,15 +111,33 @@ impl Chain {
         mu.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
         // Rows that are not probabilities pass the solver; their solution fails this check.
         let sum: f64 = mu.iter().sum();
-        let next = |j: usize| into.row(j).iter().map(|(i, p)| mu[i] * p).sum::<f64>();
-        let invariant = (0..n).all(|j| (next(j) - mu[j]).abs() <= ROUNDING);
+        let invariant = (0..n).all(|j| {
+            let next = into.row(j).iter().map(|(i, p)| mu[i] * p).sum::<f64>();
+            (next - mu[j]).abs() <= ROUNDING
+        });
         if (sum - 1.0).abs() <= ROUNDING && invariant { Ok(mu) } else { Err(Singular) }
     }
 }
 
+/// The coefficients of equation number i of a stationary distribution, given the columns of P, in
+/// order of their columns: of μ(P − I) = 0 or, in place of the last one, which follows from the
+/// others, of Σμ = 1.
+fn stationary_equation(into: &SparseRows, i: u32) -> Vec<(u32, f64)> {
+    if i as usize + 1 == into.len() {
+        return (0..=i).map(|j| (j, 1.0)).collect();
+    }
+    let of_chain = into.row(i as usize).iter();
+    let mut row: Vec<(u32, f64)> = of_chain.map(|(j, p)| (j as u32, p)).collect();
+    match row.binary_search_by_key(&i, |entry| entry.0) {
+        Ok(place) => row[place].1 -= 1.0,
+        Err(place) => row.insert(place, (i, -1.0)),
+    }
+    row
+}
+
 /// Whether some state is reached from all others, given the columns of P: only then is there one
 /// class that is never left.
-fn joined(into: &SparseRows) -> bool {
+fn has_one_class(into: &SparseRows) -> bool {
     // If there is such a state, the last one from which a search backwards has to begin is one.
     let mut reached = vec![false; into.len()];
     let mut last = 0;
@@ -173,7 +181,7 @@ impl<'a> Mixing<'a> {
         let n = into.len();
         let mut mixing = Self { into, approximate: vec![1.0 / n as f64; n] };
         (0..Self::MOST).find(|_| {
-            let next = mixing.step(&mixing.approximate);
+            let next = mixing.next_distribution(&mixing.approximate);
             let change = crate::kernel::difference(&next, &mixing.approximate);
             mixing.approximate = next;
             change.iter().map(|x| x.abs()).sum::<f64>() <= 0.1 * Self::CLOSE
@@ -181,8 +189,8 @@ impl<'a> Mixing<'a> {
         Some(mixing)
     }
 
-    /// xP.
-    fn step(&self, x: &[f64]) -> Vec<f64> {
+    /// xP, the distribution after a transition from the distribution x.
+    fn next_distribution(&self, x: &[f64]) -> Vec<f64> {
         (0..x.len())
             .map(|j| self.into.row(j).iter().fold(0.0, |sum, (i, p)| sum + x[i] * p))
             .collect()
@@ -195,17 +203,21 @@ impl<'a> Mixing<'a> {
         let mut x: Vec<f64> = self.approximate.iter().map(|p| r[n - 1] * p).collect();
         let mut term = r.to_vec();
         term[n - 1] = -r[..n - 1].iter().sum::<f64>();
-        let largest = |x: &[f64]| x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        let enough = Self::CLOSE * largest(&term);
+        let enough = Self::CLOSE * largest_size(&term);
         for _ in 0..Self::MOST {
-            if largest(&term) <= enough {
+            if largest_size(&term) <= enough {
                 return Ok(x);
             }
             x.iter_mut().zip(&term).for_each(|(x, term)| *x -= term);
-            term = self.step(&term);
+            term = self.next_distribution(&term);
         }
         Err(Singular)
     }
+}
+
+/// The largest |x_i|; 0 without numbers.
+fn largest_size(x: &[f64]) -> f64 {
+    x.iter().fold(0.0_f64, |most, x| most.max(x.abs()))
 }
 
 #[cfg(test)]

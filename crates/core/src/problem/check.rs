@@ -61,32 +61,50 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     for (have, want) in at_optimum.entries().iter().zip(covariance.entries()) {
         assert!((have - want).abs() < 1e-9 * size, "client {client}: at θ* {have}, not {want}");
     }
-    let apart = |k: f64| (0..d).map(|i| k / (1.0 + i as f64) - 0.2).collect::<Vec<f64>>();
-    let a = apart(0.7);
-    let b = apart(-0.4);
-    let one = |e: &[f64], i: usize| if i < d { e[i] } else { 1.0 };
-    let s = Matrix::from_fn(d + 1, d + 1, |i, j| one(&a, i) * one(&b, j));
+    let [first, second] = [0.7, -0.4].map(|k| Probe::new(problem, client, k));
+    let s = Matrix::from_fn(d + 1, d + 1, |i, j| first.extended[i] * second.extended[j]);
     let Some(stated) = problem.noise_map(client, &s) else { return };
-    let point =
-        |e: &[f64]| -> Vec<f64> { problem.optimum().iter().zip(e).map(|(x, e)| x + e).collect() };
-    let mean = |e: &[f64]| {
-        let mut mean = problem.field_at_optimum(client);
-        axpy(1.0, &problem.jacobian(client).apply(e), &mut mean);
-        mean
-    };
-    let x = point(&a);
-    let y = point(&b);
-    let mean_x = mean(&a);
-    let mean_y = mean(&b);
     let mut rng = Stream::new(10, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
     products(&format!("client {client}, noise map"), n, &stated, |f, g| {
         let mut same = rng.clone();
-        problem.linearised(client, &mut Draws { rng: &mut rng, state: &mut state }, &x, f);
-        problem.linearised(client, &mut Draws { rng: &mut same, state: &mut state }, &y, g);
-        axpy(-1.0, &mean_x, f);
-        axpy(-1.0, &mean_y, g);
+        problem.linearised(
+            client,
+            &mut Draws { rng: &mut rng, state: &mut state },
+            &first.theta,
+            f,
+        );
+        problem.linearised(
+            client,
+            &mut Draws { rng: &mut same, state: &mut state },
+            &second.theta,
+            g,
+        );
+        axpy(-1.0, &first.mean, f);
+        axpy(-1.0, &second.mean, g);
     });
+}
+
+/// A point away from θ*, at which the noise of a field is compared with its statement.
+struct Probe {
+    /// (e, 1) with e the difference of the point from θ*, d + 1 numbers.
+    extended: Vec<f64>,
+    theta: Vec<f64>,
+    /// The mean at θ of the field linearised at θ*.
+    mean: Vec<f64>,
+}
+
+impl Probe {
+    /// The point θ* + e with e_i = `scale`/(1 + i) − 0.2.
+    fn new<P: Problem>(problem: &P, client: usize, scale: f64) -> Self {
+        let e: Vec<f64> = (0..problem.dim()).map(|i| scale / (1.0 + i as f64) - 0.2).collect();
+        let theta = problem.optimum().iter().zip(&e).map(|(x, e)| x + e).collect();
+        let mut mean = problem.field_at_optimum(client);
+        axpy(1.0, &problem.jacobian(client).apply(&e), &mut mean);
+        let mut extended = e;
+        extended.push(1.0);
+        Self { extended, theta, mean }
+    }
 }
 
 /// The mean of f gᵀ over `n` draws of (f, g) against `stated`, by standard errors.
@@ -96,11 +114,12 @@ fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f6
     let mut fourth = Matrix::zeros(d, d);
     let mut f = vec![0.0; d];
     let mut g = vec![0.0; d];
-    let squares = |v: &[f64]| v.iter().map(|x| x * x).collect::<Vec<_>>();
     for _ in 0..n {
         draw(&mut f, &mut g);
         second.add_outer(1.0 / n as f64, &f, &g);
-        fourth.add_outer(1.0 / n as f64, &squares(&f), &squares(&g));
+        let [squares_of_f, squares_of_g] =
+            [&f, &g].map(|v| v.iter().map(|x| x * x).collect::<Vec<f64>>());
+        fourth.add_outer(1.0 / n as f64, &squares_of_f, &squares_of_g);
     }
     for (i, j) in (0..d * d).map(|k| (k / d, k % d)) {
         let truth = stated[(i, j)];

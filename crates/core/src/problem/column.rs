@@ -70,7 +70,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Number of rows.
+    /// The number of rows, whether or not values are missing.
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(values) => values.len(),
@@ -94,11 +94,10 @@ impl Column {
     /// The values of these rows.
     #[must_use]
     pub fn take(&self, rows: &[usize]) -> Self {
-        let texts = |all: &[String]| rows.iter().map(|&i| all[i].clone()).collect();
         match self {
-            Self::Numbers(all) => Self::Numbers(rows.iter().map(|&i| all[i]).collect()),
-            Self::LongNumbers(all) => Self::LongNumbers(texts(all)),
-            Self::Text(all) => Self::Text(texts(all)),
+            Self::Numbers(all) => Self::Numbers(take_rows(all, rows)),
+            Self::LongNumbers(all) => Self::LongNumbers(take_rows(all, rows)),
+            Self::Text(all) => Self::Text(take_rows(all, rows)),
         }
     }
 
@@ -110,10 +109,7 @@ impl Column {
             Self::LongNumbers(values) => values.iter().map(|text| is_mark(text)).collect(),
             Self::Text(values) => {
                 let has_signs = values.iter().any(|text| text == "+");
-                values
-                    .iter()
-                    .map(|text: &String| is_mark(text) && !(has_signs && text == "-"))
-                    .collect()
+                values.iter().map(|text| is_mark(text) && !(has_signs && text == "-")).collect()
             }
         }
     }
@@ -143,9 +139,9 @@ impl Column {
     /// Whether the values are 0, 1, 2, … or 1, 2, 3, … in this order.
     fn counts_rows(&self) -> bool {
         let Self::Numbers(values) = self else { return false };
-        let counts_from =
-            |first: f64| values.iter().zip(0_u32..).all(|(x, i)| *x == first + f64::from(i));
-        counts_from(0.0) || counts_from(1.0)
+        [0.0, 1.0]
+            .into_iter()
+            .any(|first| values.iter().zip(0_u32..).all(|(x, i)| *x == first + f64::from(i)))
     }
 
     /// Whether all values are whole numbers and no two are equal, as the identifiers of records are.
@@ -165,10 +161,15 @@ impl Column {
     }
 }
 
+/// The values in these rows.
+fn take_rows<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|&row| values[row].clone()).collect()
+}
+
 /// Texts as a column of numbers, with NaN in the place of marks of missing values; `None` if one is
 /// neither.
 pub fn numbers_and_marks(texts: &[String]) -> Option<Column> {
-    if !texts.iter().all(|text: &String| is_mark(text) || text.parse::<f64>().is_ok()) {
+    if !texts.iter().all(|text| is_mark(text) || text.parse::<f64>().is_ok()) {
         return None;
     }
     if texts.iter().any(|text| is_long(text)) {
@@ -212,8 +213,8 @@ impl Exceptions {
         (numbers.len() > others.len()).then_some(Self { first, rows: others.len(), texts })
     }
 
-    /// What the column of these values holds; `place` says where a row is.
-    pub fn sentence(&self, values: &[String], place: impl Fn(usize) -> String) -> String {
+    /// What the column of these values holds, for a message; `place` says where a row is.
+    pub fn describe(&self, values: &[String], place: impl Fn(usize) -> String) -> String {
         let text = sanitised(&values[self.first]);
         let place = place(self.first);
         let rows = count(self.rows, "row");
@@ -231,14 +232,16 @@ impl Exceptions {
 pub struct LongNumber<'a>(pub &'a str);
 
 impl LongNumber<'_> {
-    /// The order of the numbers: that of double precision and, where it cannot tell two whole
-    /// numbers apart, that of their digits.
+    /// The order of the numbers: by their values in double precision and, where it cannot tell two whole
+    /// numbers apart, by their digits.
     pub fn total_cmp(&self, other: &Self) -> Ordering {
-        let one = self.0;
-        let two = other.0;
-        let by_digits = one.len().cmp(&two.len()).then_with(|| one.cmp(two));
-        let by_digits = if one.starts_with('-') { by_digits.reverse() } else { by_digits };
-        number(one).total_cmp(&number(two)).then(by_digits)
+        let own = self.0;
+        let other = other.0;
+        // Whole numbers without leading zeros are in the order of their lengths, then of their
+        // digits; negative ones in the reverse order.
+        let by_size = own.len().cmp(&other.len()).then_with(|| own.cmp(other));
+        let by_digits = if own.starts_with('-') { by_size.reverse() } else { by_size };
+        number(own).total_cmp(&number(other)).then(by_digits)
     }
 }
 
@@ -248,12 +251,19 @@ impl PartialOrd for LongNumber<'_> {
     }
 }
 
-/// The names of columns without one that name the rows, in pandas.
+/// Whether a column of this name names the rows: it has no name, or pandas gave it one.
 fn is_name_of_index(name: &str) -> bool {
-    let of_unnamed = name.strip_prefix("Unnamed: 0");
+    // A column without a name, read from CSV, and its copies "Unnamed: 0.1" and so on.
+    let after_unnamed = name.strip_prefix("Unnamed: 0");
     name.is_empty()
-        || of_unnamed.is_some_and(|rest: &str| rest.is_empty() || rest.starts_with('.'))
-        || name.starts_with("__index_level_")
+        || after_unnamed.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        || is_parquet_index(name)
+}
+
+/// Whether pandas gave a column this name because it was the index of a table that it wrote to
+/// Parquet.
+fn is_parquet_index(name: &str) -> bool {
+    name.starts_with("__index_level_")
 }
 
 /// The places of the columns of a table that number or name its rows, as pandas and R write them:
@@ -261,7 +271,6 @@ fn is_name_of_index(name: &str) -> bool {
 /// if it counts the rows, and those of pandas in Parquet. `may_be` says of a name whether the column
 /// may be one; one that counts rows stays if no other column would be left.
 pub fn row_indices(columns: &[(String, Column)], may_be: impl Fn(&str) -> bool) -> Vec<usize> {
-    let is_parquet_index = |name: &str| name.starts_with("__index_level_");
     let leading = columns.iter().take_while(|(name, _)| is_name_of_index(name) && may_be(name));
     let begin = leading.count();
     let mut found: Vec<usize> = (0..begin).collect();

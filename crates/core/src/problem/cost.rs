@@ -17,13 +17,13 @@ const FIELD: u64 = 20;
 
 /// What the parts of a problem cost.
 pub struct ProblemCost {
-    /// N.
+    /// N, the number of clients.
     pub clients: u64,
-    /// d.
+    /// d, the dimension of θ.
     pub dimension: u64,
-    /// An oracle call.
+    /// What an oracle call costs.
     pub call: u64,
-    /// The mean field of all clients.
+    /// What the mean fields of all clients cost together.
     pub field: u64,
     /// Passes over the records, if it has any.
     pub records: Option<RecordsCost>,
@@ -35,37 +35,38 @@ pub struct RecordsCost {
     pub held: u64,
     /// The number of records of the test set.
     pub test: u64,
-    /// What each costs.
+    /// What one record costs.
     pub one: RecordCost,
 }
 
 /// What a record costs, in an oracle call and where it is measured.
 pub struct RecordCost {
     call: u64,
-    /// Its loss.
+    /// What the loss of a record costs.
     pub loss: u64,
-    /// Its class.
+    /// What predicting the class of a record costs.
     pub class: u64,
     gradient: u64,
-    /// Its part of f(θ) − f(θ*).
+    /// What a record's part of f(θ) − f(θ*) costs.
     pub suboptimality: u64,
 }
 
 impl RecordCost {
-    /// Of two classes, with so many features that are not 0.
+    /// The cost of a record of logistic regression with `features` features that are not 0, if an
+    /// oracle call on it costs `call`.
     pub fn logistic(call: u64, features: u64) -> Self {
         let [loss, class, gradient] = [60, 10, 20].map(|fixed: u64| fixed.saturating_add(features));
         Self { call, loss, class, gradient, suboptimality: loss }
     }
 
-    /// Without exponentials.
+    /// The cost of a record of least squares, which needs no exponential; `features` are not 0.
     pub fn least_squares(features: u64) -> Self {
         let one = 10_u64.saturating_add(features);
         let call = 20_u64.saturating_add(features.saturating_mul(3) / 2);
         Self { call, loss: one, class: one, gradient: one, suboptimality: one }
     }
 
-    /// Of this number of classes.
+    /// The cost of a record of softmax regression.
     pub fn softmax(classes: u64, features: u64) -> Self {
         let entries = classes.saturating_mul(features);
         let class = entries / 16;
@@ -96,8 +97,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Of a file, with so many numbers of θ for each feature; and its features, of sparse ones those
-    /// that are not 0.
+    /// Estimates the sizes of a problem on a file, and the features of a record: of a sparse one the
+    /// features that are not 0. θ has `classes` numbers for each feature.
     pub fn of_file(dataset: &Dataset, batch: usize, classes: u64) -> (Self, u64) {
         let (lines, numbers) = dataset.file.size.map_or((0, NUMBERS), |s| (s.lines, s.numbers));
         let records = if lines == 0 { numbers / (FEATURES + 1) } else { lines };
@@ -116,7 +117,7 @@ impl Held {
         (Self { clients, dimension, held: records - test, test, batch }, features)
     }
 
-    /// Drawn for each client.
+    /// The sizes of a problem that draws `records` records for each client.
     pub fn drawn(clients: usize, dimension: usize, records: usize, batch: usize) -> Self {
         let clients = clients as u64;
         let dimension = dimension as u64;
@@ -140,12 +141,11 @@ impl Held {
 }
 
 impl ProblemCost {
-    /// Of a problem without records, given the nanoseconds of an oracle call as a function of d;
-    /// those of a product with a d × d matrix are [`matrix_call`].
+    /// The cost of a problem without records, given the nanoseconds of an oracle call as a function of
+    /// d, such as [`matrix_call`].
     pub fn without_records(extent: Option<&InstanceSize>, call: fn(u64) -> u64) -> Self {
-        let (clients, dimension) = extent.map_or((CLIENTS, FEATURES), |extent: &InstanceSize| {
-            (extent.clients as u64, extent.dimension as u64)
-        });
+        let clients = extent.map_or(CLIENTS, |extent| extent.clients as u64);
+        let dimension = extent.map_or(FEATURES, |extent| extent.dimension as u64);
         let entries = dimension.saturating_mul(dimension);
         let field = clients.saturating_mul(entries.saturating_add(FIELD));
         Self { clients, dimension, call: call(dimension), field, records: None }

@@ -51,7 +51,7 @@ pub struct CustomProblem {
     pub definition: Definition,
     /// What is known of its instances before they are built.
     pub kind: Arc<dyn ProblemKind>,
-    /// What builds them.
+    /// Builds an instance of it.
     pub build: Box<BuildInstance>,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Debug for CustomProblem {
 /// The settings of a `[problem.<kind>]`, and the problem.
 #[derive(Clone, Debug)]
 pub struct CustomProblemSettings {
-    /// The problem.
+    /// The problem that was registered.
     pub problem: Arc<CustomProblem>,
     /// The values of its keys.
     pub values: KeyValues,
@@ -125,17 +125,19 @@ impl Settings for CustomProblemSettings {
 
 /// The values that are no finite numbers.
 pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
-    let fault = |(key, value): (&str, &SettingValue)| match value {
-        SettingValue::Number(x) if !x.is_finite() => {
+    let mut faults = Vec::new();
+    for (key, value) in values.iter() {
+        if let SettingValue::Number(x) = value
+            && !x.is_finite()
+        {
             let message = format!("must be a finite number, not {x}");
-            Some(Fault::new(key.to_owned(), message))
+            faults.push(Fault::new(key.to_owned(), message));
         }
-        _ => None,
-    };
-    values.iter().filter_map(fault).collect()
+    }
+    faults
 }
 
-/// As a table of one kind.
+/// Settings are written as a table of one kind.
 impl Serialize for CustomProblemSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map([(self.kind(), self.problem.definition.canonical(None, &self.values))])

@@ -20,7 +20,7 @@ pub trait Facts: Send + Sync {
     fn unequal_shares(&self) -> Option<&[f64]> {
         None
     }
-    /// π_c.
+    /// The share π_c of a client.
     fn share(&self, client: usize) -> f64 {
         self.unequal_shares().map_or(1.0 / self.clients() as f64, |shares| shares[client])
     }
@@ -58,7 +58,7 @@ pub trait Facts: Send + Sync {
     }
     /// H_c = ∇F̄_c(θ*), d × d.
     fn jacobian(&self, client: usize) -> Matrix;
-    /// Whether every H_c is symmetric, as that of a gradient.
+    /// Whether every H_c is symmetric, as the Jacobian of a gradient is.
     fn symmetric(&self) -> bool {
         false
     }
@@ -84,14 +84,14 @@ pub trait Facts: Send + Sync {
     }
     /// C_c = Cov F_c(θ*; Z), d × d.
     fn noise_covariance(&self, client: usize) -> Matrix;
-    /// tr C_c.
+    /// tr C_c, the trace of [`Facts::noise_covariance`].
     fn noise_trace(&self, client: usize) -> f64 {
         self.noise_covariance(client).trace()
     }
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool;
     /// Whether a client's draws are independent from step to step, so that means and
-    /// moments close on a linear field; those of a Markovian oracle are not.
+    /// moments close on a linear field; the draws of a Markovian oracle are not.
     fn independent(&self) -> bool {
         true
     }
@@ -153,12 +153,13 @@ pub trait Facts: Send + Sync {
     fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {
         None
     }
-    /// The mean loss of records at θ without the penalty: of those that clients hold, by the
-    /// clients' shares, or of the test set. `None` if there are none, or no loss.
+    /// The mean loss of records at θ without the penalty: over the records that clients hold, by the
+    /// clients' shares, or over the test set. `None` if there are no such records, or no loss.
     fn loss(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
         None
     }
-    /// The fraction of records whose class θ predicts, likewise; `None` without classes.
+    /// The fraction of records whose class θ predicts, over the same records as [`Facts::loss`]; `None`
+    /// without classes.
     fn accuracy(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
         None
     }
@@ -188,9 +189,9 @@ pub enum DrawSmoothness {
 /// Whose records a loss or an accuracy is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordsOf {
-    /// Those that clients hold.
+    /// The records that clients hold.
     Clients,
-    /// Those of the test set.
+    /// The records of the test set.
     Test,
 }
 
@@ -204,8 +205,8 @@ pub fn by_distribution<T>(
     Some((first.into_iter().map(value).collect::<Option<_>>()?, groups))
 }
 
-/// Facts of a problem that is made of another one and has these in common with it: those of every
-/// such problem, and those that are listed.
+/// Forwards facts of a problem that is made of another one to that other problem: the facts that every
+/// such problem has in common with the other one, and the facts that are listed.
 macro_rules! forward_facts {
     ($self:ident.$inner:tt, { $($listed:tt)* }) => {
         forward_facts! { $self.$inner:

@@ -19,14 +19,14 @@ impl Fault {
     }
 }
 
-/// The largest d.
+/// The largest d of problems that make d × d matrices.
 pub const MOST_DIMENSIONS: usize = 5_000;
-/// The most features of sparse records, of which no d × d matrix is made.
+/// The most features of sparse records, for which no d × d matrix is made.
 pub const MOST_SPARSE_FEATURES: usize = 100_000_000;
 /// The most memory of an instance.
 const MOST_GIGABYTES: usize = 16;
 
-/// Collects faults.
+/// Collects the faults of settings, so that all of them are reported at once.
 #[derive(Default)]
 pub struct Faults(pub Vec<Fault>);
 
@@ -69,12 +69,11 @@ impl Faults {
     pub fn memory(&mut self, key: &'static str, count: usize, bytes: usize) {
         let total = count as u128 * bytes as u128;
         let gigabytes = total as f64 / 1e9;
-        let message = || {
+        self.require(total <= MOST_GIGABYTES as u128 * 1_000_000_000, key, || {
             format!(
                 "makes an instance of about {gigabytes:.1} GB; at most {MOST_GIGABYTES} are allowed"
             )
-        };
-        self.require(total <= MOST_GIGABYTES as u128 * 1_000_000_000, key, message);
+        });
     }
 
     /// `clients` must be 1 or more, and at most the number of streams.

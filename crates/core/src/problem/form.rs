@@ -9,11 +9,11 @@ use std::any::Any;
 /// The oracle with which an instance is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OracleForm {
-    /// Its own.
+    /// The oracle of the problem itself.
     Own,
-    /// Its mean field ([`Exact`]).
+    /// An oracle without noise, which returns the mean field ([`Exact`]).
     Exact,
-    /// Its own, linearised at θ* for each draw ([`Twin`]).
+    /// The problem's oracle, linearised at θ* for each draw ([`Twin`]).
     Twin,
 }
 
@@ -44,7 +44,7 @@ impl OracleForm {
 
 /// A generic function of a problem, called when its type is known.
 pub trait Visitor {
-    /// The result.
+    /// What the visitor returns.
     type Out;
     /// Is called with the instance.
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out;

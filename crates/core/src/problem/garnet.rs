@@ -154,22 +154,30 @@ impl super::settings::Settings for Settings {
         let pairs = s * (self.actions as f64 * branching as f64).min(s);
         let chains = if self.noise.is_independent() { 0.0 } else { n * (16.0 * pairs + 16.0 * s) };
         let kernels = environments * s * s + 8.0 * s * s;
-        let what = format!("{environments} transition matrices of {states} × {states}");
-        let mut parts = vec![MemoryPart::new("states", 8.0 * kernels, what)];
-        let what = format!("{environments} distributions of {pairs} transitions each");
-        parts.push(MemoryPart::new(
+        let of_states = MemoryPart::new(
+            "states",
+            8.0 * kernels,
+            format!("{environments} transition matrices of {states} × {states}"),
+        );
+        let of_branching = MemoryPart::new(
             "branching",
             environments * (64.0 * pairs + 16.0 * s) + chains,
-            what,
-        ));
+            format!("{environments} distributions of {pairs} transitions each"),
+        );
         // Each pair (s, a) has a list of successors in two kernels, and in one that is read.
         let actions = self.actions as f64;
         let b = branching as f64;
-        let what = format!("kernels of {states} × {} lists of successors", self.actions);
-        parts.push(MemoryPart::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
-        let what = format!("{environments} pairs of matrices of {features} × {features}");
-        let bytes = environments * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n;
-        parts.push(MemoryPart::new("features", bytes, what));
+        let of_actions = MemoryPart::new(
+            "actions",
+            s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0),
+            format!("kernels of {states} × {} lists of successors", self.actions),
+        );
+        let of_features = MemoryPart::new(
+            "features",
+            environments * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n,
+            format!("{environments} pairs of matrices of {features} × {features}"),
+        );
+        let parts = vec![of_states, of_branching, of_actions, of_features];
         Some(InstanceSize { clients, dimension: features, parts })
     }
 

@@ -8,14 +8,15 @@ pub fn group_clients<K: Hash + Eq>(
     clients: usize,
     key: impl Fn(usize) -> K,
 ) -> (Vec<usize>, Vec<usize>) {
-    let mut known = HashMap::new();
+    let mut group_of_key = HashMap::new();
     let mut first = Vec::new();
-    let mut group = |client| {
-        *known.entry(key(client)).or_insert_with(|| {
+    let mut groups = Vec::with_capacity(clients);
+    for client in 0..clients {
+        let group = *group_of_key.entry(key(client)).or_insert_with(|| {
             first.push(client);
             first.len() - 1
-        })
-    };
-    let groups = (0..clients).map(&mut group).collect();
+        });
+        groups.push(group);
+    }
     (first, groups)
 }

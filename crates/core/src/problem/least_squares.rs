@@ -59,13 +59,8 @@ impl super::settings::Settings for Settings {
         let ClientRecords { records, held, shares, .. } = &loaded;
         let labels = records.numbers()?;
         let d = records.dimension();
-        let singular = |who: String| {
-            let message = format!(
-                "{who} records do not have full rank: a positive λ makes the system regular"
-            );
-            Fault::new("l2", message)
-        };
-        let field = |(c, own): (usize, &Vec<usize>)| {
+        let mut fields = Vec::with_capacity(held.len());
+        for (c, own) in held.iter().enumerate() {
             let mut matrix = Matrix::identity(d).scaled(self.l2);
             let mut offset = vec![0.0; d];
             let weight = 1.0 / own.len() as f64;
@@ -73,11 +68,11 @@ impl super::settings::Settings for Settings {
                 matrix.add_outer(weight, records.row(i), records.row(i));
                 axpy(weight * labels[i], records.row(i), &mut offset);
             }
-            Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))
-        };
-        let fields: Vec<Affine> = held.iter().enumerate().map(field).collect::<Result<_, _>>()?;
-        let mean = Affine::weighted_mean(fields.iter(), shares.as_deref());
-        let mean = mean.map_err(|_| singular("the".into()))?;
+            let field = Affine::new(matrix, offset);
+            fields.push(field.map_err(|_| singular_system(&format!("client {c}'s")))?);
+        }
+        let mean = Affine::weighted_mean(fields.iter(), shares.as_deref())
+            .map_err(|_| singular_system("the"))?;
         let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
         loaded.problem(loss, files, |part, sets| {
             let labels = part.numbers()?;
@@ -93,12 +88,19 @@ impl super::settings::Settings for Settings {
     }
 }
 
-/// An instance.
+/// The fault of records that do not determine θ; `whose` says whose records they are.
+fn singular_system(whose: &str) -> Fault {
+    let message =
+        format!("{whose} records do not have full rank: a positive λ makes the system regular");
+    Fault::new("l2", message)
+}
+
+/// An instance on dense records.
 pub type LeastSquares = RecordProblem<RidgeLoss, RecordTables>;
 
 /// The loss ½ (xᵀθ − y)², and the mean fields, which are affine.
 pub struct RidgeLoss {
-    /// λ.
+    /// λ, the weight of the penalty λ/2 ‖θ‖².
     l2: f64,
     batch: usize,
     /// E xxᵀ + λI and E y x of each set.

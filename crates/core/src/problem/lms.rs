@@ -113,7 +113,7 @@ struct LmsClient {
     model: Vec<f64>,
 }
 
-/// An instance.
+/// An instance: the distribution of each client's stream, and θ*.
 pub struct Lms {
     noise: f64,
     /// √λ, d numbers.
@@ -177,7 +177,7 @@ impl Facts for Lms {
     fn draw_smoothness(&self) -> DrawSmoothness {
         DrawSmoothness::Unbounded
     }
-    /// Of the mean of ½ E(hᵀθ − y)², whose gradient is the field.
+    /// The loss is the mean of ½ E(hᵀθ − y)², whose gradient is the field.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         Some(half_square(&self.mean, theta, &self.optimum))
     }

@@ -1,7 +1,7 @@
 //! TD(0) on a user's chains, from an `.npz` file.
 
 use super::arrays::{DataFile, Files, NpzArrays};
-use super::atoms::{ROUNDING, probabilities, single};
+use super::atoms::{ROUNDING, has_single_precision, probabilities};
 use super::chain::Chain;
 use super::cost::ProblemCost;
 use super::fault::{Fault, Faults};
@@ -10,6 +10,7 @@ use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// Policy evaluation as in `garnet`, on chains that a file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +54,7 @@ impl super::settings::Settings for Settings {
     }
 }
 
-/// The largest difference of a stationary distribution in float32 from that of its kernel.
+/// The largest difference of a stationary distribution in float32 from the one that its kernel has.
 const SINGLE: f64 = 1e-5;
 
 fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
@@ -72,15 +73,14 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     let p = probabilities(arrays, "P", p, &[n, s, s])?;
     let rewards = arrays.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
     let mu = arrays.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
-    let agree = if single(mu) { SINGLE } else { ROUNDING };
+    let agree = if has_single_precision(mu) { SINGLE } else { ROUNDING };
     let gamma = arrays.get("gamma", &mut [])?[0];
     if !(0.0..1.0).contains(&gamma) {
         return Err(arrays.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
     }
-    let kernel = |c: usize| Matrix::from_fn(s, s, |i, j| p[(c * s + i) * s + j]);
     for c in 0..n {
-        let transitions = kernel(c);
-        if let Err(message) = one_class(&transitions) {
+        let transitions = kernel_of_client(&p, s, c);
+        if let Err(message) = check_one_class(&transitions) {
             return Err(arrays.fault(format!("`P`[{c}] {message}")));
         }
         let shares = Chain::new(&transitions)
@@ -94,8 +94,10 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
             }
         }
     }
-    let environments = (0..n)
-        .map(|c| Environment { transitions: kernel(c), rewards: rewards[c * s..][..s].to_vec() });
+    let environments = (0..n).map(|c| Environment {
+        transitions: kernel_of_client(&p, s, c),
+        rewards: rewards[c * s..][..s].to_vec(),
+    });
     Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|reason| match reason {
         NoSolution::Stationary(c) => arrays.fault(format!("`P`[{c}] has no unique stationary distribution")),
         NoSolution::Client(c) => {
@@ -105,31 +107,22 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     })
 }
 
+/// The kernel of a client, S × S, from the kernels of all clients, N × S × S.
+fn kernel_of_client(kernels: &[f64], states: usize, client: usize) -> Matrix {
+    let own = &kernels[client * states * states..];
+    Matrix::from_fn(states, states, |i, j| own[i * states + j])
+}
+
 /// An error unless the chain has one recurrent class, which is aperiodic.
-fn one_class(transitions: &Matrix) -> Result<(), String> {
+fn check_one_class(transitions: &Matrix) -> Result<(), String> {
     let n = transitions.rows();
-    // The least number of steps to each state from a state (or, backwards, to it).
-    let depths = |from: usize, backwards: bool| {
-        let mut depth = vec![usize::MAX; n];
-        depth[from] = 0;
-        let mut queue = std::collections::VecDeque::from([from]);
-        while let Some(s) = queue.pop_front() {
-            for t in 0..n {
-                let edge = if backwards { transitions[(t, s)] } else { transitions[(s, t)] };
-                if edge > 0.0 && depth[t] == usize::MAX {
-                    depth[t] = depth[s] + 1;
-                    queue.push_back(t);
-                }
-            }
-        }
-        depth
-    };
+    let backwards = transitions.transpose();
     // Move to a state from which there is no way back until there is none: the class of
     // the last state is never left.
     let mut recurrent = 0;
     let (class, back) = loop {
-        let there = depths(recurrent, false);
-        let back = depths(recurrent, true);
+        let there = depths_from(transitions, recurrent);
+        let back = depths_from(&backwards, recurrent);
         match (0..n).find(|&t| there[t] != usize::MAX && back[t] == usize::MAX) {
             Some(t) => recurrent = t,
             None => break (there, back),
@@ -152,7 +145,24 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
     Ok(())
 }
 
-/// The greatest common divisor.
+/// The least number of steps from a state to each state; `usize::MAX` where there is no way.
+fn depths_from(transitions: &Matrix, start: usize) -> Vec<usize> {
+    let n = transitions.rows();
+    let mut depth = vec![usize::MAX; n];
+    depth[start] = 0;
+    let mut queue = VecDeque::from([start]);
+    while let Some(s) = queue.pop_front() {
+        for t in 0..n {
+            if transitions[(s, t)] > 0.0 && depth[t] == usize::MAX {
+                depth[t] = depth[s] + 1;
+                queue.push_back(t);
+            }
+        }
+    }
+    depth
+}
+
+/// The greatest common divisor of two numbers.
 pub fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -162,7 +172,7 @@ mod tests {
     use super::*;
 
     fn check<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
-        one_class(&Matrix::from_fn(N, N, |i, j| rows[i][j]))
+        check_one_class(&Matrix::from_fn(N, N, |i, j| rows[i][j]))
     }
 
     #[test]

@@ -30,7 +30,7 @@ const MOST_ITERATIONS: usize = 1000;
 /// A twice differentiable, strongly convex function f of d unknowns. It remembers the point of
 /// the last gradient, at which Hessians are taken.
 pub trait Objective {
-    /// d.
+    /// d, the number of unknowns.
     fn dim(&self) -> usize;
     /// μ > 0, a lower bound on the eigenvalues of all Hessians.
     fn convexity(&self) -> f64;
@@ -46,7 +46,7 @@ pub trait Objective {
     }
 }
 
-/// An approximate minimiser.
+/// An approximate minimiser, and what is known of its error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Minimiser {
     /// θ, d numbers.
@@ -61,18 +61,19 @@ pub struct Minimiser {
 /// How the minimiser of a function without a formula is found.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum OptimumSearch<'k> {
-    /// By a search.
+    /// The minimiser is searched for.
     #[default]
     New,
-    /// By taking what an earlier search found, if it is of the same function, and else by a search.
+    /// The result of an earlier search is taken if it is of the same function; else the minimiser
+    /// is searched for.
     Known(&'k Minimiser),
-    /// Not at all.
+    /// There is no search: the minimiser stays unknown.
     LeftOut,
 }
 
 impl Minimiser {
-    /// That of a function of d unknowns that is not searched. θ is NaN, so that nothing can be
-    /// computed from it unnoticed.
+    /// Stands for the minimiser of a function of d unknowns that is not searched. θ is NaN, so that
+    /// nothing can be computed from it unnoticed.
     pub fn unknown(d: usize) -> Self {
         Self { theta: vec![f64::NAN; d], residual: f64::INFINITY, error: f64::INFINITY }
     }
@@ -106,8 +107,8 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
         if size <= close {
             break;
         }
-        let direction = direction(f, &gradient, size / first);
-        let Some(next) = damped(f, &theta, &direction, size) else { break };
+        let direction = newton_direction(f, &gradient, size / first);
+        let Some(next) = damp_step(f, &theta, &direction, size) else { break };
         (theta, gradient) = next;
         if !refined && size <= SMALL * first && norm(&gradient) > 0.5 * size {
             break;
@@ -116,12 +117,12 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
     Minimiser { theta, residual: norm(&gradient) / f.convexity(), error: f64::INFINITY }
 }
 
-/// The Newton step (∇²f)⁻¹∇f at the point of the last gradient for a gradient that is more exact than
-/// that of `f`; `None` in so many unknowns that no Hessian is factored.
+/// The Newton step (∇²f)⁻¹∇f at the point of the last gradient, for a gradient that is more exact than
+/// the one that `f` computes; `None` if there are too many unknowns for a factorisation of the Hessian.
 pub fn factored_step(f: &impl Objective, gradient: &[f64]) -> Option<Vec<f64>> {
     let few = f.dim() <= MOST_REFINED.max(f.most_factored());
     // No progress is made where conjugate gradients replace a factorisation that failed.
-    few.then(|| direction(f, gradient, 0.0))
+    few.then(|| newton_direction(f, gradient, 0.0))
 }
 
 /// ‖x‖, also where squares are too small or too large for double precision.
@@ -140,15 +141,15 @@ fn norm(x: &[f64]) -> f64 {
 
 /// The Newton direction (∇²f)⁻¹∇f; `progress` is the size of the gradient relative to that at
 /// the start of the search.
-fn direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<f64> {
-    let factored = |hessian: Matrix| Ok(cholesky(hessian)?.solve(gradient));
-    let direct = match f.dim() {
-        d if d <= MOST_REFINED => {
-            let hessian = f.hessian();
-            solve(&hessian, gradient).or_else(|_| factored(hessian))
-        }
-        d if d <= f.most_factored() => factored(f.hessian()),
-        _ => Err(Singular),
+fn newton_direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<f64> {
+    let d = f.dim();
+    let direct = if d <= MOST_REFINED {
+        let hessian = f.hessian();
+        solve(&hessian, gradient).or_else(|_| Ok(cholesky(hessian)?.solve(gradient)))
+    } else if d <= f.most_factored() {
+        cholesky(f.hessian()).map(|factors| factors.solve(gradient))
+    } else {
+        Err(Singular)
     };
     // Also where rounding errors hide that the Hessian is positive definite.
     direct.unwrap_or_else(|_| conjugate_gradients(f, gradient, progress.clamp(1e-6, 0.1)))
@@ -156,7 +157,7 @@ fn direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<f64> {
 
 /// The first of the points θ − direction, θ − direction/2, … whose gradient is smaller than
 /// `size`, and its gradient; `None` if there is none.
-fn damped(
+fn damp_step(
     f: &mut impl Objective,
     theta: &[f64],
     direction: &[f64],

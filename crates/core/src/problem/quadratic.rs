@@ -99,12 +99,14 @@ impl super::settings::Settings for Settings {
         faults.require(apart < least || apart == 0.0, "hessian-heterogeneity", || {
             format!("moves eigenvalues by {apart}, which must be less than the smallest, {least}")
         });
-        let alone = |x: f64| self.clients > 1 || x == 0.0;
         for (key, value) in [
             ("gradient-heterogeneity", self.gradient_heterogeneity),
             ("hessian-heterogeneity", self.hessian_heterogeneity),
         ] {
-            faults.require(alone(value), key, || "must be 0 for a single client".into());
+            let has_partner = self.clients > 1;
+            faults.require(has_partner || value == 0.0, key, || {
+                "must be 0 for a single client".into()
+            });
         }
         faults.0
     }
@@ -118,7 +120,6 @@ impl super::settings::Settings for Settings {
         let mut rng = Stream::shared_instance(seed);
         let mean = rotated(&self.spectrum.values(d), &direction(d, &mut rng));
         let target = direction(d, &mut rng);
-        let singular = |_| Fault::new("spectrum", "the system is singular in double precision");
         let mut clients = Vec::with_capacity(self.clients);
         for c in 0..self.clients {
             // A pair draws from the stream of its first client.
@@ -136,23 +137,28 @@ impl super::settings::Settings for Settings {
             hessian.add_outer(-2.0 * delta, &u, &u);
             let mut offset = hessian.apply(&target);
             axpy(-pull, &g, &mut offset);
-            clients.push(Affine::new(hessian, offset).map_err(singular)?);
+            clients.push(Affine::new(hessian, offset).map_err(|_| singular_system())?);
         }
-        let mean = Affine::weighted_mean(clients.iter(), None).map_err(singular)?;
+        let mean = Affine::weighted_mean(clients.iter(), None).map_err(|_| singular_system())?;
         let noise = self.noise;
         let multiplicative = self.multiplicative_noise;
         Ok(Quadratic { noise, multiplicative, form: self.multiplicative_form, clients, mean })
     }
 }
 
-/// An instance.
+/// The fault of eigenvalues so different that a system cannot be solved.
+fn singular_system() -> Fault {
+    Fault::new("spectrum", "the system is singular in double precision")
+}
+
+/// An instance: the quadratic of each client, and the noise of its oracle.
 pub struct Quadratic {
     noise: f64,
     multiplicative: f64,
     form: MultiplicativeForm,
     /// ∇f_c: H_c, H_c θ_c* and θ_c*.
     clients: Vec<Affine>,
-    /// ∇f.
+    /// ∇f, the mean of the clients' gradients, with its root θ*.
     mean: Affine,
 }
 

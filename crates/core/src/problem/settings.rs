@@ -51,12 +51,12 @@ pub trait Settings {
     }
     /// Which metrics of records the instance has.
     fn record_metrics(&self) -> RecordMetrics {
-        let metrics = |of: OnRecords<'_>| RecordMetrics {
+        let Some(records) = self.on_records() else { return RecordMetrics::default() };
+        RecordMetrics {
             loss: true,
-            accuracy: of.classes,
-            test: of.dataset.is_some_and(|dataset| dataset.test.is_some()),
-        };
-        self.on_records().map(metrics).unwrap_or_default()
+            accuracy: records.classes,
+            test: records.dataset.is_some_and(|dataset| dataset.test.is_some()),
+        }
     }
     /// The oracle evaluations of one oracle call with noise.
     fn batch(&self) -> u64 {

@@ -3,9 +3,9 @@
 /// The size of an instance, known before it is built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceSize {
-    /// N.
+    /// N, the number of clients.
     pub clients: usize,
-    /// d.
+    /// d, the dimension of θ.
     pub dimension: usize,
     /// The parts that take memory.
     pub parts: Vec<MemoryPart>,

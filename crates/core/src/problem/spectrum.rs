@@ -21,7 +21,7 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Adds its faults.
+    /// Adds a fault for each end that no spectrum can have.
     pub fn check(self, faults: &mut Faults) {
         faults.positive("spectrum.from", self.from);
         faults.positive("spectrum.to", self.to);
@@ -33,12 +33,18 @@ impl Spectrum {
     /// The d eigenvalues, the first the smallest, the last the largest.
     pub fn values(self, d: usize) -> Vec<f64> {
         let ratio = libm::log(self.to / self.from);
-        let value = |i: usize| match (i, d) {
-            (0, _) => self.from,
-            (i, d) if i + 1 == d => self.to,
-            (i, d) => self.from * libm::exp(ratio * i as f64 / (d - 1) as f64),
-        };
-        (0..d).map(value).collect()
+        let mut values = Vec::with_capacity(d);
+        for i in 0..d {
+            // The ends are the settings' own numbers, without rounding errors.
+            values.push(if i == 0 {
+                self.from
+            } else if i + 1 == d {
+                self.to
+            } else {
+                self.from * libm::exp(ratio * i as f64 / (d - 1) as f64)
+            });
+        }
+        values
     }
 }
 

@@ -23,15 +23,16 @@ impl<P: Problem> Twin<P> {
     /// The twin of a problem.
     pub fn new(problem: P) -> Self {
         let (first, field_of) = group_clients(problem.clients(), |c| problem.distribution(c));
-        let field = |client| {
+        let mut fields = Vec::with_capacity(first.len());
+        for client in first {
             let matrix = problem.jacobian(client);
             let mut offset = matrix.apply(problem.optimum());
             axpy(-1.0, &problem.field_at_optimum(client), &mut offset);
+            // Where the matrix is singular the field has no root of its own.
             let optimum = problem.optimum().to_vec();
-            let root = Affine::new(matrix.clone(), offset.clone());
-            root.unwrap_or(Affine { matrix, offset, optimum })
-        };
-        let fields = first.into_iter().map(field).collect();
+            let field = Affine::new(matrix.clone(), offset.clone());
+            fields.push(field.unwrap_or(Affine { matrix, offset, optimum }));
+        }
         Self { problem, fields, field_of }
     }
 }

@@ -28,14 +28,10 @@ impl Dataset {
     /// another use, or number the rows.
     pub(super) fn default_features<'a>(&self, columns: &'a [(String, Column)]) -> Vec<&'a String> {
         let indices = row_indices(columns, |name| self.may_be_index(name));
-        columns
-            .iter()
-            .enumerate()
-            .filter(|(i, (name, _)): &(usize, &(String, Column))| {
-                !self.has_other_use(name) && !indices.contains(i)
-            })
-            .map(|(_, (name, _))| name)
-            .collect()
+        let numbered = columns.iter().map(|(name, _)| name).enumerate();
+        let features =
+            numbered.filter(|(i, name)| !self.has_other_use(name) && !indices.contains(i));
+        features.map(|(_, name)| name).collect()
     }
 
     /// Whether this is the column of the label, the split or the test set.
@@ -68,15 +64,13 @@ impl Dataset {
                 named_column(columns, *i)
             ));
         }
-        let may_number = |i: &usize| {
-            let (name, column) = &columns[*i];
-            self.may_be_index(name) && !indices.contains(i) && column.may_number_records()
-        };
-        for i in (0..columns.len()).filter(may_number) {
-            all.push(format!(
-                "{path}: all values of {} are different whole numbers: if they number the records, it should be no feature; list the `features` that are meant",
-                named_column(columns, i)
-            ));
+        for (i, (name, column)) in columns.iter().enumerate() {
+            if self.may_be_index(name) && !indices.contains(&i) && column.may_number_records() {
+                all.push(format!(
+                    "{path}: all values of {} are different whole numbers: if they number the records, it should be no feature; list the `features` that are meant",
+                    named_column(columns, i)
+                ));
+            }
         }
         all
     }
@@ -117,7 +111,7 @@ impl Dataset {
         }
     }
 
-    /// A feature for each category but the first: 1 where it is that of the record, else 0.
+    /// A feature for each category but the first: 1 for the records of the category, else 0.
     fn indicators<'a>(&self, name: &str, column: &Column) -> Result<NamedFeatures<'a>, Fault> {
         self.refuse_missing(name, column)?;
         let missing = column.missing();
@@ -125,13 +119,14 @@ impl Dataset {
         let known = texts.iter().zip(&missing).filter(|(_, is_missing)| !**is_missing);
         let categories: BTreeSet<&String> = known.map(|(text, _)| text).collect();
         self.check_dimension(categories.len())?;
-        let indicator = |category: &&String| {
-            let value = |(text, is_missing): (&String, &bool)| {
+        let mut features = Vec::new();
+        for category in categories.iter().skip(1) {
+            let values = texts.iter().zip(&missing).map(|(text, is_missing)| {
                 if *is_missing { f64::NAN } else { f64::from(u8::from(text == *category)) }
-            };
-            (format!("{name} = {category}"), texts.iter().zip(&missing).map(value).collect())
-        };
-        Ok(categories.iter().skip(1).map(indicator).collect())
+            });
+            features.push((format!("{name} = {category}"), values.collect()));
+        }
+        Ok(features)
     }
 
     /// The records, those left out that lack a value if the settings drop them.
@@ -141,12 +136,15 @@ impl Dataset {
         }
         let columns = [Some(&records.labels), records.groups.as_ref(), records.marks.as_ref()];
         let missing: Vec<Vec<bool>> = columns.into_iter().flatten().map(Column::missing).collect();
-        let is_whole = |row: &usize| {
-            let of_row = &records.features[row * records.d..][..records.d];
-            !of_row.iter().any(|x| x.is_nan()) && !missing.iter().any(|column| column[*row])
-        };
-        let rows: Vec<usize> = (0..records.labels.len()).filter(is_whole).collect();
-        records.take(&rows)
+        let mut whole = Vec::new();
+        for row in 0..records.labels.len() {
+            let features = &records.features[row * records.d..][..records.d];
+            let lacks_feature = features.iter().any(|x| x.is_nan());
+            if !lacks_feature && !missing.iter().any(|column| column[row]) {
+                whole.push(row);
+            }
+        }
+        records.take(&whole)
     }
 
     /// Puts the mean of a feature over the records of the clients where a value is missing.
@@ -161,17 +159,18 @@ impl Dataset {
         let d = own.d;
         let mut all = [Some(own), test];
         for j in 0..d {
-            let known = all[0].iter().flat_map(|own| own.features.iter().skip(j).step_by(d));
-            let known = known.filter(|x| !x.is_nan());
+            let values = all[0].iter().flat_map(|own| own.features.iter().skip(j).step_by(d));
+            let known = values.filter(|x| !x.is_nan());
             let (sum, n) = known.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
             if n == 0.0 {
-                let name = all[0].as_ref().and_then(|own| own.names.get(j));
-                let name = name.map_or(j.to_string(), |name| sanitised(name));
+                let own_name = all[0].as_ref().and_then(|own| own.names.get(j));
+                let name = own_name.map_or(j.to_string(), |name| sanitised(name));
                 return Err(self.fault(format!("no record of the clients has a value of `{name}`")));
             }
-            let places = all.iter_mut().flatten();
-            let places = places.flat_map(|records| records.features.iter_mut().skip(j).step_by(d));
-            places.filter(|x| x.is_nan()).for_each(|x| *x = sum / n);
+            for records in all.iter_mut().flatten() {
+                let values = records.features.iter_mut().skip(j).step_by(d);
+                values.filter(|x| x.is_nan()).for_each(|x| *x = sum / n);
+            }
         }
         Ok(())
     }

@@ -3,12 +3,14 @@
 //! Clients have equal weights by default, however many records they hold: F̄ is the mean of the
 //! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 
+mod checks;
 mod columns;
 mod partition;
 mod ranks;
 mod read;
 mod records;
 mod settings;
+mod standardise;
 mod storage;
 
 use super::arrays::{Files, sanitised};
@@ -20,7 +22,7 @@ pub use settings::{ClientWeights, Dataset, MissingValues, Split, Storage, TestRe
 
 /// The records of a file as the clients of a problem hold them.
 pub struct ClientRecords {
-    /// All of them.
+    /// The records that clients hold, of all clients together.
     pub records: Records,
     /// The records of the test set, if there is one.
     pub test: Option<Records>,
@@ -31,11 +33,11 @@ pub struct ClientRecords {
 }
 
 impl ClientRecords {
-    /// The problem of this loss on the records and on those of the test set; `store` makes the sets
-    /// of indices of some records a storage.
+    /// The problem of this loss on the records that clients hold, with the test set. `store` makes a
+    /// storage of some records, given the indices of the records of each set.
     ///
     /// # Errors
-    /// Those of `store`, and a [`Fault`] of `l2` if no optimum is found.
+    /// An error of `store`, or a [`Fault`] of `l2` if no optimum is found.
     pub(super) fn problem<L: RecordLoss<S>, S: RecordSets>(
         &self,
         loss: L,
@@ -85,15 +87,17 @@ impl Dataset {
     /// An error if a test set that is drawn takes all records of a client that a column names; a
     /// column that marks the test set may leave clients out on purpose.
     fn check_test_clients(&self, records: &Records, test: Option<&Records>) -> Result<(), Fault> {
-        let groups = |of: &Records| of.groups.as_ref().map(distinct_texts);
         let (Some(TestRecords::Fraction(_)), Some(test)) = (&self.test, test) else {
             return Ok(());
         };
-        let (Some(own), Some(other)) = (groups(records), groups(test)) else { return Ok(()) };
-        let Some(lost) = other.difference(&own).next() else { return Ok(()) };
+        let (Some(own), Some(other)) = (&records.groups, &test.groups) else { return Ok(()) };
+        let Some(lost) = distinct_texts(other).difference(&distinct_texts(own)).next().cloned()
+        else {
+            return Ok(());
+        };
         let message = format!(
             "all records of the client \"{}\" are drawn for the test set; another seed, a smaller fraction or `test = {{ column = … }}` leaves it some",
-            sanitised(lost)
+            sanitised(&lost)
         );
         Err(Fault::new("dataset.test", message))
     }

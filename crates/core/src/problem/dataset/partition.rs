@@ -20,26 +20,24 @@ impl Dataset {
             // Checked before any list is allocated: `clients` may be huge.
             return Err(self.empty_client(n / clients, clients, n));
         }
-        let equal_parts = |order: Vec<usize>| -> Vec<Vec<usize>> {
-            let begin = |k: usize| (k as u128 * n as u128 / clients as u128) as usize;
-            (0..clients).map(|k| order[begin(k)..begin(k + 1)].to_vec()).collect()
-        };
         let parts = match &self.split {
-            Split::Iid => equal_parts(rng.distinct(n, n)),
+            Split::Iid => split_equally(&rng.distinct(n, n), clients),
             Split::ByLabel => {
                 let mut order = rng.distinct(n, n);
                 let ranks = ranks(&records.labels);
                 order.sort_by_key(|&i| ranks[i]);
-                equal_parts(order)
+                split_equally(&order, clients)
             }
             Split::Dirichlet(alpha) => {
-                one_each(records.dirichlet_parts(clients, *alpha, &mut rng)?)
+                let mut parts = records.dirichlet_parts(clients, *alpha, &mut rng)?;
+                fill_empty_parts(&mut parts);
+                parts
             }
             Split::Quantity(alpha) => {
                 let order = rng.distinct(n, n);
-                let begins = begins(&rng.dirichlet(clients, *alpha), n - clients);
-                let begin = |k: usize| begins[k] + k;
-                (0..clients).map(|k| order[begin(k)..begin(k + 1)].to_vec()).collect()
+                // Each client gets one record in addition to its share of the others.
+                let begins = part_begins(&rng.dirichlet(clients, *alpha), n - clients);
+                (0..clients).map(|k| order[begins[k] + k..begins[k + 1] + k + 1].to_vec()).collect()
             }
             Split::Column(_) => match &records.groups {
                 None => vec![(0..n).collect()],
@@ -86,7 +84,7 @@ impl Records {
             let members: Vec<usize> = (0..ranks.len()).filter(|&i| ranks[i] == class).collect();
             let all = members.len();
             let order = rng.distinct(all, all);
-            let begins = begins(&rng.dirichlet(clients, alpha), all);
+            let begins = part_begins(&rng.dirichlet(clients, alpha), all);
             for (k, part) in parts.iter_mut().enumerate() {
                 part.extend(order[begins[k]..begins[k + 1]].iter().map(|&i| members[i]));
             }
@@ -95,23 +93,37 @@ impl Records {
     }
 }
 
-/// Where parts in these proportions begin among so many, and where the last one ends.
-fn begins(shares: &[f64], all: usize) -> Vec<usize> {
-    let mut sum = 0.0;
-    let end = |share: &f64| {
-        sum += share;
-        ((sum * all as f64) as usize).min(all)
-    };
-    let ends = shares[..shares.len() - 1].iter().map(end);
-    std::iter::once(0).chain(ends).chain([all]).collect()
+/// Splits a list into `parts` parts of nearly equal length, in order.
+fn split_equally(order: &[usize], parts: usize) -> Vec<Vec<usize>> {
+    let mut all = Vec::with_capacity(parts);
+    let mut begin = 0;
+    for k in 1..=parts {
+        let end = (k as u128 * order.len() as u128 / parts as u128) as usize;
+        all.push(order[begin..end].to_vec());
+        begin = end;
+    }
+    all
 }
 
-/// Parts in which each client without records gets the last one of the client that has most.
-fn one_each(mut parts: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-    while let Some(empty) = parts.iter().position(Vec::is_empty) {
-        let most = (0..parts.len()).rev().max_by_key(|&k| parts[k].len());
-        let Some(record) = most.and_then(|k| parts[k].pop()) else { break };
-        parts[empty].push(record);
+/// The offsets that split `count` items in proportion to `shares`: where each part begins, and where
+/// the last one ends.
+fn part_begins(shares: &[f64], count: usize) -> Vec<usize> {
+    let mut begins = vec![0];
+    let mut sum = 0.0;
+    // The last part ends at `count` whatever the rounding errors of the sum are.
+    for share in &shares[..shares.len() - 1] {
+        sum += share;
+        begins.push(((sum * count as f64) as usize).min(count));
     }
-    parts
+    begins.push(count);
+    begins
+}
+
+/// Moves to each empty part the last item of the longest part.
+fn fill_empty_parts(parts: &mut [Vec<usize>]) {
+    while let Some(empty) = parts.iter().position(Vec::is_empty) {
+        let longest = (0..parts.len()).rev().max_by_key(|&k| parts[k].len());
+        let Some(item) = longest.and_then(|k| parts[k].pop()) else { break };
+        parts[empty].push(item);
+    }
 }

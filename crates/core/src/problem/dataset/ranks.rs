@@ -17,32 +17,38 @@ pub fn ranks(column: &Column) -> Vec<usize> {
 
 /// The rank of each value among the distinct values of `all`, from 0; `None` if it is none of them.
 pub fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
-    fn among<T: PartialOrd + Clone>(
-        all: &[T],
-        values: &[T],
-        order: fn(&T, &T) -> Ordering,
-    ) -> Vec<Option<usize>> {
-        let mut all = all.to_vec();
-        all.sort_by(order);
-        all.dedup();
-        let rank = |value: &T| all.partition_point(|x| x < value);
-        values
-            .iter()
-            .map(|value: &T| Some(rank(value)).filter(|rank| all.get(*rank) == Some(value)))
-            .collect()
-    }
     match (all, values) {
-        (Column::Numbers(all), Column::Numbers(values)) => among(all, values, f64::total_cmp),
+        (Column::Numbers(all), Column::Numbers(values)) => {
+            ranks_in_order(all, values, f64::total_cmp)
+        }
         (Column::LongNumbers(all), Column::LongNumbers(values)) => {
             let all: Vec<LongNumber<'_>> = all.iter().map(|text| LongNumber(text)).collect();
             let values: Vec<LongNumber<'_>> = values.iter().map(|text| LongNumber(text)).collect();
-            among(&all, &values, LongNumber::total_cmp)
+            ranks_in_order(&all, &values, LongNumber::total_cmp)
         }
-        (Column::Text(all), Column::Text(values)) => among(all, values, Ord::cmp),
+        (Column::Text(all), Column::Text(values)) => ranks_in_order(all, values, Ord::cmp),
         _ => vec![None; values.len()],
     }
 }
 
+/// [`ranks_among`] for values of one type, in this order.
+fn ranks_in_order<T: PartialOrd + Clone>(
+    all: &[T],
+    values: &[T],
+    order: fn(&T, &T) -> Ordering,
+) -> Vec<Option<usize>> {
+    let mut distinct = all.to_vec();
+    distinct.sort_by(order);
+    distinct.dedup();
+    let mut ranks = Vec::with_capacity(values.len());
+    for value in values {
+        let rank = distinct.partition_point(|x| x < value);
+        ranks.push((distinct.get(rank) == Some(value)).then_some(rank));
+    }
+    ranks
+}
+
+/// The number of different ranks.
 pub fn number_of_classes(ranks: &[usize]) -> usize {
     ranks.iter().max().map_or(0, |largest| largest + 1)
 }

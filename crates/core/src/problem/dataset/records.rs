@@ -25,12 +25,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// d.
+    /// d, the number of features.
     pub fn dimension(&self) -> usize {
         self.d
     }
 
-    /// How many there are.
+    /// The number of records.
     pub fn count(&self) -> usize {
         self.labels.len()
     }
@@ -56,18 +56,16 @@ impl Records {
     /// # Errors
     /// If these records lack one of its labels.
     pub fn classes_of(&self, part: &Self) -> Result<Vec<usize>, Fault> {
-        let classes = ranks_among(&self.labels, &part.labels).into_iter().enumerate();
-        let class = |(row, class): (usize, Option<usize>)| {
-            class.ok_or_else(|| {
-                let file = &self.file;
-                let label = sanitised(&part.labels.text(row));
-                let message = format!(
-                    "{file}: only records of the test set have the label \"{label}\"; no client could learn it"
-                );
-                Fault::new("dataset.test", message)
-            })
-        };
-        classes.map(class).collect()
+        let ranks = ranks_among(&self.labels, &part.labels);
+        if let Some(row) = ranks.iter().position(Option::is_none) {
+            let file = &self.file;
+            let label = sanitised(&part.labels.text(row));
+            let message = format!(
+                "{file}: only records of the test set have the label \"{label}\"; no client could learn it"
+            );
+            return Err(Fault::new("dataset.test", message));
+        }
+        Ok(ranks.into_iter().flatten().collect())
     }
 
     /// −1 or +1 for each record of a part of the file, as its class is the first of two or not.
@@ -127,16 +125,14 @@ impl Records {
     /// # Errors
     /// If one is not a finite number.
     pub fn numbers(&self) -> Result<Vec<f64>, Fault> {
-        let wrong = |row: usize| {
-            let value = sanitised(&self.labels.text(row));
-            let message = format!("{}: the label \"{value}\" is not a finite number", self.file);
-            Fault::new("dataset.label", message)
-        };
-        let is_number =
-            |row: &usize| self.labels.text(*row).parse::<f64>().is_ok_and(f64::is_finite);
-        match self.labels.numbers() {
-            Some(values) if values.iter().all(|x| x.is_finite()) => Ok(values.into_owned()),
-            _ => Err(wrong((0..self.count()).find(|row| !is_number(row)).unwrap_or(0))),
+        let numbers = self.labels.numbers();
+        if let Some(values) = numbers.filter(|values| values.iter().all(|x| x.is_finite())) {
+            return Ok(values.into_owned());
         }
+        let first = (0..self.count())
+            .find(|row| !self.labels.text(*row).parse::<f64>().is_ok_and(f64::is_finite));
+        let value = sanitised(&self.labels.text(first.unwrap_or(0)));
+        let message = format!("{}: the label \"{value}\" is not a finite number", self.file);
+        Err(Fault::new("dataset.label", message))
     }
 }

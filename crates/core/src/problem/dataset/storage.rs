@@ -62,7 +62,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// An error if the vectors of so many clients of a run do not fit in memory.
+    /// An error if the vectors of this number of clients do not fit in memory during a run.
     ///
     /// # Errors
     /// A fault of the file, which determines d.

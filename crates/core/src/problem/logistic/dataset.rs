@@ -60,7 +60,7 @@ impl crate::problem::settings::Settings for Settings {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
-    /// With dense features.
+    /// Builds the instance with dense features, even where the file's are sparse.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
         self.dense(&self.dataset.load(files, seed, false)?, files)
     }

@@ -110,21 +110,19 @@ impl crate::problem::settings::Settings for Settings {
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<SparseLogistic, Fault> {
-        let frequency = |j: usize| libm::pow((j + 1) as f64, -self.frequency_decay);
-        let weights: Vec<(u32, f64)> =
-            (0..self.dimension).map(|j| (j as u32, frequency(j))).collect();
+        let weights: Vec<(u32, f64)> = (0..self.dimension)
+            .map(|j| (j as u32, libm::pow((j + 1) as f64, -self.frequency_decay)))
+            .collect();
         let features = Alias::new(&weights);
         let mut rng = Stream::shared_instance(seed);
         let shared: Vec<f64> = (0..self.dimension).map(|_| self.signal * rng.gaussian()).collect();
         let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
-        let records = SparseRecords::new(
-            loss,
-            (0..self.clients)
-                .map(|client| {
-                    self.draw(&features, &shared, &mut Stream::client_instance(seed, client))
-                })
-                .collect(),
-        );
+        let mut sets = Vec::with_capacity(self.clients);
+        for client in 0..self.clients {
+            let mut rng = Stream::client_instance(seed, client);
+            sets.push(self.draw_set(&features, &shared, &mut rng));
+        }
+        let records = SparseRecords::new(loss, sets);
         let given = InstanceInputs { optimum: files.optimum_search(), ..InstanceInputs::default() };
         SparseLogistic::new(loss, records, given)
     }
@@ -132,12 +130,12 @@ impl crate::problem::settings::Settings for Settings {
 
 impl Settings {
     /// The rows y x of a client.
-    fn draw(&self, features: &Alias<u32>, shared: &[f64], rng: &mut Stream) -> SparseRows {
+    fn draw_set(&self, features: &Alias<u32>, shared: &[f64], rng: &mut Stream) -> SparseRows {
         let truth: Vec<f64> = match self.heterogeneity {
             0.0 => shared.to_vec(),
             spread => shared.iter().map(|w| w + spread * rng.gaussian()).collect(),
         };
-        let record = |_| {
+        let rows = (0..self.records).map(|_| {
             let columns = self.draw_columns(features, rng);
             let mut row: Vec<f64> = columns.iter().map(|_| rng.gaussian().abs()).collect();
             let norm = libm::sqrt(dot(&row, &row));
@@ -148,8 +146,8 @@ impl Settings {
             let label = if rng.uniform() < sigmoid(along) { 1.0 } else { -1.0 };
             row.iter_mut().for_each(|x| *x *= label / norm);
             columns.into_iter().zip(row)
-        };
-        SparseRows::from_rows(self.dimension, (0..self.records).map(record))
+        });
+        SparseRows::from_rows(self.dimension, rows)
     }
 
     /// The columns of a record, which rise.

@@ -3,7 +3,7 @@
 use crate::kernel::exp::sigmoid;
 use crate::kernel::records::{Link, RecordTables};
 use crate::linalg::{DD_EPSILON, DD_EXP_ERROR, Dd, Matrix};
-use crate::problem::records::{RecordLoss, RecordProblem, RecordSets};
+use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets};
 
 pub use crate::kernel::LogisticLoss as Loss;
 
@@ -39,7 +39,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     fn residuals(&self, _records: &S, _set: usize, at: &[f64]) -> Vec<f64> {
         at.iter().map(|s| -s).collect()
     }
-    /// The error of σ is at most a quarter of that of m − u, and that of its operations.
+    /// The error of σ is at most a quarter of the error of m − u, and the error of its own operations.
     fn extended_numbers(&self, _: &S, _set: usize, _: usize, u: &mut [Dd], error: f64) -> f64 {
         let z = u[0].negated().plus(self.margin);
         let rounding = DD_EPSILON * (self.margin.abs() + u[0].hi.abs());
@@ -56,8 +56,8 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     fn weight(&self, at: &[f64], i: usize, _k: usize, _l: usize) -> f64 {
         at[i] * (1.0 - at[i])
     }
-    fn linearised(&self, _records: &S, (_, record): (usize, usize), at: &[f64], v: &mut [f64]) {
-        let s = at[record];
+    fn linearised(&self, _records: &S, place: RecordPlace, at: &[f64], v: &mut [f64]) {
+        let s = at[place.record];
         v[0] = s * (1.0 - s) * v[0] - s;
     }
     /// The sum of log(1 + exp(m − y xᵀθ)).
@@ -67,7 +67,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     }
     fn hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<f64> {
         let along = records.products(set, theta);
-        Some(along.into_iter().fold(0.0, |sum, along| sum + predicted(along)))
+        Some(along.into_iter().fold(0.0, |sum, along| sum + score_prediction(along)))
     }
     fn divergences(
         &self,
@@ -82,11 +82,11 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, records: &S, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
         let n = at.len() as f64;
-        let factor = |(record, s): (usize, &f64)| {
+        let mut factors = Vec::with_capacity(at.len());
+        for (record, s) in at.iter().enumerate() {
             let third = s * (1.0 - s) * (1.0 - 2.0 * s);
-            -third * records.contracted(set, record, m)[(0, 0)] / n
-        };
-        let factors: Vec<f64> = at.iter().enumerate().map(factor).collect();
+            factors.push(-third * records.contracted(set, record, m)[(0, 0)] / n);
+        }
         let mut sum = vec![0.0; m.rows()];
         records.add_rows(set, &factors, &mut sum);
         sum
@@ -121,16 +121,18 @@ fn extended_sigmoid(z: Dd) -> Dd {
     above.over(power.plus(1.0))
 }
 
-/// log(1 + eᵘ).
+/// log(1 + eᵘ), without overflow for large u.
 fn softplus(u: f64) -> f64 {
     u.max(0.0) + libm::log1p(libm::exp(-u.abs()))
 }
 
-/// Whether a record's class is predicted, from y xᵀθ: 1 or 0, and half on the boundary.
-fn predicted(along: f64) -> f64 {
-    match along {
-        along if along > 0.0 => 1.0,
-        0.0 => 0.5,
-        _ => 0.0,
+/// 1 if a record's class is predicted and 0 if it is not, from `along` = y xᵀθ; half on the boundary.
+fn score_prediction(along: f64) -> f64 {
+    if along > 0.0 {
+        1.0
+    } else if along == 0.0 {
+        0.5
+    } else {
+        0.0
     }
 }

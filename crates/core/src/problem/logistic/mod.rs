@@ -160,7 +160,7 @@ impl super::settings::Settings for Settings {
             SharedRecords::Own => self.clients,
         };
         let held = (0..sets).map(|set| {
-            draw(self, set % distributions == 1, &mut Stream::client_instance(seed, set))
+            draw_set(self, set % distributions == 1, &mut Stream::client_instance(seed, set))
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         let records = dense(self.dimension, &loss, &held.collect::<Vec<_>>());
@@ -173,12 +173,17 @@ impl super::settings::Settings for Settings {
     }
 }
 
-/// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
-fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
+/// The label of record i: the two classes take turns.
+fn label(i: usize) -> f64 {
+    if i.is_multiple_of(2) { 1.0 } else { -1.0 }
+}
+
+/// Rows y x of the records of a set. If the set is `shuffled`, records are perturbed and labels are
+/// permuted.
+fn draw_set(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let d = settings.dimension;
     let n = settings.records;
     let (spread, separation, perturbation) = settings.data.parts();
-    let label = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     let along = separation / libm::sqrt(d as f64);
     let mut x: Vec<f64> = Vec::with_capacity(n * d);
     for i in 0..n {

@@ -2,9 +2,9 @@
 //! whose cost grows with the non-zeros of a record instead of d ([`SparseRecords::advance`]).
 
 use super::loss::Loss;
-use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, SparseRow};
+use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords};
 use crate::linalg::Matrix;
-use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
+use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets, SetTerm};
 use crate::rng::Stream;
 
 /// An instance on sparse records.
@@ -55,10 +55,8 @@ impl RecordSets for SparseRecords {
         self.sets[set].iter().zip(factors).for_each(|(row, factor)| row.add_to(*factor, out));
     }
     fn squares(&self, set: usize) -> Vec<f64> {
-        self.sets[set]
-            .iter()
-            .map(|row: SparseRow<'_>| row.values.iter().fold(0.0, |sum, x| sum + x * x))
-            .collect()
+        let rows = self.sets[set].iter();
+        rows.map(|row| row.values.iter().fold(0.0, |sum, x| sum + x * x)).collect()
     }
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
         let row = self.sets[set].row(record);
@@ -87,12 +85,12 @@ impl RecordSets for SparseRecords {
     #[inline(always)]
     fn add_linearised(
         &self,
-        (set, record): (usize, usize),
+        place: RecordPlace,
         [theta, star]: [&[f64]; 2],
         factors: impl FnOnce(&mut [f64]),
         field: &mut [f64],
     ) {
-        let row = self.sets[set].row(record);
+        let row = self.sets[place.set].row(place.record);
         let mut along = [row.sum(|j| theta[j] - star[j])];
         factors(&mut along);
         row.add_to(along[0], field);

@@ -1,6 +1,6 @@
 //! Sums over dense records of one product each.
 
-use super::loss::{RecordLoss, RecordSets, SetTerm};
+use super::loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::RecordTables;
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, fold_sum, products};
@@ -83,13 +83,13 @@ impl RecordSets for RecordTables {
     #[inline(always)]
     fn add_linearised(
         &self,
-        (set, record): (usize, usize),
+        place: RecordPlace,
         [theta, star]: [&[f64]; 2],
         factors: impl FnOnce(&mut [f64]),
         field: &mut [f64],
     ) {
         let d = theta.len();
-        let row = &self.row(set, record)[..d];
+        let row = &self.row(place.set, place.record)[..d];
         let star = &star[..d];
         let mut along = [fold_sum(d, |i| row[i] * (theta[i] - star[i]))];
         factors(&mut along);

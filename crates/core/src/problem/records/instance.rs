@@ -1,6 +1,6 @@
 //! An instance: a loss and the records that clients hold, with its facts and its oracle.
 
-use super::loss::{RecordLoss, RecordSets, SetTerm};
+use super::loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 use super::mean_loss::{MeanLoss, add_hessian_product};
 use crate::kernel::records::Tangent;
 use crate::kernel::{Cohort, Draws, InstructionSet, SparseRecords, squared_distance};
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// Facts about one record set, each computed when it is first asked for.
 #[derive(Default)]
 struct SetFacts {
-    /// [`RecordLoss::record_numbers`] at θ*.
+    /// The numbers of the set's records at θ* ([`RecordLoss::record_numbers`]).
     at_optimum: OnceLock<Vec<f64>>,
     optimum: OnceLock<Vec<f64>>,
 }
@@ -53,7 +53,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         }
     }
 
-    /// The same instance with a test set, the only set of `test`.
+    /// Adds a test set to the instance: the only set of `test`.
     pub fn with_test(self, test: S) -> Self {
         Self { test: Some(test), ..self }
     }
@@ -79,7 +79,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         })
     }
 
-    /// [`RecordLoss::record_numbers`] at θ*.
+    /// The numbers of the set's records at θ* ([`RecordLoss::record_numbers`]).
     fn at_optimum(&self, set: usize) -> &[f64] {
         get_or_compute(&self.held[set].at_optimum, || {
             self.loss.record_numbers(&self.records, set, self.optimum())
@@ -87,8 +87,9 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         .as_slice()
     }
 
-    /// A function of the storage, of the loss and a client's set at θ*.
-    fn of_client<T>(&self, client: usize, fact: impl Fn(&S, &L, usize, &[f64]) -> T) -> T {
+    /// A fact about a client at θ*, computed by `fact` from the storage, the loss, the number of the
+    /// client's set and the set's numbers at θ*.
+    fn fact_at_optimum<T>(&self, client: usize, fact: impl Fn(&S, &L, usize, &[f64]) -> T) -> T {
         let set = self.set_of(client);
         fact(&self.records, &self.loss, set, self.at_optimum(set))
     }
@@ -108,14 +109,14 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         })
     }
 
-    /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
+    /// [`Problem::advance`] on a chosen instruction set, on which the bits do not depend.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         if let Some(cohort) = self.records.advance_on(path, self.loss.batch(), cohort) {
             advance_by_oracle(self, cohort);
         }
     }
 
-    /// [`Problem::advance_linearised`] on a chosen instruction set, likewise.
+    /// [`Problem::advance_linearised`] on a chosen instruction set, on which the bits do not depend.
     pub(in crate::problem) fn advance_linearised_on<'a>(
         &self,
         path: InstructionSet,
@@ -167,7 +168,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     }
     fn jacobian(&self, client: usize) -> Matrix {
         let affine = self.affine(client).map(|own| own.matrix.clone());
-        affine.unwrap_or_else(|| self.of_client(client, S::hessian))
+        affine.unwrap_or_else(|| self.fact_at_optimum(client, S::hessian))
     }
     fn symmetric(&self) -> bool {
         true
@@ -182,7 +183,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
                 Some(own) => own.matrix.add_product(*share, false, x, out),
                 None => {
                     let at = self.at_optimum(set);
-                    add_hessian_product(&self.loss, &self.records, (set, *share, at), x, out);
+                    add_hessian_product(&self.loss, &self.records, set, *share, at, x, out);
                 }
             }
         }
@@ -194,13 +195,13 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         }
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        self.of_client(client, S::noise_covariance)
+        self.fact_at_optimum(client, S::noise_covariance)
     }
     fn noise_trace(&self, client: usize) -> f64 {
-        self.of_client(client, S::noise_trace)
+        self.fact_at_optimum(client, S::noise_trace)
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        Some(self.of_client(client, |rows: &S, loss: &L, set, at: &[f64]| {
+        Some(self.fact_at_optimum(client, |rows: &S, loss: &L, set, at: &[f64]| {
             rows.noise_map(loss, set, at, s)
         }))
     }
@@ -208,7 +209,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         Some(if self.linear() {
             vec![0.0; self.dim()]
         } else {
-            self.of_client(client, |rows: &S, loss: &L, set, at: &[f64]| {
+            self.fact_at_optimum(client, |rows: &S, loss: &L, set, at: &[f64]| {
                 loss.curvature(rows, set, at, m)
             })
         })
@@ -216,8 +217,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn convexity(&self) -> Option<f64> {
         (!self.linear()).then_some(self.loss.l2())
     }
-    /// λ + w ‖E xxᵀ‖ with w the bound of the weights, where third derivatives are known; it is not
-    /// computed of sparse records, which may have many features.
+    /// λ + w ‖E xxᵀ‖ with w the bound on the weights, where third derivatives are known. It is not
+    /// computed for sparse records, which may have many features.
     fn mean_smoothness(&self, client: usize) -> Option<f64> {
         let set = self.set_of(client);
         let rows = L::INVERSE_THIRD.and(self.records.dense_rows(set))?;
@@ -225,7 +226,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let bound = Matrix::weighted_gram(rows, &weights);
         Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
     }
-    /// That of ℓ times E‖x‖³, likewise.
+    /// The bound on the third derivatives of ℓ times E‖x‖³. It is not computed for sparse records,
+    /// which may have many features.
     fn third_derivative(&self, client: usize) -> Option<f64> {
         if self.linear() {
             return Some(0.0);
@@ -259,8 +261,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         self.mean_over(of, |records, set| self.loss.hits(records, set, theta))
     }
-    /// Of losses that are not quadratic the mean of Bregman divergences from θ*, where the gradient
-    /// is 0, so that there is no cancellation close to θ*.
+    /// For losses that are not quadratic it is computed as the mean of Bregman divergences from θ*,
+    /// where the gradient is 0, so that there is no cancellation close to θ*.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         let star = self.optimum();
         if let Some((_, mean)) = self.loss.affine() {
@@ -297,12 +299,17 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         let points = [theta, self.optimum()];
         field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
         for _ in 0..batch {
-            let place = (set, draws.rng.index(self.records.records(set)));
-            let factors = |v: &mut [f64]| {
-                self.loss.linearised(&self.records, place, at, v);
-                v.iter_mut().for_each(|v| *v /= batch as f64);
-            };
-            self.records.add_linearised(place, points, factors, field);
+            let record = draws.rng.index(self.records.records(set));
+            let place = RecordPlace { set, record };
+            self.records.add_linearised(
+                place,
+                points,
+                |v: &mut [f64]| {
+                    self.loss.linearised(&self.records, place, at, v);
+                    v.iter_mut().for_each(|v| *v /= batch as f64);
+                },
+                field,
+            );
         }
     }
 
@@ -329,8 +336,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     }
 
     fn advance_together(&self, runs: Vec<Cohort<'_, ()>>) {
-        let plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
-        match self.records.tables().filter(|tables| plain && tables.has_fused_steps()) {
+        let is_plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
+        match self.records.tables().filter(|tables| is_plain && tables.has_fused_steps()) {
             Some(tables) => tables.advance_together_on(InstructionSet::best(), runs),
             None => advance_together_by_client(self, runs),
         }

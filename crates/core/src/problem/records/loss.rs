@@ -14,11 +14,18 @@ pub struct SetTerm {
     pub at: Vec<f64>,
 }
 
-/// Records in sets, and sums over them, whose order of operations is that of the storage. Client c
-/// holds set c modulo their number. W is the weight of a record and δ its residual
+/// A record: its set and its number in the set.
+#[derive(Clone, Copy)]
+pub struct RecordPlace {
+    pub set: usize,
+    pub record: usize,
+}
+
+/// Records in sets, and sums over them, whose order of operations each storage decides. Client c
+/// holds set c modulo the number of sets. W is the weight of a record and δ its residual
 /// ([`RecordLoss`]).
 pub trait RecordSets: Send + Sync + Sized + 'static {
-    /// K.
+    /// K, the number of products of a record with rows of θ.
     fn classes(&self) -> usize {
         1
     }
@@ -85,14 +92,15 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn noise_covariance(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         let residuals = loss.residuals(self, set, at);
         let classes = self.classes();
-        let delta = |i: usize, k: usize| residuals[i * classes + k];
-        let mut second = self.gram(set, |i, k, l| delta(i, k) * delta(i, l));
+        let mut second =
+            self.gram(set, |i, k, l| residuals[i * classes + k] * residuals[i * classes + l]);
         let mut mean = vec![0.0; second.rows()];
         self.add_pull(set, 1.0, residuals, &mut mean);
         second.add_outer(-1.0, &mean, &mean);
         second.scaled(1.0 / loss.batch() as f64)
     }
-    /// Its trace, without the matrix: tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
+    /// The trace of [`RecordSets::noise_covariance`], without the matrix: tr E δδᵀ ⊗ xxᵀ is
+    /// E ‖δ‖² ‖x‖².
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
         let residuals = loss.residuals(self, set, at);
         let squares = self.squares(set);
@@ -105,7 +113,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     /// [`crate::problem::Facts::noise_map`] of a set. The linearised field of a record is (W v + δ) ⊗ x, with v its
     /// products with θ − θ*; λ adds no noise.
     ///
-    /// Here for one product each: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x.
+    /// This default is for records of one product: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x.
     fn noise_map(
         &self,
         loss: &impl RecordLoss<Self>,
@@ -133,11 +141,11 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
 
     /// An oracle call of a client with a batch, into `out`.
     fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]);
-    /// field ← field + f ⊗ x for a record of a set; `factors` makes f of its products with
-    /// θ − θ*.
+    /// field ← field + f ⊗ x for a record. `factors` replaces the K products of the record with
+    /// θ − θ* by f; `points` are θ and θ*.
     fn add_linearised(
         &self,
-        place: (usize, usize),
+        place: RecordPlace,
         points: [&[f64]; 2],
         factors: impl FnOnce(&mut [f64]),
         field: &mut [f64],
@@ -154,7 +162,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn tables(&self) -> Option<&RecordTables> {
         None
     }
-    /// Itself, if this storage is sparse.
+    /// The storage itself, if it is sparse.
     fn sparse(&self) -> Option<&SparseRecords> {
         None
     }
@@ -173,10 +181,11 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     /// Whether a share of a mean multiplies a sum before it is divided, where records are dense:
     /// so stored results were computed.
     const SHARES_FIRST: bool = false;
-    /// [`crate::problem::minimise::Objective::most_factored`].
+    /// The most unknowns for which the Hessian is factored
+    /// ([`crate::problem::minimise::Objective::most_factored`]).
     const MOST_FACTORED: usize = MOST_FACTORED;
 
-    /// λ.
+    /// λ, the weight of the penalty λ/2 ‖θ‖².
     fn l2(&self) -> f64;
     /// B, the records of an oracle call.
     fn batch(&self) -> usize;
@@ -215,9 +224,9 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<f64> {
         None
     }
-    /// Replaces changes v of the products of a record by δ + W v. Of losses whose fields are
-    /// affine this and the two functions below are not asked for.
-    fn linearised(&self, _: &S, _place: (usize, usize), _at: &[f64], _v: &mut [f64]) {
+    /// Replaces changes v of the products of a record by δ + W v. This function and the two below are
+    /// not called for losses whose fields are affine.
+    fn linearised(&self, _: &S, _place: RecordPlace, _at: &[f64], _v: &mut [f64]) {
         unreachable!("an affine field is its own linearisation");
     }
     /// The Bregman divergences of a set's records between θ and θ*.

@@ -47,7 +47,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     fn product(&self, v: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = v.iter().map(|v| self.loss.l2() * v).collect();
         for SetTerm { set, share, at } in &self.sets {
-            add_hessian_product(self.loss, self.records, (*set, *share, at), v, &mut mean);
+            add_hessian_product(self.loss, self.records, *set, *share, at, v, &mut mean);
         }
         mean
     }
@@ -59,11 +59,13 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     }
 }
 
-/// out ← out + share E ∇²ℓ v of a set.
+/// out ← out + share E ∇²ℓ v over a set, whose numbers at a point are `at`.
 pub(super) fn add_hessian_product<L: RecordLoss<S>, S: RecordSets>(
     loss: &L,
     records: &S,
-    (set, share, at): (usize, f64, &[f64]),
+    set: usize,
+    share: f64,
+    at: &[f64],
     v: &[f64],
     out: &mut [f64],
 ) {

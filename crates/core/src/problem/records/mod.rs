@@ -16,5 +16,5 @@ mod optimum_bound;
 mod search;
 
 pub use instance::RecordProblem;
-pub use loss::{RecordLoss, RecordSets, SetTerm};
+pub use loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 pub use search::InstanceInputs;

@@ -121,16 +121,16 @@ fn length(x: &[f64]) -> f64 {
 /// set's records and all records is that quotient exactly, others are the doubles that they are.
 fn record_weight<L: RecordLoss<S>, S: RecordSets>(problem: &RecordProblem<L, S>, set: usize) -> Dd {
     let sets = problem.records.sets();
-    let records = |set| problem.records.records(set) as f64;
+    let counts: Vec<f64> = (0..sets).map(|set| problem.records.records(set) as f64).collect();
     let Some(shares) = &problem.client_shares else {
         let holders = (problem.clients - set).div_ceil(sets) as f64;
-        return Dd::from(holders).over(Dd::product(problem.clients as f64, records(set)));
+        return Dd::from(holders).over(Dd::product(problem.clients as f64, counts[set]));
     };
-    let all: f64 = (0..sets).map(records).sum();
-    if (0..sets).all(|set| shares[set] == records(set) / all) {
+    let all: f64 = counts.iter().sum();
+    if shares.iter().zip(&counts).all(|(share, count)| *share == count / all) {
         return Dd::from(1.0).over(Dd::from(all));
     }
-    Dd::from(shares[set]).over(Dd::from(records(set)))
+    Dd::from(shares[set]).over(Dd::from(counts[set]))
 }
 
 /// The products of a record with K rows of θ or of a step.
@@ -182,7 +182,7 @@ fn records_at<L: RecordLoss<S>, S: RecordSets>(
     sets
 }
 
-/// ∇f(θ).
+/// ∇f(θ) in double-double, with a bound on its error.
 fn gradient<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     sets: &[SetAt],
@@ -210,7 +210,7 @@ fn gradient<L: RecordLoss<S>, S: RecordSets>(
     sum.bounded(sets.len())
 }
 
-/// ∇²f(θ) x.
+/// ∇²f(θ) x for a step x in double-double, with a bound on its error.
 fn hessian_product<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     sets: &[SetAt],

@@ -3,18 +3,18 @@
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
 use crate::linalg::{DD_EPSILON, DD_EXP_ERROR, Dd, Matrix};
-use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
+use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets, SetTerm};
 use crate::rng::Stream;
 
-/// An instance.
+/// An instance on dense records.
 pub type Softmax = RecordProblem<SoftmaxLoss, ClassTables>;
 
 /// The loss log Σ_k exp(u_k) − u_y of a record of class y with logits u.
 #[derive(Clone, Copy, Debug)]
 pub struct SoftmaxLoss {
-    /// K.
+    /// K, the number of classes.
     pub classes: usize,
-    /// λ.
+    /// λ, the weight of the penalty λ/2 ‖θ‖².
     pub l2: f64,
     /// B, the records of an oracle call.
     pub batch: usize,
@@ -23,9 +23,9 @@ pub struct SoftmaxLoss {
 /// Rows of d numbers, and their classes.
 pub type ClassRecords = (Vec<f64>, Vec<u8>);
 
-/// Replaces changes v of the logits by those of the probabilities to first order,
+/// Replaces changes v of the logits by the changes of the probabilities to first order,
 /// p_k (v_k − Σ_l p_l v_l).
-fn changes(p: &[f64], v: &mut [f64]) {
+fn to_probability_changes(p: &[f64], v: &mut [f64]) {
     let mean = dot(p, v);
     v.iter_mut().zip(p).for_each(|(v, p)| *v = p * (*v - mean));
 }
@@ -38,8 +38,8 @@ fn sum_over(
     value: impl Fn(&[f64], usize) -> f64,
 ) -> f64 {
     let logits = records.logits(set, theta);
-    let logits = logits.chunks_exact(records.classes()).zip(records.labels(set));
-    logits.fold(0.0, |sum, (u, label)| sum + value(u, usize::from(*label)))
+    let of_records = logits.chunks_exact(records.classes()).zip(records.labels(set));
+    of_records.fold(0.0, |sum, (u, label)| sum + value(u, usize::from(*label)))
 }
 
 /// The numbers of a record are the probabilities p of the classes, and W = diag(p) − ppᵀ.
@@ -67,7 +67,8 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         }
         residuals
     }
-    /// The error of p is at most half of that of u, and that of the operations: each exponential and
+    /// The error of p is at most half of the error of u, and the error of its own operations: each
+    /// exponential and
     /// their sum have relative errors, and the squares of p add up to at most 1.
     fn extended_numbers(
         &self,
@@ -109,21 +110,15 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     }
     fn change(&self, at: &[f64], scale: f64, v: &mut [f64]) {
         for (v, p) in v.chunks_exact_mut(self.classes).zip(at.chunks_exact(self.classes)) {
-            changes(p, v);
+            to_probability_changes(p, v);
             v.iter_mut().for_each(|change| *change *= scale);
         }
     }
-    fn linearised(
-        &self,
-        records: &ClassTables,
-        (set, record): (usize, usize),
-        at: &[f64],
-        v: &mut [f64],
-    ) {
-        let p = &at[record * self.classes..][..self.classes];
-        changes(p, v);
+    fn linearised(&self, records: &ClassTables, place: RecordPlace, at: &[f64], v: &mut [f64]) {
+        let p = &at[place.record * self.classes..][..self.classes];
+        to_probability_changes(p, v);
         v.iter_mut().zip(p).for_each(|(v, p)| *v += p);
-        v[usize::from(records.labels(set)[record])] -= 1.0;
+        v[usize::from(records.labels(place.set)[place.record])] -= 1.0;
     }
     /// The sum of log Σ_k exp(θ_kᵀx) − θ_yᵀx.
     fn losses(&self, records: &ClassTables, set: usize, theta: &[f64]) -> f64 {
@@ -159,8 +154,10 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
             let left = g.transpose().apply(p);
             let diagonal = fold_sum(self.classes, |l| p[l] * g[(l, l)]);
             let square = dot(p, &right);
-            let third = |k: usize| g[(k, k)] - right[k] - left[k] + 2.0 * square - diagonal;
-            factors.extend((0..self.classes).map(|k| p[k] * third(k) / n));
+            for k in 0..self.classes {
+                let third = g[(k, k)] - right[k] - left[k] + 2.0 * square - diagonal;
+                factors.push(p[k] * third / n);
+            }
         }
         let mut sum = vec![0.0; m.rows()];
         records.add_rows(set, &factors, &mut sum);
@@ -249,21 +246,22 @@ impl RecordSets for ClassTables {
     ) -> Matrix {
         let residuals = loss.residuals(self, set, at);
         let classes = self.classes();
-        let second = |i: usize| {
-            let delta = Matrix::from_fn(classes, classes + 1, |k, l| match l {
+        let mut seconds = Vec::with_capacity(self.records(set));
+        for i in 0..self.records(set) {
+            // (W, δ) of record i.
+            let w = Matrix::from_fn(classes, classes + 1, |k, l| match l {
                 _ if l == classes => residuals[i * classes + k],
                 _ => loss.weight(at, i, k, l),
             });
-            delta.times(&self.contracted(set, i, s)).times(&delta.transpose())
-        };
-        let seconds: Vec<Matrix> = (0..self.records(set)).map(second).collect();
+            seconds.push(w.times(&self.contracted(set, i, s)).times(&w.transpose()));
+        }
         let second = blocks(self, set, false, |i, k, l| seconds[i][(k, l)]);
         let hessian = self.gram(set, |i, k, l| loss.weight(at, i, k, l));
         let d = hessian.rows();
         let mut pull = vec![0.0; hessian.rows()];
         self.add_pull(set, 1.0, residuals, &mut pull);
-        let mean = Matrix::from_fn(d, d + 1, |i, j| if j < d { hessian[(i, j)] } else { pull[i] });
-        let mean = mean.times(s).times(&mean.transpose());
+        let field = Matrix::from_fn(d, d + 1, |i, j| if j < d { hessian[(i, j)] } else { pull[i] });
+        let mean = field.times(s).times(&field.transpose());
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
     #[inline(always)]
@@ -272,15 +270,15 @@ impl RecordSets for ClassTables {
     }
     fn add_linearised(
         &self,
-        (set, record): (usize, usize),
+        place: RecordPlace,
         [theta, star]: [&[f64]; 2],
         make_factors: impl FnOnce(&mut [f64]),
         field: &mut [f64],
     ) {
-        let row = self.rows(set).row(record);
+        let row = self.rows(place.set).row(place.record);
         let d = row.len();
-        let mut factors = [0.0; MOST_CLASSES];
-        let factors = &mut factors[..self.classes()];
+        let mut room = [0.0; MOST_CLASSES];
+        let factors = &mut room[..self.classes()];
         let both = theta.chunks_exact(d).zip(star.chunks_exact(d));
         for (factor, (theta, star)) in factors.iter_mut().zip(both) {
             *factor = fold_sum(d, |j| row[j] * (theta[j] - star[j]));

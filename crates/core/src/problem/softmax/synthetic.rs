@@ -143,10 +143,11 @@ impl crate::problem::settings::Settings for Settings {
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
         let shared = self.iid.then(|| self.model(0.0, &mut Stream::shared_instance(seed)));
-        let held = (0..self.clients).map(|client| {
-            self.records(shared.as_deref(), &mut Stream::client_instance(seed, client))
-        });
-        let held: Vec<_> = held.collect();
+        let mut held = Vec::with_capacity(self.clients);
+        for client in 0..self.clients {
+            let mut rng = Stream::client_instance(seed, client);
+            held.push(self.records(shared.as_deref(), &mut rng));
+        }
         let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
         let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
         let loss = SoftmaxLoss { classes: self.classes, l2: self.l2, batch: self.batch };
@@ -201,16 +202,24 @@ impl Settings {
             let begin = rows.len();
             rows.extend((0..d).map(|j| center[j] + deviations[j] * rng.gaussian()));
             rows.push(1.0);
-            let logit = |k: usize| dot(&model[k * (d + 1)..][..d + 1], &rows[begin..]);
-            let first = (0, logit(0));
-            let greater = |best: (usize, f64), k| {
-                let own = logit(k);
-                if own > best.1 { (k, own) } else { best }
-            };
-            labels.push((1..self.classes).fold(first, greater).0 as u8);
+            labels.push(most_likely_class(&model, &rows[begin..]) as u8);
         }
         (rows, labels)
     }
+}
+
+/// The class whose row of a model has the greatest product with a record, the first of equal ones.
+fn most_likely_class(model: &[f64], record: &[f64]) -> usize {
+    let mut class = 0;
+    let mut greatest = f64::NAN;
+    for (k, weights) in model.chunks_exact(record.len()).enumerate() {
+        let logit = dot(weights, record);
+        if k == 0 || logit > greatest {
+            class = k;
+            greatest = logit;
+        }
+    }
+    class
 }
 
 #[cfg(test)]

@@ -42,11 +42,13 @@ impl EnvironmentFacts {
 
     /// P(· | s) of every state.
     pub fn successors(&self) -> Vec<Alias<u32>> {
-        let row = |s: usize| {
-            let successors = self.chain.from(s).filter(|(_, p)| *p > 0.0);
-            Alias::new(&successors.map(|(next, p)| (next as u32, p)).collect::<Vec<_>>())
-        };
-        (0..self.chain.states()).map(row).collect()
+        let mut rows = Vec::with_capacity(self.chain.states());
+        for s in 0..self.chain.states() {
+            let occurring = self.chain.from(s).filter(|(_, p)| *p > 0.0);
+            let successors: Vec<(u32, f64)> = occurring.map(|(next, p)| (next as u32, p)).collect();
+            rows.push(Alias::new(&successors));
+        }
+        rows
     }
 }
 
@@ -69,24 +71,24 @@ pub struct Features {
 }
 
 impl Features {
-    /// φ(s).
+    /// φ(s), the features of a state, d numbers.
     pub fn row(&self, s: usize) -> &[f64] {
         &self.phi[s * self.d..][..self.d]
     }
 
-    /// φ(s) − γφ(s').
+    /// φ(s) − γφ(s'), d numbers: its product with θ is the change of value along a transition.
     pub fn difference(&self, s: usize, next: usize) -> Vec<f64> {
         self.row(s).iter().zip(self.row(next)).map(|(x, y)| x - self.discount * y).collect()
     }
 
-    /// The rows φ(s).
+    /// The features of all states, S rows φ(s) of d numbers.
     pub fn rows(&self) -> Rows<'_> {
         Rows::new(&self.phi, self.d, self.d)
     }
 
     /// Whether sums over pairs are taken over the successors of each state first: they are
     /// much shorter, and have other last bits.
-    pub fn wide(&self) -> bool {
+    pub fn sums_successors_first(&self) -> bool {
         self.d > 32
     }
 
@@ -100,7 +102,7 @@ impl Features {
     ) -> Result<Affine, Singular> {
         let mut matrix = Matrix::zeros(self.d, self.d);
         let mut offset = vec![0.0; self.d];
-        if self.wide() {
+        if self.sums_successors_first() {
             let states = chain.states();
             let mut changes = Vec::with_capacity(states * self.d);
             for s in 0..states {
@@ -121,7 +123,7 @@ impl Features {
     }
 
     /// The facts of an environment; `client` is its first client.
-    pub fn solve(
+    pub fn solve_environment(
         &self,
         environment: Environment,
         client: usize,
@@ -129,8 +131,8 @@ impl Features {
         let Environment { transitions, rewards } = environment;
         let chain = Chain::new(&transitions);
         let shares = chain.stationary().map_err(|_| NoSolution::Stationary(client))?;
-        let mean = self.mean_system(&chain, &shares, &rewards);
-        let mean = mean.map_err(|_| NoSolution::Client(client))?;
+        let mean =
+            self.mean_system(&chain, &shares, &rewards).map_err(|_| NoSolution::Client(client))?;
         Ok(EnvironmentFacts { mean, chain, shares, rewards })
     }
 
@@ -157,7 +159,7 @@ impl Features {
 
     /// The covariance of an environment's field at θ*.
     pub fn covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
-        let mut second = if self.wide() {
+        let mut second = if self.sums_successors_first() {
             Matrix::weighted_gram(self.rows(), &self.squares(environment, optimum))
         } else {
             let mut second = Matrix::zeros(self.d, self.d);

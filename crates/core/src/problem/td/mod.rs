@@ -28,7 +28,7 @@ pub fn cost(extent: Option<&InstanceSize>) -> ProblemCost {
     ProblemCost::without_records(extent, |d| 8 + d / 4)
 }
 
-/// An instance.
+/// An instance: features, the environments of the clients, and how their draws follow each other.
 pub struct Td {
     features: Features,
     tables: td::TransitionTables,
@@ -64,15 +64,15 @@ impl Td {
     ) -> Result<Self, NoSolution> {
         let mut tables = td::TransitionTables::new(d, &phi, discount);
         let features = Features { d, phi, discount };
-        let mut solved: Vec<_> = environments
+        let mut solved: Vec<(usize, Result<EnvironmentFacts, NoSolution>)> = environments
             .enumerate()
             .par_bridge()
             .map(|(number, environment)| {
                 let first = environment_of.iter().position(|&e| e == number).unwrap_or(number);
-                (number, features.solve(environment, first))
+                (number, features.solve_environment(environment, first))
             })
             .collect();
-        // They come in any order; the first error is that of the first of them.
+        // Threads finish in any order. The error is the one of the first environment that has one.
         solved.sort_by_key(|(number, _)| *number);
         let environments: Vec<EnvironmentFacts> =
             solved.into_iter().map(|(_, result)| result).collect::<Result<_, _>>()?;
@@ -90,15 +90,7 @@ impl Td {
         }
         let means = environment_of.iter().map(|&e| &environments[e].mean);
         let optimum = Affine::weighted_mean(means, None).map_err(|_| NoSolution::Mean)?.optimum;
-        let (chains, burn_in, moving) = match noise {
-            Noise::Independent => (Vec::new(), 0, 1.0),
-            Noise::Markov { burn_in, calls_per_state } => (
-                environment_of.iter().map(|&e: &usize| environments[e].successors()).collect(),
-                burn_in,
-                1.0 / calls_per_state,
-            ),
-        };
-        Ok(Self {
+        let mut instance = Self {
             features,
             tables,
             environments,
@@ -106,10 +98,17 @@ impl Td {
             optimum,
             gram: OnceLock::new(),
             virtual_optimum: OnceLock::new(),
-            chains,
-            burn_in,
-            moving,
-        })
+            chains: Vec::new(),
+            burn_in: 0,
+            moving: 1.0,
+        };
+        if let Noise::Markov { burn_in, calls_per_state } = noise {
+            let own = instance.environment_of.iter().map(|&e| &instance.environments[e]);
+            instance.chains = own.map(EnvironmentFacts::successors).collect();
+            instance.burn_in = burn_in;
+            instance.moving = 1.0 / calls_per_state;
+        }
+        Ok(instance)
     }
 
     /// Σφ = N⁻¹ Σ_c E φφᵀ under the stationary distributions.
@@ -117,7 +116,7 @@ impl Td {
         let n = self.environment_of.len() as f64;
         let rows = self.features.rows();
         let mut gram = Matrix::zeros(self.features.d, self.features.d);
-        if self.features.wide() {
+        if self.features.sums_successors_first() {
             let mut shares = vec![0.0; rows.len()];
             let all = self.environment_of.iter().map(|&e| &self.environments[e].shares);
             all.for_each(|own| axpy(1.0 / n, own, &mut shares));

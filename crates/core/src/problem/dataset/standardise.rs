@@ -1,0 +1,81 @@
+//! Features that are shifted and scaled to mean 0 and variance 1.
+
+use super::records::Records;
+use super::settings::Dataset;
+use crate::problem::arrays::sanitised;
+use crate::problem::fault::Fault;
+
+/// The most features that a message names.
+const MOST_NAMED: usize = 8;
+
+impl Dataset {
+    /// Shifts and scales features by the mean and variance of the records that clients hold.
+    pub(super) fn standardise(
+        &self,
+        records: &mut Records,
+        mut test: Option<&mut Records>,
+    ) -> Result<(), Fault> {
+        let d = records.d;
+        let n = (records.features.len() / records.d) as f64;
+        let mut constant = Vec::new();
+        for j in 0..d {
+            let column: Vec<f64> = records.features.iter().skip(j).step_by(d).copied().collect();
+            let mean = column.iter().fold(0.0, |sum, x| sum + x) / n;
+            if !mean.is_finite() {
+                // The check of squares reports it.
+                continue;
+            }
+            let scale = deviation(&column, mean);
+            if scale.is_nan() || scale <= 1e-12 * mean.abs() {
+                constant.push(j);
+                continue;
+            }
+            let all = [Some(&mut *records), test.as_deref_mut()];
+            for x in
+                all.into_iter().flatten().flat_map(|r| r.features.iter_mut().skip(j).step_by(d))
+            {
+                *x = (*x - mean) / scale;
+            }
+        }
+        if constant.is_empty() { Ok(()) } else { Err(self.constant_features(&constant, records)) }
+    }
+
+    /// The fault of features that are the same in all records.
+    fn constant_features(&self, features: &[usize], records: &Records) -> Fault {
+        let shown: Vec<String> =
+            features.iter().take(MOST_NAMED).map(|j| records.feature_in_message(*j)).collect();
+        let more = if features.len() > MOST_NAMED { ", …" } else { "" };
+        let names = shown.join(", ");
+        self.fault(format!(
+            "features that are the same in all records of the clients cannot be standardised; leave them out: {names}{more}"
+        ))
+    }
+}
+
+impl Records {
+    /// A feature in a message: by its name in quotes or, where the file has no names, by its number
+    /// from 0.
+    fn feature_in_message(&self, j: usize) -> String {
+        match self.names.get(j) {
+            Some(name) => format!("`{}`", sanitised(name)),
+            None => j.to_string(),
+        }
+    }
+}
+
+/// The standard deviation of numbers around their mean.
+fn deviation(numbers: &[f64], mean: f64) -> f64 {
+    let plain = variance(numbers, mean, 1.0);
+    if plain.is_normal() {
+        return libm::sqrt(plain);
+    }
+    // Squares that are too small or too large for double precision.
+    let unit = numbers.iter().fold(0.0, |most: f64, x| most.max((x - mean).abs()));
+    if unit == 0.0 { 0.0 } else { unit * libm::sqrt(variance(numbers, mean, unit)) }
+}
+
+/// The variance of numbers around their mean, in squares of this unit.
+fn variance(numbers: &[f64], mean: f64, unit: f64) -> f64 {
+    let from_mean = numbers.iter().map(|x| (x - mean) / unit);
+    from_mean.fold(0.0, |sum, x| sum + x * x) / numbers.len() as f64
+}

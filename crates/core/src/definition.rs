@@ -102,7 +102,7 @@ impl Definition {
         Self { kind, name, version, source_hash, source, keys }
     }
 
-    /// Adds a key with this value where it is not written, whose type is that of the key.
+    /// Adds a key with this default, whose type is the type of the key.
     pub fn key(mut self, name: &str, default: impl Into<SettingValue>) -> Self {
         let default = default.into();
         let name = name.to_owned();
@@ -122,14 +122,9 @@ impl Definition {
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self, built_in: &[&str]) -> Result<(), String> {
-        let plain = |name: &str| {
-            let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-            name.starts_with(|c: char| c.is_ascii_lowercase())
-                && name.split('-').all(|word| !word.is_empty() && word.chars().all(fits))
-        };
         let rule = "must begin with a lower-case letter, and have lower-case letters, digits and single hyphens only";
         let kind = &self.kind;
-        if !plain(kind) {
+        if !is_table_name(kind) {
             return Err(format!("the kind {kind:?} {rule}"));
         }
         if built_in.contains(&kind.as_str()) {
@@ -139,7 +134,7 @@ impl Definition {
             return Err(format!("{kind}: the name and the version must not be empty"));
         }
         for (i, DefinedKey { name, of, default }) in self.keys.iter().enumerate() {
-            if !plain(name) {
+            if !is_table_name(name) {
                 return Err(format!("{kind}: the key {name:?} {rule}"));
             }
             if RESERVED.contains(&name.as_str()) {
@@ -148,12 +143,11 @@ impl Definition {
             if self.keys[..i].iter().any(|other| other.name == *name) {
                 return Err(format!("{kind}: the key {name:?} is there twice"));
             }
-            let fits = |value: &SettingValue| {
-                let finite = !matches!(value, SettingValue::Number(x) if !x.is_finite());
-                value.key_type() == *of && finite
-            };
-            if default.as_ref().is_some_and(|value| !fits(value)) {
-                return Err(format!("{kind}: the default of {name:?} is not of its type"));
+            if let Some(value) = default {
+                let is_finite = !matches!(value, SettingValue::Number(x) if !x.is_finite());
+                if value.key_type() != *of || !is_finite {
+                    return Err(format!("{kind}: the default of {name:?} is not of its type"));
+                }
             }
         }
         Ok(())
@@ -169,6 +163,15 @@ impl Definition {
         let Self { version, source_hash, .. } = self;
         CanonicalValues { local_steps, values, version, source_hash }
     }
+}
+
+/// Whether a kind or a key may have this name: lower-case letters and digits, with single hyphens
+/// between words, and a letter first.
+fn is_table_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.split('-').all(|word| {
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        })
 }
 
 /// The values of a table's keys, by name.

@@ -56,9 +56,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds algorithms of which only the definitions are known. One that is registered with the
-    /// same definition stays; where the definitions differ, it is replaced, since its runs are
-    /// not those of the definition.
+    /// Adds algorithms whose definitions alone are known. An algorithm that is registered with the same
+    /// definition stays. One with another definition is replaced, since its runs would differ from
+    /// the runs of this definition.
     pub fn define(&mut self, definitions: &[CustomDefinition]) {
         for known in definitions {
             let kind = &known.definition.kind;

@@ -243,20 +243,25 @@ const ZIG_EDGE: f64 = 3.654_152_885_361_009;
 /// The area of each of its 256 layers under exp(-x²/2).
 const ZIG_AREA: f64 = 0.004_928_673_233_974_655;
 
+/// The layers of equal area under the Gaussian density from which [`Stream::gaussian`] draws.
 struct Ziggurat {
-    /// Right ends of the layers; that of the base layer is stretched to the layer's area.
+    /// The right ends of the layers. The end of the base layer is stretched to the layer's area.
     edge: [f64; 257],
     /// exp(-x²/2) at the layers' lower sides.
     height: [f64; 257],
 }
 
+/// exp(−x²/2), a multiple of the Gaussian density.
+fn bell(x: f64) -> f64 {
+    libm::exp(-0.5 * x * x)
+}
+
 static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(|| {
-    let density = |x: f64| libm::exp(-0.5 * x * x);
     let mut edge = [0.0; 257];
     let mut height = [0.0; 257];
-    edge[0] = ZIG_AREA / density(ZIG_EDGE);
+    edge[0] = ZIG_AREA / bell(ZIG_EDGE);
     edge[1] = ZIG_EDGE;
-    height[1] = density(ZIG_EDGE);
+    height[1] = bell(ZIG_EDGE);
     for i in 2..256 {
         height[i] = height[i - 1] + ZIG_AREA / edge[i - 1];
         edge[i] = libm::sqrt(-2.0 * libm::log(height[i]));

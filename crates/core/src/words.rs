@@ -103,10 +103,12 @@ fn significant(value: f64, digits: usize, raised: bool) -> String {
         _ if raised => format!("{mantissa}·{}", power_of_ten(exponent)),
         _ => scientific,
     };
-    match (value < 0.0, raised) {
-        (false, _) => text,
-        (true, true) => format!("−{text}"),
-        (true, false) => format!("-{text}"),
+    if value >= 0.0 {
+        text
+    } else if raised {
+        format!("−{text}")
+    } else {
+        format!("-{text}")
     }
 }
 
@@ -149,20 +151,22 @@ pub fn revived(field: &str) -> &str {
 }
 
 /// "did you mean `x`?" if some allowed name is close: a few letters differ, or its beginning is
-/// that of the unknown name, of which at most the last letter differs.
+/// the beginning of the unknown name but for at most the last letter.
 pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
     let distance = |other: &&&str| strsim::damerau_levenshtein(name, other);
-    let is_close = |other: &&&str| {
+    let close = allowed.iter().filter(|other| {
         let longer = name.chars().count().max(other.chars().count());
         distance(other) < longer && distance(other) <= (longer / 3).max(1)
-    };
-    let begins_alike = |other: &&&str| {
-        let common = name.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-        common >= 3 && common + 1 >= name.chars().count().min(other.chars().count())
-    };
-    let close = allowed.iter().filter(is_close).min_by_key(distance);
-    let best = close.or_else(|| allowed.iter().filter(begins_alike).min_by_key(distance))?;
+    });
+    let alike = allowed.iter().filter(|other| begin_alike(name, other));
+    let best = close.min_by_key(distance).or_else(|| alike.min_by_key(distance))?;
     Some(format!("did you mean `{best}`?"))
+}
+
+/// Whether one of two names is the beginning of the other but for at most its last letter.
+fn begin_alike(one: &str, other: &str) -> bool {
+    let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    common >= 3 && common + 1 >= one.chars().count().min(other.chars().count())
 }
 
 /// A text as one word of a shell command, in quotes.

@@ -16,6 +16,7 @@ pub fn add_rows(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
     add_rows_on(InstructionSet::best(), rows, factors, out);
 }
 
+/// [`add_rows`] on a chosen instruction set, on which the bits do not depend.
 fn add_rows_on(path: InstructionSet, rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
     assert!(rows.len() == factors.len() && rows.dim() == out.len());
     in_lanes!(path, _I, (rows: Rows<'_>, factors: &[f64], out: &mut [f64]) => {
@@ -23,6 +24,7 @@ fn add_rows_on(path: InstructionSet, rows: Rows<'_>, factors: &[f64], out: &mut 
     });
 }
 
+/// [`add_rows`] as loops, which the compiler vectorises for the instruction set of the caller.
 #[inline(always)]
 fn add_rows_body(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
     /// Rows that are added while a block of columns is in registers.
@@ -68,6 +70,8 @@ pub fn add_to_lower_triangle(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
     add_on(InstructionSet::best(), a, b, out, true);
 }
 
+/// [`add_outer_products`] or, if only the `lower` triangle is wanted, [`add_to_lower_triangle`] on
+/// a chosen instruction set.
 fn add_on(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut [f64], lower: bool) {
     assert!(a.len() == b.len() && out.len() == a.dim() * b.dim());
     let sums = OuterSums { data: out, stride: b.dim(), lower: lower.then_some(0) };
@@ -95,6 +99,8 @@ fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, o
     }
 }
 
+/// Adds or subtracts the outer products of a few rows at a time, which stay in the first-level
+/// cache while all tiles read them.
 fn in_panels<const SUBTRACT: bool>(
     path: InstructionSet,
     a: Rows<'_>,
@@ -123,6 +129,8 @@ fn in_panels<const SUBTRACT: bool>(
 const TALL: usize = 4;
 const WIDE: usize = 8;
 
+/// Adds or subtracts the outer products of a panel of rows, tile by tile. Entries that fill no tile
+/// are summed one by one.
 #[inline(always)]
 fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) {
     let mut i = 0;
@@ -184,6 +192,7 @@ pub fn factor(matrix: &mut [f64], n: usize) -> bool {
     factor_on(InstructionSet::best(), matrix, n)
 }
 
+/// [`factor`] on a chosen instruction set.
 fn factor_on(path: InstructionSet, matrix: &mut [f64], n: usize) -> bool {
     /// Columns that are factored before the rest of the matrix is updated.
     const BLOCK: usize = 48;

@@ -10,6 +10,7 @@ use super::vectors::axpy;
 /// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.
 macro_rules! by_columns {
     ($path:expr, $rows:ident, $columns:ident) => {{
+        /// Passes over blocks of columns, from long ones to single columns at the end.
         #[inline(always)]
         unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>) {
             let mut column = 0;
@@ -99,6 +100,7 @@ pub fn weighted_mean_of(members: &Members, shares: &[f64], rows: &[f64], out: &m
     out.iter_mut().for_each(|x| *x /= total);
 }
 
+/// [`mean_of`] on a chosen instruction set.
 fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64]) {
     let d = out.len();
     assert!(members.end() * d <= rows.len() && !members.indices().is_empty());

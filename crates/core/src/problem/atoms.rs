@@ -109,6 +109,7 @@ pub fn probabilities(
 }
 
 impl Atoms {
+    /// Reads the atoms of all clients, checks them, and computes the facts that follow from them.
     fn new(arrays: &NpzArrays<'_>) -> Result<Self, Fault> {
         let mut n = 0;
         let mut m = 0;

@@ -183,11 +183,11 @@ impl super::settings::Settings for Settings {
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Td, Fault> {
         let mut rng = Stream::shared_instance(seed);
-        let phi = features(self.states, self.features, &mut rng);
-        let draw = Draw::new(self, &mut rng);
+        let phi = draw_features(self.states, self.features, &mut rng);
+        let shared = SharedDraws::new(self, &mut rng);
         let distinct = self.distinct_environments();
         let environment_of = (0..self.clients).map(|c| c % distinct).collect();
-        let environments = (0..distinct).map(|c| draw.client(c, seed));
+        let environments = (0..distinct).map(|c| shared.client_environment(c, seed));
         Td::new(phi, self.features, self.discount, environments, environment_of, self.noise).map_err(|reason| {
             match reason {
                 NoSolution::Stationary(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary distribution; more branching connects its states")),
@@ -201,16 +201,26 @@ impl super::settings::Settings for Settings {
 /// Transition weights before normalisation: for each (s, a), its successors.
 type Kernel = Vec<Vec<(usize, f64)>>;
 
-/// The shared part of the random environments.
-struct Draw<'a> {
+/// A kernel and rewards as they are drawn, before the policy makes a chain of them.
+#[derive(Clone)]
+struct DrawnEnvironment {
+    kernel: Kernel,
+    /// r(s), S numbers.
+    rewards: Vec<f64>,
+}
+
+/// What the environments of all clients share.
+struct SharedDraws<'a> {
     settings: &'a Settings,
     /// π(a | s), S × A.
     policy: Matrix,
-    /// Kernels and rewards drawn from the shared stream.
-    shared: Vec<(Kernel, Vec<f64>)>,
+    /// The environments drawn from the shared stream, from which those of clients are made: none, one
+    /// or two, as the heterogeneity asks for.
+    environments: Vec<DrawnEnvironment>,
 }
 
-impl<'a> Draw<'a> {
+impl<'a> SharedDraws<'a> {
+    /// Draws the policy and the shared environments from the shared stream.
     fn new(settings: &'a Settings, rng: &mut Stream) -> Self {
         let states = settings.states;
         let actions = settings.actions;
@@ -224,34 +234,36 @@ impl<'a> Draw<'a> {
             Heterogeneity::Independent {} => 0,
             Heterogeneity::TwoKernels {} | Heterogeneity::TwoKernelsPerturbed { .. } => 2,
         };
-        let shared = (0..count).map(|_| fresh(settings, rng)).collect();
-        Self { settings, policy, shared }
+        let environments = (0..count).map(|_| draw_environment(settings, rng)).collect();
+        Self { settings, policy, environments }
     }
 
-    /// One of the two kernels, and r or −r.
-    fn alternating(&self, client: usize) -> (Kernel, Vec<f64>) {
+    /// One of the two kernels, and r or −r: even clients have the first kernel and r.
+    fn alternating_environment(&self, client: usize) -> DrawnEnvironment {
         let sign = if client.is_multiple_of(2) { 1.0 } else { -1.0 };
-        let rewards = self.shared[0].1.iter().map(|r| sign * r).collect();
-        (self.shared[client % 2].0.clone(), rewards)
+        let rewards = self.environments[0].rewards.iter().map(|r| sign * r).collect();
+        DrawnEnvironment { kernel: self.environments[client % 2].kernel.clone(), rewards }
     }
 
-    fn client(&self, client: usize, seed: u64) -> Environment {
+    /// The environment of a client, with what is drawn for the client alone.
+    fn client_environment(&self, client: usize, seed: u64) -> Environment {
         let mut rng = Stream::client_instance(seed, client);
-        let (kernel, rewards) = match self.settings.heterogeneity {
-            Heterogeneity::Independent {} => fresh(self.settings, &mut rng),
-            Heterogeneity::TwoKernels {} => self.alternating(client),
+        let DrawnEnvironment { kernel, rewards } = match self.settings.heterogeneity {
+            Heterogeneity::Independent {} => draw_environment(self.settings, &mut rng),
+            Heterogeneity::TwoKernels {} => self.alternating_environment(client),
             Heterogeneity::TwoKernelsPerturbed { kernel: epsilon } => {
-                let (mut kernel, rewards) = self.alternating(client);
-                perturb(&mut kernel, epsilon, &mut rng);
-                (kernel, rewards)
+                let mut own = self.alternating_environment(client);
+                perturb_kernel(&mut own.kernel, epsilon, &mut rng);
+                own
             }
             Heterogeneity::Perturbed { kernel: epsilon, reward } => {
-                let (mut kernel, mut rewards) = self.shared[0].clone();
-                perturb(&mut kernel, epsilon, &mut rng);
-                rewards.iter_mut().for_each(|r| *r += reward * rng.uniform());
-                (kernel, rewards)
+                let mut own = self.environments[0].clone();
+                perturb_kernel(&mut own.kernel, epsilon, &mut rng);
+                own.rewards.iter_mut().for_each(|r| *r += reward * rng.uniform());
+                own
             }
         };
+        // P(s' | s) is the mean over actions, by the policy, of the normalised weights of (s, a).
         let mut transitions = Matrix::zeros(self.settings.states, self.settings.states);
         for (pair, successors) in kernel.iter().enumerate() {
             let s = pair / self.settings.actions;
@@ -266,25 +278,24 @@ impl<'a> Draw<'a> {
 }
 
 /// Adds a draw from U[0, `epsilon`] to each weight.
-fn perturb(kernel: &mut Kernel, epsilon: f64, rng: &mut Stream) {
+fn perturb_kernel(kernel: &mut Kernel, epsilon: f64, rng: &mut Stream) {
     let weights = kernel.iter_mut().flatten();
     weights.for_each(|(_, weight)| *weight += epsilon * rng.uniform());
 }
 
 /// A new kernel (each weight 1) and new rewards, uniform on [0, 1).
-fn fresh(settings: &Settings, rng: &mut Stream) -> (Kernel, Vec<f64>) {
-    let pairs = settings.states * settings.actions;
-    let kernel = (0..pairs)
-        .map(|_| {
-            let successors = rng.distinct(settings.states, settings.branching);
-            successors.into_iter().map(|s| (s, 1.0)).collect()
-        })
-        .collect();
-    (kernel, (0..settings.states).map(|_| rng.uniform()).collect())
+fn draw_environment(settings: &Settings, rng: &mut Stream) -> DrawnEnvironment {
+    let mut kernel = Kernel::new();
+    for _pair in 0..settings.states * settings.actions {
+        let successors = rng.distinct(settings.states, settings.branching);
+        kernel.push(successors.into_iter().map(|s| (s, 1.0)).collect());
+    }
+    let rewards = (0..settings.states).map(|_| rng.uniform()).collect();
+    DrawnEnvironment { kernel, rewards }
 }
 
 /// φ: S rows of d, uniform on [0, 1), each row summing to one, so that ‖φ(s)‖ ≤ 1.
-fn features(states: usize, d: usize, rng: &mut Stream) -> Vec<f64> {
+fn draw_features(states: usize, d: usize, rng: &mut Stream) -> Vec<f64> {
     let mut phi: Vec<f64> = (0..states * d).map(|_| rng.uniform()).collect();
     for row in phi.chunks_exact_mut(d) {
         let total = row.iter().fold(0.0, |sum, x| sum + x);

@@ -57,6 +57,7 @@ impl super::settings::Settings for Settings {
 /// The largest difference of a stationary distribution in float32 from the one that its kernel has.
 const SINGLE: f64 = 1e-5;
 
+/// Reads the chains of all clients, checks them, and builds the instance.
 fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     let mut s = 0;
     let mut d = 0;

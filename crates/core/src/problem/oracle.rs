@@ -112,6 +112,8 @@ pub fn advance_by_oracle<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) 
     }
 }
 
+/// Plain steps with θ, ξ and the field in arrays on the stack, for a dimension known at compile
+/// time.
 fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut locals = cohort.locals();
     while let Some((local, start)) = locals.next_apart() {
@@ -129,6 +131,7 @@ fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_,
     }
 }
 
+/// Plain steps for any dimension.
 fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut field = vec![0.0; problem.dim()];
     cohort.each(|mut local| {
@@ -139,6 +142,7 @@ fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     });
 }
 
+/// Steps on means of several oracle calls, or with a proximal term, for any dimension.
 fn advance_extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proximal: Proximal<'_>) {
     let d = problem.dim();
     let mut field = vec![0.0; d];
@@ -157,8 +161,9 @@ fn advance_extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proxi
 /// The definition of [`Problem::advance_together`].
 pub fn advance_together_by_client<P: Problem>(problem: &P, mut runs: Vec<Cohort<'_, P::State>>) {
     while runs.iter().all(|run| !run.is_empty()) {
-        let (first, rest): (Vec<_>, _) = runs.into_iter().map(|run| run.split(1)).unzip();
-        first.into_iter().for_each(|client| problem.advance(client));
+        // The first client of every run, before the next client of any run.
+        let (first_clients, rest): (Vec<_>, _) = runs.into_iter().map(|run| run.split(1)).unzip();
+        first_clients.into_iter().for_each(|client| problem.advance(client));
         runs = rest;
     }
 }

@@ -166,6 +166,7 @@ pub struct Quadratic {
 const LONG: usize = 16;
 
 impl Quadratic {
+    /// Writes ∇f_c(θ) = H_c θ − H_c θ_c* to `field`, d numbers.
     #[inline(always)]
     fn gradient(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let client = &self.clients[client];

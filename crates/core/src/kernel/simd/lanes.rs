@@ -17,6 +17,7 @@ pub(in crate::kernel) trait Simd {
     type V: Copy;
     unsafe fn load(from: *const f64) -> Self::V;
     unsafe fn store(to: *mut f64, v: Self::V);
+    /// The same number in every lane.
     unsafe fn splat(x: f64) -> Self::V;
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn sub(a: Self::V, b: Self::V) -> Self::V;

@@ -131,6 +131,7 @@ impl ClassTables {
         }
     }
 
+    /// Copies padded rows to K rows of d numbers.
     pub(super) fn unpad(&self, from: &Aligned, to: &mut [f64]) {
         for (from, to) in from.chunks_exact(self.stride).zip(to.chunks_exact_mut(self.d)) {
             to.copy_from_slice(&from[..self.d]);

@@ -10,13 +10,16 @@ use crate::kernel::rows::Table;
 pub struct Atom(pub u32);
 
 impl Atom {
+    /// The transition from `state` to `next`.
     pub fn new(state: usize, next: usize) -> Self {
         Self((state as u32) << 16 | next as u32)
     }
+    /// The state s before the transition.
     #[inline(always)]
     pub fn state(self) -> usize {
         (self.0 >> 16) as usize
     }
+    /// The state s' after the transition.
     #[inline(always)]
     pub fn next(self) -> usize {
         (self.0 & 0xffff) as usize
@@ -69,6 +72,7 @@ impl TransitionTables {
         }
     }
 
+    /// S, the number of states.
     fn states(&self) -> usize {
         self.phi.rows().len()
     }

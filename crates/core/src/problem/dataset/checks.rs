@@ -9,6 +9,7 @@ use crate::problem::fault::{Fault, MOST_DIMENSIONS};
 use crate::words::count;
 
 impl Dataset {
+    /// An error if there are too many features for d × d matrices.
     pub(super) fn check_dimension(&self, d: usize) -> Result<(), Fault> {
         if d > MOST_DIMENSIONS {
             return Err(self.fault(format!(

@@ -11,6 +11,7 @@ use crate::rng::{Purpose, Stream};
 use std::collections::BTreeMap;
 
 impl Dataset {
+    /// A fault of the file, whose message begins with its path.
     pub(super) fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
@@ -168,6 +169,8 @@ impl Dataset {
         Ok([group, marks])
     }
 
+    /// The array of this name of an .npz file; an error if it is missing or has another number of
+    /// axes.
     fn array<'a>(
         &self,
         arrays: &'a BTreeMap<String, Array>,
@@ -211,6 +214,7 @@ impl Dataset {
         Err(Fault::new(key, format!("names columns, but {kind_of_file} has none; leave it out")))
     }
 
+    /// The records of a table, whose columns the settings name.
     fn read_table(&self, columns: &[(String, Column)]) -> Result<Records, Fault> {
         let labels = self.find_column("dataset.label", &self.label, columns)?;
         let further = self.further_columns(|key, name| self.find_column(key, name, columns))?;
@@ -256,6 +260,7 @@ impl Dataset {
         found.ok_or_else(|| self.unknown_column(key, name, columns))
     }
 
+    /// The fault of a setting that names a column which the file lacks.
     fn unknown_column(&self, key: &'static str, name: &str, columns: &[(String, Column)]) -> Fault {
         if columns.is_empty() {
             return self.fault("there are no columns");

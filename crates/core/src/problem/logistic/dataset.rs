@@ -85,6 +85,7 @@ impl Settings {
         Loss { l2: self.l2, margin: self.margin, batch: self.batch }
     }
 
+    /// The instance on records with dense features.
     fn dense(&self, loaded: &ClientRecords, files: &dyn Files) -> Result<Logistic, Fault> {
         let loss = self.loss();
         let records = &loaded.records;
@@ -108,6 +109,7 @@ impl Settings {
         })
     }
 
+    /// The instance on records with sparse features, `d` of them.
     fn sparse(
         &self,
         loaded: &ClientRecords,

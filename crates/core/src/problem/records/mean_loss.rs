@@ -13,6 +13,7 @@ pub(super) struct MeanLoss<'a, L, S> {
 }
 
 impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
+    /// The mean of f over these sets, given as numbers of sets and weights.
     pub(super) fn new(
         loss: &'a L,
         records: &'a S,

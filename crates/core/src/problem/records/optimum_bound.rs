@@ -39,6 +39,7 @@ impl BoundedVector {
         SLACK * length(&self.rounded()) + self.error
     }
 
+    /// The vector rounded to doubles.
     fn rounded(&self) -> Vec<f64> {
         self.value.iter().map(|value| value.hi).collect()
     }
@@ -255,6 +256,7 @@ struct Sum {
 }
 
 impl Sum {
+    /// Begins a sum with λv.
     fn of_penalty(l2: f64, v: &[f64]) -> Self {
         let value = v.iter().map(|v| Dd::product(l2, *v)).collect();
         Self { value, size: l2 * length(v), error: UNDERFLOW }
@@ -273,6 +275,7 @@ impl Sum {
         self.error += SLACK * weight * (error + operations * DD_EPSILON * size + UNDERFLOW);
     }
 
+    /// The sum with a bound on its error, once all sets are added.
     fn bounded(self, sets: usize) -> BoundedVector {
         let operations = (sets + 4) as f64;
         let error = SLACK * (self.error + SLACK * operations * DD_EPSILON * self.size);

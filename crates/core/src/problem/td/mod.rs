@@ -76,6 +76,7 @@ impl Td {
         solved.sort_by_key(|(number, _)| *number);
         let environments: Vec<EnvironmentFacts> =
             solved.into_iter().map(|(_, result)| result).collect::<Result<_, _>>()?;
+        // The first client of each environment; its later clients share the same table.
         let mut first = vec![None; environments.len()];
         for (c, &number) in environment_of.iter().enumerate() {
             let environment = &environments[number];
@@ -142,6 +143,7 @@ impl Td {
         Some(self.features.mean_system(&chain, &shares, &rewards).ok()?.optimum)
     }
 
+    /// The facts of a client's environment.
     fn environment(&self, client: usize) -> &EnvironmentFacts {
         &self.environments[self.environment_of[client]]
     }
@@ -230,8 +232,9 @@ impl Facts for Td {
                 let error = dot(&change, &self.optimum) - own.rewards[s];
                 let offset: Vec<f64> = phi.iter().map(|x| error * x).collect();
                 let matrix = Matrix::outer(phi, &change);
-                let stays = [(next, self.moving), (s, 1.0 - self.moving)];
-                for (to, share) in stays.into_iter().filter(|(_, share)| *share > 0.0) {
+                // After the call the trajectory moves on to s', or it stays at s.
+                let ends = [(next, self.moving), (s, 1.0 - self.moving)];
+                for (to, share) in ends.into_iter().filter(|(_, share)| *share > 0.0) {
                     let matrix = matrix.clone();
                     let offset = offset.clone();
                     moves.push(Move { from: s, to, probability: p * share, matrix, offset });

@@ -127,7 +127,7 @@ impl<'a> Division<'a> {
             };
             match Exceptions::among_numbers(texts) {
                 Some(few) => {
-                    let held = few.sentence(texts, |row| file.place(row, n));
+                    let held = few.describe(texts, |row| file.place(row, n));
                     divided.exceptions.push(format!("{shown} holds {held}"));
                 }
                 None => divided.texts.push(shown),

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 
 from . import _native
 from ._errors import ExactfedError
-from ._results import manifest_name
+from ._manifest import manifest_name
 
 _DASHES: list[list[float]] = [
     [],

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from . import _native
 from ._algorithm import register_again
 from ._arrays import in_memory
 from ._errors import ManifestError
@@ -48,6 +49,11 @@ def read(
         raise ManifestError(f"error: {e}", [("", None, None, "", str(e))]) from e
     register_again()
     return NativePlan(path, text, name or "experiment", sets, files)
+
+
+def manifest_name(name: str) -> str:
+    """The name in manifests of a quantity, by any of its names, or of a setting."""
+    return _native.quantity(name) or name.replace("_", "-")
 
 
 def _overrides(overrides: Overrides) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._errors import ExactfedError, ExactfedWarning
 from ._frames import Kind, to_frame
+from ._manifest import manifest_name
 from ._native import NativeResults
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ class Verification:
 
     def __bool__(self) -> bool:
         return self.different == 0 and self.not_comparable == 0
-
-
-def manifest_name(name: str) -> str:
-    """The name in manifests of a quantity, by any of its names, or of a setting."""
-    return _native.quantity(name) or name.replace("_", "-")
 
 
 class Results:

@@ -6,12 +6,13 @@ refused, with the line of the algorithm.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from . import _symbols
+from . import _operators
 from ._arithmetic import lift
 from ._clients import SymbolicClients
 from ._recorder import Recorder
@@ -19,6 +20,7 @@ from ._refusal import NotTraced, first_refusal, forget, place_of, refused
 from ._replay import replay
 from ._rounds import SERVER, Array, Expression, Round, Traced, repetition
 from ._state import State, state_of
+from ._symbols import Symbol
 
 __all__ = ["NotTraced", "Traced", "checked", "replay", "trace"]
 
@@ -78,7 +80,7 @@ class _Tracing:
     """One run on symbols."""
 
     def __init__(self, start: Start, n: int, d: int, shares: Array | None, rounds: int):
-        self.recorder = Recorder(n, d, shares)
+        self.recorder = Recorder(n, d, shares, _operators)
         self.clients = SymbolicClients(self.recorder, rounds)
         self.start = start
 
@@ -91,7 +93,7 @@ class _Tracing:
         forget()
         # The only reference is the algorithm's: what it forgets is no state.
         run = self._guarded(
-            lambda: self.start(self.clients, _symbols.Symbol(self.recorder, SERVER, {0: 1.0}))
+            lambda: self.start(self.clients, Symbol(self.recorder, SERVER, {0: 1.0}))
         )
         try:
             for _ in range(rounds):
@@ -135,8 +137,6 @@ def _raised(error: Exception) -> str:
 
 
 def _last_place(error: Exception) -> str:
-    import os
-
     here, place = os.path.dirname(os.path.abspath(__file__)), ""
     inner = error.__traceback__
     while inner is not None:

@@ -1,4 +1,4 @@
-"""Arithmetic of symbols."""
+"""Arithmetic of symbols, and of random masks with symbols."""
 
 from __future__ import annotations
 
@@ -6,30 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from ._masks import as_symbol, is_mask
+from ._numbers import numbers
 from ._recorder import Recorder
-from ._refusal import NotTraced, refused
+from ._refusal import refused
 from ._rounds import CLIENTS, MEMBERS, SERVER, Array
 from ._symbols import Symbol, Weights, is_symbol
 
 
-def numbers(value: Any) -> Array:
-    """An array of numbers."""
-    try:
-        array = np.asarray(value)
-        if array.dtype == object:
-            raise refused("an array of objects is not traced")
-        if array.dtype.kind not in "fiub":
-            raise refused(f"an array of type {array.dtype} is not traced")
-        return array.astype(float)
-    except NotTraced:
-        raise
-    except (TypeError, ValueError) as error:
-        raise refused(f"{type(value).__name__} is no array of numbers: {error}") from None
-
-
 def lift(recorder: Recorder, value: Any) -> Symbol:
     """The symbol of a value: constants are symbols without atoms."""
-    value = _masks.as_symbol(value)
+    value = as_symbol(value)
     if is_symbol(value):
         symbol: Symbol = value.read()
         return symbol
@@ -88,8 +75,8 @@ def scaled(a: Symbol, factor: Any) -> Symbol:
 
 def multiply(recorder: Recorder, a: Any, b: Any) -> Symbol:
     """The product a · b, where one of the two is constant."""
-    if _masks.is_mask(a) or _masks.is_mask(b):
-        product: Symbol = a * b if _masks.is_mask(a) else b * a
+    if is_mask(a) or is_mask(b):
+        product: Symbol = a * b if is_mask(a) else b * a
         return product
     for value, other in ((a, b), (b, a)):
         if isinstance(value, (int, float)) and is_symbol(other):
@@ -213,7 +200,3 @@ def total(a: Symbol, axis: Any, keepdims: bool, out: Any, *, mean: bool) -> Symb
     else:
         made = weighted(a, 0.0, np.full(recorder.n, 1.0 / recorder.n if mean else 1.0))
     return reshape(made, (1, recorder.d)) if keepdims else made
-
-
-# Masks use the arithmetic, and the arithmetic uses them: at the top this would be a circle.
-from . import _masks  # noqa: E402

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ._arithmetic import lift, numbers, weighted
+from ._arithmetic import lift, weighted
+from ._draws import Generator
 from ._indices import Members
-from ._masks import Generator, is_mask
+from ._masks import is_mask
+from ._numbers import numbers
 from ._recorder import Recorder
 from ._refusal import refused
 from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression, is_zero

@@ -1,4 +1,4 @@
-"""Draws of the algorithm's own: normal ones, and random masks."""
+"""Random masks of the algorithm's own, and the uniform draws that they are made of."""
 
 from __future__ import annotations
 
@@ -6,65 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ._arithmetic import add, lift, multiply, numbers
+from ._numbers import numbers
 from ._refusal import refused
 from ._rounds import CLIENTS, SERVER, Mask
 from ._symbols import Symbol, is_symbol
 
-_REFUSED = "draws of the algorithm's own other than normal ones and masks are not traced"
+OTHER_DRAWS = "draws of the algorithm's own other than normal ones and masks are not traced"
 
 
-class Generator:
-    """``clients.rng`` while an algorithm is traced."""
-
-    def __init__(self, recorder: Any):
-        self._recorder = recorder
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise refused(_REFUSED)
-
-    def _size(self, size: Any) -> tuple[int, ...]:
-        if size is None:
-            return ()
-        shape = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-        return tuple(int(length) for length in shape)
-
-    def standard_normal(self, size: Any = None) -> Symbol:
-        recorder, shape = self._recorder, self._size(size)
-        levels = {(recorder.d,): SERVER, (recorder.n, recorder.d): CLIENTS}
-        if shape not in levels:
-            raise refused(f"normal draws of shape {shape} are neither (d,) nor (N, d): not traced")
-        atom = recorder.operate("normal", levels[shape], {}, level=levels[shape])
-        return Symbol(recorder, levels[shape], {atom: 1.0})
-
-    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Symbol:
-        for what in (loc, scale):
-            if is_symbol(what) or is_mask(what):
-                raise refused("normal draws whose mean or scale depends on θ are not traced")
-        if np.any(numbers(scale) < 0):
-            raise ValueError("scale < 0")
-        draws = self.standard_normal(size)
-        out = add(self._recorder, loc, multiply(self._recorder, draws, scale), 1.0)
-        if out.shape != draws.shape:
-            raise refused("the mean or the scale of normal draws has more numbers than they")
-        return out
-
-    def random(self, size: Any = None) -> Uniform:
-        shape = self._size(size)
-        return Uniform(self._recorder, shape, self._recorder.draw("random", size=shape))
-
-    def binomial(self, n: Any, p: Any, size: Any = None) -> Masked:
-        if not (isinstance(n, (int, np.integer)) and n == 1):
-            raise refused(_REFUSED)
-        shape = self._size(size)
-        probability = _probability(p)
-        draw = self._recorder.draw("binomial", probability=probability, size=shape)
-        return _coins(self._recorder, (probability, draw), shape, boolean=False)
-
-
-def _probability(value: Any) -> float:
+def checked_probability(value: Any) -> float:
+    """The probability of a mask, which must be one number that does not depend on θ."""
     if is_symbol(value) or np.ndim(value) != 0:
         raise refused("a random mask has one constant probability")
     return float(value)
@@ -80,13 +31,13 @@ class Uniform:
         self._draw, self._round, self._used = draw, recorder.number, False
 
     def _below(self, p: Any, strict: bool) -> Masked:
-        probability = _probability(p)
+        probability = checked_probability(p)
         if self._used or self._round != self._recorder.number:
             raise refused("uniform draws are compared twice, or later: not traced")
         self._used = True
         self._recorder.draw("below", of=self._draw, probability=probability, strict=strict)
         coins = min(1.0, max(0.0, probability)), self._draw
-        return _coins(self._recorder, coins, self.shape, boolean=True)
+        return mask_of_coins(self._recorder, coins, self.shape, boolean=True)
 
     def __lt__(self, p: Any) -> Masked:
         return self._below(p, True)
@@ -104,7 +55,7 @@ class Uniform:
         turned = {"less": "greater", "less_equal": "greater_equal"}
         turned |= {there: here for here, there in turned.items()}
         if method != "__call__" or options or ufunc.__name__ not in turned:
-            raise refused(_REFUSED)
+            raise refused(OTHER_DRAWS)
         own = inputs[0] is self
         name = ufunc.__name__ if own else turned[ufunc.__name__]
         other = inputs[1] if own else inputs[0]
@@ -112,16 +63,17 @@ class Uniform:
         return compare.get(name, self.__ge__)(other)
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise refused(_REFUSED)
+        raise refused(OTHER_DRAWS)
 
     __array__ = __array_function__ = __float__ = __bool__ = __iter__ = __len__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
     __eq__ = __ne__ = __getitem__ = __neg__ = __pow__ = __getattr__ = _refuse
 
 
-def _coins(
+def mask_of_coins(
     recorder: Any, coins: tuple[float, int], shape: tuple[int, ...], boolean: bool
 ) -> Masked:
+    """The mask of this probability and of the draw with this number in its round."""
     if not 0.0 <= coins[0] <= 1.0:
         raise ValueError("p < 0, p > 1 or p is NaN")
     n, d = recorder.n, recorder.d
@@ -131,7 +83,11 @@ def _coins(
 
 
 class Masked:
-    """An affine function of a random mask: offset + scale · mask."""
+    """An affine function of a random mask: offset + scale · mask.
+
+    The modules of arithmetic know masks. Masks therefore find the arithmetic of symbols at their
+    recorder (:class:`._recorder.Operators`).
+    """
 
     __hash__ = None  # type: ignore[assignment]
     __array_priority__ = 2000.0
@@ -161,6 +117,11 @@ class Masked:
         out = Masked(self._recorder, self._coins, self.shape, offset, scale, boolean)
         out._round = self._round
         return out
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether its entries are True and False, and not yet numbers."""
+        return self._boolean
 
     def index(self) -> int:
         """The mask of the round whose coins these are."""
@@ -193,8 +154,11 @@ class Masked:
             raise refused("a random mask of the server times rows of clients is not traced")
         of = recorder.multiplied(other.expression(), index)
         made = Symbol(recorder, level, of.terms, of.constant, None, other.shape)
-        plain = multiply(recorder, other, self._offset)
-        return add(recorder, plain, multiply(recorder, made, self._scale), 1.0)
+        operators = recorder.operators
+        unmasked: Symbol = operators.multiply(recorder, other, self._offset)
+        masked: Symbol = operators.multiply(recorder, made, self._scale)
+        product: Symbol = operators.add(recorder, unmasked, masked, 1.0)
+        return product
 
     def symbol(self) -> Symbol:
         """It as an array of the level of its coins."""
@@ -249,7 +213,9 @@ class Masked:
         if self._boolean and truth:
             raise refused("sums of True and False are not linear: use astype(float)")
         if is_symbol(other) or is_mask(other):
-            return add(self._recorder, self.symbol(), lift(self._recorder, other), sign)
+            operators = self._recorder.operators
+            lifted = operators.lift(self._recorder, other)
+            return operators.add(self._recorder, self.symbol(), lifted, sign)
         return self._with(self._offset + sign * numbers(other), self._scale)
 
     def __add__(self, other: Any) -> Any:
@@ -285,10 +251,14 @@ class Masked:
         raise refused(f"the attribute .{name} of a random mask is not traced")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return _numpy.ufunc_of_symbols(self._recorder, ufunc, method, inputs, options)
+        return self._recorder.operators.ufunc_of_symbols(
+            self._recorder, ufunc, method, inputs, options
+        )
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        return _numpy.function_of_symbols(self._recorder, function, inputs, options)
+        return self._recorder.operators.function_of_symbols(
+            self._recorder, function, inputs, options
+        )
 
 
 def is_mask(value: Any) -> bool:
@@ -307,25 +277,3 @@ def _product(a: Masked, b: Masked) -> Masked:
         raise refused("products of two random masks are not traced")
     scale = a._offset * b._scale + a._scale * b._offset + a._scale * b._scale
     return a._with(a._offset * b._offset, scale)
-
-
-def where(recorder: Any, mask: Any, a: Any, b: Any) -> Any:
-    """The choice b + mask (a − b)."""
-    if not is_mask(mask):
-        condition = np.asarray(mask)
-        if condition.dtype != bool:
-            raise refused("np.where of numbers is not traced")
-        return add(
-            recorder,
-            multiply(recorder, a, condition * 1.0),
-            multiply(recorder, b, 1.0 - condition),
-            1.0,
-        )
-    if not mask._boolean:
-        raise refused("np.where of numbers is not traced")
-    difference = add(recorder, a, b, -1.0)
-    return add(recorder, b, mask.times(difference), 1.0)
-
-
-# They use masks, and masks use them: at the top this would be a circle.
-from . import _numpy  # noqa: E402

@@ -14,13 +14,13 @@ from ._arithmetic import (
     matmul,
     mixed,
     multiply,
-    numbers,
     reshape,
     scaled,
     total,
     weighted,
 )
-from ._masks import is_mask, where
+from ._masks import is_mask
+from ._numbers import numbers
 from ._recorder import Recorder
 from ._refusal import refused
 from ._rounds import CLIENTS, SERVER
@@ -254,6 +254,24 @@ def _expand(recorder: Recorder, a: Any, axis: Any) -> Symbol:
     return reshape(a, (1, *a.shape))
 
 
+def _where(recorder: Any, mask: Any, a: Any, b: Any) -> Any:
+    """The choice b + mask (a − b)."""
+    if not is_mask(mask):
+        condition = np.asarray(mask)
+        if condition.dtype != bool:
+            raise refused("np.where of numbers is not traced")
+        return add(
+            recorder,
+            multiply(recorder, a, condition * 1.0),
+            multiply(recorder, b, 1.0 - condition),
+            1.0,
+        )
+    if not mask.is_boolean:
+        raise refused("np.where of numbers is not traced")
+    difference = add(recorder, a, b, -1.0)
+    return add(recorder, b, mask.times(difference), 1.0)
+
+
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _like(0.0),
     np.ones_like: _like(1.0),
@@ -278,7 +296,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.atleast_2d: lambda recorder, a: a if a.ndim == 2 else reshape(a, (1, recorder.d)),
     np.expand_dims: _expand,
     np.copyto: _copyto,
-    np.where: where,
+    np.where: _where,
     np.shape: lambda recorder, a: a.shape,
     np.ndim: lambda recorder, a: a.ndim,
     np.size: lambda recorder, a: a.size,

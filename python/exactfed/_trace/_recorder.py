@@ -6,7 +6,7 @@ import hashlib
 import sys
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,11 +25,52 @@ from ._rounds import (
 )
 from ._written import WrittenArrays
 
-if TYPE_CHECKING:
-    from ._symbols import Symbol
-
 #: Operations that draw: each time something else comes out.
 _RANDOM = ("steps", "fields", "normal")
+
+
+class TracedArray(Protocol):
+    """What a recorder asks of the symbols of its run; :class:`._symbols.Symbol` says what it is."""
+
+    base: Any
+    level: str
+    shape: tuple[int, ...]
+    written: tuple[int, int]
+
+    @property
+    def ndim(self) -> int: ...
+
+    def expression(self) -> Expression: ...
+    def at_level(self, level: str, shape: tuple[int, ...]) -> Any: ...
+    def become(self, index: int) -> None: ...
+    def expire(self) -> None: ...
+    def detach(self) -> None: ...
+
+
+class Operators(Protocol):
+    """What the operators and the methods of symbols and masks compute.
+
+    The functions make symbols, so that their modules import the class of symbols, and that class
+    cannot import them. It finds them here: :mod:`._operators` is the one value of this type.
+    """
+
+    def lift(self, recorder: Recorder, value: Any) -> Any: ...
+    def add(self, recorder: Recorder, a: Any, b: Any, sign: float = 1.0) -> Any: ...
+    def scaled(self, a: Any, factor: Any) -> Any: ...
+    def multiply(self, recorder: Recorder, a: Any, b: Any) -> Any: ...
+    def divide(self, recorder: Recorder, a: Any, b: Any) -> Any: ...
+    def matmul(self, recorder: Recorder, a: Any, b: Any) -> Any: ...
+    def row_of(self, rows: Any, k: int) -> Any: ...
+    def reshape(self, a: Any, shape: Any) -> Any: ...
+    def total(self, a: Any, axis: Any, keepdims: bool, out: Any, *, mean: bool) -> Any: ...
+    def take(self, of: Any, index: Any) -> Any: ...
+    def put(self, of: Any, index: Any, value: Any) -> None: ...
+    def ufunc_of_symbols(
+        self, recorder: Recorder, ufunc: Any, method: str, inputs: Any, options: Any
+    ) -> Any: ...
+    def function_of_symbols(
+        self, recorder: Recorder, function: Any, inputs: Any, options: Any
+    ) -> Any: ...
 
 
 class Recorder:
@@ -39,11 +80,12 @@ class Recorder:
     keeps alive after a round are all that later rounds can read.
     """
 
-    def __init__(self, n: int, d: int, shares: Array | None):
+    def __init__(self, n: int, d: int, shares: Array | None, operators: Operators):
         self.n, self.d = n, d
+        self.operators = operators
         self.equal = shares is None or bool(np.all(shares == shares[0]))
         self.shares = np.full(n, 1.0 / n) if shares is None else np.array(shares, float)
-        self.live: list[weakref.ref[Symbol]] = []
+        self.live: list[weakref.ref[Any]] = []
         self.written = WrittenArrays()
         #: Large arrays, copies of their numbers and digests of these.
         self.contents: dict[int, tuple[weakref.ref[Any], Any, bytes]] = {}
@@ -186,7 +228,7 @@ class Recorder:
         self.masked[atom] = frozenset({mask})
         return Expression({**done, atom: 1.0}, 0.0)
 
-    def redirect(self, target: Any, symbol: Symbol) -> Symbol:
+    def redirect(self, target: Any, symbol: TracedArray) -> Any:
         """``target op= symbol``: the array's name becomes the symbol."""
         if type(target) is not np.ndarray or not target.flags.writeable:
             raise refused("θ is written into what is no array of numbers that may be written")
@@ -200,12 +242,12 @@ class Recorder:
         self.written.add(target)
         return symbol.at_level(level, target.shape)
 
-    def end_round(self, result: Expression, alive: Sequence[Symbol]) -> Round:
+    def end_round(self, result: Expression, alive: Sequence[TracedArray]) -> Round:
         """The program of the round; symbols become the state of the next one."""
         found: dict[Any, int] = {}
         after: list[Expression] = []
         levels: list[str] = []
-        cut: list[tuple[Symbol, int]] = []
+        cut: list[tuple[TracedArray, int]] = []
         # By the place of the last write within its round, then by age: the same from round to
         # round in a fixed pattern.
         for symbol in sorted(alive, key=lambda s: (s.written[1], -s.written[0])):
@@ -231,7 +273,7 @@ class Recorder:
             symbol.become(index)
         return done
 
-    def alive(self) -> list[Symbol]:
+    def alive(self) -> list[Any]:
         """The symbols that can still be read, views apart: they follow what they are views of."""
         found = [symbol for ref in self.live if (symbol := ref()) is not None]
         self.live = [weakref.ref(symbol) for symbol in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -275,8 +276,6 @@ class Traced:
 
     def json(self) -> str:
         """The program without what nothing depends on."""
-        import json
-
         program = {
             "clients": self.clients,
             "dimension": self.dimension,

@@ -20,8 +20,9 @@ import numpy as np
 from . import _known
 from ._clients import SymbolicClients, SymbolicVariates
 from ._code import Chain, names_of
+from ._draws import Generator
 from ._indices import Members
-from ._masks import Generator, Masked, Uniform
+from ._masks import Masked, Uniform
 from ._recorder import Recorder
 from ._refusal import NotTraced, note, place_in
 from ._symbols import Symbol

@@ -27,6 +27,9 @@ class Symbol:
     It is a constant and atoms times coefficients. A symbol of the server has sums over the rows of
     atoms besides, which become operations only where they are needed: so N single rows are one sum.
     Operations in place change it, as those of numpy do; a view follows its base.
+
+    The modules that compute with symbols make symbols and so import this one. Symbols therefore
+    find their operators at their recorder (:class:`._recorder.Operators`).
     """
 
     __slots__ = (
@@ -84,7 +87,7 @@ class Symbol:
         if self.base is not None:
             base = self.base.read()
             if self.seen != base.version:
-                now = base if self.row is None else _arithmetic.row_of(base, self.row)
+                now = base if self.row is None else self.recorder.operators.row_of(base, self.row)
                 if now.level != self.level:
                     now = now.at_level(self.level, self.shape)
                 self._set(dict(now.terms), now.constant, dict(now.sums))
@@ -202,7 +205,9 @@ class Symbol:
         return self.copy()
 
     def fill(self, value: Any) -> None:
-        self.write(_arithmetic.lift(self.recorder, np.full(self.recorder.d, float(value))))
+        self.write(
+            self.recorder.operators.lift(self.recorder, np.full(self.recorder.d, float(value)))
+        )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise refused("the numbers of an array are asked for, and while tracing there are none")
@@ -229,38 +234,38 @@ class Symbol:
     # Arithmetic.
 
     def __neg__(self) -> Symbol:
-        return _arithmetic.scaled(self, -1.0)
+        return self.recorder.operators.scaled(self, -1.0)
 
     def __pos__(self) -> Symbol:
         return self.copy()
 
     def __add__(self, other: Any) -> Any:
-        return _arithmetic.add(self.recorder, self, other, 1.0)
+        return self.recorder.operators.add(self.recorder, self, other, 1.0)
 
     def __radd__(self, other: Any) -> Any:
-        return _arithmetic.add(self.recorder, other, self, 1.0)
+        return self.recorder.operators.add(self.recorder, other, self, 1.0)
 
     def __sub__(self, other: Any) -> Any:
-        return _arithmetic.add(self.recorder, self, other, -1.0)
+        return self.recorder.operators.add(self.recorder, self, other, -1.0)
 
     def __rsub__(self, other: Any) -> Any:
-        return _arithmetic.add(self.recorder, other, self, -1.0)
+        return self.recorder.operators.add(self.recorder, other, self, -1.0)
 
     def __mul__(self, other: Any) -> Any:
-        return _arithmetic.multiply(self.recorder, self, other)
+        return self.recorder.operators.multiply(self.recorder, self, other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        return _arithmetic.divide(self.recorder, self, other)
+        return self.recorder.operators.divide(self.recorder, self, other)
 
     def __matmul__(self, other: Any) -> Any:
-        return _arithmetic.matmul(self.recorder, self, other)
+        return self.recorder.operators.matmul(self.recorder, self, other)
 
     dot = __matmul__
 
     def __rmatmul__(self, other: Any) -> Any:
-        return _arithmetic.matmul(self.recorder, other, self)
+        return self.recorder.operators.matmul(self.recorder, other, self)
 
     def __iadd__(self, other: Any) -> Symbol:
         return self.write(self + other)
@@ -294,26 +299,26 @@ class Symbol:
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _rounding
 
     def reshape(self, *shape: Any, **_: Any) -> Symbol:
-        return _arithmetic.reshape(self, shape[0] if len(shape) == 1 else shape)
+        return self.recorder.operators.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def ravel(self, *_: Any) -> Symbol:
-        return _arithmetic.reshape(self, -1)
+        return self.recorder.operators.reshape(self, -1)
 
     def flatten(self, *_: Any) -> Symbol:
-        return _arithmetic.reshape(self, -1).copy()
+        return self.recorder.operators.reshape(self, -1).copy()
 
     def squeeze(self, *_: Any, **__: Any) -> Symbol:
-        return _arithmetic.reshape(self, -1)
+        return self.recorder.operators.reshape(self, -1)
 
     def sum(
         self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
     ) -> Any:
-        return _arithmetic.total(self, axis, keepdims, out, mean=False)
+        return self.recorder.operators.total(self, axis, keepdims, out, mean=False)
 
     def mean(
         self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
     ) -> Any:
-        return _arithmetic.total(self, axis, keepdims, out, mean=True)
+        return self.recorder.operators.total(self, axis, keepdims, out, mean=True)
 
     # Parts.
 
@@ -323,24 +328,22 @@ class Symbol:
         return (self[k] for k in range(self.shape[0]))
 
     def __getitem__(self, index: Any) -> Symbol:
-        return _indices.take(self, index)
+        return self.recorder.operators.take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        _indices.put(self, index, value)
+        self.recorder.operators.put(self, index, value)
 
     # Functions of numpy.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return _numpy.ufunc_of_symbols(self.recorder, ufunc, method, inputs, options)
+        return self.recorder.operators.ufunc_of_symbols(
+            self.recorder, ufunc, method, inputs, options
+        )
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        return _numpy.function_of_symbols(self.recorder, function, inputs, options)
+        return self.recorder.operators.function_of_symbols(self.recorder, function, inputs, options)
 
 
 def is_symbol(value: Any) -> bool:
     """Whether it stands for an array (isinstance says that it is one)."""
     return type(value) is Symbol
-
-
-# They use symbols, and symbols use them: at the top this would be a circle.
-from . import _arithmetic, _indices, _numpy  # noqa: E402

@@ -50,56 +50,83 @@ impl Centres {
     }
 }
 
-/// The averages of each of a cell's runs that are `needed` beside the bias and the covariance. Second moments of the
+/// The averages that every figure and claim may use; others are kept only where they are needed.
+const ALWAYS: [TimeAverage; 2] = [TimeAverage::Bias, TimeAverage::Covariance];
+
+/// The averages of each of a cell's runs that are `needed`, with the bias and the covariance. Second moments of the
 /// estimates are around the mean where that is known; `on_instance` successive runs are on the same instance.
 pub fn averages(
     traces: &[Trace],
     needed: &BTreeSet<TimeAverage>,
     on_instance: usize,
 ) -> (Vec<Averages>, Centres) {
-    let always = [TimeAverage::Bias, TimeAverage::Covariance];
-    let is_needed = |(a, _): &&(TimeAverage, Vec<f64>)| always.contains(a) || needed.contains(a);
-    let own = |t: &Trace| t.averages.iter().filter(is_needed).cloned().collect();
-    let mut all: Vec<Averages> = traces.iter().map(own).collect();
+    let mut all = Vec::with_capacity(traces.len());
+    for trace in traces {
+        let of_run = trace
+            .averages
+            .iter()
+            .filter(|(average, _)| ALWAYS.contains(average) || needed.contains(average));
+        all.push(of_run.cloned().collect::<Averages>());
+    }
     // The distance from the limit is recorded wherever the limit is known, and there alone.
-    if traces.iter().all(|t| !t.sq_error_limit.is_empty()) {
+    if traces.iter().all(|trace| !trace.sq_error_limit.is_empty()) {
         return (all, Centres::default());
     }
-    let has_both = |all: &Averages| always.iter().all(|a| vector(all, *a).is_some());
     let variates = Centre::Optimum;
-    if !all.iter().filter(|all| !all.is_empty()).all(has_both) {
+    // Without the bias of every run that has averages, the covariance cannot be told from E (θ − θ*)(θ − θ*)ᵀ.
+    if !all.iter().filter(|of_run| !of_run.is_empty()).all(has_bias_and_covariance) {
         return (all, Centres { estimates: Centre::Optimum, variates });
     }
     for runs in all.chunks_mut(on_instance.max(1)) {
-        centre(runs);
+        move_centre_to_mean(runs);
     }
     (all, Centres { estimates: Centre::Mean, variates })
 }
 
-/// Replaces second moments around θ* by those around the mean of some runs on one instance.
-fn centre(runs: &mut [Averages]) {
-    let mut runs: Vec<&mut Averages> = runs.iter_mut().filter(|all| !all.is_empty()).collect();
-    let biases: Vec<Vec<f64>> =
-        runs.iter().filter_map(|all| vector(all, TimeAverage::Bias).map(<[f64]>::to_vec)).collect();
+fn has_bias_and_covariance(of_run: &Averages) -> bool {
+    ALWAYS.iter().all(|average| vector(of_run, *average).is_some())
+}
+
+/// Replaces second moments around θ* by second moments around the mean of the runs, which are on one instance.
+fn move_centre_to_mean(runs: &mut [Averages]) {
+    let mut with_averages: Vec<&mut Averages> =
+        runs.iter_mut().filter(|of_run| !of_run.is_empty()).collect();
+    let biases: Vec<Vec<f64>> = with_averages
+        .iter()
+        .filter_map(|of_run| vector(of_run, TimeAverage::Bias).map(<[f64]>::to_vec))
+        .collect();
     let Some(d) = biases.first().map(Vec::len) else { return };
     let n = biases.len() as f64;
     let mean: Vec<f64> = (0..d).map(|i| biases.iter().map(|b| b[i]).sum::<f64>() / n).collect();
-    // The mean of b_r b_sᵀ over pairs of different runs, of which one run has none.
-    let product = |i: usize, j: usize| match biases.as_slice() {
-        [one] => one[i] * one[j],
-        all => {
-            let own = all.iter().map(|b| b[i] * b[j]).sum::<f64>();
-            (n * n * mean[i] * mean[j] - own) / (n * (n - 1.0))
-        }
-    };
-    let products: Vec<f64> = (0..d * d).map(|at| product(at / d, at % d)).collect();
-    for (all, b) in runs.iter_mut().zip(&biases) {
-        let moments = all.iter_mut().find(|(a, _)| *a == TimeAverage::Covariance);
-        for (at, x) in moments.into_iter().flat_map(|(_, x)| x.iter_mut().enumerate()) {
-            let (i, j) = (at / d, at % d);
-            *x -= products[at] + (b[i] - mean[i]) * mean[j] + mean[i] * (b[j] - mean[j]);
+    let products = mean_products_of_pairs(&biases, &mean);
+    for (of_run, b) in with_averages.iter_mut().zip(&biases) {
+        let moments = of_run.iter_mut().find(|(average, _)| *average == TimeAverage::Covariance);
+        for (place, x) in moments.into_iter().flat_map(|(_, x)| x.iter_mut().enumerate()) {
+            let i = place / d;
+            let j = place % d;
+            *x -= products[place] + (b[i] - mean[i]) * mean[j] + mean[i] * (b[j] - mean[j]);
         }
     }
+}
+
+/// The mean of b_r b_sᵀ over pairs of different runs r ≠ s, as d · d entries row by row. One run has no such pair:
+/// the product of its own bias takes the place of the mean.
+fn mean_products_of_pairs(biases: &[Vec<f64>], mean: &[f64]) -> Vec<f64> {
+    let d = mean.len();
+    let n = biases.len() as f64;
+    let mut products = Vec::with_capacity(d * d);
+    for i in 0..d {
+        for j in 0..d {
+            products.push(match biases {
+                [one] => one[i] * one[j],
+                all => {
+                    let of_equal_runs = all.iter().map(|b| b[i] * b[j]).sum::<f64>();
+                    (n * n * mean[i] * mean[j] - of_equal_runs) / (n * (n - 1.0))
+                }
+            });
+        }
+    }
+    products
 }
 
 /// An average of a run.
@@ -181,7 +208,8 @@ mod tests {
         let (found, centres) = covariances(&runs, usize::MAX);
         assert_eq!(centres, Centres { estimates: Centre::Mean, variates: Centre::Optimum });
         for (at, square) in SQUARE.into_iter().enumerate() {
-            let (i, j) = (at / D, at % D);
+            let i = at / D;
+            let j = at % D;
             let pairs = [(0, 1), (0, 2), (1, 2)];
             let product = |(r, s): (usize, usize)| {
                 0.5 * (biases[r][i] * biases[s][j] + biases[s][i] * biases[r][j])
@@ -200,13 +228,17 @@ mod tests {
     #[test]
     fn the_variance_is_estimated_without_bias() {
         const ROUNDS: usize = 10;
-        let (samples, n, bias) = (4000, 6, [3.0, 0.0]);
+        let samples = 4000;
+        let n = 6;
+        let bias = [3.0, 0.0];
         let variance = |sample: &[f64]| standard_deviation(sample) * standard_deviation(sample);
-        let (mut means, mut errors) = (Vec::new(), 0.0);
+        let mut means = Vec::new();
+        let mut errors = 0.0;
         for sample in 0..samples {
             let one = |replicate: usize| {
                 let mut stream = Stream::new(7, Purpose::Client, 0, sample, replicate as u64);
-                let (mut mean, mut square) = ([0.0; D], [0.0; D * D]);
+                let mut mean = [0.0; D];
+                let mut square = [0.0; D * D];
                 for _ in 0..ROUNDS {
                     let x = bias.map(|bias| bias + stream.gaussian());
                     for at in 0..D * D {
@@ -222,7 +254,8 @@ mod tests {
             means.push(mean(&traces));
             errors += variance(&traces) / n as f64 / samples as f64;
         }
-        let (mean, variance) = (mean(&means), variance(&means));
+        let mean = mean(&means);
+        let variance = variance(&means);
         // tr Cov = 2; the square of a run's own mean would leave 2 − 2/10, and all of it 2 + 9.
         assert!((mean - 2.0).abs() < 4.0 * (variance / samples as f64).sqrt(), "{mean}");
         // The runs' own spread tells the error of their mean.

@@ -28,26 +28,32 @@ pub struct CostSample {
 }
 
 impl CostSample {
-    /// The values of these runs, whose means over `on_each` are the sample.
+    /// The values of a quantity in these runs at a cost. The sample has the mean of each `on_each` successive runs.
     ///
     /// # Errors
     /// Why there are none.
     pub fn new(
         traces: &[Trace],
         on_each: usize,
-        (at, quantity): (AtCost, Quantity),
+        at: AtCost,
+        quantity: Quantity,
         prices: &Prices,
     ) -> Result<Self, NoSample> {
-        let rows = traces.iter().map(|trace| row_at(trace, at, prices));
-        let rows = rows.collect::<Result<Vec<Option<usize>>, NoSample>>()?;
-        let value = |(trace, row): (&Trace, &Option<usize>)| match row {
-            Some(row) => column(trace, quantity, prices).get(*row).copied(),
-            None => Some(f64::INFINITY),
-        };
-        let values = traces.iter().zip(&rows).map(value).collect::<Option<Vec<f64>>>();
+        // The row of each run; none for a run that diverged before.
+        let rows = traces
+            .iter()
+            .map(|trace| row_at(trace, at, prices))
+            .collect::<Result<Vec<Option<usize>>, NoSample>>()?;
+        let mut single = Vec::with_capacity(traces.len());
+        for (trace, row) in traces.iter().zip(&rows) {
+            let value = match row {
+                Some(row) => column(trace, quantity, prices).get(*row).copied(),
+                None => Some(f64::INFINITY),
+            };
+            single.push(value.ok_or(NoSample::Unrecorded)?);
+        }
         let first = rows.first().copied().flatten();
         let row = first.filter(|_| rows.iter().all(|row| *row == first));
-        let single = values.ok_or(NoSample::Unrecorded)?;
         Ok(Self { values: means(&single, on_each).collect(), single, row })
     }
 }

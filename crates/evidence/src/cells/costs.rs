@@ -69,11 +69,14 @@ fn range_text(range: Range) -> String {
 /// or range for all if they have paid the same at each grid point, else those of each algorithm at
 /// the grid points where they have not. Cells whose runs end before the cost is reached are named.
 pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
-    let (mut all, mut unequal, mut differing) = (PaidByLabel::default(), PaidByLabel::default(), 0);
+    let mut all = PaidByLabel::default();
+    let mut unequal = PaidByLabel::default();
+    let mut differing = 0;
     for point in points {
-        let known =
-            point.iter().filter_map(|cell| Some((cell.cell.label.as_str(), paid(cell, at)?)));
-        let known: Vec<(&str, [f64; 2])> = known.collect();
+        let known: Vec<(&str, [f64; 2])> = point
+            .iter()
+            .filter_map(|cell| Some((cell.cell.label.as_str(), paid(cell, at)?)))
+            .collect();
         known.iter().for_each(|(label, cost)| all.add(label, *cost));
         if known.iter().any(|(_, cost)| *cost != known[0].1) {
             differing += 1;
@@ -81,14 +84,15 @@ pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> Stri
         }
     }
     let each = if differing > 0 { unequal.each } else { all.each };
-    let costs = costs_text(&each, (differing, points.len()), at);
+    let costs = costs_text(&each, differing, points.len(), at);
     let cells = points.iter().flat_map(|point| point.iter());
     let ended = unique(cells.filter(|c| is_short(c, at)).map(|c| setting_text::name(c.cell)));
     let (listed, more) = ended.split_at(ended.len().min(MOST_NAMED));
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let not_listed =
+        if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     match at {
         Some(at) if !ended.is_empty() => format!(
-            "{costs}{}Not compared, because runs end before {}: {}{more}.",
+            "{costs}{}Not compared, because runs end before {}: {}{not_listed}.",
             if costs.is_empty() { "" } else { " " },
             cost_text(at),
             listed.join("; ")
@@ -116,11 +120,12 @@ impl<'a> PaidByLabel<'a> {
     }
 }
 
-/// What each algorithm has paid at the grid points where the costs differ, which are so many of
-/// all; at all where none differ.
+/// What each algorithm has paid at the grid points where the costs differ, which are `differing` of all `points`; at all
+/// of them where none differ.
 fn costs_text(
     each: &[(&str, Range)],
-    (differing, points): (usize, usize),
+    differing: usize,
+    points: usize,
     at: Option<AtCost>,
 ) -> String {
     let Some(all) = each.iter().map(|(_, range)| *range).reduce(wider) else {
@@ -143,17 +148,18 @@ fn costs_text(
             None => groups.push((*range, vec![label])),
         }
     }
-    let named = |(range, labels): &(Range, Vec<&str>)| {
-        format!("{} {}", enumerated(labels), range_text(*range))
-    };
     let costs = match groups.len() {
-        ..=MOST_GROUPS => groups.iter().map(named).collect::<Vec<_>>().join("; "),
+        ..=MOST_GROUPS => groups
+            .iter()
+            .map(|(range, labels)| format!("{} {}", enumerated(labels), range_text(*range)))
+            .collect::<Vec<_>>()
+            .join("; "),
         _ => format!("they are from the lowest to the highest {}", range_text(all)),
     };
-    let is_same = |i: usize| each.iter().all(|(_, range)| range[i] == each[0].1[i]);
-    let what = match (is_same(0), is_same(1)) {
-        (true, false) => "gradients differ",
-        (false, true) => "communications differ",
+    let what = match [0, 1].map(|cost| each.iter().all(|(_, range)| range[cost] == each[0].1[cost]))
+    {
+        [true, false] => "gradients differ",
+        [false, true] => "communications differ",
         _ => "costs differ",
     };
     format!("{when} {what}{places}: {costs}.")
@@ -162,14 +168,20 @@ fn costs_text(
 /// What the clients of such cells send, as the end of a sentence, where they have control variates
 /// and communicate in every round; empty where they do not.
 pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
-    let vectors = cells.flat_map(|cell| {
-        let clients = cell.identity.problem.extent().map_or(usize::MAX, |extent| extent.clients);
-        let terms = cell.identity.algorithm.components().into_iter().map(|run| run.terms);
-        let kept = |v: Variates| matches!(v, Variates::Kept(_) | Variates::Fresh);
-        let corrected = terms.filter(move |t| kept(t.variates) && t.schedule == Schedule::Every);
-        corrected.map(move |terms| terms.vectors_per_client(clients))
-    });
-    let vectors: BTreeSet<u64> = vectors.collect();
+    let vectors: BTreeSet<u64> = cells
+        .flat_map(|cell| {
+            let clients =
+                cell.identity.problem.extent().map_or(usize::MAX, |extent| extent.clients);
+            let terms = cell.identity.algorithm.components().into_iter().map(|run| run.terms);
+            terms
+                .filter(|terms| {
+                    let has_variates =
+                        matches!(terms.variates, Variates::Kept(_) | Variates::Fresh);
+                    has_variates && terms.schedule == Schedule::Every
+                })
+                .map(move |terms| terms.vectors_per_client(clients))
+        })
+        .collect();
     match (vectors.contains(&2), vectors.contains(&4)) {
         (true, false) => {
             "; two vectors per client and round, θ down and up, from which clients compute their variates"

@@ -12,7 +12,6 @@ pub mod tuned;
 
 use crate::results::Provenance;
 use crate::stats::{ROUNDING_FLOOR, Summary, mean};
-use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::{Oracle, Quantity};
@@ -79,15 +78,14 @@ impl CellResult<'_> {
     /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
-        let whole = |c: &Component| {
-            let Terms { schedule, cohort, variates, .. } = &c.terms;
-            // What is not known may draw.
-            let known = !matches!(variates, Variates::Unknown(_));
-            known && *schedule == Schedule::Every && cohort.is_none()
-        };
         identity.oracle == Oracle::Exact
             && identity.instance.is_fixed()
-            && identity.algorithm.components().iter().all(whole)
+            && identity.algorithm.components().iter().all(|c| {
+                let Terms { schedule, cohort, variates, .. } = &c.terms;
+                // What is not known may draw.
+                let known = !matches!(variates, Variates::Unknown(_));
+                known && *schedule == Schedule::Every && cohort.is_none()
+            })
     }
 
     /// Whether samples have a number for each of several instances of the problem.

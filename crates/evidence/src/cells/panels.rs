@@ -29,25 +29,31 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
     // Keyed by the index of each value, so that combinations without a cell do not occur.
     let mut groups: BTreeMap<Vec<usize>, Vec<&'a CellResult<'a>>> = BTreeMap::new();
     for cell in cells {
-        let mut keys = vec![Vec::new()];
+        // A cell without one of the settings has a key for every value of that setting.
+        let mut keys: Vec<Vec<usize>> = vec![Vec::new()];
         for (name, known) in names.iter().zip(&places) {
             let indices = places_of(cell, name, known);
-            let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
-                indices.clone().map(|i| head.iter().copied().chain([i]).collect()).collect()
-            };
-            keys = keys.iter().flat_map(longer).collect();
+            let mut longer = Vec::new();
+            for key in &keys {
+                for index in indices.clone() {
+                    longer.push(key.iter().copied().chain([index]).collect());
+                }
+            }
+            keys = longer;
         }
         keys.into_iter().for_each(|key| groups.entry(key).or_default().push(cell));
     }
     let titles: Vec<Vec<String>> =
         names.iter().zip(&values).map(|(name, values)| value_titles(name, values)).collect();
-    let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| {
-        let settings: Arc<[String]> =
-            chosen.iter().zip(&titles).map(|(i, of)| of[*i].clone()).collect();
-        let values = chosen.iter().zip(&values).map(|(i, of)| of[*i].clone()).collect();
-        Group { title: settings.join(", "), settings, values, cells }
-    };
-    groups.into_iter().map(group).collect()
+    groups
+        .into_iter()
+        .map(|(chosen, cells)| {
+            let settings: Arc<[String]> =
+                chosen.iter().zip(&titles).map(|(i, of)| of[*i].clone()).collect();
+            let values = chosen.iter().zip(&values).map(|(i, of)| of[*i].clone()).collect();
+            Group { title: settings.join(", "), settings, values, cells }
+        })
+        .collect()
 }
 
 /// The values on the x axis and on the y axis of a map.
@@ -75,11 +81,13 @@ pub fn places_of(
 fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
     let mut heads: HashMap<&str, usize> = HashMap::new();
     values.iter().filter_map(|v| head(v)).for_each(|h| *heads.entry(h).or_default() += 1);
-    let one = |value: &&Setting| match head(value).filter(|head| heads[head] == 1) {
-        Some(head) => pretty(name, &Setting::Text(head.into())),
-        None => pretty(name, value),
-    };
-    values.iter().map(one).collect()
+    values
+        .iter()
+        .map(|value| match head(value).filter(|head| heads[head] == 1) {
+            Some(head) => pretty(name, &Setting::Text(head.into())),
+            None => pretty(name, value),
+        })
+        .collect()
 }
 
 /// A text without what is in brackets.
@@ -98,7 +106,8 @@ pub fn unique<T: Clone + Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 /// Values by their keys, both in their order.
 pub fn grouped<K: Clone + Eq + Hash, V>(all: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
-    let (mut groups, mut places) = (Vec::<(K, Vec<V>)>::new(), HashMap::new());
+    let mut groups = Vec::<(K, Vec<V>)>::new();
+    let mut places = HashMap::new();
     for (key, value) in all {
         let place: usize = *places.entry(key.clone()).or_insert(groups.len());
         if place == groups.len() {
@@ -113,8 +122,8 @@ pub fn grouped<K: Clone + Eq + Hash, V>(all: impl Iterator<Item = (K, V)>) -> Ve
 pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<&'a str> {
     // Neighbours share the list.
     let mut seen: HashSet<*const [String]> = HashSet::new();
-    let lists = cells.map(|cell| &*cell.varied);
-    let lists = lists.filter(|list| seen.insert(std::ptr::from_ref(*list)));
+    let lists =
+        cells.map(|cell| &*cell.varied).filter(|list| seen.insert(std::ptr::from_ref(*list)));
     unique(lists.flatten().map(String::as_str))
 }
 

@@ -29,29 +29,32 @@ pub fn read_cells<'a>(
     drop(ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let selected = selected_cells(plan);
-    let read = |place: &usize| {
-        let cell = cells[*place];
-        let stored = results.read(&plan.experiment, &cell.id);
-        let result = stored.map(|stored| {
-            stored.map(|StoredCell { record, traces }| CellResult {
-                cell,
-                runs: Runs::new(traces, Grouping::new(cell), &needs(cell), &prices),
-                digest: record.digest,
-                provenance: record.provenance,
-                seconds: record.seconds,
-                selected_by: selected.get(&cell.id).cloned(),
-                exact_bias: None,
-            })
-        });
-        (*place, result)
-    };
     let mut known: Vec<Arc<Provenance>> = Vec::new();
     let mut constants = HashSet::new();
     let mut found: Vec<Option<CellResult<'_>>> = cells.iter().map(|_| None).collect();
     let mut wrong: BTreeMap<usize, Error> = BTreeMap::new();
     for some in order.chunks(AT_ONCE) {
         let tasks = some.par_chunks(cells_per_task(some.len()));
-        let mut read: Vec<_> = tasks.flat_map_iter(|task| task.iter().map(read)).collect();
+        let mut read: Vec<(usize, Result<Option<CellResult<'a>>, Error>)> = tasks
+            .flat_map_iter(|task| {
+                task.iter().map(|place| {
+                    let cell = cells[*place];
+                    let stored = results.read(&plan.experiment, &cell.id);
+                    let result = stored.map(|stored| {
+                        stored.map(|StoredCell { record, traces }| CellResult {
+                            cell,
+                            runs: Runs::new(traces, Grouping::new(cell), &needs(cell), &prices),
+                            digest: record.digest,
+                            provenance: record.provenance,
+                            seconds: record.seconds,
+                            selected_by: selected.get(&cell.id).cloned(),
+                            exact_bias: None,
+                        })
+                    });
+                    (*place, result)
+                })
+            })
+            .collect();
         let stored = read.iter_mut().filter_map(|(_, result)| result.as_mut().ok()?.as_mut());
         Runs::share(&mut stored.map(|cell| &mut cell.runs).collect::<Vec<_>>(), &mut constants);
         for (place, result) in read {
@@ -112,11 +115,13 @@ pub fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     if versions.len() < 2 {
         return Ok(());
     }
-    let cells_by = |(version, count): (&str, usize)| match count {
-        1 => format!("1 cell by {version}"),
-        count => format!("{} cells by {version}", thousands(count)),
-    };
-    let each: Vec<String> = versions.into_iter().map(cells_by).collect();
+    let each: Vec<String> = versions
+        .into_iter()
+        .map(|(version, count)| match count {
+            1 => format!("1 cell by {version}"),
+            count => format!("{} cells by {version}", thousands(count)),
+        })
+        .collect();
     let source = &plan.source;
     let overrides = source.overrides.iter().map(|o| format!(" --set '{o}'")).collect::<String>();
     Err(error(

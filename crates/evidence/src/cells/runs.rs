@@ -69,31 +69,125 @@ impl Grouping {
         }
     }
 }
+/// A set of quantities: a bit each, at the place of the quantity in [`Quantity::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct QuantitySet(u32);
+
+impl QuantitySet {
+    fn insert(&mut self, quantity: Quantity) {
+        self.0 |= 1 << quantity as u32;
+    }
+
+    fn contains(self, quantity: Quantity) -> bool {
+        self.0 & (1 << quantity as u32) != 0
+    }
+
+    /// The members of this set that are not in the other.
+    fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// How many members are before a quantity: in a list with an entry for each member, in their order, the entry of the
+    /// quantity is at this place.
+    fn place_of(self, quantity: Quantity) -> usize {
+        let before = (1 << quantity as u32) - 1;
+        (self.0 & before).count_ones() as usize
+    }
+}
+
+/// A part of a list of numbers that several cells share.
+#[derive(Clone, Debug, Default)]
+struct SharedNumbers {
+    whole: Arc<[f64]>,
+    part: Range<u32>,
+}
+
+impl SharedNumbers {
+    /// A list that nobody shares yet.
+    fn alone(numbers: Vec<f64>) -> Self {
+        Self { part: 0..numbers.len() as u32, whole: numbers.into() }
+    }
+
+    fn as_slice(&self) -> &[f64] {
+        &self.whole[self.part.start as usize..self.part.end as usize]
+    }
+}
+
+/// The values of quantities at the last round. A grid may have a million cells, so that what cells have in common is in
+/// memory once.
+#[derive(Clone, Debug, Default)]
+struct FinalValues {
+    /// The quantities that every run has recorded.
+    known: QuantitySet,
+    /// The known quantities that have the same value in all runs, as costs often have.
+    constant: QuantitySet,
+    /// One value for each constant quantity, in their order. They are kept as bits, which unlike numbers can be keys of
+    /// a table: many cells have the same list and share it.
+    constants: Arc<[u64]>,
+    /// A sample for each known quantity that is not constant, one after the other in their order.
+    samples: SharedNumbers,
+}
+
+impl FinalValues {
+    /// The last values of runs none of which diverged. The second part has the values of the single runs where samples
+    /// have means over several (`on_each` > 1), quantity by quantity in the same order.
+    fn new(traces: &[Trace], on_each: usize, prices: &Prices) -> (Self, Vec<f64>) {
+        let mut known = QuantitySet::default();
+        let mut constant = QuantitySet::default();
+        let mut constants = Vec::new();
+        let mut samples = Vec::new();
+        let mut single = Vec::new();
+        for quantity in Quantity::ALL.iter().copied().filter(|q| q.average().is_none()) {
+            let last_values: Option<Vec<f64>> = traces
+                .iter()
+                .map(|trace| column(trace, quantity, prices).last().copied())
+                .collect();
+            let Some(values) = last_values else { continue };
+            known.insert(quantity);
+            let first_bits = values.first().map_or(0, |x| x.to_bits());
+            if on_each == 1 && values.iter().all(|x| x.to_bits() == first_bits) {
+                constant.insert(quantity);
+                constants.push(first_bits);
+                continue;
+            }
+            samples.extend(means(&values, on_each));
+            if on_each > 1 {
+                single.extend(values);
+            }
+        }
+        let samples = SharedNumbers::alone(samples);
+        (Self { known, constant, constants: constants.into(), samples }, single)
+    }
+
+    /// The values of a quantity among `lists`, which has `size` numbers for each known quantity that is not constant;
+    /// `None` if the quantity is not known.
+    fn select(&self, lists: &[f64], quantity: Quantity, size: usize) -> Option<Vec<f64>> {
+        if self.constant.contains(quantity) {
+            let bits = self.constants[self.constant.place_of(quantity)];
+            return Some(vec![f64::from_bits(bits); size]);
+        }
+        if !self.known.contains(quantity) {
+            return None;
+        }
+        let begin = self.known.without(self.constant).place_of(quantity) * size;
+        Some(lists[begin..begin + size].to_vec())
+    }
+}
 
 /// The runs of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// Runs.
+    /// The number of runs.
     pub count: usize,
-    /// Runs that diverged.
+    /// The number of runs that diverged.
     pub diverged: usize,
     /// The runs on each instance, of which every sample has the mean: 1 where each run counts by
     /// itself, because all have one instance, or each its own.
     on_each: usize,
     /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
     pub start: f64,
-    /// The quantities that all runs have at the end, one bit each in their order; none if a run
-    /// diverged.
-    known: u32,
-    /// Those among them that have the same value in all runs, as costs often have.
-    constant: u32,
-    /// These values, by their bits: many cells have the same.
-    constants: Arc<[u64]>,
-    /// The final values of the others, quantity by quantity, a sample each: a part of those of
-    /// many cells ([`Runs::share`]).
-    ends: Arc<[f64]>,
-    /// Which part.
-    part: Range<u32>,
+    /// The values at the last round; none if a run diverged.
+    finals: FinalValues,
     /// What a cell has that figures or claims need more of.
     more: Option<Box<MoreRuns>>,
 }
@@ -103,15 +197,27 @@ pub struct Runs {
 struct MoreRuns {
     /// The final value of [`TraceNeeds::finals_of`] per run, where some diverged.
     finals: Box<[Option<f64>]>,
-    /// The final values of each run, where samples have means over several.
+    /// The final values of each run, where samples have means over several: `count` numbers for each quantity of which
+    /// [`FinalValues::samples`] has a sample.
     single: Box<[f64]>,
-    averages: (Box<[Averages]>, Centres),
+    /// The averages over rounds: one entry for each number of a sample.
+    averages: Box<[Averages]>,
+    /// The points around which these averages are, where they are second moments.
+    centres: Centres,
     /// The quantities at costs that are needed.
-    at: Vec<(AtCost, Quantity, Result<CostSample, NoSample>)>,
+    at: Vec<SampleAtCost>,
     /// One trace per run with the columns that are needed; empty if none is.
     along: Vec<Trace>,
     /// Prices of the simulated wall clock.
     prices: Prices,
+}
+
+/// A quantity at a cost, or why it has no values there.
+#[derive(Clone, Debug)]
+struct SampleAtCost {
+    at: AtCost,
+    quantity: Quantity,
+    sample: Result<CostSample, NoSample>,
 }
 
 impl Runs {
@@ -125,79 +231,63 @@ impl Runs {
     ) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
-        let (mut known, mut constant, mut constants) = (0, 0, Vec::new());
-        let (mut ends, mut single) = (Vec::new(), Vec::new());
-        for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none() && diverged == 0) {
-            let last = |t: &Trace| column(t, *quantity, prices).last().copied();
-            if let Some(values) = traces.iter().map(last).collect::<Option<Vec<f64>>>() {
-                known |= bit(*quantity);
-                let first = values.first().map_or(0, |x| x.to_bits());
-                if on_each == 1 && values.iter().all(|x| x.to_bits() == first) {
-                    constant |= bit(*quantity);
-                    constants.push(first);
-                    continue;
-                }
-                ends.extend(means(&values, on_each));
-                single.extend(values.iter().filter(|_| on_each > 1));
-            }
-        }
+        let (finals, single) = if diverged == 0 {
+            FinalValues::new(&traces, on_each, prices)
+        } else {
+            (FinalValues::default(), Vec::new())
+        };
         let mut runs = Self {
             count: traces.len(),
             diverged,
             on_each,
             start: starts.copied().fold(0.0, f64::max),
-            known,
-            constant,
-            constants: constants.into(),
-            part: 0..ends.len() as u32,
-            ends: ends.into(),
+            finals,
             more: None,
         };
         let has_averages = traces.iter().any(|t| !t.averages.is_empty());
-        if diverged > 0 || on_each > 1 || has_averages || !needs.is_none() {
-            let at = |(at, quantity): &(AtCost, Quantity)| {
-                let sample = CostSample::new(&traces, on_each, (*at, *quantity), prices);
-                (*at, *quantity, sample)
-            };
-            let finals = traces.iter().map(|trace| trace.final_value(needs.finals_of));
-            let mut more = MoreRuns {
-                finals: finals.filter(|_| diverged > 0).collect(),
-                single: single.into(),
-                at: needs.at.iter().map(at).collect(),
-                prices: *prices,
-                ..MoreRuns::default()
-            };
-            if has_averages {
-                let (each, centres) = averages(&traces, &needs.averages, on_instance);
-                more.averages = (each.chunks(on_each).map(mean_averages).collect(), centres);
-            }
-            if !needs.along.is_empty() {
-                more.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
-            }
-            runs.more = Some(Box::new(more));
+        if diverged == 0 && on_each <= 1 && !has_averages && needs.is_none() {
+            return runs;
         }
+        let mut more = MoreRuns { single: single.into(), prices: *prices, ..MoreRuns::default() };
+        if diverged > 0 {
+            more.finals = traces.iter().map(|trace| trace.final_value(needs.finals_of)).collect();
+        }
+        for (at, quantity) in needs.at.iter().copied() {
+            let sample = CostSample::new(&traces, on_each, at, quantity, prices);
+            more.at.push(SampleAtCost { at, quantity, sample });
+        }
+        if has_averages {
+            let (each, centres) = averages(&traces, &needs.averages, on_instance);
+            more.averages = each.chunks(on_each).map(mean_averages).collect();
+            more.centres = centres;
+        }
+        if !needs.along.is_empty() {
+            more.along = traces.into_iter().map(|t| keep_columns(t, &needs.along)).collect();
+        }
+        runs.more = Some(Box::new(more));
         runs
     }
 
-    /// Puts the final values of many cells side by side, and holds once what several have: a large
-    /// grid has few blocks in memory, and the large ones between which they were made can be freed.
+    /// Puts the samples of many cells into one list, and holds a list of constants once that several cells have. A large
+    /// grid then has few blocks in memory, and the allocator gets back the large blocks between which small ones were.
     pub fn share(cells: &mut [&mut Self], known: &mut HashSet<Arc<[u64]>>) {
-        let mut ends = Vec::with_capacity(cells.iter().map(|runs| runs.part.len()).sum());
-        cells.iter().for_each(|runs| ends.extend_from_slice(runs.ends()));
-        let ends: Arc<[f64]> = ends.into();
-        let mut from = 0;
+        let size = cells.iter().map(|runs| runs.finals.samples.part.len()).sum();
+        let mut numbers = Vec::with_capacity(size);
+        for runs in cells.iter() {
+            numbers.extend_from_slice(runs.finals.samples.as_slice());
+        }
+        let whole: Arc<[f64]> = numbers.into();
+        let mut begin = 0;
         for runs in cells {
-            runs.part = from..from + runs.part.len() as u32;
-            (runs.ends, from) = (ends.clone(), runs.part.end);
-            match known.get(&runs.constants) {
-                Some(same) => runs.constants = same.clone(),
-                None => drop(known.insert(runs.constants.clone())),
+            let finals = &mut runs.finals;
+            let end = begin + finals.samples.part.len() as u32;
+            finals.samples = SharedNumbers { whole: whole.clone(), part: begin..end };
+            begin = end;
+            match known.get(&finals.constants) {
+                Some(same) => finals.constants = same.clone(),
+                None => drop(known.insert(finals.constants.clone())),
             }
         }
-    }
-
-    fn ends(&self) -> &[f64] {
-        &self.ends[self.part.start as usize..self.part.end as usize]
     }
 
     /// One trace per run with the columns that are needed; empty if none is.
@@ -230,24 +320,14 @@ impl Runs {
             (Some(at), _) => self.sample_at(quantity, at).ok()?.single.clone(),
             (None, _) if self.diverged > 0 || quantity.average().is_some() => return None,
             (None, Some(more)) if self.on_each > 1 => {
-                self.last(&more.single, quantity, self.count)?
+                self.finals.select(&more.single, quantity, self.count)?
             }
-            (None, _) => self.last(self.ends(), quantity, self.count)?,
+            (None, _) => {
+                self.finals.select(self.finals.samples.as_slice(), quantity, self.count)?
+            }
         };
         let finite = all.iter().all(|x| x.is_finite());
         finite.then(|| all.chunks(self.on_each.max(1)).map(<[f64]>::to_vec).collect())
-    }
-
-    /// The final values of a quantity, `size` numbers, among those of all that are not constant;
-    /// `None` if it is not known.
-    fn last(&self, values: &[f64], quantity: Quantity, size: usize) -> Option<Vec<f64>> {
-        let bit = bit(quantity);
-        let before = |among: u32| (among & (bit - 1)).count_ones() as usize;
-        if self.constant & bit != 0 {
-            return Some(vec![f64::from_bits(self.constants[before(self.constant)]); size]);
-        }
-        let place = before(self.known & !self.constant) * size;
-        (self.known & bit != 0).then(|| values[place..place + size].to_vec())
     }
 
     /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not
@@ -259,25 +339,20 @@ impl Runs {
         if let Some(average) = quantity.average() {
             return self.along_mean(quantity, average);
         }
-        self.last(self.ends(), quantity, self.sample_size())
+        self.finals.select(self.finals.samples.as_slice(), quantity, self.sample_size())
     }
 
     /// A quantity along the traces in memory, those on one instance averaged; empty where it is not
     /// recorded. An instance has as many rows as the run on it that diverged first.
     pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
         let Some(MoreRuns { along, prices, .. }) = self.more.as_deref() else { return Vec::new() };
-        let one = |trace| column(trace, quantity, prices);
         if self.on_each <= 1 {
-            return along.iter().map(one).collect();
+            return along.iter().map(|trace| column(trace, quantity, prices)).collect();
         }
-        let of_instance = |some: &[Trace]| {
-            let all = some.iter().map(|trace| column(trace, quantity, prices));
-            let all: Vec<Cow<'_, [f64]>> = all.collect();
-            let rows = all.iter().map(|column| column.len()).min().unwrap_or(0);
-            let row = |i: usize| all.iter().map(|column| column[i]).sum::<f64>() / all.len() as f64;
-            Cow::Owned((0..rows).map(row).collect())
-        };
-        along.chunks(self.on_each).map(of_instance).collect()
+        along
+            .chunks(self.on_each)
+            .map(|on_instance| Cow::Owned(mean_column(on_instance, quantity, prices)))
+            .collect()
     }
 
     /// The recorded rounds of a number of the sample, if traces are in memory: those of the column
@@ -292,9 +367,10 @@ impl Runs {
     /// Why it has no values. It has none either if [`TraceNeeds::at`] did not name it.
     pub fn sample_at(&self, quantity: Quantity, at: AtCost) -> Result<&CostSample, NoSample> {
         let mut all = self.more.iter().flat_map(|more| &more.at);
-        let found = all.find(|(known, of, _)| *known == at && *of == quantity);
-        found
-            .map_or(Err(NoSample::Unrecorded), |(_, _, sample)| sample.as_ref().map_err(|why| *why))
+        match all.find(|known| known.at == at && known.quantity == quantity) {
+            Some(SampleAtCost { sample, .. }) => sample.as_ref().map_err(|why| *why),
+            None => Err(NoSample::Unrecorded),
+        }
     }
 
     /// A quantity at a cost, or at the last round, a sample.
@@ -302,19 +378,19 @@ impl Runs {
     /// # Errors
     /// Why it has no such values.
     pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
-        match at {
-            Some(at) => match &self.sample_at(quantity, at)?.values {
-                values if values.contains(&f64::INFINITY) => Err(NoSample::Diverged),
-                values => Ok(values.clone()),
-            },
-            None if self.diverged > 0 => Err(NoSample::Diverged),
-            None => self.finals(quantity).ok_or(NoSample::Unrecorded),
-        }
+        let Some(at) = at else {
+            if self.diverged > 0 {
+                return Err(NoSample::Diverged);
+            }
+            return self.finals(quantity).ok_or(NoSample::Unrecorded);
+        };
+        let values = &self.sample_at(quantity, at)?.values;
+        if values.contains(&f64::INFINITY) { Err(NoSample::Diverged) } else { Ok(values.clone()) }
     }
 
     /// An average over the rounds, one vector per replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
-        let all = self.more.as_ref().map_or(&[][..], |more| &more.averages.0);
+        let all = self.more.as_ref().map_or(&[][..], |more| &more.averages);
         if all.is_empty() {
             return (self.count == 0).then(Vec::new);
         }
@@ -323,8 +399,9 @@ impl Runs {
 
     /// The point around which an average of second moments is; `None` if it is not recorded.
     pub fn centre(&self, what: TimeAverage) -> Option<Centre> {
-        let (all, centres) = &self.more.as_ref()?.averages;
-        all.iter().any(|all| vector(all, what).is_some()).then(|| centres.centre(what))
+        let more = self.more.as_ref()?;
+        let is_recorded = more.averages.iter().any(|all| vector(all, what).is_some());
+        is_recorded.then(|| more.centres.centre(what))
     }
 
     /// One number per replicate: the bias along the direction of the mean bias, so that the mean
@@ -334,8 +411,8 @@ impl Runs {
         let size = sample.first()?.len();
         let d = libm::sqrt(size as f64) as usize;
         if quantity == Quantity::Variance {
-            let trace = |x: &&[f64]| (0..d).map(|i| x[i * d + i]).sum();
-            return Some(sample.iter().map(trace).collect());
+            let traces = sample.iter().map(|x| (0..d).map(|i| x[i * d + i]).sum());
+            return Some(traces.collect());
         }
         let n = sample.len() as f64;
         let mean: Vec<f64> =
@@ -345,25 +422,31 @@ impl Runs {
     }
 }
 
-fn bit(quantity: Quantity) -> u32 {
-    1 << quantity as u32
+/// The mean of a quantity over runs on one instance, row by row, as far as all of them have rows.
+fn mean_column(runs: &[Trace], quantity: Quantity, prices: &Prices) -> Vec<f64> {
+    let columns: Vec<Cow<'_, [f64]>> =
+        runs.iter().map(|trace| column(trace, quantity, prices)).collect();
+    let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
+    let n = columns.len() as f64;
+    (0..rows).map(|row| columns.iter().map(|column| column[row]).sum::<f64>() / n).collect()
 }
 
-/// A trace with these columns alone.
-fn along(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
-    let is_needed = |q: Quantity| needed.contains(&q);
-    let only = |column: Vec<f64>, q: Quantity| if is_needed(q) { column } else { Vec::new() };
-    let further = trace.further.into_iter().filter(|(metric, _)| is_needed(metric.quantity()));
-    Trace {
-        round: trace.round,
-        cost: if Quantity::COSTS.into_iter().any(is_needed) { trace.cost } else { Vec::new() },
-        sq_error: only(trace.sq_error, Quantity::SqError),
-        sq_error_limit: only(trace.sq_error_limit, Quantity::SqErrorLimit),
-        further: further.collect(),
-        theta: Vec::new(),
-        averages: Vec::new(),
-        outcome: trace.outcome,
+/// A trace with the columns of these quantities alone.
+fn keep_columns(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
+    let mut kept = Trace { round: trace.round, outcome: trace.outcome, ..Trace::default() };
+    // The costs of a round are one record, from which every cost is computed.
+    if Quantity::COSTS.iter().any(|cost| needed.contains(cost)) {
+        kept.cost = trace.cost;
     }
+    if needed.contains(&Quantity::SqError) {
+        kept.sq_error = trace.sq_error;
+    }
+    if needed.contains(&Quantity::SqErrorLimit) {
+        kept.sq_error_limit = trace.sq_error_limit;
+    }
+    kept.further = trace.further;
+    kept.further.retain(|(metric, _)| needed.contains(&metric.quantity()));
+    kept
 }
 
 #[cfg(test)]
@@ -429,8 +512,8 @@ mod tests {
         Runs::share(&mut all.each_mut(), &mut known);
         assert_eq!(finals(&all), before);
         assert_eq!(all[3].finals(Quantity::SqError), Some(vec![3.0, 4.0]));
-        assert!(Arc::ptr_eq(&all[0].constants, &all[3].constants));
-        assert!(Arc::ptr_eq(&all[0].ends, &all[1].ends));
+        assert!(Arc::ptr_eq(&all[0].finals.constants, &all[3].finals.constants));
+        assert!(Arc::ptr_eq(&all[0].finals.samples.whole, &all[1].finals.samples.whole));
         assert_eq!(known.len(), 3);
     }
 

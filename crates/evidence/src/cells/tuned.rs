@@ -10,7 +10,7 @@ use exactfed_runner::data::DataFolder;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::tune::{Tune, loss};
-use exactfed_runner::plan::{Candidate, CandidateRuns, Cell, CellId, Plan, TuningGroup};
+use exactfed_runner::plan::{CandidateRuns, Cell, CellId, Plan, TuningGroup};
 use exactfed_runner::runner::prepare;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -63,19 +63,21 @@ impl CandidateRuns for StoredCandidates<'_> {
     fn clients(&self, cell: &Cell) -> Result<Option<usize>, Error> {
         let problem = Arc::as_ptr(&cell.identity.problem).addr();
         // A candidate that was run can be prepared; for any other nothing is known.
-        let count = || Some(prepare(&self.folder, &[cell]).ok()?.first()?.clients());
-        Ok(*self.clients.borrow_mut().entry(problem).or_insert_with(count))
+        Ok(*self
+            .clients
+            .borrow_mut()
+            .entry(problem)
+            .or_insert_with(|| Some(prepare(&self.folder, &[cell]).ok()?.first()?.clients())))
     }
 
     fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool {
         let samples = self.samples.borrow();
-        let losses = |cell: &Cell| -> Option<Vec<f64>> {
-            let sample = samples.get(&cell.id)?.iter();
-            Some(sample.map(|value| self.tune.metric.loss(*value)).collect())
-        };
-        let known: Option<Vec<(f64, Vec<f64>)>> =
-            terms.iter().map(|(weight, cell)| Some((*weight, losses(cell)?))).collect();
-        let Some(known) = known else { return false };
+        let mut known: Vec<(f64, Vec<f64>)> = Vec::with_capacity(terms.len());
+        for (weight, cell) in terms {
+            // Nothing is known of a candidate that was not run.
+            let Some(sample) = samples.get(&cell.id) else { return false };
+            known.push((*weight, sample.iter().map(|x| self.tune.metric.loss(*x)).collect()));
+        }
         let points: Vec<(f64, &[f64])> =
             known.iter().map(|(weight, losses)| (*weight, losses.as_slice())).collect();
         let typical = LogMeans::over_instances(&points);
@@ -104,11 +106,13 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
     let mut plan = plan.following(&runs)?;
     let metric = runs.tune.metric;
     let samples = runs.samples.into_inner();
-    let losses = samples.iter().map(|(id, sample)| {
-        let losses = sample.iter().map(|value| metric.loss(*value)).collect();
-        (*id, losses)
-    });
-    let losses: HashMap<CellId, Vec<f64>> = losses.collect();
+    let losses: HashMap<CellId, Vec<f64>> = samples
+        .iter()
+        .map(|(id, sample)| {
+            let losses = sample.iter().map(|value| metric.loss(*value)).collect();
+            (*id, losses)
+        })
+        .collect();
     for group in plan.tuning.iter_mut().flat_map(|tuning| &mut tuning.groups) {
         let is_best_largest = metric.more_is_better();
         group.selection_changes = changes_of_selection(group, &samples, is_best_largest).into();
@@ -123,8 +127,11 @@ fn changes_of_selection(
     samples: &HashMap<CellId, Vec<f64>>,
     largest: bool,
 ) -> Vec<f64> {
-    let runs = |candidate: &Candidate| samples.get(&candidate.cell.id).map_or(&[][..], |x| x);
-    let candidates: Vec<&[f64]> = group.candidates.iter().map(runs).collect();
+    let candidates: Vec<&[f64]> = group
+        .candidates
+        .iter()
+        .map(|candidate| samples.get(&candidate.cell.id).map_or(&[][..], |x| x))
+        .collect();
     let Some(selected) = group.selected else { return Vec::new() };
     let over_instances = group.candidates[selected].cell.identity.instances > 1;
     selection_changes(&candidates, selected, over_instances, largest)

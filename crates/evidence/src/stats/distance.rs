@@ -21,7 +21,8 @@ pub struct Distance {
 impl Distance {
     /// The distance of the mean of a sample from the target.
     pub fn new(sample: &[Vec<f64>], target: &[f64]) -> Self {
-        let (n, dimensions) = (sample.len(), target.len());
+        let n = sample.len();
+        let dimensions = target.len();
         let mut apart: Vec<f64> = target.iter().map(|x| -x).collect();
         for x in sample {
             apart.iter_mut().zip(x).for_each(|(sum, x)| *sum += x / n as f64);
@@ -30,16 +31,18 @@ impl Distance {
             sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
         let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
         let reach = if skewed { WIDENED } else { 1.0 };
-        let error = match sample.windows(2).all(|pair| pair[0] == pair[1]) {
-            true => 0.0,
-            false => reach * (largest_variance(sample, &apart, target) / n as f64).sqrt(),
+        let error = if sample.windows(2).all(|pair| pair[0] == pair[1]) {
+            0.0
+        } else {
+            reach * (largest_variance(sample, &apart, target) / n as f64).sqrt()
         };
         Self { estimate: norm(&apart), error, n, dimensions, skewed }
     }
 
     /// The p-value of a difference of this size or more.
     pub fn tail(&self, x: f64) -> f64 {
-        let (n, d) = (self.n, self.dimensions);
+        let n = self.n;
+        let d = self.dimensions;
         if !(x > 0.0 && x.is_finite() && n > d) {
             return 1.0;
         }
@@ -97,8 +100,9 @@ fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
     let centred: Vec<Vec<f64>> =
         sample.iter().map(|x| (0..d).map(|i| x[i] - apart[i] - target[i]).collect()).collect();
     // Power iteration from the direction of the largest variance of an entry.
-    let variance = |i: usize| centred.iter().map(|x| x[i] * x[i]).sum::<f64>();
-    let widest = (0..d).max_by(|&i, &j| variance(i).total_cmp(&variance(j)));
+    let variances: Vec<f64> =
+        (0..d).map(|i| centred.iter().map(|x| x[i] * x[i]).sum::<f64>()).collect();
+    let widest = (0..d).max_by(|&i, &j| variances[i].total_cmp(&variances[j]));
     let mut direction: Vec<f64> =
         (0..d).map(|i| if Some(i) == widest { 1.0 } else { 0.1 }).collect();
     let mut largest = 0.0;

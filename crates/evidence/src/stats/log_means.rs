@@ -86,7 +86,10 @@ struct Lognormal {
 impl LogMeans {
     /// An estimate whose limits are Student's, unless samples add to them.
     fn student(n: usize, estimate: f64, error: f64, skewness: f64) -> Self {
-        let (unlimited, heavy, few, lognormal) = (false, (false, false), false, None);
+        let unlimited = false;
+        let heavy = (false, false);
+        let few = false;
+        let lognormal = None;
         let quantiles = Quantiles::cached(n);
         let selection_error = 0.0;
         Self {
@@ -113,14 +116,19 @@ impl LogMeans {
         if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
             return None;
         }
-        let parts = || samples.iter().zip(&means);
-        let estimate = parts().map(|((w, _), m)| w * libm::log(*m)).sum();
-        let term = |r: usize| parts().map(|((w, x), m)| w * x[r] / m).sum::<f64>();
-        let terms: Vec<f64> = (0..n).map(term).collect();
-        let size = parts().map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
+        let estimate = samples.iter().zip(&means).map(|((w, _), m)| w * libm::log(*m)).sum();
+        // To first order, run r adds Σ w_j x_jr / E x_j to the logarithm of the ratio.
+        let mut terms = Vec::with_capacity(n);
+        for r in 0..n {
+            terms.push(samples.iter().zip(&means).map(|((w, x), m)| w * x[r] / m).sum::<f64>());
+        }
+        let sizes = samples
+            .iter()
+            .zip(&means)
+            .map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
         let sd = standard_deviation(&terms);
         let mut found = Self::student(n, estimate, sd / (n as f64).sqrt(), skewness(&terms));
-        if sd <= ROUNDING * size.fold(0.0, f64::max) {
+        if sd <= ROUNDING * sizes.fold(0.0, f64::max) {
             found.error = 0.0;
             return Some(found);
         }
@@ -144,8 +152,9 @@ impl LogMeans {
         if !points.iter().all(|(_, x)| x.iter().all(|x| *x > 0.0 && x.is_finite())) {
             return Self::new(points);
         }
-        let term = |r: usize| points.iter().map(|(w, x)| w * libm::log(x[r])).sum::<f64>();
-        let terms: Vec<f64> = (0..n).map(term).collect();
+        let terms: Vec<f64> = (0..n)
+            .map(|r: usize| points.iter().map(|(w, x)| w * libm::log(x[r])).sum::<f64>())
+            .collect();
         let sd = standard_deviation(&terms);
         let size = terms.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
         let error = if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() };
@@ -164,15 +173,13 @@ impl LogMeans {
                 l.iter().map(|l| l - centre).collect()
             })
             .collect();
-        let covariance = |i: usize, j: usize| {
-            centred[i].iter().zip(&centred[j]).map(|(a, b)| a * b).sum::<f64>() / (n - 1.0)
-        };
         let sum: Vec<f64> = (0..self.n).map(|r| logs.iter().map(|(w, l)| w * l[r]).sum()).collect();
-        let (mut half, mut square) = (0.0, 0.0);
+        let mut half = 0.0;
+        let mut square = 0.0;
         for (i, (w, _)) in logs.iter().enumerate() {
-            half += 0.5 * w * covariance(i, i);
+            half += 0.5 * w * covariance(&centred[i], &centred[i], n);
             for (j, (v, _)) in logs.iter().enumerate() {
-                let c = covariance(i, j);
+                let c = covariance(&centred[i], &centred[j], n);
                 square += 0.5 * w * v * c * c / (n - 1.0);
             }
         }
@@ -181,7 +188,9 @@ impl LogMeans {
         let k = logs.len() as f64;
         // One test per sample, all together at the level of two standard errors.
         let strict = Normal::standard().inverse_cdf(1.0 - 0.0228 / k);
-        let (mut light, mut mild, mut varied) = (true, self.n >= VERY_FEW, false);
+        let mut light = true;
+        let mut mild = self.n >= VERY_FEW;
+        let mut varied = false;
         let mut heavy = (false, false);
         for ((w, x), l) in samples.iter().zip(&centred) {
             let z = skewness_in_errors(l);
@@ -289,11 +298,13 @@ impl LogMeans {
         if self.unlimited {
             return (f64::NEG_INFINITY, f64::INFINITY);
         }
-        let farther = |heavy: bool, limit: f64| match heavy {
-            true => self.estimate + HEAVY * (limit - self.estimate),
-            false => limit,
-        };
-        let (low, high) = (farther(self.heavy.0, low), farther(self.heavy.1, high));
+        // A tail that is heavier than a lognormal distribution's takes the limit farther out.
+        if self.heavy.0 {
+            low = self.estimate + HEAVY * (low - self.estimate);
+        }
+        if self.heavy.1 {
+            high = self.estimate + HEAVY * (high - self.estimate);
+        }
         if self.selection_error == 0.0 {
             return (low, high);
         }
@@ -307,6 +318,11 @@ impl LogMeans {
     pub fn interval(&self) -> (f64, f64) {
         self.limits(0.025)
     }
+}
+
+/// The covariance of two samples of n values whose means are 0.
+fn covariance(a: &[f64], b: &[f64], n: f64) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / (n - 1.0)
 }
 
 /// Hall's (1992) transformation of Student's statistic t > 0, where the sample's skewness over √n in
@@ -328,11 +344,9 @@ fn hall_inverse(q: f64, a: f64) -> f64 {
     if a > -1e-9 {
         return q;
     }
-    let (flat, top) = (-3.0 / a, a / 6.0 - 1.0 / a);
-    match q < top {
-        true => 3.0 / a * (libm::cbrt(1.0 + a * (q - a / 6.0)) - 1.0),
-        false => flat + (q - top),
-    }
+    let flat = -3.0 / a;
+    let top = a / 6.0 - 1.0 / a;
+    if q < top { 3.0 / a * (libm::cbrt(1.0 + a * (q - a / 6.0)) - 1.0) } else { flat + (q - top) }
 }
 
 impl Lognormal {
@@ -340,7 +354,8 @@ impl Lognormal {
     fn reach(&self, q: &Quantile, lower: bool) -> f64 {
         let tail = if self.upwards == lower { q.t } else { q.variance };
         let variance = self.alone * tail * tail + (1.0 - self.alone) * q.t * q.t;
-        let (mean, spread) = (q.t * self.error, self.spread_error);
+        let mean = q.t * self.error;
+        let spread = self.spread_error;
         (mean * mean + spread * spread * variance).sqrt()
     }
 }
@@ -355,6 +370,29 @@ struct Quantile {
     variance: f64,
     /// The normal distribution's.
     normal: f64,
+}
+
+impl Quantile {
+    /// The quantiles at a level. Without a distribution, as for a single replicate, they are infinite.
+    fn new(
+        level: f64,
+        freedom: f64,
+        student: Option<&StudentsT>,
+        squares: Option<&ChiSquared>,
+    ) -> Self {
+        let t = match student {
+            Some(student) => root(|t| student.cdf(-t), level),
+            None => f64::INFINITY,
+        };
+        let square = match squares {
+            Some(squares) => 1.0 / root(|x| squares.cdf(1.0 / x), level),
+            None => 0.0,
+        };
+        let variance = (freedom / square - 1.0) * (freedom / 2.0).sqrt();
+        let normal = Normal::standard().inverse_cdf(1.0 - level);
+        // Near the median the variance's limit is below its estimate.
+        Self { level, t, variance: variance.max(t), normal }
+    }
 }
 
 /// Quantiles over levels, from 0.5 down, for one number of replicates.
@@ -384,35 +422,27 @@ impl Quantiles {
         let levels = (0..).map(|k| 0.5 * libm::exp(step * f64::from(k)));
         let student = StudentsT::new(0.0, 1.0, freedom).ok();
         let squares = ChiSquared::new(freedom).ok();
-        let one = |level: f64| {
-            let t = match &student {
-                Some(student) => root(|t| student.cdf(-t), level),
-                None => f64::INFINITY,
-            };
-            let square = match &squares {
-                Some(squares) => 1.0 / root(|x| squares.cdf(1.0 / x), level),
-                None => 0.0,
-            };
-            let variance = (freedom / square - 1.0) * (freedom / 2.0).sqrt();
-            // Near the median the variance's limit is below its estimate.
-            let normal = Normal::standard().inverse_cdf(1.0 - level);
-            Quantile { level, t, variance: variance.max(t), normal }
-        };
-        Self(levels.take_while(|level| *level > LEAST).map(one).collect())
+        Self(
+            levels
+                .take_while(|level| *level > LEAST)
+                .map(|level| Quantile::new(level, freedom, student.as_ref(), squares.as_ref()))
+                .collect(),
+        )
     }
 
     /// The quantiles at a level, between two of the table's by the level's logarithm.
     fn interpolate(&self, level: f64) -> Quantile {
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;
         let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.0.len() - 1) as f64);
-        let (low, share) = (place as usize, place - libm::floor(place));
-        let (a, b) = (self.0[low], self.0[(low + 1).min(self.0.len() - 1)]);
-        let between = |a: f64, b: f64| a + share * (b - a);
+        let low = place as usize;
+        let share = place - libm::floor(place);
+        let a = self.0[low];
+        let b = self.0[(low + 1).min(self.0.len() - 1)];
         Quantile {
             level,
-            t: between(a.t, b.t),
-            variance: between(a.variance, b.variance),
-            normal: between(a.normal, b.normal),
+            t: a.t + share * (b.t - a.t),
+            variance: a.variance + share * (b.variance - a.variance),
+            normal: a.normal + share * (b.normal - a.normal),
         }
     }
 
@@ -426,7 +456,8 @@ impl Quantiles {
             (None, _) => 1.0,
             (Some(last), None) => last.level,
             (Some(a), Some(b)) => {
-                let (near, far) = (reach(a), reach(b));
+                let near = reach(a);
+                let far = reach(b);
                 let share = ((distance - near) / (far - near)).clamp(0.0, 1.0);
                 a.level * libm::exp(share * libm::log(b.level / a.level))
             }
@@ -437,7 +468,8 @@ impl Quantiles {
 /// The positive number at which a decreasing function takes a level, by bisection of the
 /// logarithm.
 fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
-    let (mut low, mut high) = (-60.0, 60.0);
+    let mut low = -60.0;
+    let mut high = 60.0;
     for _ in 0..70 {
         let middle = 0.5 * (low + high);
         if f(libm::exp(middle)) > level { low = middle } else { high = middle }
@@ -448,8 +480,10 @@ fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
 /// The third central moment over the cube of the standard deviation (divisor n); 0 for
 /// less than three values or no spread.
 pub fn skewness(sample: &[f64]) -> f64 {
-    let (n, centre) = (sample.len() as f64, mean(sample));
-    let (mut squares, mut cubes) = (0.0, 0.0);
+    let n = sample.len() as f64;
+    let centre = mean(sample);
+    let mut squares = 0.0;
+    let mut cubes = 0.0;
     for x in sample {
         let apart = x - centre;
         squares += apart * apart / n;

@@ -34,7 +34,9 @@ impl Looks {
     /// proportion to the replicates that it adds (Lan and DeMets 1983, linear spending), so that
     /// about half of the level is left for the last one.
     pub fn all(&self) -> Vec<Look> {
-        let (mut looks, mut before, mut next) = (Vec::new(), 0, self.first.max(1));
+        let mut looks = Vec::new();
+        let mut before = 0;
+        let mut next = self.first.max(1);
         while before < self.most {
             let replicates = next.min(self.most);
             let level = LEVEL * ((replicates - before) as f64 / self.most as f64);

@@ -74,34 +74,44 @@ impl Shift {
     /// The shift that would be detected four times out of five among so many comparisons, by
     /// Student's t at the strictest step of Holm's method.
     pub fn detectable(&self, together: usize, level: f64) -> f64 {
-        let quantile = |p: f64| student_quantile(p, self.n).unwrap_or(f64::NAN);
         let strict = level / (2.0 * together.max(1) as f64);
-        (quantile(1.0 - strict) + quantile(0.8)) * self.sd / (self.n as f64).sqrt()
+        let critical = student_quantile(1.0 - strict, self.n).unwrap_or(f64::NAN);
+        let for_power = student_quantile(0.8, self.n).unwrap_or(f64::NAN);
+        (critical + for_power) * self.sd / (self.n as f64).sqrt()
     }
 }
 
 /// The 95 % quantile of |t| over resamples of the differences.
 fn reach(sample: &[f64], centre: f64, sd: f64, mut draw: impl FnMut(usize) -> usize) -> f64 {
-    let n = sample.len();
-    let one = |_| {
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for _ in 0..n {
-            let x = sample[draw(n)] - centre;
-            sum += x;
-            squares += x * x;
-        }
-        let shift = sum / n as f64;
-        let variance = (squares - sum * shift) / (n - 1) as f64;
-        // The values are equal up to the rounding of the squares: they have no spread, and t is
-        // infinite.
-        if variance <= ROUNDING * sd * sd {
-            return if shift.abs() <= ROUNDING * sd { 0.0 } else { f64::INFINITY };
-        }
-        (shift / (variance / n as f64).sqrt()).abs()
-    };
-    let mut all: Vec<f64> = (0..RESAMPLES).map(one).collect();
+    let mut all: Vec<f64> =
+        (0..RESAMPLES).map(|_| resampled_statistic(sample, centre, sd, &mut draw)).collect();
     all.sort_by(f64::total_cmp);
     all[(RESAMPLES + 1) * 95 / 100 - 1]
+}
+
+/// |t| of the hypothesis that the mean is `centre`, over as many draws with replacement as the sample has values.
+fn resampled_statistic(
+    sample: &[f64],
+    centre: f64,
+    sd: f64,
+    draw: &mut impl FnMut(usize) -> usize,
+) -> f64 {
+    let n = sample.len();
+    let mut sum = 0.0;
+    let mut squares = 0.0;
+    for _ in 0..n {
+        let x = sample[draw(n)] - centre;
+        sum += x;
+        squares += x * x;
+    }
+    let shift = sum / n as f64;
+    let variance = (squares - sum * shift) / (n - 1) as f64;
+    // The values are equal up to the rounding of the squares: they have no spread, and t is
+    // infinite.
+    if variance <= ROUNDING * sd * sd {
+        return if shift.abs() <= ROUNDING * sd { 0.0 } else { f64::INFINITY };
+    }
+    (shift / (variance / n as f64).sqrt()).abs()
 }
 
 #[cfg(test)]
@@ -146,7 +156,8 @@ mod tests {
 
     #[test]
     fn detectable_shifts_are_detected_four_times_out_of_five() {
-        let (mut rng, n) = (Stream::shared_instance(3), 10);
+        let mut rng = Stream::shared_instance(3);
+        let n = 10;
         let mut draw = |mean: f64| -> Vec<f64> { (0..n).map(|_| mean + rng.gaussian()).collect() };
         let known = Shift { sd: 1.0, ..Shift::new(&draw(0.0), 1.0, |_| 0).unwrap() };
         let size = known.detectable(7, 0.05);

@@ -5,10 +5,10 @@ use super::basics::{student_95, student_quantile};
 use super::distance::scheffe_radius;
 use super::verdict::{Evidence, POWER_QUANTILE, Region};
 
-/// The region of a claim, widened by what the sample leaves open: a parameter beyond it would
-/// have been refuted with power 80 % at least, on a claim of so many parts that is tested together with so
-/// many claims at this family-wise level. An end that the claim leaves open stays infinite. `None` where nothing is known of
-/// the sampling error.
+/// The region of a claim, widened by what the sample leaves open: a parameter beyond it would have been refuted with
+/// power 80 % at least. The claim has this number of `parts` and is tested `together` with this number of claims at the
+/// family-wise `level`. An end that the claim leaves open stays infinite. `None` where nothing is known of the
+/// sampling error.
 pub fn resolution(
     evidence: &Evidence,
     parts: usize,
@@ -26,24 +26,36 @@ pub fn resolution(
     // The p-value of a verdict is twice the smaller of two, and Holm's correction multiplies the
     // least of a family by the number of its claims.
     let level = level / (2 * together.max(1) * parts.max(1) * sides) as f64;
-    let Evidence { estimate, interval, n, .. } = *evidence;
-    let beyond = |half: f64| -> Option<f64> {
-        let reach = match evidence.dimensions {
-            0 | 1 => {
-                let error = half / student_95(n);
-                error * (student_quantile(1.0 - level, n)? + POWER_QUANTILE)
-            }
-            d => {
-                let (radius, error) = (scheffe_radius(d, n, level)?, evidence.error);
-                error * (radius + POWER_QUANTILE)
-            }
-        };
-        reach.is_finite().then_some(reach)
-    };
+    let interval = evidence.interval;
     // A parameter above the region is refuted by the lower limit of its estimate.
-    let above = if high.is_finite() { beyond(estimate - interval.0)? } else { 0.0 };
-    let below = if low.is_finite() { beyond(interval.1 - estimate)? } else { 0.0 };
+    let above = if high.is_finite() {
+        refutable_distance(evidence, evidence.estimate - interval.0, level)?
+    } else {
+        0.0
+    };
+    let below = if low.is_finite() {
+        refutable_distance(evidence, interval.1 - evidence.estimate, level)?
+    } else {
+        0.0
+    };
     Some((low - below, high + above))
+}
+
+/// How far from the end of the region a parameter has to be to be refuted with power 80 % at this level, where one half
+/// of the 95 % interval of its estimate is `half`.
+fn refutable_distance(evidence: &Evidence, half: f64, level: f64) -> Option<f64> {
+    let n = evidence.n;
+    let distance = match evidence.dimensions {
+        0 | 1 => {
+            let error = half / student_95(n);
+            error * (student_quantile(1.0 - level, n)? + POWER_QUANTILE)
+        }
+        d => {
+            let radius = scheffe_radius(d, n, level)?;
+            evidence.error * (radius + POWER_QUANTILE)
+        }
+    };
+    distance.is_finite().then_some(distance)
 }
 
 #[cfg(test)]

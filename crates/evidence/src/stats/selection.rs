@@ -40,8 +40,10 @@ pub fn selection_changes(
     let sign = if largest { -1.0 } else { 1.0 };
     let mut changes = Vec::new();
     for_each_resample(n, |counts| {
-        let loss = |x: &[f64]| sign * x.iter().zip(counts).map(|(x, c)| x * c).sum::<f64>();
-        let losses = comparable.iter().map(|x| loss(x)).enumerate();
+        let losses = comparable
+            .iter()
+            .map(|x| sign * x.iter().zip(counts).map(|(x, c)| x * c).sum::<f64>())
+            .enumerate();
         let best = losses.min_by(|a, b| a.1.total_cmp(&b.1));
         changes.push(best.map_or(0.0, |(place, _)| differences[place]));
     });
@@ -62,9 +64,11 @@ pub fn selection_error(parts: &[(f64, &[f64])]) -> f64 {
         });
         return libm::sqrt(squares.sum());
     }
-    let change =
-        |resample: usize| known.iter().map(|(w, changes)| w * changes[resample]).sum::<f64>();
-    root_mean_square((0..count).map(change))
+    root_mean_square(
+        (0..count).map(|resample: usize| {
+            known.iter().map(|(w, changes)| w * changes[resample]).sum::<f64>()
+        }),
+    )
 }
 
 fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -141,7 +145,8 @@ mod tests {
 
     #[test]
     fn selections_that_change_together_cancel() {
-        let (first, second) = ([1.0, 4.0], [4.0, 2.0]);
+        let first = [1.0, 4.0];
+        let second = [4.0, 2.0];
         let changes = selection_changes(&[&first, &second], 0, true, false);
         let one = selection_error(&[(1.0, &changes)]);
         assert!(one > 0.0);
@@ -234,7 +239,8 @@ mod tests {
                 !(low..=high).contains(&0.0)
             })
         };
-        let (without, with) = (differ(false), differ(true));
+        let without = differ(false);
+        let with = differ(true);
         assert!(without > 0.08, "the simulation shows what is mended: {without}");
         // Two standard errors of 2000 trials above the level.
         assert!(with < 0.06, "{with}");

@@ -20,12 +20,11 @@ pub struct Summary {
 impl Summary {
     /// The summary of a sample.
     pub fn new(sample: &[f64]) -> Self {
-        let (mean, sd) = (mean(sample), standard_deviation(sample));
+        let mean = mean(sample);
+        let sd = standard_deviation(sample);
         let half = student_95(sample.len()) * sd / (sample.len() as f64).sqrt();
-        let known = match sample.iter().all(|x| *x > 0.0) {
-            true => LogMeans::new(&[(1.0, sample)]),
-            false => None,
-        };
+        let known =
+            if sample.iter().all(|x| *x > 0.0) { LogMeans::new(&[(1.0, sample)]) } else { None };
         let interval = match known.map(|known| known.interval()) {
             Some((low, high)) => (libm::exp(low), libm::exp(high)),
             None => (mean - half, mean + half),
@@ -64,7 +63,8 @@ impl Ratio {
     /// The same of candidates that other runs selected, with the standard error that their selection
     /// adds to the logarithm of the ratio.
     pub fn of_selected(a: &[f64], b: &[f64], over_instances: bool, selection_error: f64) -> Self {
-        let (points, plain) = ([(1.0, a), (-1.0, b)], mean(a) / mean(b));
+        let points = [(1.0, a), (-1.0, b)];
+        let plain = mean(a) / mean(b);
         if !over_instances {
             let known = LogMeans::new(&points);
             return Self::new(plain, known.map(|k| k.with_selection_error(selection_error)));
@@ -106,7 +106,8 @@ mod tests {
     fn the_ratio_of_means_is_covered() {
         let mut rng = Stream::shared_instance(5);
         let share = share(4000, || {
-            let (mut a, mut b) = (Vec::new(), Vec::new());
+            let mut a = Vec::new();
+            let mut b = Vec::new();
             for _ in 0..20 {
                 let common = rng.gaussian();
                 a.push(libm::exp(0.3 * (common + 0.5 * rng.gaussian())));

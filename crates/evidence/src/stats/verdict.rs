@@ -84,11 +84,15 @@ impl Evidence {
         if error == 0.0 {
             return Self { n, ..Self::exact(estimate, region) };
         }
-        let above = |x: f64| student_tail((estimate - x) / error, n);
-        let below = |x: f64| student_tail((x - estimate) / error, n);
         let half = student_95(n) * error;
         let interval = (estimate - half, estimate + half);
-        Self { estimate, error, interval, n, ..Self::from_ends(estimate, region, above, below) }
+        let from_ends = Self::from_ends(
+            estimate,
+            region,
+            |x| student_tail((estimate - x) / error, n),
+            |x| student_tail((x - estimate) / error, n),
+        );
+        Self { estimate, error, interval, n, ..from_ends }
     }
 
     /// Evidence from an estimate of Σ w_j log E x_j.
@@ -96,7 +100,8 @@ impl Evidence {
         if known.constant() {
             return Self { n: known.n, ..Self::exact(known.estimate, widened(region)) };
         }
-        let (estimate, interval) = (known.estimate, known.interval());
+        let estimate = known.estimate;
+        let interval = known.interval();
         Self {
             // What half the interval would be the right multiple of.
             error: 0.5 * (interval.1 - interval.0) / student_95(known.n),
@@ -122,13 +127,10 @@ impl Evidence {
         below: impl Fn(f64) -> f64,
     ) -> Self {
         let (low, high) = region;
-        let p = |end: f64, at_infinity: f64, p: &dyn Fn(f64) -> f64| {
-            if end.is_finite() { p(end) } else { at_infinity }
-        };
         let sides = f64::from(u8::from(low.is_finite())) + f64::from(u8::from(high.is_finite()));
-        let outside = p(low, 1.0, &below).min(p(high, 1.0, &above));
+        let outside = p_at_end(low, 1.0, &below).min(p_at_end(high, 1.0, &above));
         Self {
-            support: p(low, 0.0, &above).max(p(high, 0.0, &below)),
+            support: p_at_end(low, 0.0, &above).max(p_at_end(high, 0.0, &below)),
             refute: (sides * outside).min(1.0),
             region,
             ..Self::undecided(estimate, 0)
@@ -137,8 +139,10 @@ impl Evidence {
 
     /// Evidence from a sample that decides nothing: a single run of what is random.
     pub fn undecided(estimate: f64, n: usize) -> Self {
-        let (error, interval) = (f64::NAN, (f64::NAN, f64::NAN));
-        let (support, refute) = (1.0, 1.0);
+        let error = f64::NAN;
+        let interval = (f64::NAN, f64::NAN);
+        let support = 1.0;
+        let refute = 1.0;
         Self { error, interval, support, refute, n, ..Self::certain(estimate, false) }
     }
 
@@ -147,7 +151,8 @@ impl Evidence {
     /// the limits hold whatever the direction of the difference is. For few vectors, or vectors
     /// that are skewed along that direction, the radius is three times as large.
     pub fn from_vectors(sample: &[Vec<f64>], target: &[f64], margin: f64) -> Self {
-        let (n, size) = (sample.len(), norm(target));
+        let n = sample.len();
+        let size = norm(target);
         let found = Distance::new(sample, target);
         let estimate = found.estimate / size;
         if n < 2 {
@@ -175,20 +180,26 @@ impl Evidence {
     pub fn from_norm(sample: &[Vec<f64>], unit: &Unit, region: Region) -> Self {
         let n = sample.len();
         let found = Distance::new(sample, &vec![0.0; sample.first().map_or(0, Vec::len)]);
-        let log = |x: f64, unit: f64| libm::log(x.max(0.0) / unit);
         let (low, high) = unit.ends;
-        let (estimate, radius) = (log(found.estimate, unit.estimate), found.radius());
+        let estimate = log_of_norm(found.estimate, unit.estimate);
+        let radius = found.radius();
         if n < 2 {
             return Self::undecided(estimate, n);
         }
-        let p = |difference: f64| (found.tail(difference) + unit.outside).min(1.0);
-        let above = |end: f64| p(found.estimate - high * libm::exp(end));
-        let below = |end: f64| p(low * libm::exp(end) - found.estimate);
+        let from_ends = Self::from_ends(
+            estimate,
+            region,
+            |end| unit.p_value(&found, found.estimate - high * libm::exp(end)),
+            |end| unit.p_value(&found, low * libm::exp(end) - found.estimate),
+        );
         Self {
-            interval: (log(found.estimate - radius, high), log(found.estimate + radius, low)),
+            interval: (
+                log_of_norm(found.estimate - radius, high),
+                log_of_norm(found.estimate + radius, low),
+            ),
             n,
             doubt: doubt_of(&found),
-            ..Self::from_ends(estimate, region, above, below)
+            ..from_ends
         }
     }
 
@@ -242,6 +253,16 @@ impl Evidence {
     }
 }
 
+/// The p-value of a hypothesis about an end of a region; a known value where the region has no such end.
+fn p_at_end(end: f64, at_infinity: f64, p_value: impl Fn(f64) -> f64) -> f64 {
+    if end.is_finite() { p_value(end) } else { at_infinity }
+}
+
+/// The logarithm of a norm in a unit. A lower limit below 0 is the limit 0.
+fn log_of_norm(norm: f64, unit: f64) -> f64 {
+    libm::log(norm.max(0.0) / unit)
+}
+
 fn doubt_of(found: &Distance) -> Doubt {
     match found.n < VERY_FEW {
         _ if found.skewed => Doubt::Skewed,
@@ -258,6 +279,14 @@ pub struct Unit {
     pub ends: (f64, f64),
     /// The probability that it is not.
     pub outside: f64,
+}
+
+impl Unit {
+    /// The p-value of a difference between a norm and a multiple of an end of this unit: the number may be beyond that
+    /// end, which adds the probability of it.
+    fn p_value(&self, found: &Distance, difference: f64) -> f64 {
+        (found.tail(difference) + self.outside).min(1.0)
+    }
 }
 
 /// How a claim ended.
@@ -373,7 +402,9 @@ mod tests {
     fn one_sided_claims_have_their_size_and_power() {
         let mut rng = Stream::shared_instance(1);
         let mut rates = |mean: f64| rates(&mut rng, 12, mean, (f64::NEG_INFINITY, 0.0));
-        let (end, inside, outside) = (rates(0.0), rates(-1.2), rates(1.2));
+        let end = rates(0.0);
+        let inside = rates(-1.2);
+        let outside = rates(1.2);
         assert!((end.0 - 0.05).abs() < 0.014 && (end.1 - 0.05).abs() < 0.014, "{end:?}");
         assert!(inside.0 > 0.95 && inside.1 < 0.005, "{inside:?}");
         assert!(outside.1 > 0.95 && outside.0 < 0.005, "{outside:?}");
@@ -399,7 +430,8 @@ mod tests {
         let mut draw = |n: usize| -> Vec<Vec<f64>> {
             (0..n).map(|_| truth.iter().map(|t| t + 1.5 * rng.gaussian()).collect()).collect()
         };
-        let (mut covered, mut wrong) = (0, 0);
+        let mut covered = 0;
+        let mut wrong = 0;
         for _ in 0..1500 {
             let e = Evidence::from_vectors(&draw(40), &target, 0.2);
             covered += u32::from(e.interval.0 <= 0.2 && 0.2 <= e.interval.1);
@@ -417,7 +449,9 @@ mod tests {
     #[test]
     fn norms_of_unresolved_means_are_covered() {
         let mut rng = Stream::shared_instance(9);
-        let (mut wrong, mut resolved, n) = (0, 0, 20);
+        let mut wrong = 0;
+        let mut resolved = 0;
+        let n = 20;
         let unit = |estimate: f64| Unit { estimate, ends: (estimate, estimate), outside: 0.0 };
         for case in 0..1500 {
             let size = [0.0, 0.1, 0.5][case % 3];

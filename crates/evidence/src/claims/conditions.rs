@@ -64,11 +64,13 @@ pub fn of_cells(
     cells: &[&CellResult<'_>],
 ) -> StatementConditions {
     let conditions = statement.all_conditions();
-    let algorithm = |cell: &&CellResult<'_>| cell.cell.identity.algorithm.stated();
-    let compared: Vec<StatedAlgorithm> = cells.iter().map(algorithm).collect();
-    let answers = cells.iter().map(|cell| answers(theory, cell, &conditions, &compared));
-    let answers: Vec<Vec<ConditionAnswer>> = answers.collect();
-    let (mut inside, mut outside, mut unknown) = (0, 0, 0);
+    let compared: Vec<StatedAlgorithm> =
+        cells.iter().map(|cell| cell.cell.identity.algorithm.stated()).collect();
+    let answers: Vec<Vec<ConditionAnswer>> =
+        cells.iter().map(|cell| answers(theory, cell, &conditions, &compared)).collect();
+    let mut inside = 0;
+    let mut outside = 0;
+    let mut unknown = 0;
     for answers in &answers {
         let open = answers.iter().any(|a| matches!(a, ConditionAnswer::Unknown(_)));
         *(match (answers.iter().any(is_failing), open) {
@@ -77,10 +79,12 @@ pub fn of_cells(
             (false, false) => &mut inside,
         }) += 1;
     }
-    let of_condition = |i: usize| answers.iter().map(|all| all[i]).collect::<Vec<_>>();
-    let details = conditions.iter().enumerate();
-    let details = details.filter_map(|(i, condition)| detail(condition, &of_condition(i)));
-    StatementConditions { statement, inside, outside, unknown, details: details.collect() }
+    let mut details = Vec::new();
+    for (i, condition) in conditions.iter().enumerate() {
+        let of_condition: Vec<ConditionAnswer> = answers.iter().map(|all| all[i]).collect();
+        details.extend(detail(condition, &of_condition));
+    }
+    StatementConditions { statement, inside, outside, unknown, details }
 }
 
 fn is_failing(answer: &ConditionAnswer) -> bool {
@@ -133,11 +137,13 @@ fn detail(condition: &Condition, answers: &[ConditionAnswer]) -> Option<String> 
         ConditionAnswer::Exceeded { have, need } => Some(have / need),
         _ => None,
     });
-    let reasons = answers.iter().filter_map(|answer| match answer {
-        ConditionAnswer::Unknown(why) => Some(*why),
-        _ => None,
-    });
-    let reasons: Vec<&str> = reasons.collect();
+    let reasons: Vec<&str> = answers
+        .iter()
+        .filter_map(|answer| match answer {
+            ConditionAnswer::Unknown(why) => Some(*why),
+            _ => None,
+        })
+        .collect();
     let most = excess.reduce(|most, times| if times > most { times } else { most });
     let (cells, what, more) = match (failing, reasons.last(), most) {
         (0, None, _) => return None,

@@ -23,10 +23,12 @@ pub fn slope_of_cost(
     weights: &[f64],
     region: Region,
 ) -> Option<Evidence> {
-    let curves = group.iter().map(|(_, cell)| CostCurve::new(cell, metric, reaching));
-    let curves: Vec<CostCurve> = curves.collect::<Option<_>>()?;
-    let logs = curves.iter().map(|curve| Some(libm::log(curve.cost_reached()?)));
-    let logs: Vec<f64> = logs.collect::<Option<_>>()?;
+    let curves: Vec<CostCurve> = group
+        .iter()
+        .map(|(_, cell)| CostCurve::new(cell, metric, reaching))
+        .collect::<Option<_>>()?;
+    let logs: Vec<f64> =
+        curves.iter().map(|curve| Some(libm::log(curve.cost_reached()?))).collect::<Option<_>>()?;
     let estimate: f64 = weights.iter().zip(&logs).map(|(w, log)| w * log).sum();
     let n = curves.iter().map(|curve| curve.n).min()?;
     if !estimate.is_finite() {
@@ -36,33 +38,53 @@ pub fn slope_of_cost(
     if curves.iter().all(|curve| curve.fixed) {
         return Some(Evidence { n, ..Evidence::exact(estimate, region) });
     }
-    let limits = |level: f64| {
-        let (mut below, mut above) = (0.0, 0.0);
-        for ((curve, w), log) in curves.iter().zip(weights).zip(&logs) {
-            let (low, high) = curve.limits(level);
-            let (down, up) = (w * (log - libm::log(low)), w * (libm::log(high) - log));
-            let (down, up) = if *w > 0.0 { (down, up) } else { (up, down) };
-            below += down * down;
-            above += up * up;
-        }
-        (estimate - below.sqrt(), estimate + above.sqrt())
-    };
+    let combined = CombinedCosts { curves: &curves, weights, logs: &logs, estimate };
     let (low, high) = region;
-    // The smallest level of a list at which a limit excludes what is tested.
-    let level = |excluded: &dyn Fn((f64, f64)) -> bool| {
-        let excluding = LEVELS.iter().take_while(|level| excluded(limits(**level)));
-        excluding.last().copied().unwrap_or(1.0)
-    };
-    let support = level(&|l| l.0 > low).max(level(&|l| l.1 < high));
-    let beyond = level(&|l| l.1 < low).min(level(&|l| l.0 > high));
+    let support =
+        combined.excluding_level(|l| l.0 > low).max(combined.excluding_level(|l| l.1 < high));
+    let beyond =
+        combined.excluding_level(|l| l.1 < low).min(combined.excluding_level(|l| l.0 > high));
     Some(Evidence {
-        interval: limits(0.025),
+        interval: combined.limits(0.025),
         support,
         refute: (2.0 * beyond).min(1.0),
         region,
         doubt: curves.iter().map(|curve| curve.doubt).max().unwrap_or_default(),
         ..Evidence::undecided(estimate, n)
     })
+}
+
+/// The costs of several cells, of whose logarithms a weighted sum is estimated.
+struct CombinedCosts<'a> {
+    curves: &'a [CostCurve],
+    weights: &'a [f64],
+    logs: &'a [f64],
+    estimate: f64,
+}
+
+impl CombinedCosts<'_> {
+    /// The lower and the upper limit of the weighted sum at this one-sided level, by MOVER: the distances of the limits
+    /// of the cells from their estimates are added as independent errors are.
+    fn limits(&self, level: f64) -> (f64, f64) {
+        let mut below = 0.0;
+        let mut above = 0.0;
+        for ((curve, w), log) in self.curves.iter().zip(self.weights).zip(self.logs) {
+            let (low, high) = curve.limits(level);
+            let to_low = w * (log - libm::log(low));
+            let to_high = w * (libm::log(high) - log);
+            // A cell with a negative weight takes the sum down where its own cost goes up.
+            let (down, up) = if *w > 0.0 { (to_low, to_high) } else { (to_high, to_low) };
+            below += down * down;
+            above += up * up;
+        }
+        (self.estimate - below.sqrt(), self.estimate + above.sqrt())
+    }
+
+    /// The smallest level of a list at which the limits exclude what is tested.
+    fn excluding_level(&self, is_excluded: impl Fn((f64, f64)) -> bool) -> f64 {
+        let excluding = LEVELS.iter().take_while(|level| is_excluded(self.limits(**level)));
+        excluding.last().copied().unwrap_or(1.0)
+    }
 }
 
 /// Levels at which the limits of a slope of costs are computed.
@@ -82,6 +104,23 @@ struct RoundCost {
     missed: f64,
     /// p-value of the hypothesis that it meets it.
     met: f64,
+}
+
+/// p-values of the claim that something holds (`support`), and of the claim that it does not (`refute`).
+struct PValues {
+    support: f64,
+    refute: f64,
+}
+
+impl RoundCost {
+    /// Whether the round costs at most this on average.
+    fn affordable(&self, limit: f64) -> PValues {
+        let limit = MetricSample::number(limit);
+        match log_ratio(&self.costs, &limit, (f64::NEG_INFINITY, 0.0)) {
+            Some(Evidence { support, refute, .. }) => PValues { support, refute },
+            None => PValues { support: 1.0, refute: 1.0 },
+        }
+    }
 }
 
 /// What the mean of a metric must come to.
@@ -104,10 +143,7 @@ impl Goal {
     /// mean of equal fractions differs by rounding.
     fn is_met(self, mean: f64) -> bool {
         const ROUNDING: f64 = 1e-9;
-        match self.is_upwards {
-            true => mean >= self.target * (1.0 - ROUNDING),
-            false => mean <= self.target,
-        }
+        if self.is_upwards { mean >= self.target * (1.0 - ROUNDING) } else { mean <= self.target }
     }
 
     /// The logarithms of a mean over the target for which it is met.
@@ -134,7 +170,8 @@ impl CostCurve {
     pub fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let goal = Goal::new(cell, metric, reaching)?;
         // After a run has diverged no mean meets the target.
-        let (costs, metrics) = (cell.samples(reaching.cost), cell.samples(metric));
+        let costs = cell.samples(reaching.cost);
+        let metrics = cell.samples(metric);
         if costs.is_empty() || metrics.is_empty() {
             return None;
         }
@@ -154,14 +191,20 @@ impl CostCurve {
     ) -> Self {
         let target = MetricSample::number(goal.target);
         let mut doubt = Doubt::None;
-        let round = |(costs, metric): (MetricSample, MetricSample)| {
-            let evidence = log_ratio(&metric, &target, goal.region());
-            let (missed, met) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
-            doubt = doubt.max(evidence.map_or(Doubt::None, |e| e.doubt));
-            let is_met = goal.is_met(metric.mean());
-            RoundCost { cost: costs.mean(), costs, is_met, missed, met }
-        };
-        Self { rounds: rounds.map(round).collect(), n, fixed, doubt }
+        Self {
+            rounds: rounds
+                .map(|(costs, metric)| {
+                    let evidence = log_ratio(&metric, &target, goal.region());
+                    let (missed, met) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
+                    doubt = doubt.max(evidence.map_or(Doubt::None, |e| e.doubt));
+                    let is_met = goal.is_met(metric.mean());
+                    RoundCost { cost: costs.mean(), costs, is_met, missed, met }
+                })
+                .collect(),
+            n,
+            fixed,
+            doubt,
+        }
     }
 
     /// The cost of the first round at which the mean meets the target.
@@ -189,11 +232,6 @@ impl CostCurve {
 
     /// Evidence that the mean meets the target at a round that costs at most this.
     pub fn within(&self, limit: f64) -> Evidence {
-        let affordable = |round: &RoundCost| {
-            let limit = MetricSample::number(limit);
-            let found = log_ratio(&round.costs, &limit, (f64::NEG_INFINITY, 0.0));
-            found.map_or((1.0, 1.0), |e| (e.support, e.refute))
-        };
         // Half of the level is for the last affordable round, the rest for the others.
         let paid: Vec<&RoundCost> = self.rounds.iter().filter(|r| r.cost <= limit).collect();
         let mut support = 1.0_f64;
@@ -203,12 +241,12 @@ impl CostCurve {
                 many if i + 1 == many => 2.0,
                 many => 2.0 * (many - 1) as f64,
             };
-            support = support.min(factor * round.missed.max(affordable(round).0));
+            support = support.min(factor * round.missed.max(round.affordable(limit).support));
         }
         let mut refute = 0.0_f64;
         for round in &self.rounds {
             // A round fails if its mean misses the target, or if it costs too much.
-            let fails = match affordable(round).1 {
+            let fails = match round.affordable(limit).refute {
                 0.0 => 0.0,
                 1.0 => round.met,
                 too_dear => 2.0 * round.met.min(too_dear),
@@ -279,7 +317,8 @@ mod tests {
     /// --nocapture for the table of docs/notes/simulations.md.
     #[test]
     fn claims_on_costs_have_their_size() {
-        let (mut rng, trials) = (Stream::shared_instance(1), 600);
+        let mut rng = Stream::shared_instance(1);
+        let trials = 600;
         let meets = libm::pow(0.9, 15.0);
         let most = 0.05 + 4.0 * (0.05_f64 * 0.95 / f64::from(trials)).sqrt();
         for n in [2, 3, 5, 10, 30, 100] {

@@ -5,7 +5,6 @@ use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
 use super::text::number_text;
-use crate::frontier::FrontierPoint;
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
@@ -57,17 +56,20 @@ impl KindKeys<ClaimKeys> for FrontierConstantKeys {
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
     fn test(&self, judge: &Judge<'_>) -> Tested {
-        let (mut parts, mut range) = (Parts::default(), String::new());
+        let mut parts = Parts::default();
+        let mut range = String::new();
         let frontier = judge.frontier(&self.frontier);
-        let scaled = |best: &&FrontierPoint| {
-            let logarithm = libm::log(frontier.radius / best.target);
-            let powers = libm::pow(best.clients as f64, self.clients_power)
-                * libm::pow(best.target, self.target_power)
-                * libm::pow(logarithm, self.logarithm_power);
-            Some(powers * frontier.quantity(self.quantity, best)?)
-        };
         let points = Judge::usable(frontier, &self.of, &mut parts);
-        let values: Vec<f64> = points.iter().filter_map(scaled).collect();
+        let values: Vec<f64> = points
+            .iter()
+            .filter_map(|best| {
+                let logarithm = libm::log(frontier.radius / best.target);
+                let powers = libm::pow(best.clients as f64, self.clients_power)
+                    * libm::pow(best.target, self.target_power)
+                    * libm::pow(logarithm, self.logarithm_power);
+                Some(powers * frontier.quantity(self.quantity, best)?)
+            })
+            .collect();
         let ends = values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
         let ratio =
             (values.len() > 1).then(|| exact(ends.1 / ends.0, (f64::NEG_INFINITY, self.factor)));
@@ -92,15 +94,15 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
 
 /// The powers that a number is multiplied by, as text.
 fn powers_text(claim: &ClaimOf<FrontierConstantKeys>) -> String {
-    let power = |(base, power): (&str, f64)| match power {
-        0.0 => String::new(),
-        1.0 => format!(" · {base}"),
-        power => format!(" · {base}^{}", number_text(libm::round(power * 1e3) / 1e3)),
-    };
     let all = [
         ("N", claim.clients_power),
         ("ε", claim.target_power),
         ("log(r/ε)", claim.logarithm_power),
     ];
-    all.map(power).concat()
+    all.map(|(base, power)| match power {
+        0.0 => String::new(),
+        1.0 => format!(" · {base}"),
+        power => format!(" · {base}^{}", number_text(libm::round(power * 1e3) / 1e3)),
+    })
+    .concat()
 }

@@ -58,8 +58,11 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
                 continue;
             }
             let targets: Vec<f64> = own.iter().map(|best| best.target).collect();
-            let values = own.iter().map(|best| frontier.quantity(self.quantity, best));
-            let values: Option<Vec<f64>> = values.map(|value| value.map(libm::log)).collect();
+            let values: Option<Vec<f64>> = own
+                .iter()
+                .map(|best| frontier.quantity(self.quantity, best))
+                .map(|value| value.map(libm::log))
+                .collect();
             let slope = values.filter(|values| values.len() > 1).map(|values| {
                 let weights = slope_weights(&targets);
                 exact(weights.iter().zip(&values).map(|(w, y)| w * y).sum(), region)

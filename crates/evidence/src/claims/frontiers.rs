@@ -142,12 +142,17 @@ pub fn meant<'a>(
     let objectives = of.objectives(frontier.lead).into_iter();
     let points = objectives.flat_map(|least| frontier.points(least, algorithm));
     // Targets of equal ratio are not written as manifests write numbers.
-    let (low, high) = (1.0 - 1e-9, 1.0 + 1e-9);
+    let low = 1.0 - 1e-9;
+    let high = 1.0 + 1e-9;
     points.filter(move |best| {
         (of.clients.is_empty() || of.clients.contains(&best.clients))
             && of.largest_target.is_none_or(|most| best.target <= high * most)
             && of.smallest_target.is_none_or(|least| best.target >= low * least)
     })
+}
+
+fn numbers_text(all: &[f64]) -> String {
+    all.iter().copied().map(number_text).collect::<Vec<_>>().join(" or ")
 }
 
 /// What a claim is about, as text.
@@ -162,14 +167,13 @@ pub fn points_text(of: &FrontierPoints, frontier: &ComputedFrontier<'_>) -> Stri
         (None, Some(high)) => format!("ε ≤ {}", number_text(high)),
         (Some(low), Some(high)) => format!("{} ≤ ε ≤ {}", number_text(low), number_text(high)),
     };
-    let texts = |all: &[f64]| all.iter().copied().map(number_text).collect::<Vec<_>>().join(" or ");
     let prices = match (of.prices.is_empty() && of.budgets.is_empty(), frontier.lead) {
         (true, FrontierObjective::Price(price)) => vec![price],
         _ => of.prices.clone(),
     };
-    let price = (!prices.is_empty()).then(|| format!("at the price {}", texts(&prices)));
-    let budget = || format!("within {} times SGD's gradients", texts(&of.budgets));
-    let budget = (!of.budgets.is_empty()).then(budget);
+    let price = (!prices.is_empty()).then(|| format!("at the price {}", numbers_text(&prices)));
+    let budget = (!of.budgets.is_empty())
+        .then(|| format!("within {} times SGD's gradients", numbers_text(&of.budgets)));
     let least = price.into_iter().chain(budget).collect::<Vec<_>>().join(" and ");
     joined(&[&frontier.algorithm(&of.algorithm).label, &joined(&[&clients, &targets, &least])])
 }

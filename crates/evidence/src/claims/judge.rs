@@ -92,24 +92,39 @@ impl EstimateScale {
         }
     }
 
+    /// The end of a region as it is shown; an end that is left open stays infinite.
+    pub fn shown_end(self, x: f64) -> f64 {
+        if x.is_finite() { self.shown(x) } else { x }
+    }
+
+    /// An interval as it is shown.
+    pub fn shown_interval(self, (low, high): (f64, f64)) -> (f64, f64) {
+        (self.shown(low), self.shown(high))
+    }
+
     /// How far an estimate is from the nearest end of the region in which the claim holds, below 0
     /// outside of it: half the region's width is 1 where it has two ends; else relative to the end,
     /// or as a logarithm. `None` where no such end is known.
     pub fn room(self, evidence: &Evidence) -> Option<f64> {
-        let (estimate, (low, high)) = (evidence.estimate, evidence.region);
-        let unit = |end: f64| match self {
-            Self::Plain | Self::Counted if end != 0.0 => end.abs(),
-            _ => 1.0,
-        };
+        let estimate = evidence.estimate;
+        let (low, high) = evidence.region;
         let room = match (low.is_finite(), high.is_finite()) {
             (true, true) => 2.0 * (estimate - low).min(high - estimate) / (high - low),
-            (true, false) => (estimate - low) / unit(low),
-            (false, true) => (high - estimate) / unit(high),
+            (true, false) => (estimate - low) / self.unit_of_room(low),
+            (false, true) => (high - estimate) / self.unit_of_room(high),
             // A cell whose runs diverged is compared with nothing and does not hold.
             (false, false) if estimate.is_infinite() && evidence.support == 1.0 => -f64::INFINITY,
             (false, false) => return None,
         };
         (!room.is_nan()).then_some(room)
+    }
+
+    /// What a distance from the end of a region is divided by.
+    fn unit_of_room(self, end: f64) -> f64 {
+        match self {
+            Self::Plain | Self::Counted if end != 0.0 => end.abs(),
+            _ => 1.0,
+        }
     }
 }
 
@@ -144,23 +159,25 @@ impl<'a> Judge<'a> {
         name: &str,
         parts: &mut Parts,
     ) {
-        let (id, rounds) = (&cell.cell.id, cell.cell.identity.rounds);
+        let id = &cell.cell.id;
+        let rounds = cell.cell.identity.rounds;
         let words = by.words();
         let too_costly = self.theory.too_costly(id, by);
         let bound = self.theory.bound(id, by, rounds).map(|bound| bound.value.err());
         let of_moments = matches!(by, Prediction::ExactMoments | Prediction::Stationary);
-        let unknown = || self.theory.no_moments(id).filter(|_| of_moments);
         let scenarios = self.theory.prepared(id).into_iter().flat_map(|cell| &cell.scenarios);
         let mut shares = scenarios.map(|scenario| scenario.instance.unequal_shares());
         let reason = match (too_costly, &bound) {
             (Some(cost), _) => format!("{words} is not computed at this size: {cost}"),
-            (None, _) if !by.is_bound() => match unknown() {
-                Some(why) => format!("nothing is known of {words} here: {why}"),
-                None if shares.any(|shares| shares.is_some()) => format!(
-                    "nothing is known of {words} here, or of clients of unequal weights, or it diverged"
-                ),
-                None => format!("nothing is known of {words} here, or it diverged"),
-            },
+            (None, _) if !by.is_bound() => {
+                match self.theory.no_moments(id).filter(|_| of_moments) {
+                    Some(why) => format!("nothing is known of {words} here: {why}"),
+                    None if shares.any(|shares| shares.is_some()) => format!(
+                        "nothing is known of {words} here, or of clients of unequal weights, or it diverged"
+                    ),
+                    None => format!("nothing is known of {words} here, or it diverged"),
+                }
+            }
             (None, None) => format!("{words} does not apply to it"),
             (None, Some(Some(unmet))) if !unmet.is_empty() => {
                 let unmet: Vec<&str> = unmet.iter().map(|u| u.condition.as_str()).collect();

@@ -72,6 +72,20 @@ pub struct ClaimPart {
     pub verdict: Verdict,
 }
 
+impl ClaimPart {
+    fn new(name: &str, evidence: &Evidence, scale: EstimateScale) -> Self {
+        let value = scale.shown(evidence.estimate);
+        let interval = scale.shown_interval(evidence.interval);
+        Self {
+            name: name.to_owned(),
+            estimate: Estimate { value, interval },
+            is_exact: evidence.error == 0.0,
+            region: scale.shown_interval(evidence.region),
+            verdict: evidence.alone(),
+        }
+    }
+}
+
 impl JudgedClaim<'_> {
     /// The part that is shown: that whose estimate is nearest to the end of its region, or farthest
     /// outside.
@@ -161,31 +175,23 @@ pub fn judged<'a>(
     (together, level): (usize, f64),
 ) -> JudgedClaim<'a> {
     let Tested { parts, formula, scale } = tested;
-    let shown_end = |x: f64| if x.is_finite() { scale.shown(x) } else { x };
-    let shown = |(low, high): (f64, f64)| (scale.shown(low), scale.shown(high));
-    let part = |(name, e): &(String, Evidence)| ClaimPart {
-        name: name.clone(),
-        estimate: Estimate { value: scale.shown(e.estimate), interval: shown(e.interval) },
-        is_exact: e.error == 0.0,
-        region: shown(e.region),
-        verdict: e.alone(),
-    };
     let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };
     let judgement = evidence.map_or(nothing, |(_, found)| found);
-    let is_open = |_: &_| judgement.verdict == Verdict::Inconclusive;
     let is_supported = judgement.verdict == Verdict::Supported;
     let resolution = is_supported.then(|| widest(&parts, together, level)).flatten();
     JudgedClaim {
         common,
         formula,
         judgement,
-        needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
-        resolution: resolution.map(|(low, high)| (shown_end(low), shown_end(high))),
+        needed: evidence
+            .filter(|_| judgement.verdict == Verdict::Inconclusive)
+            .and_then(|(e, _)| needed(&e, together)),
+        resolution: resolution.map(|(low, high)| (scale.shown_end(low), scale.shown_end(high))),
         doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
         scale,
         n: evidence.map_or(0, |(e, _)| e.n),
         extremes: evidence.and_then(|(e, _)| extremes(&parts.tested, &e, scale)),
-        parts: parts.tested.iter().map(part).collect(),
+        parts: parts.tested.iter().map(|(name, e)| ClaimPart::new(name, e, scale)).collect(),
         outside: parts.outside,
         untested: parts.untested,
         is_on_bound: false,
@@ -201,13 +207,14 @@ fn extremes(
     all: &Evidence,
     scale: EstimateScale,
 ) -> Option<(usize, usize)> {
-    let is_same = |(_, e): &(String, Evidence)| e.estimate.to_bits() == all.estimate.to_bits();
-    let weakest = parts.iter().position(is_same)?;
-    let rooms = parts.iter().enumerate();
-    let rooms = rooms.filter_map(|(i, (_, evidence))| Some((i, scale.room(evidence)?)));
+    let weakest = parts.iter().position(|(_, e)| e.estimate.to_bits() == all.estimate.to_bits())?;
+    let rooms =
+        parts.iter().enumerate().filter_map(|(i, (_, evidence))| Some((i, scale.room(evidence)?)));
     // Of several that are as near, that with the least support if it is among them.
-    let is_other = |i: usize| i != weakest;
-    let nearest = rooms.min_by(|a, b| a.1.total_cmp(&b.1).then(is_other(a.0).cmp(&is_other(b.0))));
+    let nearest = rooms.min_by(|a, b| {
+        // `false` is before `true`.
+        a.1.total_cmp(&b.1).then((a.0 != weakest).cmp(&(b.0 != weakest)))
+    });
     Some((nearest.map_or(weakest, |(i, _)| i), weakest))
 }
 
@@ -215,11 +222,14 @@ fn extremes(
 /// compared with a region.
 fn widest(parts: &Parts, together: usize, level: f64) -> Option<Region> {
     let tested: Vec<&Evidence> = parts.tested.iter().map(|(_, evidence)| evidence).collect();
-    let each = tested.iter().filter(|evidence| !evidence.region.0.is_nan());
-    let each = each.map(|evidence| resolution(evidence, tested.len(), together, level));
-    let both = |a: Option<Region>, b: Option<Region>| {
-        let ((low, high), (lower, higher)) = (a?, b?);
+    let each = tested
+        .iter()
+        .filter(|evidence| !evidence.region.0.is_nan())
+        .map(|evidence| resolution(evidence, tested.len(), together, level));
+    each.reduce(|a: Option<Region>, b: Option<Region>| {
+        let (low, high) = a?;
+        let (lower, higher) = b?;
         Some((low.min(lower), high.max(higher)))
-    };
-    each.reduce(both).flatten()
+    })
+    .flatten()
 }

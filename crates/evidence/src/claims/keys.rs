@@ -41,12 +41,11 @@ impl When {
     }
 
     fn add_costs(schema: &mut schemars::Schema) {
-        let text = |unit: Quantity| {
-            let unit = unit.formula();
-            format!("At the last recorded round of each run that costs at most so many {unit}.")
-        };
         if let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") {
-            choices.extend(AtCost::choices(text));
+            choices.extend(AtCost::choices(|unit| {
+                let unit = unit.formula();
+                format!("At the last recorded round of each run that costs at most so many {unit}.")
+            }));
         }
     }
 }

@@ -108,6 +108,12 @@ fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
     }
 }
 
+/// The margin of a claim for a cell. It grows with the setting `over` from where that is `smallest`, if the claim has one.
+fn margin_of(claim: &ClaimOf<MatchesKeys>, cell: &CellResult<'_>, smallest: f64) -> f64 {
+    let Some((over, order)) = claim.over.as_ref().zip(claim.order) else { return claim.margin };
+    let x = number(cell, over).unwrap_or(1.0);
+    claim.margin * libm::pow(x / smallest.min(x), order)
+}
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         let over = self.over.as_deref();
@@ -123,16 +129,9 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let growth = self.over.as_ref().zip(self.order);
         let cells = judge.chosen(&self.of);
-        let least = growth.map_or(f64::INFINITY, |(over, _)| {
+        let smallest = growth.map_or(f64::INFINITY, |(over, _)| {
             cells.iter().filter_map(|c| number(c, over)).fold(f64::INFINITY, f64::min)
         });
-        let margin = |cell: &CellResult<'_>| match growth {
-            Some((over, order)) => {
-                let x = number(cell, over).unwrap_or(1.0);
-                self.margin * libm::pow(x / least.min(x), order)
-            }
-            None => self.margin,
-        };
         let percent = 100.0 * self.margin;
         let margin_text = match growth {
             Some((over, order)) => {
@@ -143,7 +142,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
             None => format!("up to {percent} %"),
         };
         if let (Some(average), Some(by)) = (self.average, self.prediction) {
-            let parts = judge.vectors(&self.of, average, by, &margin);
+            let parts =
+                judge.vectors(&self.of, average, by, &|cell| margin_of(self, cell, smallest));
             let formula = format!(
                 "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {margin_text}",
                 what = average_symbol(average, &cells),
@@ -152,12 +152,15 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
             );
             return Tested { parts, formula, scale: EstimateScale::Plain };
         }
-        let region = |cell: &CellResult<'_>| {
-            let log = libm::log1p(margin(cell));
-            (-log, log)
-        };
-        let of_pair = |evidence, _| evidence;
-        let tested = judge.compared(&comparison(self), ("equals", 1.0), region, of_pair);
+        let tested = judge.compared(
+            &comparison(self),
+            ("equals", 1.0),
+            |cell| {
+                let log = libm::log1p(margin_of(self, cell, smallest));
+                (-log, log)
+            },
+            |evidence, _| evidence,
+        );
         Tested { formula: format!("{}, {margin_text}", tested.formula), ..tested }
     }
 

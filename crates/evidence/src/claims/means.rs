@@ -13,7 +13,7 @@ use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, Checker, selected};
+use exactfed_runner::plan::{Checker, selected};
 
 /// Why two means have no ratio.
 const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";
@@ -43,8 +43,9 @@ impl<'a> MeanComparison<'a> {
         let Self { metric, left, right, prediction, value, at } = *self;
         if let Some(right) = right {
             table.selection("right", right);
-            let both = |cell: &&Cell| selected(cell, left) && selected(cell, right);
-            if let Some(cell) = table.cells.iter().find(both) {
+            if let Some(cell) =
+                table.cells.iter().find(|cell| selected(cell, left) && selected(cell, right))
+            {
                 let message = format!(
                     "a cell of `{}` would be compared with itself: both sides select it",
                     cell.label
@@ -100,7 +101,8 @@ impl Judge<'_> {
         let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
         // A bias is the norm of a mean already.
         let mean = if metric.average().is_some() { "" } else { "mean " };
-        let (left, time) = (selection_text(left), time_text(at));
+        let left = selection_text(left);
+        let time = time_text(at);
         let formula = format!("{mean}{symbol} of {left}{time} {sign} {factor}{against}");
         Tested { parts, formula, scale: EstimateScale::Logarithm(value.unwrap_or(1.0)) }
     }
@@ -130,8 +132,8 @@ impl Judge<'_> {
             }
             for (x, y) in x.iter().zip(&y) {
                 let is_fixed = x.sample.fixed && y.sample.fixed;
-                let found = log_ratio(&x.sample, &y.sample, region(a));
-                let found = found.map(|evidence| of_pair(evidence, is_fixed));
+                let found = log_ratio(&x.sample, &y.sample, region(a))
+                    .map(|evidence| of_pair(evidence, is_fixed));
                 parts.add(joined(&[&name, &x.time]), found, NO_RATIO);
             }
         }

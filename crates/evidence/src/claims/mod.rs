@@ -106,7 +106,8 @@ impl Judge<'_> {
         let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
         let stated = keys.statements.iter().filter_map(|name| statement(name));
         let conditions = stated.map(|stated| conditions::of_cells(self.theory, stated, &cells));
-        let (mut tested, conditions) = (claim.test(self), conditions.collect());
+        let mut tested = claim.test(self);
+        let conditions = conditions.collect();
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
         let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
         let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));

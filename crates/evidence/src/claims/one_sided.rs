@@ -95,18 +95,26 @@ impl<'a> Claim<'a> for OneSided<'a> {
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
-        let (factor, limit) = (self.claim.factor, libm::log(self.claim.factor));
+        let factor = self.claim.factor;
+        let limit = libm::log(self.claim.factor);
         let is_strict = factor == 1.0 && self.claim.right.is_some();
         let (sign, region) = match (self.is_upper, is_strict) {
             (true, true) => ("<", (f64::NEG_INFINITY, limit)),
             (true, false) => ("≤", (f64::NEG_INFINITY, limit)),
             (false, _) => ("≥", (limit, f64::INFINITY)),
         };
-        let of_pair = |evidence: Evidence, is_fixed| match evidence.is_of_equals() {
-            true => self.with_equal_sides(evidence, is_fixed),
-            false => evidence,
-        };
-        judge.compared(&comparison(self.claim), (sign, factor), |_| region, of_pair)
+        judge.compared(
+            &comparison(self.claim),
+            (sign, factor),
+            |_| region,
+            |evidence, is_fixed| {
+                if evidence.is_of_equals() {
+                    self.with_equal_sides(evidence, is_fixed)
+                } else {
+                    evidence
+                }
+            },
+        )
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

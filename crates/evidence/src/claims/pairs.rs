@@ -41,18 +41,22 @@ impl<'a> SameAxes<'a> {
 
     /// Places of the right cells of the same settings as a left one.
     fn partners(&self, cell: &'a CellResult<'a>, right: &[&'a CellResult<'a>]) -> Vec<usize> {
-        let agrees = |place: &&usize| {
-            self.open.iter().all(|name| {
-                let other = right[**place].cell.settings.get(name);
-                let own = cell.cell.settings.get(name);
-                own.is_none() || other.is_none() || own == other
-            })
+        let Some(values) = self.values(cell) else {
+            let all = self.by_values.values().flatten().copied();
+            return all.filter(|place| self.agrees(cell, right[*place])).collect();
         };
-        let with = |values| self.by_values.get(values).into_iter().flatten();
-        match self.values(cell) {
-            None => self.by_values.values().flatten().filter(agrees).copied().collect(),
-            values => with(&values).chain(with(&None).filter(agrees)).copied().collect(),
-        }
+        let of_values = self.by_values.get(&Some(values)).into_iter().flatten().copied();
+        let without = self.by_values.get(&None).into_iter().flatten().copied();
+        of_values.chain(without.filter(|place| self.agrees(cell, right[*place]))).collect()
+    }
+
+    /// Whether two cells agree in the open settings that both have.
+    fn agrees(&self, left: &CellResult<'_>, right: &CellResult<'_>) -> bool {
+        self.open.iter().all(|name| {
+            let own = left.cell.settings.get(name);
+            let other = right.cell.settings.get(name);
+            own.is_none() || other.is_none() || own == other
+        })
     }
 
     /// A cell's values of the open settings; `None` if it lacks any.
@@ -68,8 +72,10 @@ impl<'a> Judge<'a> {
         let fixed: BTreeSet<&str> = fixed_keys(left).chain(fixed_keys(right)).collect();
         let zipped: Vec<&str> = fixed.iter().flat_map(|key| self.zipped_with(key)).collect();
         let fixed: BTreeSet<&str> = fixed.into_iter().chain(zipped).collect();
-        let (of_right, right) = (right, self.chosen(right));
-        let (mut found, mut paired) = (Pairs::default(), BTreeSet::new());
+        let of_right = right;
+        let right = self.chosen(right);
+        let mut found = Pairs::default();
+        let mut paired = BTreeSet::new();
         let mut partners: BTreeMap<&[String], Vec<SameAxes<'a>>> = BTreeMap::new();
         for a in self.chosen(left) {
             let known = partners

@@ -80,8 +80,9 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let mut phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
-        let phase = phases.find(|one| one.phase.id == self.phase);
-        let phase = phase.expect("every map of a manifest is computed");
+        let phase = phases
+            .find(|one| one.phase.id == self.phase)
+            .expect("every map of a manifest is computed");
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         for &seed in &phase.seeds {
             // Every instance has the same squares.
@@ -125,15 +126,24 @@ fn least_cost(square: &ComputedSquare<'_>, algorithm: &SearchedAlgorithm) -> Opt
     square.ranked.all.iter().find(|one| one.0 == algorithm).map(|one| one.2)
 }
 
+/// Whether a number is in a range that a claim names, up to rounding; without a range it is.
+fn is_within(value: f64, range: Option<[f64; 2]>) -> bool {
+    range.is_none_or(|[low, high]| value >= low * (1.0 - 1e-9) && value <= high * (1.0 + 1e-9))
+}
+
+fn range_text(axis: PhaseAxis, range: Option<[f64; 2]>) -> String {
+    let Some([low, high]) = range else { return String::new() };
+    format!(" for {} from {} to {}", axis.over.symbol(), readable(low, 3), readable(high, 3))
+}
+
+fn place_text(square: &ComputedSquare<'_>, number: PhaseNumber) -> String {
+    format!("{} = {}", number.symbol(), readable(square.numbers.get(number), 3))
+}
+
 impl PhaseLessKeys {
     fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare<'_>) -> bool {
-        let within = |of, range: Option<[f64; 2]>| {
-            let value = square.numbers.get(of);
-            range.is_none_or(|[low, high]| {
-                value >= low * (1.0 - 1e-9) && value <= high * (1.0 + 1e-9)
-            })
-        };
-        within(phase.phase.x.over, self.x) && within(phase.phase.y.over, self.y)
+        is_within(square.numbers.get(phase.phase.x.over), self.x)
+            && is_within(square.numbers.get(phase.phase.y.over), self.y)
     }
 
     /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim is
@@ -173,8 +183,10 @@ impl PhaseLessKeys {
     /// The worst of the share of an instance's squares for which the claim must hold, with its place. Squares that support the
     /// claim come first, and those that refute it last, so that one in between decides only if the others do not.
     fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, SquareComparison)> {
-        let squares = phase.squares.iter();
-        let squares = squares.filter(|square| square.seed == seed && self.is_meant(phase, square));
+        let squares = phase
+            .squares
+            .iter()
+            .filter(|square| square.seed == seed && self.is_meant(phase, square));
         let mut found: Vec<(f64, SquareComparison, &ComputedSquare<'_>)> = Vec::new();
         for square in squares {
             let comparison = self.compare(phase, square);
@@ -189,35 +201,23 @@ impl PhaseLessKeys {
         let count = libm::ceil(self.share * all as f64) as usize;
         let (_, comparison, square) = found.into_iter().nth(count.checked_sub(1)?)?;
         let [x, y] = [phase.phase.x.over, phase.phase.y.over];
-        let text =
-            |of: PhaseNumber| format!("{} = {}", of.symbol(), readable(square.numbers.get(of), 3));
         let of_all = match self.share {
             1.0 => format!("the worst of {}", thousands(count)),
             _ => format!("the worst of the best {} of {}", thousands(count), thousands(all)),
         };
         let instance = if phase.seeds.len() > 1 { format!("seed {seed}, ") } else { String::new() };
-        Some((format!("{instance}{of_all} squares, {}, {}", text(x), text(y)), comparison))
+        let place = format!("{}, {}", place_text(square, x), place_text(square, y));
+        Some((format!("{instance}{of_all} squares, {place}"), comparison))
     }
 
     fn formula(&self, phase: &ComputedPhase<'_>) -> String {
-        let range = |axis: PhaseAxis, range: Option<[f64; 2]>| {
-            let text = |[low, high]: [f64; 2]| {
-                format!(
-                    " for {} from {} to {}",
-                    axis.over.symbol(),
-                    readable(low, 3),
-                    readable(high, 3)
-                )
-            };
-            range.map_or_else(String::new, text)
-        };
         format!(
             "cost of {} ≤ {} × that of {}{}{}",
             phase.algorithm(&self.algorithm).label,
             self.factor,
             rivals(phase.frontier, self.than.as_ref()),
-            range(phase.phase.x, self.x),
-            range(phase.phase.y, self.y)
+            range_text(phase.phase.x, self.x),
+            range_text(phase.phase.y, self.y)
         )
     }
 }

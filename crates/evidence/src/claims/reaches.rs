@@ -111,12 +111,8 @@ impl Judge<'_> {
         by: Prediction,
     ) -> Option<f64> {
         let target = target_of(cell, &claim.reaching)?;
-        let below = |round: u64| {
-            let bound = self.theory.bound(&cell.cell.id, by, round)?;
-            bound.value.ok().map(|value| value <= target)
-        };
         let mut high = 1;
-        while !below(high)? {
+        while !self.is_bound_below(cell, by, high, target)? {
             high *= 2;
             if high > 1 << 50 {
                 return None;
@@ -125,11 +121,27 @@ impl Judge<'_> {
         let mut low = high / 2;
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if below(middle)? { high = middle } else { low = middle }
+            if self.is_bound_below(cell, by, middle, target)? {
+                high = middle
+            } else {
+                low = middle
+            }
         }
         // A bound counts rounds; the cost of a round is the same in all of them.
         let rounds = *cell.runs.along().first()?.round.last()? as f64;
         let cost = *cell.runs.columns(claim.reaching.cost).first()?.last()?;
         Some(high as f64 * cost / rounds)
+    }
+
+    /// Whether a bound is at most the target after this number of rounds; `None` where nothing is known of it.
+    fn is_bound_below(
+        &self,
+        cell: &CellResult<'_>,
+        by: Prediction,
+        round: u64,
+        target: f64,
+    ) -> Option<bool> {
+        let bound = self.theory.bound(&cell.cell.id, by, round)?;
+        bound.value.ok().map(|value| value <= target)
     }
 }

@@ -71,13 +71,12 @@ impl MetricSample {
     /// The mean as a number to which others are compared; `None` unless it is above 0.
     fn unit(&self) -> Option<Unit> {
         let estimate = self.mean();
-        let reach = match self.fixed {
-            true => 0.0,
-            false => {
-                let n = self.values.len();
-                let in_errors = scheffe_radius(1, n, OUTSIDE).unwrap_or(f64::INFINITY);
-                in_errors * standard_deviation(&self.values) / libm::sqrt(n as f64)
-            }
+        let reach = if self.fixed {
+            0.0
+        } else {
+            let n = self.values.len();
+            let in_errors = scheffe_radius(1, n, OUTSIDE).unwrap_or(f64::INFINITY);
+            in_errors * standard_deviation(&self.values) / libm::sqrt(n as f64)
         };
         let ends = (estimate - reach, estimate + reach);
         let outside = if self.fixed { 0.0 } else { OUTSIDE };
@@ -113,9 +112,8 @@ pub fn samples(
     metric: Quantity,
     at: When,
 ) -> Result<Vec<TimedSample>, String> {
-    let unrecorded = || format!("{} is not recorded", metric.formula());
     let Some(cost) = at.cost() else {
-        return samples_at_rounds(cell, metric, at).ok_or_else(unrecorded);
+        return samples_at_rounds(cell, metric, at).ok_or_else(|| unrecorded(metric));
     };
     match cell.runs.sample_at(metric, cost) {
         Ok(CostSample { values, row, .. }) => {
@@ -125,56 +123,81 @@ pub fn samples(
             Ok(vec![TimedSample { time: String::new(), row: *row, sample }])
         }
         Err(NoSample::Ended) => Err(format!("its runs end before {}", cost_text(cost))),
-        Err(_) => Err(unrecorded()),
+        Err(_) => Err(unrecorded(metric)),
     }
 }
 
-/// The same where rounds say when; `None` if it is not recorded.
+fn unrecorded(metric: Quantity) -> String {
+    format!("{} is not recorded", metric.formula())
+}
+
+/// A metric of a cell at each time that a claim is about, where rounds say when; `None` if it is not recorded.
 fn samples_at_rounds(
     cell: &CellResult<'_>,
     metric: Quantity,
     at: When,
 ) -> Option<Vec<TimedSample>> {
-    let at_row = |time: String, row: Option<usize>, values: Vec<f64>| TimedSample {
-        time,
-        row,
-        sample: MetricSample::new(cell, metric, values),
-    };
-    let at_end = |values: Vec<f64>| Some(vec![at_row(String::new(), None, values)]);
-    let diverged = || at_end(vec![metric.after_divergence(); cell.runs.sample_size()]);
     let is_average = metric.average().is_some();
     if cell.runs.diverged > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
-        return diverged();
+        return Some(vec![TimedSample::of_diverged(cell, metric)]);
     }
     if is_average || at == When::End {
-        return at_end(cell.runs.finals(metric)?);
+        return Some(vec![TimedSample::at_end(cell, metric, cell.runs.finals(metric)?)]);
     }
     let columns = cell.runs.columns(metric);
     // A run that diverged has fewer rows than the others.
     let longest = (0..columns.len()).max_by_key(|&i| columns[i].len())?;
     let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;
     let rounds = cell.runs.rounds(longest)?;
-    let of_row = |row: usize| -> Vec<f64> {
-        let value = |c: &Cow<'_, [f64]>| c.get(row).copied();
-        columns.iter().map(|c| value(c).unwrap_or(metric.after_divergence())).collect()
-    };
     match at {
         When::Round(round) => {
             if cell.runs.diverged == cell.runs.count && rounds[rows - 1] < round {
-                return diverged();
+                return Some(vec![TimedSample::of_diverged(cell, metric)]);
             }
             let row = (0..rows).min_by_key(|&i| rounds[i].abs_diff(round))?;
-            Some(vec![at_row(String::new(), Some(row), of_row(row))])
+            Some(vec![TimedSample::at_row(cell, metric, &columns, row, String::new())])
         }
         When::EveryRound => {
-            let one = |row| at_row(format!("round {}", rounds[row]), Some(row), of_row(row));
-            Some((1..rows).map(one).collect())
+            let mut all = Vec::with_capacity(rows - 1);
+            for row in 1..rows {
+                let time = format!("round {}", rounds[row]);
+                all.push(TimedSample::at_row(cell, metric, &columns, row, time));
+            }
+            Some(all)
         }
         // The end and costs were answered above.
         _ => {
             let from = second_half(&rounds[..rows]);
-            at_end(columns.iter().map(|c| mean(&c[from.min(c.len())..])).collect())
+            let values = columns.iter().map(|c| mean(&c[from.min(c.len())..])).collect();
+            Some(vec![TimedSample::at_end(cell, metric, values)])
         }
+    }
+}
+
+impl TimedSample {
+    /// These values at the last round, or over the last rounds.
+    fn at_end(cell: &CellResult<'_>, metric: Quantity, values: Vec<f64>) -> Self {
+        let sample = MetricSample::new(cell, metric, values);
+        Self { time: String::new(), row: None, sample }
+    }
+
+    /// The worst value in every run, since a mean over runs of which one diverged is infinite.
+    fn of_diverged(cell: &CellResult<'_>, metric: Quantity) -> Self {
+        Self::at_end(cell, metric, vec![metric.after_divergence(); cell.runs.sample_size()])
+    }
+
+    /// The values of one row of these columns, one for each run. A run that has no such row has diverged before.
+    fn at_row(
+        cell: &CellResult<'_>,
+        metric: Quantity,
+        columns: &[Cow<'_, [f64]>],
+        row: usize,
+        time: String,
+    ) -> Self {
+        let worst = metric.after_divergence();
+        let values = columns.iter().map(|column| column.get(row).copied().unwrap_or(worst));
+        let sample = MetricSample::new(cell, metric, values.collect());
+        Self { time, row: Some(row), sample }
     }
 }
 
@@ -186,7 +209,8 @@ pub fn second_half(rounds: &[u64]) -> usize {
 /// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not
 /// defined: both means are infinite, one is no number or negative, or both may be 0.
 pub fn log_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
-    let (x, y) = (a.mean(), b.mean());
+    let x = a.mean();
+    let y = b.mean();
     let n = a.values.len().min(b.values.len());
     let can_be_judged = a.can_be_judged() && b.can_be_judged();
     let log = match (x, y) {
@@ -221,7 +245,8 @@ fn unresolved_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Optio
             let opposite = (-region.1, -region.0);
             let found = Evidence::from_norm(vectors, &a.unit()?, opposite);
             let (low, high) = found.interval;
-            let (estimate, interval) = (-found.estimate, (-high, -low));
+            let estimate = -found.estimate;
+            let interval = (-high, -low);
             Some(Evidence { estimate, interval, region, ..found })
         }
         _ => None,
@@ -244,10 +269,8 @@ pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Opti
     let of_random = samples.iter().filter(|(_, sample)| !sample.fixed);
     let points: Vec<(f64, &[f64])> = of_random.map(|(w, x)| (*w, &x.values[..])).collect();
     let over_instances = points.len() > 1 && samples.iter().any(|(_, x)| x.of_instances);
-    let known = match over_instances {
-        true => LogMeans::over_instances(&points),
-        false => LogMeans::new(&points),
-    };
+    let known =
+        if over_instances { LogMeans::over_instances(&points) } else { LogMeans::new(&points) };
     let changes: Vec<(f64, &[f64])> =
         samples.iter().map(|(w, sample)| (*w, &sample.selection_changes[..])).collect();
     match known.map(|known| known.with_selection_error(selection_error(&changes))) {

@@ -72,7 +72,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
-        let (mut parts, mut farthest) = (Parts::default(), None);
+        let mut parts = Parts::default();
+        let mut farthest = None;
         let region = (self.value - self.margin, self.value + self.margin);
         for (name, group) in judge.along(&self.of, &self.over) {
             let weights = slope_weights(&group.iter().map(|(x, _)| *x).collect::<Vec<_>>());
@@ -147,16 +148,20 @@ fn slope_of_metric(
     region: Region,
     farthest: &mut Option<f64>,
 ) -> Option<Evidence> {
-    let all = group.iter().map(|(_, cell)| samples(cell, claim.metric, claim.at).ok()?.pop());
-    let all: Vec<MetricSample> = all.map(|last| Some(last?.sample)).collect::<Option<_>>()?;
+    let all: Vec<MetricSample> = group
+        .iter()
+        .map(|(_, cell)| samples(cell, claim.metric, claim.at).ok()?.pop())
+        .map(|last| Some(last?.sample))
+        .collect::<Option<_>>()?;
     let weighted: Vec<(f64, &MetricSample)> = weights.iter().copied().zip(&all).collect();
     let found = log_combination(&weighted, region)?;
     if group.len() > 2 {
         let slope: f64 = weighted.iter().map(|(w, sample)| w * libm::log(sample.mean())).sum();
-        let rest = |((x, _), sample): (&(f64, _), &MetricSample)| {
-            libm::log(sample.mean()) - slope * libm::log(*x)
-        };
-        let rests: Vec<f64> = group.iter().zip(&all).map(rest).collect();
+        let rests: Vec<f64> = group
+            .iter()
+            .zip(&all)
+            .map(|((x, _), sample)| libm::log(sample.mean()) - slope * libm::log(*x))
+            .collect();
         let off = rests.iter().map(|rest| libm::fabs(libm::expm1(rest - mean(&rests))));
         *farthest = off.chain(*farthest).reduce(f64::max);
     }

@@ -24,7 +24,8 @@ type CurveKey<'a> = (&'a str, Vec<(&'a String, String)>);
 /// panel.
 pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Curve>, Vec<usize>) {
     let mut indices: HashMap<CurveKey<'_>, usize> = HashMap::new();
-    let (mut curves, mut curve_of_cell): (Vec<Curve>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut curves: Vec<Curve> = Vec::new();
+    let mut curve_of_cell: Vec<usize> = Vec::new();
     for cell in cells {
         let settings = distinguishing_settings(cell, known);
         let exact = settings.iter().map(|(path, value)| (*path, value.to_string()));
@@ -80,7 +81,8 @@ fn fixed_in_panels(
 /// the algorithm where a family has several without settings; the dash pattern shows which
 /// algorithm of its family it is. Where colour and marker are taken, the next free marker follows.
 pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
-    let (mut algorithms, mut of_family) = (Vec::new(), HashMap::<usize, Vec<String>>::new());
+    let mut algorithms = Vec::new();
+    let mut of_family = HashMap::<usize, Vec<String>>::new();
     for curve in &*curves {
         let own = of_family.entry(curve.family).or_default();
         if !own.contains(&curve.algorithm) {
@@ -94,8 +96,8 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
     let mut taken = HashSet::new();
     for curve in curves {
         let kin = &of_family[&curve.family];
-        let place = |all: &[String]| all.iter().position(|a| *a == curve.algorithm).unwrap_or(0);
-        let (among_kin, algorithm) = (place(kin), place(&algorithms));
+        let among_kin = place_of(curve, kin);
+        let algorithm = place_of(curve, &algorithms);
         let shaded = shaded(curve, fixed);
         let (variant, count) = match variants.get(&names(&shaded)) {
             Some(known) => (known.iter().position(|v| *v == shaded), known.len()),
@@ -108,15 +110,22 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
         let own = shade(rank, all);
         let first = algorithm + 3 * variant.unwrap_or(0);
         // The next marker, then another shade, and of more than a hundred curves another dash.
-        let look = |n: usize| {
-            let (marker, shade) = ((first + n) % MARKERS, (own + n / MARKERS) % (1 + SHADES));
+        let looks = (0..DASHES * MARKERS * (1 + SHADES)).map(|n| {
+            let marker = (first + n) % MARKERS;
+            let shade = (own + n / MARKERS) % (1 + SHADES);
             (Color::tone(curve.family, shade), marker, n / (MARKERS * (1 + SHADES)))
-        };
-        let mut looks = (0..DASHES * MARKERS * (1 + SHADES)).map(look);
-        let (color, marker, turn) = looks.find(|l| taken.insert(*l)).unwrap_or(look(0));
+        });
+        let looks: Vec<(Color, usize, usize)> = looks.collect();
+        let free = looks.iter().find(|look| taken.insert(**look));
+        let (color, marker, turn) = *free.unwrap_or(&looks[0]);
         let dash = Dash::Measured((among_kin + turn) % DASHES);
         curve.style = Style { color, dash, marker };
     }
+}
+
+/// The place of a curve's algorithm in a list.
+fn place_of(curve: &Curve, algorithms: &[String]) -> usize {
+    algorithms.iter().position(|algorithm| *algorithm == curve.algorithm).unwrap_or(0)
 }
 
 fn names(settings: &[CurveSetting]) -> Vec<String> {
@@ -143,16 +152,21 @@ fn variants(
             known.push(settings);
         }
     }
-    let order = |a: &CurveSetting, b: &CurveSetting| match (&a.value, &b.value) {
+    all.values_mut().for_each(|variants| {
+        variants.sort_by(|a: &Vec<CurveSetting>, b: &Vec<CurveSetting>| {
+            let each = a.iter().zip(b).map(|(a, b)| larger_first(a, b));
+            each.fold(Ordering::Equal, Ordering::then)
+        })
+    });
+    all
+}
+
+/// Orders numbers from the largest; texts are equal, so that a stable sort keeps their order.
+fn larger_first(a: &CurveSetting, b: &CurveSetting) -> Ordering {
+    match (&a.value, &b.value) {
         (Setting::Number(a), Setting::Number(b)) => b.total_cmp(a),
         _ => Ordering::Equal,
-    };
-    let compare = |a: &Vec<CurveSetting>, b: &Vec<CurveSetting>| {
-        let each = a.iter().zip(b).map(|(a, b)| order(a, b));
-        each.fold(Ordering::Equal, Ordering::then)
-    };
-    all.values_mut().for_each(|variants| variants.sort_by(compare));
-    all
+    }
 }
 
 /// Every view that a page offers of the cells of a figure: the panels of the manifest first, then
@@ -163,10 +177,14 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
     let indices: HashMap<&str, usize> =
         plain.iter().enumerate().map(|(i, cell)| (cell.id.as_str(), i)).collect();
     let varied = panels::varied(plain.iter().copied());
-    let axes = manifest.iter().map(String::as_str).chain(varied).map(short);
-    let axes = axes.filter(|name| on_x_axis.first().is_none_or(|x| short(x) != *name));
-    let several = |name: &&str| panels::distinct(cells, name).len() > 1;
-    let axes = panels::unique(axes).into_iter().filter(several);
+    let axes = manifest
+        .iter()
+        .map(String::as_str)
+        .chain(varied)
+        .map(short)
+        .filter(|name| on_x_axis.first().is_none_or(|x| short(x) != *name));
+    let axes =
+        panels::unique(axes).into_iter().filter(|name| panels::distinct(cells, name).len() > 1);
     let single = axes.map(|name| vec![name.to_owned()]);
     let mut all: Vec<View> = Vec::new();
     for panels in [manifest.to_vec(), Vec::new()].into_iter().chain(single) {
@@ -176,11 +194,13 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
         }
         let known: Vec<&str> =
             panels.iter().map(String::as_str).chain(on_x_axis.iter().copied()).collect();
-        let groups = panels::panels(&panels, cells).into_iter().map(|group| {
-            let inside = group.cells.iter().filter_map(|c| indices.get(c.cell.id.as_str()));
-            (group.title, inside.copied().collect())
-        });
-        let groups: Vec<(String, Vec<usize>)> = groups.collect();
+        let groups: Vec<(String, Vec<usize>)> = panels::panels(&panels, cells)
+            .into_iter()
+            .map(|group| {
+                let inside = group.cells.iter().filter_map(|c| indices.get(c.cell.id.as_str()));
+                (group.title, inside.copied().collect())
+            })
+            .collect();
         let places: Vec<Vec<usize>> = groups.iter().map(|(_, cells)| cells.clone()).collect();
         let (curves, curve_of_cell) = curves(&plain, &known, &places);
         all.push(View { panels: brief, groups, curves, curve_of_cell });
@@ -202,11 +222,13 @@ mod tests {
     /// The plans of all published experiments and of those for tests.
     fn plans(root: PathBuf) -> Vec<Plan> {
         let plan = |file: PathBuf| {
-            let (name, text) = (file.display().to_string(), std::fs::read_to_string(file).unwrap());
+            let name = file.display().to_string();
+            let text = std::fs::read_to_string(file).unwrap();
             let source = Source { name: name.clone(), text, ..Source::default() };
             crate::plan(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
         };
-        let (mut open, mut plans) = (vec![root], Vec::new());
+        let mut open = vec![root];
+        let mut plans = Vec::new();
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -253,7 +275,8 @@ mod tests {
     #[test]
     fn no_two_curves_of_a_published_figure_have_one_style_or_name() {
         let Some(root) = published_manifests() else { return };
-        let (mut figures, mut most) = (0, 0);
+        let mut figures = 0;
+        let mut most = 0;
         for plan in plans(root) {
             for (known, cells) in views_of(&plan) {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -286,7 +309,8 @@ mod tests {
     fn as_many_curves_as_a_figure_may_have_differ_in_style() {
         for variants in [1, 3, 8, 9, 25, 100] {
             let curve = |i: usize| {
-                let (name, text) = ("local-steps".to_owned(), format!("H = {}", i % variants));
+                let name = "local-steps".to_owned();
+                let text = format!("H = {}", i % variants);
                 let value = Setting::Number((i % variants) as f64);
                 let settings = vec![CurveSetting { name, value, text }];
                 let settings = if variants == 1 { Vec::new() } else { settings };

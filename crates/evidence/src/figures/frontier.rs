@@ -19,25 +19,26 @@ use std::collections::HashSet;
 
 /// The figures of a frontier.
 pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
-    let color = |algorithm: &SearchedAlgorithm| frontier.color(algorithm);
-    let phases = frontier.phases.iter();
-    let phases = phases.map(|one| super::phase::figure(one, &color, &frontier.rules()));
-    let of_lead = || frontier.caption(frontier.lead);
+    let phases = frontier.phases.iter().map(|one| {
+        super::phase::figure(one, &|algorithm| frontier.color(algorithm), &frontier.rules())
+    });
+    let lead_caption = frontier.caption(frontier.lead);
     let plain = "Which algorithm costs least, by the price of a communication";
     let of_map = frontier.frontier.title.as_deref().unwrap_or(plain);
     let of_budget = "The fewest communications within a budget of gradients";
-    let of_steps = match frontier.has_batch() {
-        true => "The best number of local steps or batch",
-        false => "The best number of local steps",
+    let of_steps = if frontier.has_batch() {
+        "The best number of local steps or batch"
+    } else {
+        "The best number of local steps"
     };
     // In the order of their ids.
     let own = [
         (of_map, frontier.map_caption(), frontier.map()),
-        ("The least cost to reach ε", of_lead(), frontier.cost()),
+        ("The least cost to reach ε", lead_caption.clone(), frontier.cost()),
         (of_budget, frontier.budget_caption(), frontier.within_budget()),
         ("Communications against gradients", frontier.pareto_caption(), frontier.pareto()),
-        (of_steps, of_lead(), frontier.local_steps()),
-        ("The best step size", of_lead(), frontier.step_size()),
+        (of_steps, lead_caption.clone(), frontier.local_steps()),
+        ("The best step size", lead_caption, frontier.step_size()),
     ];
     let own = own.into_iter().zip(FRONTIER_FIGURES).map(|((title, caption, body), end)| {
         let is_map = matches!(body, Body::Maps(_));
@@ -72,11 +73,14 @@ impl ComputedFrontier<'_> {
     }
 
     fn curves(&self) -> Vec<Curve> {
-        let curve = |algorithm: &SearchedAlgorithm| {
-            let family = family(&algorithm.name);
-            Curve::new(&algorithm.label, Style::solid(Color::of_family(family)))
-        };
-        let mut curves: Vec<Curve> = self.algorithms.iter().map(curve).collect();
+        let mut curves: Vec<Curve> = self
+            .algorithms
+            .iter()
+            .map(|algorithm| {
+                let family = family(&algorithm.name);
+                Curve::new(&algorithm.label, Style::solid(Color::of_family(family)))
+            })
+            .collect();
         assign_styles(&mut curves, &HashSet::new());
         curves
     }
@@ -95,11 +99,12 @@ impl ComputedFrontier<'_> {
             least.words(),
             self.rules()
         );
-        let points = || self.algorithms.iter().flat_map(|a| self.points(least, a));
-        let edges = points().filter(|b| b.flags.iter().any(|flag| flag.is_edge())).count();
-        let none = points().filter(|b| b.cost.is_none()).count();
+        let points: Vec<&FrontierPoint<'_>> =
+            self.algorithms.iter().flat_map(|a| self.points(least, a)).collect();
+        let edges = points.iter().filter(|b| b.flags.iter().any(|flag| flag.is_edge())).count();
+        let none = points.iter().filter(|b| b.cost.is_none()).count();
         if edges > 0 {
-            caption.push_str(&format!(" At {edges} of {} points γ or H is at the end of its range, and a wider range might give less.", points().count()));
+            caption.push_str(&format!(" At {edges} of {} points γ or H is at the end of its range, and a wider range might give less.", points.len()));
         }
         if none > 0 {
             caption.push_str(&format!(" {none} points are left out, since no γ and H that were tried reach the target under these limits."));
@@ -109,7 +114,8 @@ impl ComputedFrontier<'_> {
 
     /// What a reader must know of the problem, in words.
     pub fn facts(&self) -> String {
-        let (dimension, start) = (self.dimension, readable(self.radius, 3));
+        let dimension = self.dimension;
+        let start = readable(self.radius, 3);
         let facts =
             format!("d = {dimension}, the start at a root mean square distance of {start} from θ*");
         let Some((zeta1, zeta2)) = self.heterogeneity else { return facts };
@@ -168,20 +174,24 @@ impl ComputedFrontier<'_> {
         points: impl Fn(&SearchedAlgorithm, u64) -> Vec<Point>,
     ) -> (Vec<Panel>, Vec<LegendEntry>) {
         let curves = self.curves();
-        let panel = |clients: &u64| {
-            let series = self.algorithms.iter().zip(&curves).map(|(algorithm, curve)| {
-                Series::new(Line::Exact(curve.clone()), points(algorithm, *clients))
-            });
-            let series = series.filter(|series| !series.points.is_empty()).collect();
-            Panel { title: format!("N = {}", thousands(*clients as usize)), series }
-        };
-        let panels: Vec<Panel> = self.clients.iter().map(panel).collect();
-        let is_drawn = |curve: &&Curve| {
-            panels.iter().flat_map(|p| &p.series).any(|s| s.line.curve() == Some(curve))
-        };
-        let legend = curves.iter().filter(is_drawn);
-        let legend = legend.map(|curve| LegendEntry::Line(Line::Exact(curve.clone())));
-        let legend = legend.collect();
+        let panels: Vec<Panel> = self
+            .clients
+            .iter()
+            .map(|clients: &u64| {
+                let series = self.algorithms.iter().zip(&curves).map(|(algorithm, curve)| {
+                    Series::new(Line::Exact(curve.clone()), points(algorithm, *clients))
+                });
+                let series = series.filter(|series| !series.points.is_empty()).collect();
+                Panel { title: format!("N = {}", thousands(*clients as usize)), series }
+            })
+            .collect();
+        let legend = curves
+            .iter()
+            .filter(|curve| {
+                panels.iter().flat_map(|p| &p.series).any(|s| s.line.curve() == Some(curve))
+            })
+            .map(|curve| LegendEntry::Line(Line::Exact(curve.clone())))
+            .collect();
         (panels, legend)
     }
 
@@ -192,38 +202,40 @@ impl ComputedFrontier<'_> {
         (algorithm, clients): (&SearchedAlgorithm, u64),
         value: impl Fn(&FrontierCost<'_>) -> f64,
     ) -> Vec<Point> {
-        let point =
-            |best: &FrontierPoint<'_>| Some(Point::bare(best.target, value(best.cost.as_ref()?)));
-        let points = self.points(least, algorithm).filter(|best| best.clients == clients);
-        let mut points: Vec<Point> = points.filter_map(point).collect();
+        let mut points: Vec<Point> = self
+            .points(least, algorithm)
+            .filter(|best| best.clients == clients)
+            .filter_map(|best| Some(Point::bare(best.target, value(best.cost.as_ref()?))))
+            .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         points
     }
 
     /// The least cost over ε.
     fn cost(&self) -> Body {
-        let value = |cost: &FrontierCost<'_>| self.value(self.lead, cost);
         let y = match self.lead {
             FrontierObjective::Seconds => "seconds".to_owned(),
             lead => format!("cost: {}", lead.words()),
         };
-        let panels = self.panels(|a, n| self.over_targets(self.lead, (a, n), value));
+        let panels = self.panels(|a, n| {
+            self.over_targets(self.lead, (a, n), |cost| self.value(self.lead, cost))
+        });
         plot(["ε", &y], panels, tightest(true))
     }
 
     /// The fewest communications over ε within the middle budget, with the published powers.
     fn within_budget(&self) -> Body {
-        let points = |a: &SearchedAlgorithm, n| {
+        let (mut panels, mut legend) = self.panels(|a, n| {
             self.over_targets(self.frontier.middle_budget(), (a, n), |cost| cost.communications)
-        };
-        let (mut panels, mut legend) = self.panels(points);
+        });
         for panel in &mut panels {
             let curves = std::mem::take(&mut panel.series).into_iter();
-            let with_power = |curve: Series| {
-                let power = self.power_line(&curve);
-                [Some(curve), power].into_iter().flatten()
-            };
-            panel.series = curves.flat_map(with_power).collect();
+            panel.series = curves
+                .flat_map(|curve| {
+                    let power = self.power_line(&curve);
+                    [Some(curve), power].into_iter().flatten()
+                })
+                .collect();
         }
         let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
         let entry = LegendEntry::Prediction(Prediction::PublishedPower);
@@ -234,79 +246,97 @@ impl ComputedFrontier<'_> {
     /// The published power of ε through the point of a series with the smallest target, at those of its
     /// targets for which it is not below one communication.
     fn power_line(&self, series: &Series) -> Option<Series> {
-        let (curve, first) = (series.line.curve()?, series.points.first()?);
+        let curve = series.line.curve()?;
+        let first = series.points.first()?;
         let mut algorithms = self.algorithms.iter();
         let algorithm = algorithms.find(|algorithm| algorithm.label == curve.algorithm)?;
         let power = published_power(algorithm)?;
-        let at = |p: &Point| Point::bare(p.x, first.y * libm::pow(p.x / first.x, power));
         let line = Line::Predicted(curve.clone(), Prediction::PublishedPower);
-        let points: Vec<Point> = series.points.iter().map(at).filter(|p| p.y >= 1.0).collect();
+        let points: Vec<Point> = series
+            .points
+            .iter()
+            .map(|p| Point::bare(p.x, first.y * libm::pow(p.x / first.x, power)))
+            .filter(|p| p.y >= 1.0)
+            .collect();
         (points.len() > 1).then(|| Series::new(line, points))
     }
 
     fn local_steps(&self) -> Body {
-        let steps = |cost: &FrontierCost<'_>| cost.run.local_steps as f64;
-        let points = |a: &SearchedAlgorithm, n| match a.has_local_steps {
-            true => self.over_targets(self.lead, (a, n), steps),
-            false => Vec::new(),
-        };
-        plot(["ε", self.steps_name()], self.panels(points), tightest(false))
+        plot(
+            ["ε", self.steps_name()],
+            self.panels(|a, n| {
+                if a.has_local_steps {
+                    self.over_targets(self.lead, (a, n), |cost| cost.run.local_steps as f64)
+                } else {
+                    Vec::new()
+                }
+            }),
+            tightest(false),
+        )
     }
 
     fn step_size(&self) -> Body {
-        let points = |a: &SearchedAlgorithm, n| {
-            self.over_targets(self.lead, (a, n), |cost| cost.run.step_size)
-        };
-        plot(["ε", "γ"], self.panels(points), tightest(false))
+        plot(
+            ["ε", "γ"],
+            self.panels(|a, n| self.over_targets(self.lead, (a, n), |cost| cost.run.step_size)),
+            tightest(false),
+        )
     }
 
     fn pareto(&self) -> Body {
-        let points = |algorithm: &SearchedAlgorithm, clients| {
-            let target = self.shown_target().unwrap_or(f64::NAN);
-            let mut points: Vec<Point> = Vec::new();
-            let mut costs = self.costs(algorithm, clients, target).to_vec();
-            costs.sort_by(|a, b| a.gradients.total_cmp(&b.gradients));
-            for cost in costs {
-                if points.last().is_none_or(|last| cost.communications < last.y) {
-                    points.push(Point::bare(cost.gradients, cost.communications));
-                }
-            }
-            points
-        };
         let axes = ["gradients of a client", "communications"];
-        plot(axes, self.panels(points), CurveValue::last(Scale::Log))
+        let panels = self.panels(|algorithm, clients| self.pareto_points(algorithm, clients));
+        plot(axes, panels, CurveValue::last(Scale::Log))
+    }
+
+    /// The communications over the gradients of an algorithm at N, without the runs that cost more of both than another.
+    fn pareto_points(&self, algorithm: &SearchedAlgorithm, clients: u64) -> Vec<Point> {
+        let target = self.shown_target().unwrap_or(f64::NAN);
+        let mut points: Vec<Point> = Vec::new();
+        let mut costs = self.costs(algorithm, clients, target).to_vec();
+        costs.sort_by(|a, b| a.gradients.total_cmp(&b.gradients));
+        for cost in costs {
+            if points.last().is_none_or(|last| cost.communications < last.y) {
+                points.push(Point::bare(cost.gradients, cost.communications));
+            }
+        }
+        points
     }
 
     /// Which algorithm costs least over prices and ε, for each N.
     fn map(&self) -> Body {
         let curves = self.curves();
-        let color = |algorithm: &SearchedAlgorithm| self.color(algorithm);
-        let priced = || self.objectives.iter().filter(|objective| objective.price().is_some());
-        let map = |clients: &u64| {
-            let square = |(x, y): (usize, usize), objective: FrontierObjective, target: f64| {
-                let ranking = ranking(&self.ranked(objective, *clients, target), &color)?;
-                Some(Square { x, y, value: SquareValue::Ranking(ranking) })
-            };
-            let column = |(x, objective): (usize, &FrontierObjective)| {
-                let targets = self.targets.iter().rev().enumerate();
-                targets.filter_map(|(y, target)| square((x, y), *objective, *target)).collect()
-            };
-            let squares: Vec<Vec<Square>> = priced().enumerate().map(column).collect();
-            Map {
-                title: format!("N = {}", thousands(*clients as usize)),
-                x: priced().filter_map(|o| o.price()).map(|price| number(price, 1)).collect(),
-                y: self.targets.iter().rev().map(|target| readable(*target, 2)).collect(),
-                squares: squares.concat(),
-                dense: None,
-            }
-        };
-        let maps: Vec<Map> = self.clients.iter().map(map).collect();
-        let squares = || maps.iter().flat_map(|map| &map.squares);
-        let wins = |curve: &&Curve| squares().any(|square| square.color() == curve.style.color);
-        let patch = |curve: &Curve| LegendEntry::patch(&curve.algorithm, curve.style.color);
-        let legend = curves.iter().filter(wins).map(patch).collect();
+        let maps: Vec<Map> = self.clients.iter().map(|clients| self.map_at(*clients)).collect();
+        let squares: Vec<&Square> = maps.iter().flat_map(|map| &map.squares).collect();
+        let legend = curves
+            .iter()
+            .filter(|curve| squares.iter().any(|square| square.color() == curve.style.color))
+            .map(|curve| LegendEntry::patch(&curve.algorithm, curve.style.color))
+            .collect();
         let x = "price of a communication, in gradients".into();
         Body::Maps(Maps { maps, legend, x, y: "ε".into() })
+    }
+
+    /// The map for a number of clients: the prices from left to right, the targets from the largest up to the smallest.
+    fn map_at(&self, clients: u64) -> Map {
+        let priced: Vec<(FrontierObjective, f64)> =
+            self.objectives.iter().filter_map(|one| Some((*one, one.price()?))).collect();
+        let mut squares = Vec::new();
+        for (x, (objective, _)) in priced.iter().enumerate() {
+            for (y, target) in self.targets.iter().rev().enumerate() {
+                let ranked = self.ranked(*objective, clients, *target);
+                if let Some(ranking) = ranking(&ranked, &|algorithm| self.color(algorithm)) {
+                    squares.push(Square { x, y, value: SquareValue::Ranking(ranking) });
+                }
+            }
+        }
+        Map {
+            title: format!("N = {}", thousands(clients as usize)),
+            x: priced.iter().map(|(_, price)| number(*price, 1)).collect(),
+            y: self.targets.iter().rev().map(|target| readable(*target, 2)).collect(),
+            squares,
+            dense: None,
+        }
     }
 }
 
@@ -316,7 +346,8 @@ fn plot(
     (panels, legend): (Vec<Panel>, Vec<LegendEntry>),
     labels: CurveValue,
 ) -> Body {
-    let ([x, y], [scale_x, scale_y]) = (axes.map(str::to_owned), [Scale::Log; 2]);
+    let [x, y] = axes.map(str::to_owned);
+    let [scale_x, scale_y] = [Scale::Log; 2];
     Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels })
 }
 

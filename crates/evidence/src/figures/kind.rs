@@ -88,7 +88,8 @@ pub struct DrawnCells<'a> {
 impl<'a> DrawnCells<'a> {
     /// The cells of a figure that needs no theory.
     pub fn new(common: &'a FigureKeys) -> Self {
-        let (needs_theory, needs_moments) = (false, false);
+        let needs_theory = false;
+        let needs_moments = false;
         Self { common, most_followed: None, predictions: &[], needs_theory, needs_moments }
     }
 }

@@ -55,13 +55,16 @@ impl<'a> LineFigure<'a> {
             XAxis::Cells(x) if short(x) == "path-length" => vec![x, "step-size"],
             XAxis::Cells(x) => vec![x],
         };
-        let is_single = |key: &&String| {
-            let mut values = cells.iter().filter_map(|cell| cell.settings.get(key));
-            let first = values.next();
-            values.all(|value| Some(value) == first)
-        };
         let selected_by = self.common.only.iter().flat_map(|only| only.0.keys());
-        settings.extend(selected_by.filter(is_single).map(String::as_str));
+        settings.extend(
+            selected_by
+                .filter(|key| {
+                    let mut values = cells.iter().filter_map(|cell| cell.settings.get(key));
+                    let first = values.next();
+                    values.all(|value| Some(value) == first)
+                })
+                .map(String::as_str),
+        );
         settings
     }
 
@@ -74,8 +77,9 @@ impl<'a> LineFigure<'a> {
         panels: &[Panel],
     ) -> Option<usize> {
         if let Some(wanted) = &self.common.large {
-            let is_wanted = |i: &usize| selected(cells[*i].cell, wanted);
-            return groups.iter().position(|(_, indices)| indices.iter().any(is_wanted));
+            return groups.iter().position(|(_, indices)| {
+                indices.iter().any(|i: &usize| selected(cells[*i].cell, wanted))
+            });
         }
         let few = (3..=MOST_OTHERS + 1).contains(&panels.len());
         let spreads = panels.iter().map(spread).enumerate().filter(|_| few);
@@ -105,39 +109,44 @@ impl<'a> LineFigure<'a> {
         theory: &Theory<'_>,
     ) -> Vec<Series> {
         let points = measured::points(cell, &self.x, self.y, self.band);
-        let (count, id) = (points.len(), &cell.cell.id);
+        let count = points.len();
+        let id = &cell.cell.id;
         let mut all = vec![Series {
             diverged: cell.runs.diverged,
             cells: vec![id.to_string()],
             rows: (0..count).collect(),
             ..Series::new(Line::Measured(curve.clone()), points)
         }];
-        let mut add = |prediction: Prediction, drawn: Vec<(usize, Point)>| {
-            if drawn.len() > 1 {
-                let (rows, points) = drawn.into_iter().unzip();
-                let line = Line::Predicted(curve.clone(), prediction);
-                all.push(Series { cells: vec![id.to_string()], rows, ..Series::new(line, points) });
-            }
-        };
         let columns = cell.runs.columns(x);
-        let x = |row: usize| {
+        let mean_x = |row: usize| {
             mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>())
         };
+        // The rows of each prediction that is drawn, with their points.
+        let mut predicted: Vec<(Prediction, Vec<(usize, Point)>)> = Vec::new();
         for kind in self.theory {
             if *kind == TheoryKind::ExactBias {
                 let bias = cell.exact_bias.filter(|b| *b > 0.0 && self.y == Quantity::SqError);
                 if let Some(bias) = bias.filter(|_| count > 1) {
                     // The second row, because a logarithmic axis does not show the first.
-                    let level = [0, 1, count - 1].map(|row| (row, Point::bare(x(row), bias)));
-                    add(Prediction::ExactBias, level.to_vec());
+                    let level = [0, 1, count - 1].map(|row| (row, Point::bare(mean_x(row), bias)));
+                    predicted.push((Prediction::ExactBias, level.to_vec()));
                 }
                 continue;
             }
             for prediction in predicted_lines::predictions(*kind) {
                 let Some(values) = theory.curve(id, self.y, prediction) else { continue };
                 let points =
-                    values.iter().enumerate().map(|(row, y)| (row, Point::bare(x(row), *y)));
-                add(prediction, points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0).collect());
+                    values.iter().enumerate().map(|(row, y)| (row, Point::bare(mean_x(row), *y)));
+                let drawn = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
+                predicted.push((prediction, drawn.collect()));
+            }
+        }
+        for (prediction, drawn) in predicted {
+            // One point makes no line.
+            if drawn.len() > 1 {
+                let (rows, points) = drawn.into_iter().unzip();
+                let line = Line::Predicted(curve.clone(), prediction);
+                all.push(Series { cells: vec![id.to_string()], rows, ..Series::new(line, points) });
             }
         }
         all
@@ -156,23 +165,27 @@ impl<'a> LineFigure<'a> {
         });
         let diverged = cells.iter().map(|c| c.runs.diverged).sum();
         let measured = Series { diverged, ..measured };
-        let series = |prediction: Prediction| {
+        let mut all = vec![measured];
+        for prediction in self.theory.iter().flat_map(|kind| predicted_lines::predictions(*kind)) {
             let predicted = through(Line::Predicted(curve.clone(), prediction), cells, |cell| {
                 let x = x_value(cell, x)?;
                 let y = theory.curve(&cell.cell.id, self.y, prediction)?.pop()?;
                 (y > 0.0).then(|| Point::bare(x, y))
             });
-            (predicted.points.len() > 1).then_some(predicted)
-        };
-        let predictions = self.theory.iter().flat_map(|kind| predicted_lines::predictions(*kind));
-        std::iter::once(measured).chain(predictions.filter_map(series)).collect()
+            if predicted.points.len() > 1 {
+                all.push(predicted);
+            }
+        }
+        all
     }
 
     fn caption(&self, cells: &[&CellResult<'_>], plot: &Plot, theory: &Theory<'_>) -> String {
         if plot.series().all(|s| s.points.is_empty()) {
             return nothing(cells);
         }
-        let (y, runs, band) = (&plot.y, crate::cells::sample_in_words(cells), band_name(self.band));
+        let y = &plot.y;
+        let runs = crate::cells::sample_in_words(cells);
+        let band = band_name(self.band);
         let over_rounds = matches!(self.x, XAxis::Rounds(_));
         let mut caption = match self.y.average() {
             _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),
@@ -203,8 +216,9 @@ impl<'a> LineFigure<'a> {
                 " A band that reaches beyond the panel, or down to 0, is clipped at its edge.",
             );
         }
-        let is_zero = |s: &Series| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0);
-        if over_rounds && plot.series().any(is_zero) {
+        if over_rounds
+            && plot.series().any(|s| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0))
+        {
             caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
         }
         if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
@@ -219,13 +233,21 @@ impl<'a> LineFigure<'a> {
                 " The exact bias is not known: the field is not linear, or draws are not independent.",
             );
         }
-        let (all, diverged) = (cells.len(), cells.iter().filter(|c| c.runs.diverged > 0).count());
-        caption.push_str(&match diverged {
-            0 => String::new(),
-            _ if over_rounds => format!(" Runs diverged in {diverged} of {all} cells (✕): the curve of such a cell ends where the first run diverged."),
-            _ => format!(" {diverged} of {all} cells have runs that diverged and are omitted."),
-        });
+        caption.push_str(&diverged_text(cells, over_rounds));
         caption
+    }
+}
+
+/// What a caption says about the cells with runs that diverged.
+fn diverged_text(cells: &[&CellResult<'_>], over_rounds: bool) -> String {
+    let all = cells.len();
+    let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
+    match diverged {
+        0 => String::new(),
+        _ if over_rounds => format!(
+            " Runs diverged in {diverged} of {all} cells (✕): the curve of such a cell ends where the first run diverged."
+        ),
+        _ => format!(" {diverged} of {all} cells have runs that diverged and are omitted."),
     }
 }
 
@@ -285,7 +307,8 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
             panels.push(Panel { title: title.clone(), series });
         }
         let large = self.large(&own.groups, cells, &panels);
-        let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells));
+        let x = self.title_of_x(cells);
+        let y = quantity_symbol(self.y, cells);
         let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
         let scale_y = Scale::of(self.y);
         let labels = CurveValue { zero_below: rounding_floor(self.y), ..CurveValue::last(scale_y) };
@@ -316,8 +339,9 @@ fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample 
     }
     let (groups, panels_note) = few(panels(&figure.common.panels, &cells), MOST_PANELS, "panels");
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
-    let last = |cell: &&CellResult<'_>| figure.y.loss(cell.final_mean(figure.y));
-    let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
+    let groups = groups
+        .into_iter()
+        .map(|group| by_rank(group.cells, each, |cell| figure.y.loss(cell.final_mean(figure.y))));
     let sample = Sample::new(all, groups.flatten());
     let mut notes = vec![format!(
         "{} of {} curves are drawn, spread evenly from the {} to the {} final mean of {} in each panel (cells whose runs diverged rank last)",
@@ -334,7 +358,8 @@ fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample 
 /// The cells of a figure over a setting: each is a point.
 fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
     let mut cells = shown(figure.common, all);
-    let (count, mut notes) = (cells.len(), Vec::new());
+    let count = cells.len();
+    let mut notes = Vec::new();
     let groups = panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
         let (groups, note) = few(groups, MOST_PANELS, "panels");
@@ -348,11 +373,10 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
     cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
     if curves.len() > MOST_CURVES {
-        let least_loss = |curve: &Vec<&CellResult<'_>>| {
+        curves = by_rank(curves, FEW_CURVES, |curve| {
             let losses = curve.iter().map(|cell| figure.y.loss(cell.final_mean(figure.y)));
             losses.fold(f64::INFINITY, f64::min)
-        };
-        curves = by_rank(curves, FEW_CURVES, least_loss);
+        });
         let best = figure.y.best_mean();
         let worst = figure.y.worst_mean();
         let own = if figure.y.more_is_better() { "largest" } else { "least" };
@@ -364,8 +388,10 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     }
     if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
         let each = (MOST_POINTS / curves.len().max(1)).max(2);
-        let x = |cell: &&CellResult<'_>| x_value(cell, x).unwrap_or(f64::INFINITY);
-        curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
+        curves = curves
+            .into_iter()
+            .map(|curve| by_rank(curve, each, |cell| x_value(cell, x).unwrap_or(f64::INFINITY)))
+            .collect();
         notes.push(format!(
             "of each curve at most {each} points are drawn, spread evenly from left to right"
         ));
@@ -429,8 +455,8 @@ pub fn through(
     cells: &[&CellResult<'_>],
     point: impl Fn(&CellResult<'_>) -> Option<Point>,
 ) -> Series {
-    let point = |cell: &&CellResult<'_>| Some((cell.cell.id.to_string(), point(cell)?));
-    let mut points: Vec<(String, Point)> = cells.iter().filter_map(point).collect();
+    let mut points: Vec<(String, Point)> =
+        cells.iter().filter_map(|cell| Some((cell.cell.id.to_string(), point(cell)?))).collect();
     points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
     let (cells, points) = points.into_iter().unzip();
     Series { cells, ..Series::new(line, points) }
@@ -440,18 +466,23 @@ pub fn through(
 /// have a place on logarithmic axes, over all that is drawn, so that one sees where curves leave it; `None` where there is no such curve,
 /// only one place across, or a curve on which the line lies.
 fn reference(series: &[Series], slope: f64) -> Option<Series> {
-    let is_placed = |p: &&Point| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0);
-    let placed = |s: &Series| s.points.iter().filter(is_placed).copied().collect::<Vec<_>>();
-    let measured = series.iter().filter(|s| s.line.is_measured()).map(placed);
+    let measured = series.iter().filter(|s| s.line.is_measured()).map(placed_points);
     let curves: Vec<Vec<Point>> = measured.filter(|points| points.len() > 1).collect();
     let from = *curves.first()?.first()?;
-    let all = series.iter().flat_map(placed);
+    let all = series.iter().flat_map(placed_points);
     let ends = all.fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
     let at = |x: f64| Point::bare(x, from.y * libm::pow(x / from.x, slope));
     let near = COINCIDE.0 + COINCIDE.1 * (slope * libm::log10(ends.1 / ends.0)).abs();
-    let lies_on =
-        |points: &Vec<Point>| points.iter().all(|p| libm::log10(p.y / at(p.x).y).abs() <= near);
     let line = Line::Reference(Reference::Slope(slope));
-    let is_drawn = ends.0 < ends.1 && !curves.iter().any(lies_on);
+    let is_drawn = ends.0 < ends.1
+        && !curves
+            .iter()
+            .any(|points| points.iter().all(|p| libm::log10(p.y / at(p.x).y).abs() <= near));
     is_drawn.then(|| Series::new(line, vec![at(ends.0), at(ends.1)]))
+}
+
+/// The points of a series that have a place on logarithmic axes.
+fn placed_points(series: &Series) -> Vec<Point> {
+    let all = series.points.iter().copied();
+    all.filter(|p| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0)).collect()
 }

@@ -14,15 +14,17 @@ pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) 
         return;
     }
     // A square must not pool cells of different settings.
-    let names = || panels.iter().map(String::as_str).chain([x, y]);
     let mut squares: HashMap<(&str, Vec<Option<&Setting>>), &Cell> = HashMap::new();
     for cell in table.cells {
-        let values = names().map(|name| cell.settings.get(name));
-        let square = (cell.label.as_str(), values.collect());
+        let names = panels.iter().map(String::as_str).chain([x, y]);
+        let square = (cell.label.as_str(), names.map(|name| cell.settings.get(name)).collect());
         let Some(other) = squares.insert(square, cell) else { continue };
-        let differs = |path: &&String| cell.settings.at_path(path) != other.settings.at_path(path);
-        let more: BTreeSet<&str> =
-            cell.varied.iter().filter(differs).map(|path| short(path)).collect();
+        let more: BTreeSet<&str> = cell
+            .varied
+            .iter()
+            .filter(|path| cell.settings.at_path(path) != other.settings.at_path(path))
+            .map(|path| short(path))
+            .collect();
         let more: Vec<&str> = more.into_iter().collect();
         let message = format!("one square would hold several cells of \"{}\"", cell.label);
         let hint = format!("add to `panels`: {}", more.join(", "));

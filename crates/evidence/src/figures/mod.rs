@@ -72,8 +72,10 @@ impl<'a> Figures<'a> {
         });
         let all = drawn.chain(from.frontiers.iter().flat_map(frontier::figures));
         let mut all: HashMap<String, Figure> = all.map(|f| (f.id.clone(), f)).collect();
-        let drawn = |id: &String| all.remove(id).expect("every figure of a plan has its id");
-        plan.figures.iter().map(drawn).collect()
+        plan.figures
+            .iter()
+            .map(|id| all.remove(id).expect("every figure of a plan has its id"))
+            .collect()
     }
 }
 

@@ -22,13 +22,10 @@ pub fn figure(
         let value = SquareValue::Ranking(ranking(phase, instances, color));
         Square { x: place % columns, y: place / columns, value }
     });
-    let names = |axis: PhaseAxis| {
-        axis.values.values().into_iter().map(|x| readable(x, 2)).collect::<Vec<_>>()
-    };
     let map = Map {
         title: String::new(),
-        x: names(phase.phase.x),
-        y: names(phase.phase.y),
+        x: value_names(phase.phase.x),
+        y: value_names(phase.phase.y),
         squares: squares.collect(),
         dense: Some(DenseMap {
             values: [phase.phase.x.values.values(), phase.phase.y.values.values()],
@@ -37,9 +34,12 @@ pub fn figure(
             lines: phase.phase.boundaries.iter().filter_map(|b| line(phase, b)).collect(),
         }),
     };
-    let wins = |a: &&SearchedAlgorithm| map.squares.iter().any(|s| s.color() == color(a));
-    let patch = |a: &SearchedAlgorithm| LegendEntry::patch(&a.label, color(a));
-    let mut legend: Vec<LegendEntry> = phase.algorithms.iter().filter(wins).map(patch).collect();
+    let mut legend: Vec<LegendEntry> = phase
+        .algorithms
+        .iter()
+        .filter(|a| map.squares.iter().any(|square| square.color() == color(a)))
+        .map(|a| LegendEntry::patch(&a.label, color(a)))
+        .collect();
     if map.squares.iter().any(|square| square.color() == Color::Neutral) {
         legend.push(LegendEntry::patch("the instances differ", Color::Neutral));
     }
@@ -55,6 +55,19 @@ pub fn figure(
     Figure::plain(phase.phase.id.clone(), title, caption(phase, rules), 1, body)
 }
 
+fn value_names(axis: PhaseAxis) -> Vec<String> {
+    axis.values.values().into_iter().map(|x| readable(x, 2)).collect()
+}
+
+/// How far the best algorithm of a square is ahead of the next.
+fn lead_on(square: &ComputedSquare<'_>) -> Lead {
+    match square.ranked.lead() {
+        _ if square.ranked.tied > 1 => Lead::Tie,
+        None => Lead::Alone,
+        Some(times) => Lead::Ratio(Ratio::exact(times)),
+    }
+}
+
 /// Whether an algorithm reaches ε at a place of the map, on some instance.
 fn is_reached(instances: &&[ComputedSquare<'_>]) -> bool {
     instances.iter().any(|square| !square.ranked.all.is_empty())
@@ -67,22 +80,18 @@ fn ranking(
     instances: &[ComputedSquare<'_>],
     color: &dyn Fn(&SearchedAlgorithm) -> Color,
 ) -> Ranking {
-    let is_best = |algorithm: &&SearchedAlgorithm| {
-        let ties = |square: &ComputedSquare<'_>| square.ranked.ties(algorithm);
-        instances.iter().all(ties)
-    };
-    let leaders: Vec<&SearchedAlgorithm> = phase.algorithms.iter().filter(is_best).collect();
-    let ahead = |square: &ComputedSquare<'_>| match square.ranked.lead() {
-        _ if square.ranked.tied > 1 => Lead::Tie,
-        None => Lead::Alone,
-        Some(times) => Lead::Ratio(Ratio::exact(times)),
-    };
+    let leaders: Vec<&SearchedAlgorithm> = phase
+        .algorithms
+        .iter()
+        .filter(|algorithm| instances.iter().all(|square| square.ranked.ties(algorithm)))
+        .collect();
     let Some(first) = leaders.first() else {
-        let (color, lead) = (Color::Neutral, Lead::InstancesDiffer);
+        let color = Color::Neutral;
+        let lead = Lead::InstancesDiffer;
         return Ranking { leaders: Vec::new(), color, lead };
     };
     let color = color(first);
-    let lead = instances.iter().map(ahead).reduce(less_ahead).unwrap_or(Lead::Alone);
+    let lead = instances.iter().map(lead_on).reduce(less_ahead).unwrap_or(Lead::Alone);
     let leaders = leaders.iter().map(|a| a.label.clone()).collect();
     Ranking { leaders, color, lead }
 }
@@ -99,10 +108,12 @@ fn less_ahead(one: Lead, other: Lead) -> Lead {
 
 /// What is compared on which problems.
 fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
-    let on_axis = |of: &PhaseNumber| [phase.phase.x.over, phase.phase.y.over].contains(of);
-    let fixed = PhaseNumber::ALL.into_iter().filter(|(of, ..)| !on_axis(of));
+    let on_axes = [phase.phase.x.over, phase.phase.y.over];
     let numbers = phase.squares[0].numbers;
-    let fixed = fixed.map(|(of, _, symbol)| format!("{symbol} = {}", number(numbers.get(of), 3)));
+    let fixed = PhaseNumber::ALL
+        .into_iter()
+        .filter(|(of, ..)| !on_axes.contains(of))
+        .map(|(of, _, symbol)| format!("{symbol} = {}", number(numbers.get(of), 3)));
     let seeds = phase.seeds.len();
     let seed_names: Vec<String> = phase.seeds.iter().map(u64::to_string).collect();
     let on_all = match seeds {
@@ -194,12 +205,17 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
         ("gradients", |cost| digits(cost.gradients)),
     ];
     let numbers = PhaseNumber::ALL.iter().map(|(_, name, _)| *name);
-    let heads = ["seed"].into_iter().chain(numbers).chain(["algorithm", "ties", "cost"]);
-    let heads = heads.chain(settings.iter().map(|(name, _)| *name)).map(str::to_owned);
+    let heads = ["seed"]
+        .into_iter()
+        .chain(numbers)
+        .chain(["algorithm", "ties", "cost"])
+        .chain(settings.iter().map(|(name, _)| *name))
+        .map(str::to_owned);
     let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name));
     let mut out = heads.chain(times).collect::<Vec<_>>().join(",").replace('-', "_") + "\n";
     for square in &phase.squares {
-        let (all, tied) = (&square.ranked.all, square.ranked.tied);
+        let all = &square.ranked.all;
+        let tied = square.ranked.tied;
         let numbers = PhaseNumber::ALL.iter().map(|(of, ..)| digits(square.numbers.get(*of)));
         let mut names = all[..tied].iter().map(|one| one.0.name.as_str());
         let first = names.next().unwrap_or_default();
@@ -225,24 +241,47 @@ fn digits(x: f64) -> String {
     if x.is_finite() { format!("{rounded:?}") } else { String::new() }
 }
 
+/// An axis of a map with logarithmic values. The middle of a square is the place of its value.
+struct LogAxis {
+    from: f64,
+    /// The logarithm of the ratio of neighbouring values.
+    each: f64,
+    /// The number of values.
+    count: f64,
+}
+
+impl LogAxis {
+    fn new(axis: PhaseAxis) -> Self {
+        let from = axis.values.from;
+        let count = axis.values.points as f64;
+        Self { from, each: libm::log(axis.values.to / from) / (count - 1.0), count }
+    }
+
+    /// The place of a value, in squares from the edge of the map.
+    fn place(&self, x: f64) -> f64 {
+        0.5 + libm::log(x / self.from) / self.each
+    }
+}
+
 /// A boundary in units of squares, where it crosses the map.
 fn line(phase: &ComputedPhase<'_>, boundary: &PhaseBoundary) -> Option<MapLine> {
-    // A value's place is the middle of its square.
-    let scale = |axis: PhaseAxis| {
-        let (from, to, count) = (axis.values.from, axis.values.to, axis.values.points as f64);
-        let each = libm::log(to / from) / (count - 1.0);
-        (move |x: f64| 0.5 + libm::log(x / from) / each, each, count)
-    };
-    let ((x, x_each, wide), (y, y_each, high)) = (scale(phase.phase.x), scale(phase.phase.y));
-    let (x0, y0) = (x(boundary.through[0]), y(boundary.through[1]));
-    let slope = boundary.power * x_each / y_each;
-    let at = |x: f64| (x, y0 + slope * (x - x0));
-    let (mut left, mut right) = (0.0, wide);
+    let across = LogAxis::new(phase.phase.x);
+    let upwards = LogAxis::new(phase.phase.y);
+    let wide = across.count;
+    let high = upwards.count;
+    let x0 = across.place(boundary.through[0]);
+    let y0 = upwards.place(boundary.through[1]);
+    let slope = boundary.power * across.each / upwards.each;
+    let mut left = 0.0;
+    let mut right = wide;
     if slope != 0.0 {
-        let (a, b) = (x0 - y0 / slope, x0 + (high - y0) / slope);
-        (left, right) = (f64::max(left, a.min(b)), f64::min(right, a.max(b)));
+        let a = x0 - y0 / slope;
+        let b = x0 + (high - y0) / slope;
+        left = f64::max(left, a.min(b));
+        right = f64::min(right, a.max(b));
     }
-    let (from, to) = (at(left), at(right));
+    let from = (left, y0 + slope * (left - x0));
+    let to = (right, y0 + slope * (right - x0));
     let inside = (-1e-9..=high + 1e-9).contains(&from.1);
     (left < right && inside).then_some((from, to))
 }

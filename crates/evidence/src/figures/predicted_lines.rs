@@ -4,7 +4,7 @@
 use crate::cells::CellResult;
 use crate::figures::kind::TheoryKind;
 use crate::predictions::Theory;
-use crate::scene::figure::{Panel, Plot};
+use crate::scene::figure::{Panel, Plot, Series};
 use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
 use exactfed_core::theory::bounds::BoundId;
 use exactfed_core::theory::effort::Effort;
@@ -34,13 +34,15 @@ pub fn predictions(kind: TheoryKind) -> Vec<Prediction> {
 /// The legend of a figure: the curves that have points, the predictions that are drawn beside
 /// them, and a reference line.
 pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<LegendEntry> {
-    let series = || panels.iter().flat_map(|panel| &panel.series);
+    let series: Vec<&Series> = panels.iter().flat_map(|panel| &panel.series).collect();
     let with_points: Vec<&Line> =
-        series().filter(|s| !s.points.is_empty()).map(|s| &s.line).collect();
+        series.iter().filter(|s| !s.points.is_empty()).map(|s| &s.line).collect();
     let measured = curves.iter().cloned().map(Line::Measured);
-    let reference = series().map(|s| &s.line).find(|line| matches!(line, Line::Reference(_)));
-    let is_drawn = |by: &Prediction| series().any(|s| s.line.prediction() == Some(*by));
-    let predicted = kinds.iter().flat_map(|kind| predictions(*kind)).filter(is_drawn);
+    let reference = series.iter().map(|s| &s.line).find(|line| matches!(line, Line::Reference(_)));
+    let predicted = kinds
+        .iter()
+        .flat_map(|kind| predictions(*kind))
+        .filter(|by| series.iter().any(|s| s.line.prediction() == Some(*by)));
     measured
         .filter(|line| with_points.contains(&line))
         .map(LegendEntry::Line)
@@ -55,10 +57,14 @@ pub fn without_moments(
     cells: &[&CellResult<'_>],
     theory: &Theory<'_>,
 ) -> Option<String> {
-    let reason = |cell: &&CellResult<'_>| theory.no_moments(&cell.cell.id);
     let is_asked = kinds.contains(&TheoryKind::ExactMoments);
-    let reasons: Vec<String> = cells.iter().filter(|_| is_asked).filter_map(reason).collect();
-    let (some, all) = (reasons.len(), cells.len());
+    let reasons: Vec<String> = cells
+        .iter()
+        .filter(|_| is_asked)
+        .filter_map(|cell| theory.no_moments(&cell.cell.id))
+        .collect();
+    let some = reasons.len();
+    let all = cells.len();
     let why = reasons.first()?;
     Some(format!("exact moments of {some} of {}: {why}", count(all, "cell")))
 }
@@ -71,19 +77,15 @@ pub fn caption(
     cells: &[&CellResult<'_>],
     theory: &Theory<'_>,
 ) -> String {
-    let is_drawn = |kind: TheoryKind| {
-        let mut drawn = plot.series().filter_map(|s| s.line.prediction());
-        drawn.any(|by| predictions(kind).contains(&by))
-    };
     let mut out = String::new();
     for kind in kinds {
-        out.push_str(match (kind, is_drawn(*kind)) {
+        let by_kind = predictions(*kind);
+        let is_drawn =
+            plot.series().filter_map(|s| s.line.prediction()).any(|by| by_kind.contains(&by));
+        out.push_str(match (kind, is_drawn) {
             (TheoryKind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
             (TheoryKind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments.",
-            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => match plot.y == y.formula() {
-                true => " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance.",
-                false => " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ.",
-            },
+            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => if plot.y == y.formula() { " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance." } else { " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ." },
             (TheoryKind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
             (TheoryKind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
             (TheoryKind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
@@ -97,11 +99,13 @@ pub fn caption(
         out.push_str(&format!(" Not drawn: {without}."));
     }
     for kind in kinds {
-        let without = |c: &&CellResult<'_>| {
-            let mut each = predictions(*kind).into_iter();
-            each.find_map(|by| theory.too_costly(&c.cell.id, by))
-        };
-        let costs: Vec<Effort> = cells.iter().filter_map(without).collect();
+        let costs: Vec<Effort> = cells
+            .iter()
+            .filter_map(|c| {
+                let mut each = predictions(*kind).into_iter();
+                each.find_map(|by| theory.too_costly(&c.cell.id, by))
+            })
+            .collect();
         if let Some(most) = costs.iter().copied().reduce(Effort::most) {
             let kind = match kind {
                 TheoryKind::Bounds => "published bound",

@@ -26,8 +26,8 @@ const TIE: f64 = 2.0;
 /// The profile of the algorithms at each grid point, a panel each; `None` where there are fewer
 /// than ten instances or no two algorithms.
 pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
-    let instances = || cells.iter().map(|c| c.cell.identity.instances);
-    if instances().any(|instances| instances < FEWEST) {
+    let instances: Vec<u64> = cells.iter().map(|c| c.cell.identity.instances).collect();
+    if instances.iter().any(|instances| *instances < FEWEST) {
         return None;
     }
     let all: Vec<&CellResult<'_>> = cells.iter().collect();
@@ -36,14 +36,18 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         return None;
     }
     let view = views(&axes, &[], &all).into_iter().next()?;
-    let ratios_of = |(_, places): &(String, Vec<usize>)| {
-        ratios(&places.iter().map(|place| all[*place]).collect::<Vec<_>>(), by, at)
-    };
-    let ratios: Vec<Vec<Vec<f64>>> = view.groups.iter().map(ratios_of).collect();
+    let ratios: Vec<Vec<Vec<f64>>> = view
+        .groups
+        .iter()
+        .map(|(_, places)| {
+            ratios(&places.iter().map(|place| all[*place]).collect::<Vec<_>>(), by, at)
+        })
+        .collect();
     // All curves go on to the same factor.
     let finite = ratios.iter().flatten().flatten().copied().filter(|r| r.is_finite());
     let farthest = finite.fold(1.0, f64::max);
-    let panel = |((title, places), ratios): (&(String, Vec<usize>), &Vec<Vec<f64>>)| {
+    let mut panels = Vec::with_capacity(view.groups.len());
+    for ((title, places), ratios) in view.groups.iter().zip(&ratios) {
         let series = places.iter().zip(ratios).map(|(place, ratios)| {
             let curve = &view.curves[view.curve_of_cell[*place]];
             Series {
@@ -51,9 +55,8 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
                 ..Series::new(Line::Measured(curve.clone()), steps(ratios, farthest))
             }
         });
-        Panel { title: title.clone(), series: series.collect() }
-    };
-    let panels = view.groups.iter().zip(&ratios).map(panel).collect();
+        panels.push(Panel { title: title.clone(), series: series.collect() });
+    }
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
     let plot = Plot {
         panels,
@@ -69,7 +72,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     };
     let caption = format!(
         "The share of {} on which {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best, alone or tied: errors within two standard errors of the smallest, from the runs on the instance, count as equal to it, so that these shares may add up to more than 100 %.",
-        count(instances().max().unwrap_or(0) as usize, "instance"),
+        count(instances.iter().copied().max().unwrap_or(0) as usize, "instance"),
         by.compared(),
         when_text(at),
     );
@@ -80,12 +83,16 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
 /// The ratio of each cell's loss to the smallest, by instance; 1 where they are equal within two
 /// standard errors, infinite where a run diverged.
 fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
-    let losses = |runs: Vec<f64>| runs.into_iter().map(|value| by.loss(value)).collect();
-    let runs = cells.iter().map(|cell| {
-        let by_instance = cell.runs.by_instance(by, at)?;
-        Some(by_instance.into_iter().map(losses).collect())
-    });
-    let runs: Vec<Option<Vec<Vec<f64>>>> = runs.collect();
+    let runs: Vec<Option<Vec<Vec<f64>>>> = cells
+        .iter()
+        .map(|cell| {
+            let by_instance = cell.runs.by_instance(by, at)?;
+            let losses = by_instance
+                .into_iter()
+                .map(|runs| runs.into_iter().map(|value| by.loss(value)).collect());
+            Some(losses.collect())
+        })
+        .collect();
     let instances = runs.iter().flatten().map(Vec::len).max().unwrap_or(0);
     let mut ratios = vec![Vec::with_capacity(instances); cells.len()];
     for i in 0..instances {
@@ -112,7 +119,8 @@ fn ratio(own: &[f64], best: &[f64]) -> f64 {
 
 /// The standard error of the logarithm of the ratio of two means over paired runs; 0 of one run.
 fn log_error(a: &[f64], b: &[f64]) -> f64 {
-    let (x, y) = (mean(a), mean(b));
+    let x = mean(a);
+    let y = mean(b);
     let terms: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / x - b / y).collect();
     match standard_deviation(&terms) / (terms.len() as f64).sqrt() {
         error if error.is_finite() => error,
@@ -124,16 +132,17 @@ fn log_error(a: &[f64], b: &[f64]) -> f64 {
 fn steps(ratios: &[f64], last: f64) -> Vec<Point> {
     let mut sorted = ratios.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let share = |count: usize| count as f64 / sorted.len() as f64;
-    let at = |x: f64, y: f64| Point { n: sorted.len(), ..Point::bare(x, y) };
+    let n = sorted.len();
     let best = sorted.iter().filter(|r| **r <= 1.0).count();
-    let mut points = vec![at(1.0, share(best))];
+    // The share of the ratios up to x, where so many of them have been passed.
+    let mut corners = vec![(1.0, best as f64 / n as f64)];
     for (i, ratio) in sorted.iter().enumerate().skip(best).filter(|(_, r)| r.is_finite()) {
-        points.extend([at(*ratio, share(i)), at(*ratio, share(i + 1))]);
+        corners.push((*ratio, i as f64 / n as f64));
+        corners.push((*ratio, (i + 1) as f64 / n as f64));
     }
-    let end = points.last().map_or(0.0, |p| p.y);
-    points.push(at(last, end));
-    points
+    let end = corners.last().map_or(0.0, |corner| corner.1);
+    corners.push((last, end));
+    corners.into_iter().map(|(x, y)| Point { n, ..Point::bare(x, y) }).collect()
 }
 
 #[cfg(test)]
@@ -154,7 +163,8 @@ mod tests {
     #[test]
     fn errors_within_their_noise_are_equal() {
         // Means 2 and 2.2; differences scatter by far more.
-        let (a, b) = ([1.0, 3.0, 2.0, 2.0], [3.2, 1.2, 2.4, 2.0]);
+        let a = [1.0, 3.0, 2.0, 2.0];
+        let b = [3.2, 1.2, 2.4, 2.0];
         assert!(libm::log(mean(&b) / mean(&a)) <= TIE * log_error(&b, &a));
         // Paired runs of which each is larger by the same factor differ for sure.
         let twice = a.map(|x| 2.0 * x);

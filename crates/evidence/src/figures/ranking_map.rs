@@ -79,24 +79,26 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
         let rankings = from.rankings;
         let labels = label_colors(cells);
         let sides = (distinct(cells, &self.x), distinct(cells, &self.y));
-        let map = |group: Group<'c>| {
-            let squares = grid_points(self, &sides, &group).into_iter().map(|((x, y), cells)| {
-                let outcome = rankings.outcome(&cells, self.metric, self.at);
-                let outcome = outcome.unwrap_or(&PointRanking::Diverged);
+        let mut maps: Vec<Map> = Vec::new();
+        for group in panels(&self.common.panels, cells) {
+            let mut squares = Vec::new();
+            for ((x, y), cells) in grid_points(self, &sides, &group) {
+                let outcome = rankings
+                    .outcome(&cells, self.metric, self.at)
+                    .unwrap_or(&PointRanking::Diverged);
                 let value = SquareValue::Ranking(ranking(self, outcome, &cells, &labels));
-                Square { x, y, value }
-            });
-            let squares = squares.collect();
-            Map::new(group.title, &sides, squares)
-        };
-        let maps: Vec<Map> = panels(&self.common.panels, cells).into_iter().map(map).collect();
-        let patch = |(name, color): &(String, Color)| LegendEntry::patch(name, *color);
-        let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
-        let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
-        let undecided = |r: &Ranking| {
+                squares.push(Square { x, y, value });
+            }
+            maps.push(Map::new(group.title, &sides, squares));
+        }
+        let mut legend: Vec<LegendEntry> = labels
+            .iter()
+            .filter(|(_, color)| rankings_of(&maps).any(|r| r.color == *color))
+            .map(|(name, color)| LegendEntry::patch(name, *color))
+            .collect();
+        if rankings_of(&maps).any(|r| {
             r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
-        };
-        if rankings_of(&maps).any(undecided) {
+        }) {
             legend.push(LegendEntry::patch("not separated, or none", Color::Neutral));
         }
         let caption = caption(self, cells, &maps, rankings.compared);
@@ -108,14 +110,15 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
 /// The labels of some cells, each with the colour of its family, or with a shade of it where
 /// several labels are of one family.
 fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
-    let of = |c: &&CellResult<'_>| (c.cell.label.clone(), family_of(c.cell));
-    let all = unique(cells.iter().map(of));
-    let color = |(label, family): &(String, usize)| {
-        let kin: Vec<&String> = all.iter().filter(|(_, f)| f == family).map(|(l, _)| l).collect();
-        let rank = kin.iter().position(|l| *l == label).unwrap_or(0);
-        (label.clone(), Color::tone(*family, shade(rank, kin.len())))
-    };
-    all.iter().map(color).collect()
+    let all = unique(cells.iter().map(|c| (c.cell.label.clone(), family_of(c.cell))));
+    all.iter()
+        .map(|(label, family)| {
+            let kin: Vec<&String> =
+                all.iter().filter(|(_, f)| f == family).map(|(l, _)| l).collect();
+            let rank = kin.iter().position(|l| *l == label).unwrap_or(0);
+            (label.clone(), Color::tone(*family, shade(rank, kin.len())))
+        })
+        .collect()
 }
 
 fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
@@ -152,9 +155,10 @@ fn caption(
         points.iter().map(|point| &point[..]).filter(|point| point.len() > 1).collect();
     let costs = compared_costs(&several, spec.at);
     caption.push_str(&if costs.is_empty() { costs } else { format!(" {costs}") });
-    let diverged =
-        |c: &&&CellResult<'_>| c.runs.sample(spec.metric, spec.at) == Err(NoSample::Diverged);
-    let diverged = cells.iter().filter(diverged).count();
+    let diverged = cells
+        .iter()
+        .filter(|c| c.runs.sample(spec.metric, spec.at) == Err(NoSample::Diverged))
+        .count();
     if diverged > 0 {
         caption.push_str(&format!(
             " {diverged} of {} cells have runs that diverged and are not ranked.",
@@ -187,7 +191,8 @@ fn grid_points<'a>(
     (xs, ys): &Sides<'_>,
     group: &Group<'a>,
 ) -> BTreeMap<(usize, usize), Vec<&'a CellResult<'a>>> {
-    let (at_x, at_y) = (placed(xs), placed(ys));
+    let at_x = placed(xs);
+    let at_y = placed(ys);
     let mut points: BTreeMap<(usize, usize), Vec<&CellResult<'_>>> = BTreeMap::new();
     for cell in &group.cells {
         for x in places_of(cell, &spec.x, &at_x) {
@@ -206,8 +211,8 @@ fn ranking(
     cells: &[&CellResult<'_>],
     labels: &[(String, Color)],
 ) -> Ranking {
-    let leaders = outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone());
-    let leaders: Vec<String> = leaders.collect();
+    let leaders: Vec<String> =
+        outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone()).collect();
     let lead = match outcome {
         PointRanking::Diverged => Lead::AllDiverged,
         PointRanking::Ended => Lead::Ended,

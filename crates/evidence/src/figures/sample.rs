@@ -38,8 +38,12 @@ impl Sample {
         some: impl IntoIterator<Item = &'a CellResult<'a>>,
     ) -> Self {
         let ids: HashSet<&str> = some.into_iter().map(|cell| cell.cell.id.as_str()).collect();
-        let is_in = |place: &usize| ids.contains(all[*place].cell.id.as_str());
-        Self { cells: (0..all.len()).filter(is_in).collect(), note: String::new() }
+        Self {
+            cells: (0..all.len())
+                .filter(|place: &usize| ids.contains(all[*place].cell.id.as_str()))
+                .collect(),
+            note: String::new(),
+        }
     }
 
     /// The cells themselves.
@@ -56,9 +60,11 @@ pub fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a Ce
 /// The cells of a figure of maps over the settings `x` and `y`.
 pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
     let cells = shown(common, all);
-    let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
+    let xs = distinct(&cells, x);
+    let ys = distinct(&cells, y);
     let groups = panels(&common.panels, &cells);
-    let (wide, high) = (xs.len().min(MOST_SIDE), ys.len().min(MOST_SIDE));
+    let wide = xs.len().min(MOST_SIDE);
+    let high = ys.len().min(MOST_SIDE);
     let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
     let fits = xs.len() == wide && ys.len() == high;
     if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
@@ -73,16 +79,23 @@ pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<
             thousands(ys.len())
         ));
     }
-    let values = |values: Vec<&'a Setting>, most: usize| -> BTreeSet<String> {
-        evenly(values, most).iter().map(ToString::to_string).collect()
-    };
-    let (xs, ys) = (values(xs, wide), values(ys, high));
-    let is_among = |cell: &CellResult<'_>, name: &str, values: &BTreeSet<String>| {
-        cell.cell.settings.get(name).is_none_or(|value| values.contains(&value.to_string()))
-    };
-    let inside = groups.into_iter().flat_map(|group| group.cells);
-    let inside = inside.filter(|cell| is_among(cell, x, &xs) && is_among(cell, y, &ys));
+    let xs = evenly_drawn(xs, wide);
+    let ys = evenly_drawn(ys, high);
+    let inside = groups
+        .into_iter()
+        .flat_map(|group| group.cells)
+        .filter(|cell| is_among(cell, x, &xs) && is_among(cell, y, &ys));
     Sample { note: sentence(&notes), ..Sample::new(all, inside) }
+}
+
+/// At most this number of the values, spread evenly, as texts.
+fn evenly_drawn(values: Vec<&Setting>, most: usize) -> BTreeSet<String> {
+    evenly(values, most).iter().map(ToString::to_string).collect()
+}
+
+/// Whether a cell's value of a setting is one of these; a cell without the setting is on every square.
+fn is_among(cell: &CellResult<'_>, name: &str, values: &BTreeSet<String>) -> bool {
+    cell.cell.settings.get(name).is_none_or(|value| values.contains(&value.to_string()))
 }
 
 /// At most so many of a figure's panels or maps, and a note if these are not all.

@@ -83,11 +83,12 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
                 maps.push(Map::new(title, &sides, squares));
             }
         }
-        let patch = |name, family| LegendEntry::patch(name, Color::of_family(family));
-        let squares = || maps.iter().flat_map(|map| &map.squares);
-        let occurs = |entry: &LegendEntry| squares().any(|s| s.color() == entry.style().color);
-        let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
-        legend.retain(occurs);
+        let squares: Vec<&Square> = maps.iter().flat_map(|map| &map.squares).collect();
+        let mut legend = vec![
+            LegendEntry::patch("no run diverged", Color::of_family(0)),
+            LegendEntry::patch("runs diverged", Color::of_family(1)),
+        ];
+        legend.retain(|entry| squares.iter().any(|s| s.color() == entry.style().color));
         legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
         let caption = caption(cells, &maps, radii.len());
         let body = Body::Maps(Maps { maps, legend, x: symbol(&self.x), y: symbol(&self.y) });
@@ -102,18 +103,21 @@ fn squares(
     group: &Group<'_>,
     radii: &HashMap<&str, SpectralRadii>,
 ) -> Vec<Square> {
-    let (at_x, at_y) = (placed(xs), placed(ys));
-    let square = |cell: &&CellResult<'_>| {
+    let at_x = placed(xs);
+    let at_y = placed(ys);
+    let mut squares = Vec::new();
+    for cell in &group.cells {
         let place = |places: &HashMap<&Setting, usize>, name: &str| {
             places.get(cell.cell.settings.get(name)?).copied()
         };
-        let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
-        let (runs, diverged) = (cell.runs.count, cell.runs.diverged);
+        let (Some(x), Some(y)) = (place(&at_x, &spec.x), place(&at_y, &spec.y)) else { continue };
+        let runs = cell.runs.count;
+        let diverged = cell.runs.diverged;
         let radii = radii.get(cell.cell.id.as_str()).copied();
         let value = SquareValue::Stability(StabilityValue { runs, diverged, radii });
-        Some(Square { x, y, value })
-    };
-    group.cells.iter().filter_map(square).collect()
+        squares.push(Square { x, y, value });
+    }
+    squares
 }
 
 fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
@@ -130,8 +134,12 @@ fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
         );
     } else {
         caption.push_str(" ρ: the spectral radius of one round's exact linear map of the second moments; below it the radius of the map of the mean. The heavy line separates ρ < 1 from ρ ≥ 1.");
-        let is_infinite = |s: &StabilityValue| s.radii.is_some_and(|r| r.square == f64::INFINITY);
-        if maps.iter().flat_map(|m| &m.squares).filter_map(Square::stability).any(is_infinite) {
+        if maps
+            .iter()
+            .flat_map(|m| &m.squares)
+            .filter_map(Square::stability)
+            .any(|s| s.radii.is_some_and(|r| r.square == f64::INFINITY))
+        {
             caption.push_str(" ρ = ∞: second moments are infinite after one round, since its random number of local steps has no bound.");
         }
         if known < cells.len() {

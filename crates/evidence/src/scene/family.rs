@@ -26,8 +26,9 @@ pub fn family_of(cell: &Cell) -> usize {
 /// The family of an algorithm, by its kind in manifests or its name in a frontier.
 pub fn family(kind: &str) -> usize {
     let variant = variant(kind).map(|variant| variant.family);
-    let known = || Spec::ALL.iter().find(|info| info.kind == kind).map(|info| info.family);
-    variant.or_else(known).unwrap_or(Family::Others) as usize
+    variant
+        .or_else(|| Spec::ALL.iter().find(|info| info.kind == kind).map(|info| info.family))
+        .unwrap_or(Family::Others) as usize
 }
 
 /// The names of all algorithms, with their families.

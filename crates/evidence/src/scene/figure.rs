@@ -214,8 +214,11 @@ impl Series {
     /// Whether its points have marks: neither a reference line has, nor a prediction whose points all
     /// have the same height.
     pub fn has_marks(&self) -> bool {
-        let is_flat = || self.points.windows(2).all(|pair| pair[0].y == pair[1].y);
-        !matches!(self.line, Line::Reference(_)) && (self.line.is_measured() || !is_flat())
+        if matches!(self.line, Line::Reference(_)) {
+            return false;
+        }
+        let is_flat = self.points.windows(2).all(|pair| pair[0].y == pair[1].y);
+        self.line.is_measured() || !is_flat
     }
 }
 

@@ -124,7 +124,8 @@ pub struct Curve {
 impl Curve {
     /// A curve without settings.
     pub fn new(algorithm: &str, style: Style) -> Self {
-        let (algorithm, family) = (algorithm.to_owned(), style.color.family().unwrap_or_default());
+        let algorithm = algorithm.to_owned();
+        let family = style.color.family().unwrap_or_default();
         Self { algorithm, family, settings: Vec::new(), exact: false, style }
     }
 

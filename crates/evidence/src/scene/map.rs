@@ -52,6 +52,17 @@ pub struct DenseMap {
 /// A line over a map, between two points in units of squares.
 pub type MapLine = ((f64, f64), (f64, f64));
 
+fn value_texts(values: &[&Setting]) -> Vec<String> {
+    values.iter().map(|value| value.to_string()).collect()
+}
+
+/// Whether theory knows that second moments stay bounded in one of two squares and do not in the other.
+fn differ(a: Option<&&Square>, b: Option<&&Square>) -> bool {
+    let a_bounded = a.and_then(|a| a.stability()?.bounded());
+    let b_bounded = b.and_then(|b| b.stability()?.bounded());
+    a_bounded.zip(b_bounded).is_some_and(|(a, b)| a != b)
+}
+
 /// A square of a map.
 #[derive(Clone, Debug)]
 pub struct Square {
@@ -144,9 +155,10 @@ impl Ranking {
 
     /// Whether the next is as good as the first to two digits, so that the ratio says nothing.
     fn is_equal(&self) -> bool {
-        let is_one = |v: f64| (v - 1.0).abs() < 0.015;
         match self.lead {
-            Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high].into_iter().all(is_one),
+            Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high]
+                .into_iter()
+                .all(|v: f64| (v - 1.0).abs() < 0.015),
             _ => false,
         }
     }
@@ -200,9 +212,11 @@ impl StabilityValue {
 
     /// The radii of second moments and of the mean, where they are known.
     fn texts(&self) -> [Option<String>; 2] {
-        let text = |name, radius: f64| format!("{name} {}", radius_text(radius));
-        let radii = self.radii;
-        [radii.map(|r| text("ρ", r.square)), radii.map(|r| text("ρ of the mean", r.mean))]
+        let Some(radii) = self.radii else { return [None, None] };
+        [
+            Some(format!("ρ {}", radius_text(radii.square))),
+            Some(format!("ρ of the mean {}", radius_text(radii.mean))),
+        ]
     }
 
     /// How many runs diverged, and a mark where theory differs.
@@ -295,8 +309,7 @@ impl Square {
 impl Map {
     /// A map over the values of its two sides.
     pub fn new(title: String, (xs, ys): &Sides<'_>, squares: Vec<Square>) -> Self {
-        let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
-        Self { title, x: names(xs), y: names(ys), squares, dense: None }
+        Self { title, x: value_texts(xs), y: value_texts(ys), squares, dense: None }
     }
 
     /// The sides between squares where second moments stay bounded and squares where they do
@@ -306,15 +319,14 @@ impl Map {
         for square in &self.squares {
             squares.entry((square.x, square.y)).or_insert(square);
         }
-        let bounded = |at: (usize, usize)| squares.get(&at)?.stability()?.bounded();
-        let differ = |a, b| bounded(a).zip(bounded(b)).is_some_and(|(a, b)| a != b);
         let mut edges = Vec::new();
         for Square { x, y, .. } in &self.squares {
-            let (left, low) = (*x as f64, *y as f64);
-            if differ((*x, *y), (x + 1, *y)) {
+            let left = *x as f64;
+            let low = *y as f64;
+            if differ(squares.get(&(*x, *y)), squares.get(&(x + 1, *y))) {
                 edges.push(((left + 1.0, low), (left + 1.0, low + 1.0)));
             }
-            if differ((*x, *y), (*x, y + 1)) {
+            if differ(squares.get(&(*x, *y)), squares.get(&(*x, y + 1))) {
                 edges.push(((left, low + 1.0), (left + 1.0, low + 1.0)));
             }
         }

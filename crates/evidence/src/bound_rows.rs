@@ -25,13 +25,9 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
         return Vec::new();
     }
     let needs = Needs::of_claims(plan);
-    let rows = cells.iter().flat_map(|result| {
+    let mut rows = Vec::new();
+    for result in cells {
         let cell = result.cell;
-        let row = |bound: Bound| {
-            let quantity = quantity_of(&bound);
-            let measured = result.runs.finals(quantity).filter(|_| fits(&bound, quantity));
-            BoundRow { cell, measured: measured.map(|sample| mean(&sample)), bound }
-        };
         let mut bounds = theory.bounds(&cell.id, cell.identity.rounds, true);
         // Statements that are bounds of single claims are shown where such a claim is about the cell.
         for by in needs.claimed_predictions(cell).filter(|by| by.is_bound()) {
@@ -39,7 +35,11 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
             bounds
                 .extend(found.filter(|found| bounds.iter().all(|b| b.info.key != found.info.key)));
         }
-        bounds.into_iter().map(row)
-    });
-    rows.collect()
+        for bound in bounds {
+            let quantity = quantity_of(&bound);
+            let measured = result.runs.finals(quantity).filter(|_| fits(&bound, quantity));
+            rows.push(BoundRow { cell, measured: measured.map(|sample| mean(&sample)), bound });
+        }
+    }
+    rows
 }

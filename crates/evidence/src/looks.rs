@@ -26,11 +26,13 @@ pub fn planned_looks(plan: &Plan, results: &dyn Results) -> Result<Option<Looks>
 /// The looks, among the recorded ones, that were planned for the cells of a plan, if it is at one of
 /// them.
 pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
-    let is_of_plan = |planned: &&PlannedLooks| {
-        planned.looks.until(plan.manifest.replicates).is_some()
-            && plan.has_cells(planned.looks.first, &planned.cells)
-    };
-    recorded.iter().find(is_of_plan).map(|planned| planned.looks)
+    recorded
+        .iter()
+        .find(|planned| {
+            planned.looks.until(plan.manifest.replicates).is_some()
+                && plan.has_cells(planned.looks.first, &planned.cells)
+        })
+        .map(|planned| planned.looks)
 }
 
 /// Looks that were planned and taken.
@@ -57,10 +59,8 @@ impl LooksOfPlan {
     /// # Errors
     /// If their record is not as it was written.
     pub fn new(plan: &Plan, results: &dyn Results) -> Result<Self, Error> {
-        let planned = match plan.claim_tables.is_empty() {
-            true => None,
-            false => planned_looks(plan, results)?,
-        };
+        let planned =
+            if plan.claim_tables.is_empty() { None } else { planned_looks(plan, results)? };
         let taken = planned.and_then(|planned| planned.until(plan.manifest.replicates));
         Ok(Self { planned, taken: taken.unwrap_or_default() })
     }
@@ -83,12 +83,14 @@ impl LooksOfPlan {
         last: Vec<JudgedClaim<'a>>,
     ) -> Result<(Vec<JudgedClaim<'a>>, Option<TakenLooks>), Error> {
         let Self { planned: Some(planned), taken } = self else { return Ok((last, None)) };
-        let (mut claims, end) = (last, taken.len() - 1);
-        let decide = |claim: &JudgedClaim<'_>| claim.is_decided().then_some(end);
-        let mut decided: Vec<Option<usize>> = claims.iter().map(decide).collect();
+        let mut claims = last;
+        let end = taken.len() - 1;
+        let mut decided: Vec<Option<usize>> =
+            claims.iter().map(|claim| claim.is_decided().then_some(end)).collect();
         for (i, look) in taken[..end].iter().enumerate() {
-            let earlier = plan.with_replicates(look.replicates);
-            let earlier = earlier.map_err(|e| error(Path::new(&plan.experiment), e))?;
+            let earlier = plan
+                .with_replicates(look.replicates)
+                .map_err(|e| error(Path::new(&plan.experiment), e))?;
             let earlier = judged_once(plan, &earlier, results, look.level)?;
             for ((claim, at), earlier) in claims.iter_mut().zip(&mut decided).zip(earlier) {
                 if earlier.is_decided() && at.is_none_or(|at| i < at) {
@@ -123,11 +125,15 @@ pub fn judged_once<'a>(
 ) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let needs = Needs::of_claims(plan);
     let (cells, _) = read_cells(plan, plan.cells.iter(), results, &|cell| needs.traces(cell))?;
-    let by_claims = |cell: &&Cell| needs.claims_need_theory(cell);
-    let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
+    let planned: Vec<&Cell> =
+        plan.cells.iter().filter(|cell| needs.claims_need_theory(cell)).collect();
     let prepared = instances::build(plan, results, &planned)?;
-    let moments = plan.cells.iter().filter(|cell| needs.claims_need_moments(cell));
-    let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
+    let moments: HashSet<&str> = plan
+        .cells
+        .iter()
+        .filter(|cell| needs.claims_need_moments(cell))
+        .map(|cell| cell.id.as_str())
+        .collect();
     let theory = Theory::new(&prepared, &moments, MomentsCache::Read(results));
     let frontiers = frontier::frontiers(plan, results, &|_| ())?;
     let judge = Judge { plan, cells: &cells, theory: &theory, frontiers: &frontiers };

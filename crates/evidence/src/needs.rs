@@ -78,8 +78,8 @@ impl<'a> Needs<'a> {
         cells: &'c [CellResult<'_>],
     ) -> TheoryNeeds<'c> {
         let ids = |draws: fn(&dyn DrawnFigure<'_>) -> bool, claimed: fn(&Self, &Cell) -> bool| {
-            let chosen = figures.iter().filter(|(drawn, _)| draws(*drawn));
-            let chosen = chosen.flat_map(|(_, places)| places);
+            let chosen =
+                figures.iter().filter(|(drawn, _)| draws(*drawn)).flat_map(|(_, places)| places);
             let in_claims = cells.iter().filter(|cell| claimed(self, cell.cell));
             let all = chosen.map(|place| &cells[*place]).chain(in_claims);
             all.map(|cell| cell.cell.id.as_str()).collect()

@@ -138,8 +138,10 @@ impl<'a> Rankings<'a> {
         let mut open: Vec<(&PointKey<'a>, usize, f64)> = Vec::new();
         for key in &order {
             let PointRanking::Ranked { rivals, .. } = &outcomes[key] else { continue };
-            let unclear = rivals.iter().enumerate();
-            let unclear = unclear.filter(|(_, rival)| rival.separation == Separation::Unclear);
+            let unclear = rivals
+                .iter()
+                .enumerate()
+                .filter(|(_, rival)| rival.separation == Separation::Unclear);
             open.extend(unclear.map(|(i, rival)| (key, i, rival.ratio.p)));
         }
         let p: Vec<f64> = open.iter().map(|(_, _, p)| if p.is_nan() { 1.0 } else { *p }).collect();
@@ -174,19 +176,20 @@ fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>)
 
 /// The cells of a grid point by their means; comparisons that need a test are left unclear.
 fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> PointRanking {
-    let losses = |cell: &CellResult<'_>| -> Option<Vec<f64>> {
-        let sample = cell.runs.sample(quantity, at).ok()?;
-        Some(sample.into_iter().map(|value| quantity.loss(value)).collect())
-    };
-    let known = cells.iter().enumerate().filter_map(|(i, cell)| Some((i, losses(cell)?)));
-    let mut all: Vec<(usize, Vec<f64>)> = known.filter(|(_, v)| !mean(v).is_nan()).collect();
+    let mut all: Vec<(usize, Vec<f64>)> = Vec::with_capacity(cells.len());
+    for (i, cell) in cells.iter().enumerate() {
+        let Ok(sample) = cell.runs.sample(quantity, at) else { continue };
+        let losses: Vec<f64> = sample.into_iter().map(|value| quantity.loss(value)).collect();
+        if !mean(&losses).is_nan() {
+            all.push((i, losses));
+        }
+    }
     // Instances are compared by ratios, so that those with the largest errors do not decide alone. A
     // loss of 0, as of an algorithm that predicts every class of an instance, has no ratio: then all
     // algorithms are compared by their means, since means of two kinds have no order.
     let is_geometric = cells.iter().any(|cell| cell.is_over_instances())
         && all.iter().all(|(_, sample)| !geometric_mean(sample).is_nan());
-    let height = |sample: &[f64]| if is_geometric { geometric_mean(sample) } else { mean(sample) };
-    all.sort_by(|a, b| height(&a.1).total_cmp(&height(&b.1)));
+    all.sort_by(|a, b| height(&a.1, is_geometric).total_cmp(&height(&b.1, is_geometric)));
     let Some(((best, sample), others)) = all.split_first() else {
         let ended = cells.iter().any(|cell| is_short(cell, at));
         return if ended { PointRanking::Ended } else { PointRanking::Diverged };
@@ -200,7 +203,8 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
     if quantity == Quantity::SqError && is_away && error > start {
         return PointRanking::AboveStart { error };
     }
-    let rival = |(cell, other): &(usize, Vec<f64>)| {
+    let mut rivals = Vec::with_capacity(others.len());
+    for (cell, other) in others {
         let error_of_selection = selection_error(&[
             (1.0, cells[*cell].loss_selection_changes(quantity)),
             (-1.0, cells[*best].loss_selection_changes(quantity)),
@@ -208,17 +212,25 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         let ratio = Ratio::of_selected(other, sample, is_geometric, error_of_selection);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         let separation = untested_separation(other, sample, exact, floor);
-        Rival { cell: *cell as u32, ratio, separation }
-    };
-    let rivals = others.iter().map(rival).collect();
+        rivals.push(Rival { cell: *cell as u32, ratio, separation });
+    }
     let is_zero = mean(sample) < floor;
     PointRanking::Ranked { best: *best, error, is_zero, n: sample.len(), rivals, is_geometric }
+}
+
+/// The mean by which algorithms are ordered.
+fn height(sample: &[f64], is_geometric: bool) -> f64 {
+    if is_geometric { geometric_mean(sample) } else { mean(sample) }
+}
+
+/// Whether several runs show that nothing in the sample is random.
+fn is_constant(sample: &[f64]) -> bool {
+    sample.len() > 1 && sample.iter().all(|v| *v == sample[0])
 }
 
 /// The result of a comparison that needs no test: the means are equal, no run differs from
 /// another, or nothing is random, so that one run is `exact`. Means below `floor` are rounding.
 fn untested_separation(other: &[f64], best: &[f64], exact: bool, floor: f64) -> Separation {
-    let constant = |sample: &[f64]| sample.len() > 1 && sample.iter().all(|v| *v == sample[0]);
     // By geometric means the best may have the larger mean.
     let [other_mean, best_mean] = [other, best].map(mean);
     let larger = other_mean.max(best_mean);
@@ -226,7 +238,7 @@ fn untested_separation(other: &[f64], best: &[f64], exact: bool, floor: f64) -> 
         Separation::BothZero
     } else if (other_mean - best_mean).abs() <= ROUNDING * larger {
         Separation::Equal
-    } else if exact || constant(other) && constant(best) {
+    } else if exact || is_constant(other) && is_constant(best) {
         Separation::Larger
     } else {
         Separation::Unclear
@@ -339,85 +351,117 @@ impl Standings {
     ) -> Self {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
         // Many points have the same algorithms.
-        let names = RefCell::new(HashSet::new());
-        let name = |c: &CellResult<'_>| -> Arc<str> {
-            let text = joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
-            let mut names = names.borrow_mut();
-            if let Some(known) = names.get(&*text) {
-                return Arc::clone(known);
-            }
-            let name: Arc<str> = text.into();
-            names.insert(name.clone());
-            name
-        };
-        let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
-            let outcome = rankings.outcome(cells, by, at)?;
-            let is_geometric = matches!(outcome, PointRanking::Ranked { is_geometric: true, .. });
-            let is_zero = matches!(outcome, PointRanking::Ranked { is_zero: true, .. });
-            let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
-                PointRanking::Diverged | PointRanking::Ended => {
-                    (f64::NAN, cells[0].runs.sample_size(), &[])
-                }
-                PointRanking::AboveStart { error } => (*error, cells[0].runs.sample_size(), &[]),
-                PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
-            };
-            let leaders = outcome.leaders();
-            let ranked = outcome.ranked(|_| true);
-            let family_of = |place: &usize| family::family_of(cells[*place].cell);
-            let without = |why: NoSample| {
-                let cells = cells.iter();
-                let cells = cells.filter(move |c| c.runs.sample(by, at) == Err(why));
-                cells.map(|cell| name(cell)).collect()
-            };
-            let algorithm = |(place, rank): (usize, Option<u32>)| RankedAlgorithm {
-                name: name(cells[place]),
-                cell: cells[place].cell.id,
-                rank,
-                rival: rivals.iter().find(|rival| rival.cell as usize == place).cloned(),
-            };
-            let others = (0..cells.len()).filter(|place| !ranked.contains(place));
-            let places = ranked.iter().enumerate().map(|(i, place)| (*place, Some(i as u32 + 1)));
-            let places = places.chain(others.map(|place| (place, None)));
-            Some(Standing {
-                algorithms: places.map(algorithm).collect(),
-                values: values.clone(),
-                settings: settings.clone(),
-                family: leaders.first().map(family_of),
-                leaders: leaders.into_iter().map(|place| name(cells[place])).collect(),
-                error,
-                is_zero,
-                is_geometric,
-                n,
-                unit: if cells[0].is_over_instances() { "instance" } else { "run" },
-                diverged: without(NoSample::Diverged),
-                ended: without(NoSample::Ended),
+        let names = AlgorithmNames { known: &known, shared: RefCell::default() };
+        let rows = points
+            .iter()
+            .filter_map(|point| {
+                let outcome = rankings.outcome(&point.cells, by, at)?;
+                Some(Standing::new(point, outcome, by, at, &names))
             })
-        };
-        let rows = points.iter().filter_map(standing).collect();
+            .collect();
         let cells: Vec<&[&CellResult<'_>]> = points.iter().map(|point| &point.cells[..]).collect();
         let costs = compared_costs(&cells, at);
         Self { axes, rows, by, at, margin, costs, compared: rankings.compared }
     }
 }
 
+/// Names of algorithms at grid points, with the settings that distinguish them there.
+struct AlgorithmNames<'k> {
+    /// The settings that distinguish grid points, which names leave out.
+    known: &'k [&'k str],
+    /// The names so far: many grid points have the same algorithms, and share the texts.
+    shared: RefCell<HashSet<Arc<str>>>,
+}
+
+impl AlgorithmNames<'_> {
+    fn name(&self, cell: &CellResult<'_>) -> Arc<str> {
+        let text = joined(&[&cell.cell.label, &setting_text::details(cell.cell, self.known)]);
+        let mut shared = self.shared.borrow_mut();
+        if let Some(known) = shared.get(&*text) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = text.into();
+        shared.insert(name.clone());
+        name
+    }
+
+    /// The names of the cells that have no sample for this reason.
+    fn without_sample(
+        &self,
+        cells: &[&CellResult<'_>],
+        by: Quantity,
+        at: Option<AtCost>,
+        why: NoSample,
+    ) -> Vec<Arc<str>> {
+        let without = cells.iter().filter(|cell| cell.runs.sample(by, at) == Err(why));
+        without.map(|cell| self.name(cell)).collect()
+    }
+}
+
+impl Standing {
+    fn new(
+        group: &Group<'_>,
+        outcome: &PointRanking,
+        by: Quantity,
+        at: Option<AtCost>,
+        names: &AlgorithmNames<'_>,
+    ) -> Self {
+        let Group { values, settings, cells, .. } = group;
+        let sample_size = cells[0].runs.sample_size();
+        let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
+            PointRanking::Diverged | PointRanking::Ended => (f64::NAN, sample_size, &[]),
+            PointRanking::AboveStart { error } => (*error, sample_size, &[]),
+            PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
+        };
+        let leaders = outcome.leaders();
+        let ranked = outcome.ranked(|_| true);
+        let with_rank = ranked.iter().enumerate().map(|(i, place)| (*place, Some(i as u32 + 1)));
+        let others = (0..cells.len()).filter(|place| !ranked.contains(place));
+        let mut algorithms = Vec::with_capacity(cells.len());
+        for (place, rank) in with_rank.chain(others.map(|place| (place, None))) {
+            algorithms.push(RankedAlgorithm {
+                name: names.name(cells[place]),
+                cell: cells[place].cell.id,
+                rank,
+                rival: rivals.iter().find(|rival| rival.cell as usize == place).cloned(),
+            });
+        }
+        Self {
+            algorithms,
+            values: values.clone(),
+            settings: settings.clone(),
+            family: leaders.first().map(|place| family::family_of(cells[*place].cell)),
+            leaders: leaders.into_iter().map(|place| names.name(cells[place])).collect(),
+            error,
+            is_zero: matches!(outcome, PointRanking::Ranked { is_zero: true, .. }),
+            is_geometric: matches!(outcome, PointRanking::Ranked { is_geometric: true, .. }),
+            n,
+            unit: if cells[0].is_over_instances() { "instance" } else { "run" },
+            diverged: names.without_sample(cells, by, at, NoSample::Diverged),
+            ended: names.without_sample(cells, by, at, NoSample::Ended),
+        }
+    }
+}
+
+/// Whether a cell of this label has a setting, in the same table of the manifest: a batch of the problem is another
+/// setting than the batch of mini-batch SGD.
+fn has_setting(cells: &[&CellResult<'_>], label: &str, path: &str) -> bool {
+    let table = path.split('.').next();
+    cells.iter().filter(|cell| cell.cell.label == label).any(|cell| {
+        let own = cell.cell.settings.path(short(path));
+        own.is_some_and(|own| own.split('.').next() == table)
+    })
+}
+
 /// The settings that all algorithms have, and the grid points of their values with several cells.
 pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<'a>>) {
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
-    // A batch of the problem is another setting than that of mini-batch SGD.
-    let table = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
-    let all_have = |path: &&&str| {
-        let has_setting = |label: &&str| {
-            let mut own = cells.iter().filter(|c| c.cell.label == **label);
-            own.any(|c| {
-                c.cell.settings.path(short(path)).is_some_and(|own| table(own) == table(path))
-            })
-        };
-        labels.iter().all(has_setting)
-    };
     let varied = panels::varied(cells.iter().map(|c| c.cell));
-    let axes = varied.iter().filter(all_have).map(|path| short(path));
-    let axes = panels::unique(axes).into_iter().map(str::to_owned);
-    let axes: Vec<String> = axes.collect();
+    let axes = varied
+        .iter()
+        .filter(|path| labels.iter().all(|label| has_setting(cells, label, path)))
+        .map(|path| short(path));
+    let axes: Vec<String> = panels::unique(axes).into_iter().map(str::to_owned).collect();
     if labels.len() < 2 {
         return (axes, Vec::new());
     }

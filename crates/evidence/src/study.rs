@@ -85,8 +85,8 @@ pub fn analyse_with<'a>(
 ) -> Result<Experiment<'a>, Error> {
     let needs = Needs::of_plan(plan);
     let unplanned = unplanned::find(plan, results)?;
-    let of_cell = |cell: &Cell| needs.traces(cell);
-    let (mut cells, mut missing) = read_cells(plan, plan.cells.iter(), results, &of_cell)?;
+    let (mut cells, mut missing) =
+        read_cells(plan, plan.cells.iter(), results, &|cell| needs.traces(cell))?;
     one_version(plan, &cells)?;
     let shown = Figures::new(plan, &cells);
     follow_chosen(plan, results, &needs, &shown, &mut cells)?;
@@ -100,7 +100,8 @@ pub fn analyse_with<'a>(
         instances::add_biases(plan, results, &prepared, &mut cells)?;
     }
     let (axes, rows) = ranking::grid_points(&cells.iter().collect::<Vec<_>>());
-    let (by, at) = (plan.manifest.ranked_by(), plan.manifest.ranked_at());
+    let by = plan.manifest.ranked_by();
+    let at = plan.manifest.ranked_at();
     let margin = plan.manifest.compare.margin;
     let places = rows.iter().map(|row| (row.cells.clone(), by, at));
     let rankings = Rankings::new(places.chain(shown.compared(&cells)));
@@ -157,8 +158,8 @@ fn not_computed(theory: &Theory<'_>, problems: &problems::Instances) -> Vec<Stri
 /// selected, and fresh runs of one candidate for all, which may be among the others already.
 fn add_missing<'a>(missing: &mut Vec<Missing<'a>>, further: Vec<Missing<'a>>) {
     let known: HashSet<&str> = missing.iter().map(|missing| &*missing.cell.id).collect();
-    let is_new = |further: &Missing<'_>| !known.contains(&*further.cell.id);
-    let further: Vec<Missing<'_>> = further.into_iter().filter(is_new).collect();
+    let further: Vec<Missing<'_>> =
+        further.into_iter().filter(|further| !known.contains(&*further.cell.id)).collect();
     missing.extend(further);
 }
 
@@ -173,15 +174,17 @@ fn follow_chosen(
     let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
     for (figure, places) in shown.iter().filter(|(figure, _)| !needs::draws_all(*figure, plan)) {
         for place in places {
-            let first = || needs.traces(cells[*place].cell);
-            figure.add_needs(wanted.entry(*place).or_insert_with(first));
+            figure.add_needs(
+                wanted.entry(*place).or_insert_with(|| needs.traces(cells[*place].cell)),
+            );
         }
     }
     let places: Vec<usize> = wanted.keys().copied().collect();
     let prices = plan.manifest.prices.unwrap_or_default();
     let ids: Vec<&str> = places.iter().map(|place| cells[*place].cell.id.as_str()).collect();
     for i in results.reading_order(&plan.experiment, &ids) {
-        let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
+        let needed = &wanted[&places[i]];
+        let cell = &mut cells[places[i]];
         if let Some(stored) = results.read(&plan.experiment, &cell.cell.id)? {
             let grouping = Grouping::new(cell.cell);
             cell.runs = Runs::new(stored.traces, grouping, needed, &prices);

@@ -26,20 +26,17 @@ impl FinalsColumns {
     /// The columns for an experiment.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let cells: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
-        let paths = || Settings::all_paths(cells.iter().map(|c| &c.cell.settings));
+        let paths = Settings::all_paths(cells.iter().map(|c| &c.cell.settings));
+        let paths: Vec<&str> = paths.collect();
         // Keys of the problem and of an algorithm: a batch of records and a batch of oracle calls.
         let mut tables: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-        paths().for_each(|path| tables.entry(short(path)).or_default().extend(table(path)));
-        let column = |path: &str| match (table(path), short(path)) {
-            (Some(table), name) if tables.get(name).is_some_and(|of| of.len() > 1) => {
-                format!("{table}.{name}")
-            }
-            (_, name) => name.to_owned(),
-        };
+        for path in &paths {
+            tables.entry(short(path)).or_default().extend(table(path));
+        }
         let varied = panels::varied(cells.iter().map(|c| c.cell));
-        let mut settings = unique(varied.into_iter().map(column));
-        let own = paths().filter(|path| table(path) == Some("algorithm"));
-        for name in unique(own.map(column)) {
+        let mut settings = unique(varied.into_iter().map(|path| column_name(path, &tables)));
+        let own = paths.iter().filter(|path| table(path) == Some("algorithm"));
+        for name in unique(own.map(|path| column_name(path, &tables))) {
             let values = unique(cells.iter().map(|c| value(c.cell, &name)));
             // Where another table has the key, a cell without it is as much of a difference.
             let lacks = usize::from(values.contains(&None) && !name.contains('.'));
@@ -47,25 +44,41 @@ impl FinalsColumns {
                 settings.push(name);
             }
         }
-        let is_known = |q: Quantity| cells.iter().any(|cell| cell.runs.finals(q).is_some());
         let first = experiment.plan.manifest.record.default_quantity();
-        let is_further =
-            |q: &Quantity| ![first, Quantity::SqErrorLimit].contains(q) && is_known(*q);
-        let asked = experiment.plan.manifest.record.metrics.iter().map(|m: &Metric| m.quantity());
+        let mut further: Vec<Quantity> =
+            experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity()).collect();
+        further.retain(|quantity| {
+            ![first, Quantity::SqErrorLimit].contains(quantity) && is_known(&cells, *quantity)
+        });
         Self {
             settings,
             first,
             has_bias: cells.iter().any(|c| c.exact_bias.is_some()),
-            has_limit: is_known(Quantity::SqErrorLimit),
-            further: asked.filter(is_further).collect(),
+            has_limit: is_known(&cells, Quantity::SqErrorLimit),
+            further,
         }
     }
 
     /// A cell's values of the settings that vary; empty where it has no such one.
     pub fn values(&self, cell: &Cell) -> Vec<String> {
-        let text = |name: &String| value(cell, name).map(ToString::to_string);
-        self.settings.iter().map(|name| text(name).unwrap_or_default()).collect()
+        let texts = self.settings.iter().map(|name| value(cell, name).map(ToString::to_string));
+        texts.map(Option::unwrap_or_default).collect()
     }
+}
+
+/// The name of a setting's column: with its table where a key of this name is in several tables.
+fn column_name(path: &str, tables: &HashMap<&str, BTreeSet<&str>>) -> String {
+    let name = short(path);
+    match table(path) {
+        Some(table) if tables.get(name).is_some_and(|all| all.len() > 1) => {
+            format!("{table}.{name}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+fn is_known(cells: &[&CellResult<'_>], quantity: Quantity) -> bool {
+    cells.iter().any(|cell| cell.runs.finals(quantity).is_some())
 }
 
 /// The table whose key this is: `problem` or `algorithm`, if it is a key of one.
@@ -78,8 +91,10 @@ fn table(path: &str) -> Option<&str> {
 /// A cell's value of the setting of a column.
 fn value<'c>(cell: &'c Cell, column: &str) -> Option<&'c Setting> {
     let Some((of, name)) = column.split_once('.') else { return cell.settings.get(column) };
-    let is_it = |(path, _): &(&str, &Setting)| table(path) == Some(of) && short(path) == name;
-    cell.settings.iter().find(is_it).map(|(_, value)| value)
+    cell.settings
+        .iter()
+        .find(|(path, _)| table(path) == Some(of) && short(path) == name)
+        .map(|(_, value)| value)
 }
 
 /// At most `most` cells, those with the best means of a quantity, in their order. Cells with runs that
@@ -91,8 +106,8 @@ pub fn best<'c, 'a>(
 ) -> Vec<&'c CellResult<'a>> {
     let mut places: Vec<usize> = (0..cells.len()).collect();
     if places.len() > most {
-        let loss = |cell: &CellResult<'_>| quantity.loss(cell.final_mean(quantity));
-        let errors: Vec<f64> = cells.iter().map(loss).collect();
+        let errors: Vec<f64> =
+            cells.iter().map(|cell| quantity.loss(cell.final_mean(quantity))).collect();
         places.sort_by(|a, b| errors[*a].total_cmp(&errors[*b]));
         places.truncate(most);
         places.sort_unstable();

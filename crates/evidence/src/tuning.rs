@@ -19,9 +19,7 @@ use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::tune::{Tune, TunedSetting};
-use exactfed_runner::plan::{
-    Candidate, Cell, Plan, Setting, Tuning, TuningEdge, TuningGroup, short,
-};
+use exactfed_runner::plan::{Candidate, Plan, Setting, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What tuning found.
@@ -81,14 +79,18 @@ pub struct CandidateRow {
 
 impl CandidateRow {
     fn of_group(group: &TuningGroup) -> Vec<Self> {
-        let row = |(place, candidate): (usize, &Candidate)| Self {
-            values: candidate.values.clone(),
-            runs: candidate.last_cell().identity.runs(),
-            loss: candidate.last_loss(),
-            is_stopped: candidate.is_stopped(),
-            is_selected: group.selected == Some(place),
-        };
-        group.candidates.iter().enumerate().map(row).collect()
+        group
+            .candidates
+            .iter()
+            .enumerate()
+            .map(|(place, candidate)| Self {
+                values: candidate.values.clone(),
+                runs: candidate.last_cell().identity.runs(),
+                loss: candidate.last_loss(),
+                is_stopped: candidate.is_stopped(),
+                is_selected: group.selected == Some(place),
+            })
+            .collect()
     }
 }
 
@@ -103,12 +105,16 @@ pub struct CandidateCounts {
     pub stopped: usize,
 }
 
+/// Whether a run of a candidate diverged.
+fn has_diverged(candidate: &Candidate) -> bool {
+    candidate.loss == Some(f64::INFINITY)
+}
+
 impl CandidateCounts {
     fn new(group: &TuningGroup) -> Self {
-        let has_diverged = |c: &&Candidate| c.loss == Some(f64::INFINITY);
-        let diverged = group.candidates.iter().filter(has_diverged).count();
-        let is_stopped = |c: &&Candidate| c.is_stopped() && !has_diverged(c);
-        let stopped = group.candidates.iter().filter(is_stopped).count();
+        let diverged = group.candidates.iter().filter(|c| has_diverged(c)).count();
+        let stopped =
+            group.candidates.iter().filter(|c| c.is_stopped() && !has_diverged(c)).count();
         Self { all: group.candidates.len(), diverged, stopped }
     }
 }
@@ -126,9 +132,10 @@ impl<'a> TuningCells<'a> {
     /// # Errors
     /// If results are damaged.
     pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<(Self, Vec<Missing<'a>>), Error> {
-        let groups = || plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-        let candidates = groups().flat_map(|g| &g.candidates).map(Candidate::last_cell);
-        let shared = groups().filter_map(|group| group.shared.as_ref());
+        let groups: Vec<&TuningGroup> =
+            plan.tuning.iter().flat_map(|tuning| &tuning.groups).collect();
+        let candidates = groups.iter().flat_map(|g| &g.candidates).map(Candidate::last_cell);
+        let shared = groups.iter().filter_map(|group| group.shared.as_ref());
         let mut needs = TraceNeeds::default();
         if let Some(tune) = &plan.manifest.tune {
             needs.add_at(tune.at, [tune.metric]);
@@ -143,61 +150,83 @@ impl<'a> TuningCells<'a> {
 impl TuningResult {
     /// What tuning found, from the fresh runs `cells` of what was selected.
     pub fn new(plan: &Plan, cells: &[CellResult<'_>], read: &TuningCells<'_>) -> Option<Self> {
-        let (tuning, tune) = (plan.tuning.as_ref()?, plan.manifest.tune.as_ref()?);
+        let tuning = plan.tuning.as_ref()?;
+        let tune = plan.manifest.tune.as_ref()?;
         let all = panels::varied(read.candidates.iter().map(|c| c.cell)).into_iter().map(short);
         let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
         let axes: Vec<&str> =
             panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
-        let of = |all: &[CellResult<'_>], id: &str| {
-            let found = all.iter().find(|c| c.cell.id == *id)?;
-            found.runs.sample(tune.metric, tune.at).ok()
-        };
-        let row = |group: &TuningGroup| {
-            let first = &group.candidates.first()?.cell;
-            let fresh = group.evaluation.as_ref().and_then(|cell| of(cells, &cell.id));
-            let ratio = |cell: &Cell| {
-                let fresh = fresh.as_ref()?;
-                let known = of(&read.shared, &cell.id).or_else(|| of(cells, &cell.id))?;
-                let losses = |sample: &[f64]| -> Vec<f64> {
-                    sample.iter().map(|value| tune.metric.loss(*value)).collect()
-                };
-                let over_instances = cell.identity.instances != 1;
-                let ratio = Ratio::paired(&losses(&known), &losses(fresh), over_instances);
-                let value = |setting: &TunedSetting| cell.settings.get(&setting.key)?.number();
-                Some((tuning.settings.iter().map(value).collect(), ratio))
-            };
-            let ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
-            let ended = ended.then(|| "runs end before the cost".to_owned());
-            let at_edge = !group.edges.is_empty();
-            // The first is the nearest: what is beyond it is refused for the same reason.
-            let refused = group.refused.first().filter(|_| at_edge);
-            let finals = group.winner().and_then(|w| of(&read.candidates, &w.cell.id));
-            let evaluated = group.evaluation.as_ref().map(|cell| cell.identity.runs());
-            Some(TunedRow {
-                label: group.label.clone(),
-                values: axes.iter().map(|name| first.settings.get(name).cloned()).collect(),
-                selected: group.winner().map(|winner| winner.values.clone()),
-                edges: group
-                    .edges
-                    .iter()
-                    .map(|edge| edge_in_words(*edge, &keys))
-                    .chain(refused.map(|reason| format!("left out: {reason}")))
-                    .chain(ended)
-                    .collect(),
-                tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
-                fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
-                shared: group.shared.as_ref().and_then(ratio),
-                candidates: CandidateCounts::new(group),
-                candidate_rows: CandidateRow::of_group(group),
-                replicates: evaluated.unwrap_or(0),
-            })
-        };
         Some(Self {
             metric: tune.metric,
             settings: tuning.settings.clone(),
             axes: axes.iter().map(|name| (*name).to_owned()).collect(),
-            rows: tuning.groups.iter().filter_map(row).collect(),
+            rows: tuning
+                .groups
+                .iter()
+                .filter_map(|group| TunedRow::new(group, tuning, tune, &axes, cells, read))
+                .collect(),
             stopped_after: stopped_after(tuning),
+        })
+    }
+}
+
+/// The values of the metric of tuning in the runs of a cell, where they are among these results.
+fn sample_of(all: &[CellResult<'_>], id: &str, tune: &Tune) -> Option<Vec<f64>> {
+    let found = all.iter().find(|cell| cell.cell.id == *id)?;
+    found.runs.sample(tune.metric, tune.at).ok()
+}
+
+fn losses_of(sample: &[f64], tune: &Tune) -> Vec<f64> {
+    sample.iter().map(|value| tune.metric.loss(*value)).collect()
+}
+
+impl TunedRow {
+    /// The row of an algorithm at a point of the grid; `None` if it has no candidates.
+    fn new(
+        group: &TuningGroup,
+        tuning: &Tuning,
+        tune: &Tune,
+        axes: &[&str],
+        cells: &[CellResult<'_>],
+        read: &TuningCells<'_>,
+    ) -> Option<Self> {
+        let first = &group.candidates.first()?.cell;
+        let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
+        let fresh = group.evaluation.as_ref().and_then(|cell| sample_of(cells, &cell.id, tune));
+        let has_ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
+        let ended = has_ended.then(|| "runs end before the cost".to_owned());
+        let at_edge = !group.edges.is_empty();
+        // The first is the nearest: what is beyond it is refused for the same reason.
+        let refused = group.refused.first().filter(|_| at_edge);
+        let finals =
+            group.winner().and_then(|winner| sample_of(&read.candidates, &winner.cell.id, tune));
+        let shared = group.shared.as_ref().zip(fresh.as_ref());
+        Some(Self {
+            label: group.label.clone(),
+            values: axes.iter().map(|name| first.settings.get(name).cloned()).collect(),
+            selected: group.winner().map(|winner| winner.values.clone()),
+            edges: group
+                .edges
+                .iter()
+                .map(|edge| edge_in_words(*edge, &keys))
+                .chain(refused.map(|reason| format!("left out: {reason}")))
+                .chain(ended)
+                .collect(),
+            tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
+            fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
+            shared: shared.and_then(|(cell, fresh)| {
+                let known = sample_of(&read.shared, &cell.id, tune)
+                    .or_else(|| sample_of(cells, &cell.id, tune))?;
+                let over_instances = cell.identity.instances != 1;
+                let known = losses_of(&known, tune);
+                let ratio = Ratio::paired(&known, &losses_of(fresh, tune), over_instances);
+                let settings = tuning.settings.iter();
+                let values = settings.map(|setting| cell.settings.get(&setting.key)?.number());
+                Some((values.collect(), ratio))
+            }),
+            candidates: CandidateCounts::new(group),
+            candidate_rows: CandidateRow::of_group(group),
+            replicates: group.evaluation.as_ref().map_or(0, |cell| cell.identity.runs()),
         })
     }
 }
@@ -216,7 +245,8 @@ fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
 pub fn add_figures(plan: &Plan, read: &TuningCells<'_>, figures: &mut Vec<Figure>) {
     let Some(tuning) = &plan.tuning else { return };
     let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
-    let (known, all) = (read.candidates.len(), candidates(tuning));
+    let known = read.candidates.len();
+    let all = candidates(tuning);
     for figure in figures.iter_mut().filter(|figure| figure.caption == NO_RESULTS) {
         figure.caption = format!(
             "The figure is empty: it shows fresh runs of the selected candidates, none of which has results yet. {known} of {} have results.",
@@ -312,8 +342,15 @@ fn caption(tuning: &Tuning, number: usize) -> String {
         ),
         None => String::new(),
     };
-    let has_it = |group: &TuningGroup| group.candidates.iter().any(|c| c.values[number].is_some());
-    let with_it = if tuning.groups.iter().all(has_it) { "" } else { " that has this setting" };
+    let with_it = if tuning
+        .groups
+        .iter()
+        .all(|group| group.candidates.iter().any(|c| c.values[number].is_some()))
+    {
+        ""
+    } else {
+        " that has this setting"
+    };
     format!(
         "{others} A ring marks the selected candidate of each algorithm, and the label of a curve says the value there. Every algorithm{with_it} began with the same {} values{ratio}{more}.{race}",
         values.values.len()
@@ -360,12 +397,14 @@ fn losses(
     let mut known = vec![setting.key.as_str()];
     known.extend(keys.iter().filter(|key| **key != setting.key));
     let view = views(axes, &known, cells).remove(0);
-    let panel = |(title, places): &(String, Vec<usize>)| {
+    let mut panels = Vec::with_capacity(view.groups.len());
+    for (title, places) in &view.groups {
         let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
         for place in places {
             of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
         }
-        let (mut series, mut rings) = (Vec::new(), Vec::new());
+        let mut series = Vec::new();
+        let mut rings = Vec::new();
         for (curve, cells) in of_curve {
             let curve = &view.curves[curve];
             let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
@@ -382,9 +421,8 @@ fn losses(
             series.push(Series { diverged, ..losses });
         }
         series.extend(rings);
-        Panel { title: title.clone(), series }
-    };
-    let panels = view.groups.iter().map(panel).collect();
+        panels.push(Panel { title: title.clone(), series });
+    }
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
     let scale_y = Scale::of(tune.metric);
     let has_logarithms = setting.values.iter().all(|value| *value > 0.0);

@@ -55,8 +55,8 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
         .map(|cell| RunSettings::new(cell.identity.canonical()).rest)
         .collect();
     // A cell whose record is damaged counts as one of other settings.
-    let read = |id: &CellId| results.settings(name, id).ok().map(RunSettings::new);
-    let runs: Vec<_> = ids.par_iter().map(read).collect();
+    let runs: Vec<_> =
+        ids.par_iter().map(|id| results.settings(name, id).ok().map(RunSettings::new)).collect();
     let recorded = results.planned_looks(name)?;
     let mut other_seeds: BTreeSet<Seeds> = BTreeSet::new();
     for run in runs {
@@ -93,11 +93,12 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
 /// looks are recorded for the cells with other seeds. An entry of an earlier release, which does not
 /// say its seeds, may be for those.
 fn is_only_plan(plan: &Plan, recorded: &[PlannedLooks], other_seeds: &BTreeSet<Seeds>) -> bool {
-    let is_own = |planned: &PlannedLooks| plan.has_cells(planned.looks.first, &planned.cells);
-    let (own, others): (Vec<_>, Vec<_>) = recorded.iter().partition(|planned| is_own(planned));
-    let is_rival =
-        |planned: &&PlannedLooks| planned.seeds.is_none_or(|seeds| other_seeds.contains(&seeds));
-    own.iter().all(|planned| planned.fresh) && !others.iter().any(is_rival)
+    let (own, others): (Vec<&PlannedLooks>, Vec<&PlannedLooks>) =
+        recorded.iter().partition(|planned| plan.has_cells(planned.looks.first, &planned.cells));
+    own.iter().all(|planned| planned.fresh)
+        && !others
+            .iter()
+            .any(|planned| planned.seeds.is_none_or(|seeds| other_seeds.contains(&seeds)))
 }
 
 /// The seeds of the cells of a plan.
@@ -147,7 +148,8 @@ impl UnplannedCells {
 
     /// The warning about added replicates.
     fn added(&self) -> Option<String> {
-        let (last, seen) = (self.seen.last()?, listed(&self.seen));
+        let last = self.seen.last()?;
+        let seen = listed(&self.seen);
         Some(format!(
             "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with another noise-seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown

@@ -65,9 +65,11 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     }
     let start =
         cell.problem.build(cell.seed, &NoFiles, OracleForm::Own, WrongRuns(mutation)).unwrap();
-    let one =
-        |replicate| prepared.simulate_with(replicate, &|_, algorithm, from| start(algorithm, from));
-    (0..cell.replicates).map(one).collect()
+    (0..cell.replicates)
+        .map(|replicate| {
+            prepared.simulate_with(replicate, &|_, algorithm, from| start(algorithm, from))
+        })
+        .collect()
 }
 
 struct WrongRuns(Mutation);
@@ -102,10 +104,12 @@ struct WrongRun<P: Problem + 'static> {
 
 impl<P: Problem> WrongRun<P> {
     fn new(problem: &'static P, algorithm: &Spec, mutation: Mutation, from: &Conditions) -> Self {
-        let (n, d) = (problem.clients(), problem.dim());
+        let n = problem.clients();
+        let d = problem.dim();
         let (step_size, local_steps) = algorithm.scale();
-        let stream = |c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c);
-        let mut streams: Vec<Stream> = (0..n as u64).map(stream).collect();
+        let mut streams: Vec<Stream> = (0..n as u64)
+            .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
+            .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
         let factor = match mutation {
             Mutation::FlippedSign => -1.0,
@@ -132,7 +136,8 @@ impl<P: Problem> WrongRun<P> {
 
 impl<P: Problem> Run for WrongRun<P> {
     fn round(&mut self) {
-        let (n, d) = (self.streams.len(), self.theta.len());
+        let n = self.streams.len();
+        let d = self.theta.len();
         let mut field = vec![0.0; d];
         for (client, end) in self.ends.chunks_exact_mut(d).enumerate() {
             end.copy_from_slice(&self.theta);
@@ -146,7 +151,8 @@ impl<P: Problem> Run for WrongRun<P> {
                 }
             }
         }
-        let (before, everyone) = (self.theta.clone(), Members::all(n));
+        let before = self.theta.clone();
+        let everyone = Members::all(n);
         mean_of(&everyone, &self.ends, &mut self.theta);
         if self.mutation == Mutation::StaleAverage {
             std::mem::swap(&mut self.stale, &mut self.theta);

@@ -4,7 +4,8 @@ use super::ContradictionById;
 
 /// ((√λ + μ³)^i − √λ^i)/μ³ at √λ = 1 − μ and i = 1/μ.
 fn excess_of_the_factor(mu: f64) -> f64 {
-    let (root, rounds) = (1.0 - mu, libm::round(1.0 / mu));
+    let root = 1.0 - mu;
+    let rounds = libm::round(1.0 / mu);
     (libm::pow(root + mu * mu * mu, rounds) - libm::pow(root, rounds)) / (mu * mu * mu)
 }
 
@@ -35,18 +36,22 @@ pub const NUMBERS: &[ContradictionById] = &[
     // (5.41) replaces 1/L by 1/K under the norm, which loses (K/L)²; by Jensen's inequality over the cohort the bound is
     // (μ²/K) Σ E‖d_k‖² and not (μ²L/K²) Σ E‖d_k‖².
     ("mean-over-the-cohort", || {
-        let (k, l) = (4.0, 1.0);
+        let k = 4.0;
+        let l = 1.0;
         (l / (k * k) * k, 1.0)
     }),
     // (5.45) is half of the gradient of (5.44); with it ν, δ, β² and σ² of Theorem 5.1 are those of J/2.
     ("gradient-of-a-square", || {
-        let (h, gamma, w): (f64, f64, f64) = (1.0, 1.0, 0.0);
+        let h: f64 = 1.0;
+        let gamma: f64 = 1.0;
+        let w: f64 = 0.0;
         let loss = |w: f64| (gamma - h * w) * (gamma - h * w);
         (-h * (gamma - h * w), (loss(w + 0.5) - loss(w - 0.5)) / 1.0)
     }),
     // λ_k of (5.50) has μ_k²/E_k² where the step is μ/E_k and its square μ²/E_k².
     ("rate-of-a-client", || {
-        let (mu, e): (f64, f64) = (0.4, 2.0);
+        let mu: f64 = 0.4;
+        let e: f64 = 2.0;
         let step = mu / e;
         (1.0 - 2.0 * step + step * step / (e * e), (1.0 - step) * (1.0 - step))
     }),
@@ -72,7 +77,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     }),
     // (5.64) computes μ²/(1 − √λ) with λ for √λ: half of what holds.
     ("root-of-lambda", || {
-        let (mu, nu): (f64, f64) = (0.1, 1.0);
+        let mu: f64 = 0.1;
+        let nu: f64 = 1.0;
         let lambda = 1.0 - 2.0 * mu * nu + mu * mu;
         (mu / (2.0 * nu - mu), mu * mu / (1.0 - libm::sqrt(lambda)))
     }),

@@ -17,42 +17,59 @@ impl TwoClients {
         weighted / self.curvatures.iter().sum::<f64>()
     }
 
+    /// The gradient of a client at θ*.
+    fn gradient_at_optimum(&self, c: usize) -> f64 {
+        self.curvatures[c] * (self.optimum() - self.optima[c])
+    }
+
+    /// Where the local steps of a client end that start at θ.
+    fn local_end(&self, c: usize, theta: f64, step: f64, steps: u32) -> f64 {
+        let mut local = theta;
+        for _ in 0..steps {
+            local -= step * self.curvatures[c] * (local - self.optima[c]);
+        }
+        local
+    }
+
     /// Where FedAvg-D ends, by rounds from θ*, less θ*.
     fn bias(&self, step: f64, steps: u32) -> f64 {
         let mut theta = self.optimum();
         for _ in 0..ROUNDS {
-            let end = |c: usize| {
-                let mut local = theta;
-                for _ in 0..steps {
-                    local -= step * self.curvatures[c] * (local - self.optima[c]);
-                }
-                local
-            };
-            theta = 0.5 * (end(0) + end(1));
+            let ends = [0, 1].map(|c| self.local_end(c, theta, step, steps));
+            theta = 0.5 * (ends[0] + ends[1]);
         }
         theta - self.optimum()
     }
 
     /// N⁻¹ Σ weight(a_c) (θ_c* − θ*) / (1 − Γ̄).
     fn mean_over(&self, step: f64, steps: u32, weight: impl Fn(f64) -> f64) -> f64 {
-        let power = |a: f64| libm::pow(1.0 - step * a, f64::from(steps));
-        let gamma = 0.5 * self.curvatures.iter().map(|a| power(*a)).sum::<f64>();
+        let contractions = self.curvatures.iter().map(|a| contraction(step, *a, steps));
+        let gamma = 0.5 * contractions.sum::<f64>();
         let terms = (0..2).map(|c| weight(self.curvatures[c]) * (self.optima[c] - self.optimum()));
         0.5 * terms.sum::<f64>() / (1.0 - gamma)
     }
 
     /// N⁻¹ Σ (1 − Γ_c)(θ_c* − θ*) / (1 − Γ̄), which is the bias.
     fn closed_bias(&self, step: f64, steps: u32) -> f64 {
-        self.mean_over(step, steps, |a| 1.0 - libm::pow(1.0 - step * a, f64::from(steps)))
+        self.mean_over(step, steps, |a| 1.0 - contraction(step, a, steps))
     }
 
     /// (γ(H − 1)/2) b_h.
     fn first_order(&self, step: f64, steps: u32) -> f64 {
         let mean = 0.5 * self.curvatures.iter().sum::<f64>();
-        let gradient = |c: usize| self.curvatures[c] * (self.optimum() - self.optima[c]);
-        let terms = (0..2).map(|c| (self.curvatures[c] - mean) * gradient(c));
+        let terms = (0..2).map(|c| (self.curvatures[c] - mean) * self.gradient_at_optimum(c));
         step * f64::from(steps - 1) / 2.0 * 0.5 * terms.sum::<f64>() / mean
     }
+}
+
+/// (1 − γa)^h: what h steps leave of the distance of a client with curvature a from its minimiser.
+fn contraction(step: f64, curvature: f64, steps: impl Into<f64>) -> f64 {
+    libm::pow(1.0 - step * curvature, steps.into())
+}
+
+/// The mean of a function of the curvature over the clients of [`PAIR`].
+fn mean_over_pair(term: impl Fn(f64) -> f64) -> f64 {
+    0.5 * PAIR.curvatures.iter().fold(0.0, |sum, a| sum + term(*a))
 }
 
 /// Rounds after which the iterates of [`PAIR`] no longer move.
@@ -60,13 +77,15 @@ const ROUNDS: u32 = 20_000;
 
 /// A multiple of the printed identity, literally: the products (3) have H − 1 − h factors, none for h ≥ H − 1.
 fn proposition_2(factor: f64) -> Contradiction {
-    let (step, steps): (f64, u32) = (0.1, 3);
-    let power = |a: f64, h: u32| libm::pow(1.0 - step * a, f64::from(h));
-    let sum = |a: f64| (1..=steps).map(|h| power(a, (steps - 1).saturating_sub(h))).sum::<f64>();
-    let gradient = |c: usize| PAIR.curvatures[c] * (PAIR.optimum() - PAIR.optima[c]);
-    let mean = |term: &dyn Fn(usize) -> f64| 0.5 * (term(0) + term(1));
-    let printed = mean(&|c| sum(PAIR.curvatures[c]) * gradient(c))
-        / (1.0 - mean(&|c| power(PAIR.curvatures[c], steps - 1)));
+    let step = 0.1;
+    let steps: u32 = 3;
+    let terms = [0, 1].map(|c| {
+        let a = PAIR.curvatures[c];
+        let sum = (1..=steps).map(|h| contraction(step, a, (steps - 1).saturating_sub(h)));
+        sum.sum::<f64>() * PAIR.gradient_at_optimum(c)
+    });
+    let contractions = PAIR.curvatures.map(|a| contraction(step, a, steps - 1));
+    let printed = 0.5 * (terms[0] + terms[1]) / (1.0 - 0.5 * (contractions[0] + contractions[1]));
     (factor * printed, PAIR.bias(step, steps))
 }
 
@@ -85,6 +104,16 @@ fn coefficients(cubic: f64, x: f64) -> f64 {
     terms.iter().rev().fold(0.0, |sum, term| (sum + term) * x)
 }
 
+/// The term of Lemma 8 at γ, ζ and μ as it is printed.
+fn term_of_lemma_8(step: f64, zeta: f64, mu: f64) -> f64 {
+    step * step * zeta / (mu * mu)
+}
+
+/// The term of Lemma 8 at γ, ζ, μ and L as it holds.
+fn corrected_term_of_lemma_8(step: f64, zeta: f64, mu: f64, l: f64) -> f64 {
+    libm::pow(step * l * zeta / mu, 2.0)
+}
+
 /// The factor of ‖V − θ*‖² on the left for f(x; Z) = Lx²/2 with probability 0.1 and 0 otherwise.
 fn left_of_lemma_7(step_times_l: f64) -> f64 {
     let probability = 0.1;
@@ -97,7 +126,8 @@ const SPEED_UP: (f64, i32, f64) = (1e-4, 1000, 10.0);
 /// The bias over the bound of Proposition 2, γ(H − 1)Lζ_1/μ, for curvatures 1 and `steep`, θ_c* = 1 and −1.
 fn sharpness(steep: f64) -> Contradiction {
     let pair = TwoClients { curvatures: [1.0, steep], optima: [1.0, -1.0] };
-    let (step, steps): (f64, u32) = (1e-5, 10);
+    let step: f64 = 1e-5;
+    let steps: u32 = 10;
     // Both gradients at θ* have the size ζ_1.
     let zeta = (pair.optimum() - pair.optima[0]).abs();
     let bound = step * f64::from(steps - 1) * steep * zeta;
@@ -110,7 +140,9 @@ pub const NUMBERS: &[ContradictionById] = &[
     ("theorem-2", || (-PAIR.closed_bias(0.1, 3), PAIR.bias(0.1, 3))),
     // a = 1 ± δ and gradients ± g at θ*, at H = 2 and γ = ½.
     ("halved-bound", || {
-        let (delta, gradient, step) = (1e-4, 1.0, 0.5);
+        let delta = 1e-4;
+        let gradient = 1.0;
+        let step = 0.5;
         let curvatures = [1.0 + delta, 1.0 - delta];
         // Gradients +g and −g at θ* = 0.
         let pair = TwoClients {
@@ -122,7 +154,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     }),
     // Where γμH = 1: Σ_t (1 − γμ)^{Ht} against 1/(γμH).
     ("series-over-rounds", || {
-        let (x, steps): (f64, f64) = (0.1, 10.0);
+        let x: f64 = 0.1;
+        let steps: f64 = 10.0;
         (1.0 / (x * steps), 1.0 / (1.0 - libm::pow(1.0 - x, steps)))
     }),
     // With γ = ε² the three conditions of (65) on H at ε = 10⁻⁴.
@@ -132,15 +165,14 @@ pub const NUMBERS: &[ContradictionById] = &[
         // γ⁴H⁴ = ε² and γ³H² = ε².
         let quartic = libm::pow(epsilon, 0.5) / step;
         let cubic = libm::sqrt(epsilon * epsilon / (step * step * step));
-        let rounds = |steps: f64| 1.0 / (step * steps);
-        (libm::pow(epsilon, -2.0 / 3.0), rounds(quartic.min(cubic)))
+        // The least H that meets both conditions decides the number of rounds, 1/(γH).
+        (libm::pow(epsilon, -2.0 / 3.0), 1.0 / (step * quartic.min(cubic)))
     }),
     ("weights-at-2", || weights(2.0)),
     ("weights-at-10", || weights(10.0)),
-    // F(θ) = −θ²/2 is 1-smooth.
+    // F(θ) = −θ²/2 is 1-smooth, and its gradients at 1 and at 0 are −1 and 0.
     ("cocoercivity", || {
-        let gradient = |theta: f64| -theta;
-        let apart = gradient(1.0) - gradient(0.0);
+        let apart: f64 = -1.0 - 0.0;
         (apart, apart * apart)
     }),
     ("variance-at-the-solution", || {
@@ -154,15 +186,14 @@ pub const NUMBERS: &[ContradictionById] = &[
     // The term of Lemma 8 with every f_c multiplied by 2 and γ divided by 2, as a multiple of that
     // before. The left side does not change.
     ("scaling", || {
-        let printed = |step: f64, zeta: f64, mu: f64, _: f64| step * step * zeta / (mu * mu);
-        let holds = |step: f64, zeta: f64, mu: f64, l: f64| libm::pow(step * l * zeta / mu, 2.0);
-        let factor = |term: &dyn Fn(f64, f64, f64, f64) -> f64| {
-            term(0.01 / 2.0, 1.0 * 2.0, 1.0 * 2.0, 3.0 * 2.0) / term(0.01, 1.0, 1.0, 3.0)
-        };
-        (factor(&printed), factor(&holds))
+        let printed = term_of_lemma_8(0.01 / 2.0, 2.0, 2.0) / term_of_lemma_8(0.01, 1.0, 1.0);
+        let holds = corrected_term_of_lemma_8(0.01 / 2.0, 2.0, 2.0, 3.0 * 2.0)
+            / corrected_term_of_lemma_8(0.01, 1.0, 1.0, 3.0);
+        (printed, holds)
     }),
     ("least-or-largest", || {
-        let (a, b): (f64, f64) = (1.0, 0.0);
+        let a: f64 = 1.0;
+        let b: f64 = 0.0;
         (2.0 * libm::pow(a.min(b), 2.0), a * a + b * b)
     }),
     ("last-term-of-lemma-5", || {
@@ -176,31 +207,31 @@ pub const NUMBERS: &[ContradictionById] = &[
     ("step-of-lemma-7", || (1.0 - 0.1, left_of_lemma_7(1.0))),
     // N⁻¹ Σ_c (1 − Γ_c)(θ_c* − θ*), and as the sum of the proof has it.
     ("neumann-series", || {
-        let (step, steps): (f64, i32) = (0.1, 3);
-        let power = |a: f64, h: i32| libm::pow(1.0 - step * a, f64::from(h));
-        let series = |c: usize| {
+        let step: f64 = 0.1;
+        let steps: i32 = 3;
+        let series = [0, 1].map(|c| {
             let a = PAIR.curvatures[c];
-            let sum = (0..=steps).fold(0.0, |sum, h| sum + step * power(a, steps - h) * a);
+            let sum =
+                (0..=steps).fold(0.0, |sum, h| sum + step * contraction(step, a, steps - h) * a);
             sum * (PAIR.optimum() - PAIR.optima[c])
-        };
-        let exact =
-            |c: usize| (1.0 - power(PAIR.curvatures[c], steps)) * (PAIR.optima[c] - PAIR.optimum());
-        (0.5 * (series(0) + series(1)), 0.5 * (exact(0) + exact(1)))
+        });
+        let exact = [0, 1].map(|c| {
+            (1.0 - contraction(step, PAIR.curvatures[c], steps)) * (PAIR.optima[c] - PAIR.optimum())
+        });
+        (0.5 * (series[0] + series[1]), 0.5 * (exact[0] + exact[1]))
     }),
     ("sum-of-powers", || {
-        let (step, steps) = (0.1, 3);
+        let step = 0.1;
+        let steps = 3;
         let sum = (0..steps).fold(0.0, |sum, h| sum + libm::pow(1.0 - step, f64::from(h)));
         (1.0 - libm::pow(1.0 - step, f64::from(steps)), -step * sum)
     }),
     // The variance of FedAvg with half of the clients of each kind and unit noise, and its squared bias.
     ("speed-up", || {
         let (step, steps, clients) = SPEED_UP;
-        let power = |a: f64, h: i32| libm::pow(1.0 - step * a, f64::from(h));
-        let mean = |term: &dyn Fn(f64) -> f64| {
-            0.5 * PAIR.curvatures.iter().fold(0.0, |sum, a| sum + term(*a))
-        };
-        let noise = mean(&|a| (0..steps).fold(0.0, |sum, h| sum + power(a, 2 * h)));
-        let contraction = mean(&|a| power(a, steps));
+        let noise =
+            mean_over_pair(|a| (0..steps).fold(0.0, |sum, h| sum + contraction(step, a, 2 * h)));
+        let contraction = mean_over_pair(|a| contraction(step, a, steps));
         let variance = step * step * noise / clients / (1.0 - contraction * contraction);
         let bias = PAIR.closed_bias(step, steps.unsigned_abs());
         (variance, bias * bias)
@@ -232,7 +263,8 @@ mod tests {
     /// The corrected expressions give what the iteration gives.
     #[test]
     fn corrections_equal_the_fixed_point() {
-        let (step, steps) = (0.1, 3);
+        let step = 0.1;
+        let steps = 3;
         let exact = PAIR.bias(step, steps);
         assert!((PAIR.closed_bias(step, steps) - exact).abs() < 1e-13);
         // Proposition 2 corrected: −γ, and the sum over h = 0..H−1 with H − 1 − h factors.

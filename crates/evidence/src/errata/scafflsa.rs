@@ -30,17 +30,24 @@ const STEEP: [(f64, f64); 2] = [(10.0, 1.0), (1.0, -10.0)];
 
 /// (η²H²/N) Σ factor(Ā_c) e^{ηHĀ_c}|θ_c* − θ*| of two clients at η = 0.01, H = 2.
 fn drift_bound(clients: &[(f64, f64); 2], factor: impl Fn(f64) -> f64) -> f64 {
-    let (eta, steps) = (0.01, 2.0);
+    let eta = 0.01;
+    let steps = 2.0;
     let length = eta * steps;
-    let term = |(a, x): &(f64, f64)| factor(*a) * libm::exp(length * a) * x.abs();
-    length * length * 0.5 * clients.iter().map(term).fold(0.0, |sum, x| sum + x)
+    length
+        * length
+        * 0.5
+        * clients
+            .iter()
+            .map(|(a, x)| factor(*a) * libm::exp(length * a) * x.abs())
+            .fold(0.0, |sum, x| sum + x)
 }
 
 /// |θ_K − θ*| at communications of two clients without noise, A_c = 1 and 3, θ_c* = 1 and −1, θ* = −½, from 0 with
 /// p = 1. `hat`: local steps begin at θ̂_{k−1} as (42) has it, else at θ_{k−1} as (43) and (125).
 fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
     let clients = [(1.0, 1.0), (3.0, -1.0)];
-    let (mut local, mut variates) = ([0.0; 2], [0.0; 2]);
+    let mut local = [0.0; 2];
+    let mut variates = [0.0; 2];
     let mut theta = 0.0;
     for _ in 0..rounds {
         for (c, (a, root)) in clients.iter().enumerate() {
@@ -89,7 +96,8 @@ impl Example {
     /// After one local step and its coin.
     fn step(&mut self) {
         let Self { step, probability: p, clients, moments: [mean, apart, mixed, variate] } = *self;
-        let (q, noise) = (1.0 - step, step * step);
+        let q = 1.0 - step;
+        let noise = step * step;
         let mean = q * q * mean + noise / clients;
         // D ← qD + pV + noise; at a communication V ← V − D, D ← 0.
         let next = q * q * apart + 2.0 * q * p * mixed + p * p * variate;
@@ -111,7 +119,8 @@ const B4: (f64, f64) = (0.05, 2.0 * 0.05 - 0.05 * 0.05);
 /// Theorem B.4 at K steps: (164) is not ψ_0 at K = 0, has twice the noise of the recursion (171), and is an equality for
 /// no p but p² = 2ηa − η²a², since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
 fn theorem_b4(square: f64, steps: u32) -> Contradiction {
-    let (step, p) = (B4.0, libm::sqrt(square));
+    let step = B4.0;
+    let p = libm::sqrt(square);
     let zeta = (2.0 * step).min(p * p);
     let start = Example::new(step, p);
     let shrunk = libm::pow(1.0 - zeta, f64::from(steps));
@@ -125,7 +134,8 @@ const NOISE_STEP: f64 = 0.04;
 /// right). With b_c(Z) = A_c(Z)θ_c* the first is 0.
 fn noise_at_local_optimum() -> Contradiction {
     // θ' = (1 − ηm)θ + ηd with m, d the half sum and half difference of A_1 and A_2, uncorrelated.
-    let (eta, variance) = (NOISE_STEP, 0.25);
+    let eta = NOISE_STEP;
+    let variance = 0.25;
     let contraction = 1.0 - 2.0 * eta + eta * eta * (1.0 + 0.5 * variance);
     (0.0, eta * eta * 0.5 * variance / (1.0 - contraction))
 }
@@ -138,7 +148,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     // (14) of A3 is printed as sym E A ≼ L⁻¹ E AᵀA, which Appendix D proves too; Lemma C.5 uses
     // sym E A ≽ L⁻¹ E AᵀA. As printed every smaller L will do, and so every step size.
     ("reversed-14", || {
-        let (a, l): (f64, f64) = (1.0, 0.1);
+        let a: f64 = 1.0;
+        let l: f64 = 0.1;
         let eta = 0.5 / l;
         ((1.0 - eta * a) - eta * (1.0 / l - eta) * a * a, (1.0 - eta * a) * (1.0 - eta * a))
     }),
@@ -151,7 +162,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     // the iterates go to the latter.
     ("fixed-point-15", || {
         let phi = [1.0, 0.5];
-        let (rewards, discount) = (vec![1.0, 0.0], 0.5);
+        let rewards = vec![1.0, 0.0];
+        let discount = 0.5;
         // V = r + γ mean V, and mean V = mean r + γ mean V.
         let mean = 0.5 * (rewards[0] + rewards[1]) / (1.0 - discount);
         let value = [rewards[0] + discount * mean, rewards[1] + discount * mean];
@@ -184,7 +196,10 @@ pub const NUMBERS: &[ContradictionById] = &[
     // Communications of SCAFFLSA below Corollary 5.2 and of FedLSA by (41), with constants and logarithms of 1, at γ = 0.9,
     // ν = 0.1, ε = 10⁻³, E‖θ_c* − θ*‖ = 10⁻⁴ and E‖θ_c*‖² = 1.
     ("communications-of-td", || {
-        let (apart, nu, epsilon, distance): (f64, f64, f64, f64) = (0.1, 0.1, 1e-3, 1e-4);
+        let apart: f64 = 0.1;
+        let nu: f64 = 0.1;
+        let epsilon: f64 = 1e-3;
+        let distance: f64 = 1e-4;
         let rounds = 1.0 / (apart * apart * nu);
         (
             rounds.max(rounds * distance / (nu * epsilon)),
@@ -193,10 +208,12 @@ pub const NUMBERS: &[ContradictionById] = &[
     }),
     // (96) is printed as an equality and without the number t − s of its terms.
     ("variance-96", || {
-        let (eta, gap) = (0.1, 10);
+        let eta = 0.1;
+        let gap = 10;
         // E Γ² and Γ̄² of I − ηA with A = 0.5 or 1.5.
-        let square = |a: f64| (1.0 - eta * a) * (1.0 - eta * a);
-        let (second, mean) = (0.5 * (square(0.5) + square(1.5)), square(1.0));
+        let squares = [0.5, 1.5, 1.0].map(|a: f64| (1.0 - eta * a) * (1.0 - eta * a));
+        let second = 0.5 * (squares[0] + squares[1]);
+        let mean = squares[2];
         (
             (second - mean) * libm::pow(second, f64::from(gap - 1)),
             libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),
@@ -218,28 +235,36 @@ pub const NUMBERS: &[ContradictionById] = &[
     // Corollary 4.5 without noise in A(Z), so that v = 0: with η and H of (38) and (39), constants 1, the bias should be
     // at most ε.
     ("bias-of-corollary-4-5", || {
-        let (clients, noise, epsilon): ([(f64, f64); 2], f64, f64) =
-            ([(100.0, 3.0), (300.0, -1.0)], 1e4, 0.05);
+        let clients: [(f64, f64); 2] = [(100.0, 3.0), (300.0, -1.0)];
+        let noise: f64 = 1e4;
+        let epsilon: f64 = 0.05;
         let n = clients.len() as f64;
-        let mean =
-            |of: &dyn Fn(f64, f64) -> f64| clients.iter().map(|(a, x)| of(*a, *x)).sum::<f64>() / n;
         let eta = clients[0].0 * n * epsilon * epsilon / noise;
-        let steps = libm::round(noise / (mean(&|_, x| x.abs()) * n * epsilon));
-        let gone = |a: f64| 1.0 - libm::pow(1.0 - eta * a, steps);
-        let bias = mean(&|a, x| gone(a) * x) / mean(&|a, _| gone(a));
+        let distance = clients.iter().map(|(_, x)| x.abs()).sum::<f64>() / n;
+        let steps = libm::round(noise / (distance * n * epsilon));
+        // 1 − Γ_c: the part of the way to its θ_c* that a client goes in a round.
+        let gone = clients.map(|(a, _)| 1.0 - libm::pow(1.0 - eta * a, steps));
+        let weighted = clients.iter().zip(gone).map(|((_, x), gone)| gone * x).sum::<f64>() / n;
+        let bias = weighted / (gone.iter().sum::<f64>() / n);
         (epsilon, bias.abs())
     }),
     // The step size of Corollaries A.6 and A.7, aNε²/(v ∨ σ), has no ∧ η_∞.
     ("step-of-corollary-a6", || {
-        let (a, epsilon, noise): (f64, f64, f64) = (1.0, 0.5, 0.1);
+        let a: f64 = 1.0;
+        let epsilon: f64 = 0.5;
+        let noise: f64 = 0.1;
         let eta = a * epsilon * epsilon / noise;
         (1.0, (1.0 - eta * a).abs())
     }),
     // The middle of (121) with the factor that it lacks, and its printed right side, at ε = ½, a = N = E_c‖Σ_Ã‖ = 1,
     // v ∨ σ = 20 and E_c‖θ_c* − θ*‖ = 4, which give η = 1/80 and H = 10.
     ("lost-factors-of-121", || {
-        let (epsilon, a, clients, apart, spread, noise): (f64, f64, f64, f64, f64, f64) =
-            (0.5, 1.0, 1.0, 4.0, 1.0, 20.0);
+        let epsilon: f64 = 0.5;
+        let a: f64 = 1.0;
+        let clients: f64 = 1.0;
+        let apart: f64 = 4.0;
+        let spread: f64 = 1.0;
+        let noise: f64 = 20.0;
         let path = epsilon * a / apart;
         let eta = a * clients * epsilon * epsilon / noise;
         (
@@ -262,11 +287,15 @@ pub const NUMBERS: &[ContradictionById] = &[
     // The condition of the main text on H has 2C_A² where the proof has max(‖Ā_c‖² + ‖Σ_Ã‖): of TD(0) with one unit
     // vector for each of n equally likely states that follow each other independently.
     ("condition-on-steps", || {
-        let (n, discount) = (10, 0.95);
-        let (mut mean, mut second) = (Matrix::zeros(n, n), Matrix::zeros(n, n));
-        let (units, weight) = (Matrix::identity(n), 1.0 / (n * n) as f64);
+        let n = 10;
+        let discount = 0.95;
+        let mut mean = Matrix::zeros(n, n);
+        let mut second = Matrix::zeros(n, n);
+        let units = Matrix::identity(n);
+        let weight = 1.0 / (n * n) as f64;
         for (from, to) in (0..n).flat_map(|s| (0..n).map(move |next| (s, next))) {
-            let (phi, next) = (units.row(from), units.row(to));
+            let phi = units.row(from);
+            let next = units.row(to);
             let row: Vec<f64> = phi.iter().zip(next).map(|(x, y)| x - discount * y).collect();
             mean.add_outer(weight, phi, &row);
             second.add_outer(weight, &row, &row);
@@ -317,7 +346,9 @@ mod tests {
             }),
         ]);
         // With the smallest L of the corrected inequality, 1, (237) is an equality here at η = ½.
-        let (eta, a, l): (f64, f64, f64) = (0.5, 1.0, 1.0);
+        let eta: f64 = 0.5;
+        let a: f64 = 1.0;
+        let l: f64 = 1.0;
         let bound = (1.0 - eta * a) - eta * (1.0 / l - eta) * a * a;
         assert!(((1.0 - eta * a).powi(2) - bound).abs() < 1e-15);
     }

@@ -41,10 +41,13 @@ fn stationary(facts: &Quadratic, step: f64, steps: u64) -> Option<CovarianceBloc
 fn cross_covariances() -> Option<[f64; 3]> {
     let facts = instance()?;
     let expansion = Expansion::new(&facts).ok()?;
-    let first = |printed| expansion.blocks(&facts, STEP, 1.0, true, printed);
     let flat = (0..2).find(|c| facts.jacobian(*c)[(0, 0)] < 2.0)?;
-    let of = |blocks: CovarianceBlocks| blocks.theta_variate[flat][(0, 0)];
-    Some([of(stationary(&facts, STEP, 1)?), of(first(true)?), of(first(false)?)])
+    let blocks = [
+        stationary(&facts, STEP, 1)?,
+        expansion.blocks(&facts, STEP, 1.0, true, true)?,
+        expansion.blocks(&facts, STEP, 1.0, true, false)?,
+    ];
+    Some(blocks.map(|blocks| blocks.theta_variate[flat][(0, 0)]))
 }
 
 /// (Var(x) − (γ/N)C/(2 · 2))/γ^(3/2) on that instance at γH = 0.2.
@@ -56,10 +59,10 @@ fn remainder_of_covariance(step: f64) -> f64 {
 /// FedAvg's bias on two quadratic functions without noise, a = 1 and 3, x_c* = 1 and −1, at γH = 0.2.
 fn bias_of_fedavg(step: f64) -> f64 {
     let steps = libm::round(0.2 / step);
-    let power = |a: f64| libm::pow(1.0 - step * a, steps);
+    let contractions = [1.0, 3.0].map(|a: f64| libm::pow(1.0 - step * a, steps));
     // (1 − Γ)⁻¹ N⁻¹ Σ (1 − Γ_c)(x_c* − x*) with x* = −½.
-    let sum = (1.0 - power(1.0)) * 1.5 + (1.0 - power(3.0)) * -0.5;
-    sum / (2.0 - power(1.0) - power(3.0))
+    let sum = (1.0 - contractions[0]) * 1.5 + (1.0 - contractions[1]) * -0.5;
+    sum / (2.0 - contractions[0] - contractions[1])
 }
 
 /// One round of Scaffold for f_c(x) = a_c x²/2, a = 1 and 3, without noise, from x = 1 and ξ = 0 = ξ*: x² and Σ_c ξ_c².
@@ -80,7 +83,8 @@ fn joint_contraction(step: f64, steps: u32) -> Contradiction {
 /// The numbers of the counterexamples, by id.
 pub const NUMBERS: &[ContradictionById] = &[
     ("remainder-of-fedavg", || {
-        let (long, short): (f64, f64) = (1e-2, 1e-4);
+        let long: f64 = 1e-2;
+        let short: f64 = 1e-4;
         let square = |step: f64| libm::pow(bias_of_fedavg(step), 2.0);
         (libm::sqrt(short / long), square(short) / square(long))
     }),
@@ -91,7 +95,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     // One client, H = 1, F(x; Z) = A(Z) x with A = 1 with probability μ and 0 otherwise, γ = ½: the
     // factor by which E x² falls in a step.
     ("contraction", || {
-        let (mu, step) = (0.1, 0.5);
+        let mu = 0.1;
+        let step = 0.5;
         let exact = (1.0 - mu) + mu * (1.0 - step) * (1.0 - step);
         ((1.0 - step * mu) * (1.0 - step * mu), exact)
     }),
@@ -100,7 +105,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     ("joint-contraction-of-five-steps", || joint_contraction(1.0 / 15.0, 5)),
     // By which factor a round of FedAvg with H = 1 and γ = 1 multiplies a distance, for a = 1 and 3.
     ("step-without-a-limit", || {
-        let (step, curvatures) = (1.0, [1.0, 3.0]);
+        let step = 1.0;
+        let curvatures = [1.0, 3.0];
         let factor = curvatures.iter().map(|a| 0.5 * (1.0 - step * a)).sum::<f64>();
         (1.0 - step * curvatures[0], factor.abs())
     }),

@@ -14,31 +14,51 @@ fn stationary_mean(step: f64, next: impl Fn(f64) -> [f64; 2], of: impl Fn(f64) -
     // Six standard deviations to each side.
     let half = libm::ceil(6.0 * libm::sqrt(0.5 * step) / width);
     let points: Vec<f64> = (0..=2 * half as usize).map(|i| width * (i as f64 - half)).collect();
-    let place = |x: f64| {
-        let at = (x / width + half).clamp(0.0, 2.0 * half - 1e-9);
-        (at as usize, at - libm::floor(at))
-    };
-    let next: Vec<_> = points.iter().map(|x| next(*x).map(place)).collect();
+    let next: Vec<_> = points
+        .iter()
+        .map(|x| {
+            next(*x).map(|x: f64| {
+                let at = (x / width + half).clamp(0.0, 2.0 * half - 1e-9);
+                (at as usize, at - libm::floor(at))
+            })
+        })
+        .collect();
     let mut mean: Vec<f64> = points.iter().map(|x| of(*x)).collect();
     for _ in 0..libm::ceil(12.0 / step) as usize {
-        let at = |(i, part): (usize, f64)| (1.0 - part) * mean[i] + part * mean[i + 1];
-        mean = next.iter().map(|[up, down]| 0.5 * (at(*up) + at(*down))).collect();
+        mean = next
+            .iter()
+            .map(|[up, down]| 0.5 * (interpolate(&mean, *up) + interpolate(&mean, *down)))
+            .collect();
     }
     mean[half as usize]
+}
+
+/// A function on a grid, between the point with this index and the next one: `part` of the way to it.
+fn interpolate(values: &[f64], (index, part): (usize, f64)) -> f64 {
+    (1.0 - part) * values[index] + part * values[index + 1]
 }
 
 /// E x/γ^(3/2) under the stationary law of x ← x − γ(f'(x) ± 1), N = H = 1: by stationarity E f'(x) = 0, so that
 /// E x = −E(f'(x) − x).
 pub fn stationary_bias(power: f64, step: f64) -> f64 {
-    let next = |x: f64| [-1.0, 1.0].map(|sign| x - step * (smooth_gradient(x, power) + sign));
-    -stationary_mean(step, next, |x| smooth_gradient(x, power) - x) / libm::pow(step, 1.5)
+    -stationary_mean(
+        step,
+        |x: f64| [-1.0, 1.0].map(|sign| x - step * (smooth_gradient(x, power) + sign)),
+        |x| smooth_gradient(x, power) - x,
+    ) / libm::pow(step, 1.5)
 }
 
 /// (E x² − γ/2)/γ² under the stationary law of x ← x − γ(x ± (1 + |x|/2)): by stationarity
 /// E x²(2 − γ) = γE(1 + |x|/2)².
 pub fn covariance_of_quadratics(step: f64) -> f64 {
-    let next = |x: f64| [-1.0, 1.0].map(|sign| x - step * (x + sign * (1.0 + 0.5 * x.abs())));
-    let square = step * (1.0 + stationary_mean(step, next, f64::abs)) / (2.0 - 1.25 * step);
+    let square = step
+        * (1.0
+            + stationary_mean(
+                step,
+                |x: f64| [-1.0, 1.0].map(|sign| x - step * (x + sign * (1.0 + 0.5 * x.abs()))),
+                f64::abs,
+            ))
+        / (2.0 - 1.25 * step);
     (square - 0.5 * step) / (step * step)
 }
 

@@ -14,47 +14,57 @@ const EDGES: [(Option<RangeEnd>, f64); 4] = [
 
 /// What each column holds of a point; whole numbers are exact below 2⁵³.
 pub fn to_columns(reached: &[Reached]) -> Columns {
-    let column = |name: &str, value: &dyn Fn(&Reached) -> f64| {
-        (name.to_owned(), reached.iter().map(value).collect::<Vec<f64>>())
-    };
-    let edge = |r: &Reached| EDGES.iter().find(|known| known.0 == r.edge).map_or(0.0, |e| e.1);
     Columns::from([
-        column("algorithm", &|r| r.run.algorithm as f64),
-        column("clients", &|r| r.run.clients as f64),
-        column("target", &|r| r.target),
-        column("local-steps", &|r| r.run.local_steps as f64),
-        column("step-size", &|r| r.run.step_size),
-        column("choice", &|r| r.run.choice as f64),
-        column("rounds", &|r| r.rounds as f64),
-        column("held", &|r| f64::from(u8::from(r.held))),
-        column("edge", &edge),
+        column("algorithm", reached, |r| r.run.algorithm as f64),
+        column("clients", reached, |r| r.run.clients as f64),
+        column("target", reached, |r| r.target),
+        column("local-steps", reached, |r| r.run.local_steps as f64),
+        column("step-size", reached, |r| r.run.step_size),
+        column("choice", reached, |r| r.run.choice as f64),
+        column("rounds", reached, |r| r.rounds as f64),
+        column("held", reached, |r| f64::from(u8::from(r.held))),
+        column("edge", reached, |r| {
+            EDGES.iter().find(|known| known.0 == r.edge).map_or(0.0, |known| known.1)
+        }),
     ])
+}
+
+fn column(name: &str, reached: &[Reached], value: impl Fn(&Reached) -> f64) -> (String, Vec<f64>) {
+    (name.to_owned(), reached.iter().map(value).collect())
 }
 
 /// The points of columns; `None` if they are not those of a search with so many algorithms.
 pub fn from_columns(columns: &Columns, algorithms: usize) -> Option<Vec<Reached>> {
-    let column = |name: &str| columns.get(name);
-    let (places, clients, targets) = (column("algorithm")?, column("clients")?, column("target")?);
-    let (local_steps, step_sizes) = (column("local-steps")?, column("step-size")?);
-    let (choices, held) = (column("choice")?, column("held")?);
-    let (rounds, edges) = (column("rounds")?, column("edge")?);
-    let row = |i: usize| {
-        let run = RoundSettings {
-            algorithm: Some(places[i] as usize).filter(|place| *place < algorithms)?,
-            clients: clients[i] as u64,
-            local_steps: local_steps[i] as u64,
-            step_size: step_sizes[i],
-            choice: choices[i] as usize,
-        };
-        Some(Reached {
-            run,
+    let places = columns.get("algorithm")?;
+    let clients = columns.get("clients")?;
+    let targets = columns.get("target")?;
+    let local_steps = columns.get("local-steps")?;
+    let step_sizes = columns.get("step-size")?;
+    let choices = columns.get("choice")?;
+    let held = columns.get("held")?;
+    let rounds = columns.get("rounds")?;
+    let edges = columns.get("edge")?;
+    let mut reached = Vec::with_capacity(places.len());
+    for i in 0..places.len() {
+        let algorithm = places[i] as usize;
+        if algorithm >= algorithms {
+            return None;
+        }
+        reached.push(Reached {
+            run: RoundSettings {
+                algorithm,
+                clients: clients[i] as u64,
+                local_steps: local_steps[i] as u64,
+                step_size: step_sizes[i],
+                choice: choices[i] as usize,
+            },
             target: targets[i],
             rounds: rounds[i] as u64,
             held: held[i] > 0.0,
             edge: EDGES.iter().find(|known| known.1 == edges[i])?.0,
-        })
-    };
-    (0..places.len()).map(row).collect()
+        });
+    }
+    Some(reached)
 }
 
 #[cfg(test)]
@@ -64,7 +74,8 @@ mod tests {
     #[test]
     fn points_come_back_as_they_were() {
         let point = |algorithm, edge: Option<RangeEnd>| {
-            let (step_size, choice) = (1.0 / 3.0, 4);
+            let step_size = 1.0 / 3.0;
+            let choice = 4;
             let run = RoundSettings {
                 algorithm,
                 clients: 10_000,

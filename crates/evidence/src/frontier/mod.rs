@@ -28,6 +28,7 @@ use kept::{from_columns, to_columns};
 use phase::ComputedPhase;
 pub use ranking::{RankedCost, RankedCosts};
 use rayon::prelude::*;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -134,7 +135,8 @@ impl<'a> FrontierCost<'a> {
         dimension: usize,
     ) -> Self {
         let Reached { run, rounds, edge, .. } = *reached;
-        let (price, times) = (search.round_price(&run), rounds as f64);
+        let price = search.round_price(&run);
+        let times = rounds as f64;
         let vectors = price.vectors * run.clients as f64;
         Self {
             algorithm: &algorithms[run.algorithm],
@@ -151,10 +153,12 @@ impl<'a> FrontierCost<'a> {
     /// The further settings, in words.
     pub fn settings(&self) -> String {
         let all = self.algorithm.settings(self.run.choice);
-        let text = |(key, value): (&str, f64)| {
-            format!("{} {}", self.algorithm.setting_words(key), number(value, 4))
-        };
-        all.into_iter().map(text).collect::<Vec<_>>().join(", ")
+        all.into_iter()
+            .map(|(key, value)| {
+                format!("{} {}", self.algorithm.setting_words(key), number(value, 4))
+            })
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The server step.
@@ -200,51 +204,58 @@ pub fn frontiers<'a>(
     results: &dyn Results,
     worked: Worked<'_>,
 ) -> Result<Vec<ComputedFrontier<'a>>, Error> {
-    let failed = |message: String| error(Path::new(&plan.source.name), message);
     let prepared = prepare_frontiers(plan).map_err(|bad| {
         let reasons: Vec<String> =
             bad.into_iter().map(|bad| format!("{}: {}", bad.key, bad.message)).collect();
-        failed(reasons.join("; "))
+        failed(plan, reasons.join("; "))
     })?;
-    let known: Vec<_> = prepared.iter().map(|one| known(results, one)).collect();
+    let kept: Vec<_> = prepared.iter().map(|one| known(results, one)).collect();
     let phases: Vec<_> = prepared.iter().map(|one| PreparedPhase::all(plan, one)).collect();
-    let unknown =
+    let unknown_phases =
         phases.iter().flatten().filter(|one| phase::known(results, one).is_none()).count();
-    let part = 1.0 / (unknown + known.iter().filter(|known| known.is_none()).count()) as f64;
-    let worked = |share: f64| worked(share * part);
-    let each = prepared.iter().zip(known).zip(&phases).map(|((prepared, known), phases)| {
-        let compute = || {
-            let found = search(&*prepared.instance, &prepared.search, &worked);
-            let found = found.map_err(|fault| failed(fault.message))?;
-            let columns = to_columns(&found);
-            results.cache(&Cached::Frontier(prepared.key.clone()), &columns);
-            Ok(found)
+    let unknown = unknown_phases + kept.iter().filter(|kept| kept.is_none()).count();
+    // What is not known is done in so many parts, each of which counts as the same work.
+    let part = 1.0 / unknown as f64;
+    let worked_on_part = |share: f64| worked(share * part);
+    let mut all = Vec::with_capacity(prepared.len());
+    for ((prepared, kept), phases) in prepared.iter().zip(kept).zip(&phases) {
+        let reached = match kept {
+            Some(reached) => reached,
+            None => {
+                let found = search(&*prepared.instance, &prepared.search, &worked_on_part)
+                    .map_err(|fault| failed(plan, fault.message))?;
+                results.cache(&Cached::Frontier(prepared.key.clone()), &to_columns(&found));
+                found
+            }
         };
-        let reached = known.map_or_else(compute, Ok)?;
         let mut frontier = ComputedFrontier::new(prepared, plan.manifest.prices, &reached);
-        let phases = phases.iter().map(|one| ComputedPhase::new(one, results, &worked));
-        frontier.phases = phases.collect();
-        match frontier.best.iter().any(|best| best.cost.is_some()) {
-            true => Ok(frontier),
-            false => Err(failed(format!(
+        frontier.phases =
+            phases.iter().map(|one| ComputedPhase::new(one, results, &worked_on_part)).collect();
+        if frontier.best.iter().all(|best| best.cost.is_none()) {
+            let message = format!(
                 "frontier \"{}\": no algorithm reaches any target: widen `step-size` or `local-steps`",
                 prepared.frontier.id
-            ))),
+            );
+            return Err(failed(plan, message));
         }
-    });
-    each.collect()
+        all.push(frontier);
+    }
+    Ok(all)
+}
+
+fn failed(plan: &Plan, message: String) -> Error {
+    error(Path::new(&plan.source.name), message)
 }
 
 /// Whether the frontiers of a plan are kept from an earlier report, if it has some.
 pub fn are_known(plan: &Plan, results: &dyn Results) -> bool {
     plan.manifest.frontier.is_empty()
         || prepare_frontiers(plan).is_ok_and(|all| {
-            let is_known = |one: &PreparedFrontier<'_>| {
+            all.iter().all(|one| {
                 let mut phases = PreparedPhase::all(plan, one).into_iter();
                 known(results, one).is_some()
                     && phases.all(|one| phase::known(results, &one).is_some())
-            };
-            all.iter().all(is_known)
+            })
         })
 }
 
@@ -256,19 +267,23 @@ fn known(results: &dyn Results, prepared: &PreparedFrontier<'_>) -> Option<Vec<R
 
 /// A frontier, to check its cache.
 pub fn cacheable_frontier<'a>(prepared: &'a PreparedFrontier<'_>) -> Cacheable<'a> {
-    let compute = || search(&*prepared.instance, &prepared.search, &|_| ()).ok();
     Cacheable {
         what: Cached::Frontier(prepared.key.clone()),
-        compute: Box::new(move || Some(to_columns(&compute()?))),
+        compute: Box::new(move || {
+            let found = search(&*prepared.instance, &prepared.search, &|_| ()).ok()?;
+            Some(to_columns(&found))
+        }),
     }
 }
 
 impl<'a> ComputedFrontier<'a> {
     /// A frontier from the fewest rounds that theory found.
     fn new(prepared: &PreparedFrontier<'a>, prices: Option<Prices>, found: &[Reached]) -> Self {
-        let (manifest, search) = (prepared.frontier, &prepared.search);
+        let manifest = prepared.frontier;
+        let search = &prepared.search;
         let dimension = prepared.instance.dim();
-        let (mut costs, mut sgd) = (CostsByPoint::new(), HashMap::new());
+        let mut costs = CostsByPoint::new();
+        let mut sgd = HashMap::new();
         let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
         let algorithms: &'a [SearchedAlgorithm] = &manifest.algorithms;
         for one @ Reached { run, target, held, rounds, .. } in found {
@@ -357,19 +372,19 @@ impl<'a> ComputedFrontier<'a> {
     /// The oracle calls of a client that an objective allows at N. Where SGD does not reach the smallest
     /// target, there is nothing that a budget is a multiple of.
     pub fn allowed(&self, objective: FrontierObjective, clients: u64) -> f64 {
-        let of = |budget| self.sgd.get(&clients).map_or(0.0, |sgd| budget * sgd);
-        objective.budget().map_or(f64::INFINITY, of)
+        objective
+            .budget()
+            .map_or(f64::INFINITY, |budget| self.sgd.get(&clients).map_or(0.0, |sgd| budget * sgd))
     }
 
     /// The target of the figure of communications against oracle calls, and of the table of what it costs
     /// to miss the best settings: the smallest that some algorithm reaches at every number of clients.
     pub fn shown_target(&self) -> Option<f64> {
-        let is_reached = |target: &f64| {
+        self.targets.iter().rev().copied().find(|target: &f64| {
             self.clients
                 .iter()
                 .all(|n| self.algorithms.iter().any(|a| !self.costs(a, *n, *target).is_empty()))
-        };
-        self.targets.iter().rev().copied().find(is_reached)
+        })
     }
 
     /// The point of an algorithm at N and ε.
@@ -380,25 +395,30 @@ impl<'a> ComputedFrontier<'a> {
         largest: u64,
     ) -> FrontierPoint<'a> {
         let costs = self.costs(algorithm, clients, target);
-        let value = |cost: &FrontierCost<'_>| self.value(minimises, cost);
-        // Ties, which integers have, go to the fewest oracle calls.
-        let least = |a: &&FrontierCost<'a>, b: &&FrontierCost<'a>| {
-            value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))
-        };
         let allowed = self.allowed(minimises, clients);
-        let is_allowed = |cost: &&FrontierCost<'a>| cost.gradients <= allowed;
-        let all = costs.iter().min_by(least);
-        let best = costs.iter().filter(is_allowed).min_by(least).copied();
-        let passing = self.costs.get(&(algorithm.name.as_str(), clients, target.to_bits(), false));
-        let passing = passing.into_iter().flatten().filter(is_allowed).map(value);
-        let passing = passing.min_by(f64::total_cmp);
+        let all = costs.iter().min_by(|a, b| self.compare_costs(minimises, a, b));
+        let best = costs
+            .iter()
+            .filter(|cost| cost.gradients <= allowed)
+            .min_by(|a, b| self.compare_costs(minimises, a, b))
+            .copied();
+        let passing = self
+            .costs
+            .get(&(algorithm.name.as_str(), clients, target.to_bits(), false))
+            .into_iter()
+            .flatten()
+            .filter(|cost| cost.gradients <= allowed)
+            .map(|cost| self.value(minimises, cost))
+            .min_by(f64::total_cmp);
         let mut flags = Vec::new();
         match (best, all) {
             (None, None) => flags.push(FrontierFlag::Infeasible),
             (None, Some(_)) => flags.push(FrontierFlag::OverBudget),
             (Some(best), all) => {
-                let binds = all.filter(|all| value(all) < value(&best));
-                flags.extend(binds.map(|_| FrontierFlag::Budget));
+                // The budget binds where a run that it does not allow would cost less.
+                let binds = all
+                    .is_some_and(|all| self.value(minimises, all) < self.value(minimises, &best));
+                flags.extend(binds.then_some(FrontierFlag::Budget));
                 let has_steps = largest > 1 && algorithm.has_local_steps;
                 let at_most = has_steps && best.run.local_steps == largest;
                 flags.extend(at_most.then_some(FrontierFlag::LocalSteps));
@@ -407,35 +427,57 @@ impl<'a> ComputedFrontier<'a> {
                 flags.extend(best.edge.map(FrontierFlag::StepSize));
             }
         }
-        let passing = passing.filter(|p| best.as_ref().is_none_or(|best| *p < value(best)));
+        let least = best.as_ref().map(|best| self.value(minimises, best));
+        let passing = passing.filter(|passing| least.is_none_or(|least| *passing < least));
         FrontierPoint { minimises, algorithm, clients, target, cost: best, passing, flags }
+    }
+
+    /// Compares what two runs cost in an objective. Ties, which integers have, go to the fewest gradients.
+    fn compare_costs(
+        &self,
+        minimises: FrontierObjective,
+        a: &FrontierCost<'_>,
+        b: &FrontierCost<'_>,
+    ) -> Ordering {
+        let by_value = self.value(minimises, a).total_cmp(&self.value(minimises, b));
+        by_value.then(a.gradients.total_cmp(&b.gradients))
     }
 
     /// What it costs to miss the best settings of the lead objective at [`shown_target`](Self::shown_target).
     fn sensitivity_of(&self, prepared: &PreparedFrontier<'_>) -> Vec<Sensitivity<'a>> {
         let Some(target) = self.shown_target() else { return Vec::new() };
-        let of = |point: &FrontierPoint<'a>| {
-            let (best, least) = (point.cost?, self.value(self.lead, point.cost.as_ref()?));
-            let times = |(step, steps): (f64, f64)| {
-                let RoundSettings { local_steps, step_size, .. } = best.run;
-                let run = RoundSettings {
-                    local_steps: libm::round(local_steps as f64 * steps).max(1.0) as u64,
-                    step_size: step_size * step,
-                    ..best.run
-                };
-                let (instance, search) = (&*prepared.instance, &prepared.search);
-                let rounds = curve(instance, search, &run).ok()?.rounds_to(&[target])[0]?;
-                let reached = Reached { run, target, rounds, held: true, edge: None };
-                let cost = FrontierCost::of(self.algorithms, search, &reached, self.dimension);
-                Some(self.value(self.lead, &cost) / least)
+        let mut at_target: Vec<FrontierPoint<'a>> = Vec::new();
+        for algorithm in self.algorithms.iter().filter(|one| one.lacks_code().is_none()) {
+            let points = self.points(self.lead, algorithm);
+            at_target.extend(points.filter(|point| point.target == target).cloned());
+        }
+        at_target.into_par_iter().filter_map(|point| self.sensitivity_at(prepared, point)).collect()
+    }
+
+    /// What it costs to miss the best settings of a point; `None` where the target is not reached.
+    fn sensitivity_at(
+        &self,
+        prepared: &PreparedFrontier<'_>,
+        best: FrontierPoint<'a>,
+    ) -> Option<Sensitivity<'a>> {
+        let cost = best.cost?;
+        let least = self.value(self.lead, &cost);
+        // Multiples of the step size and of the number of local steps.
+        let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];
+        let times = others.map(|(step, steps): (f64, f64)| {
+            let RoundSettings { local_steps, step_size, .. } = cost.run;
+            let run = RoundSettings {
+                local_steps: libm::round(local_steps as f64 * steps).max(1.0) as u64,
+                step_size: step_size * step,
+                ..cost.run
             };
-            let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];
-            Some(Sensitivity { best: point.clone(), least, times: others.map(times) })
-        };
-        let has_code = |algorithm: &&SearchedAlgorithm| algorithm.lacks_code().is_none();
-        let algorithms = self.algorithms.iter().filter(has_code);
-        let points = algorithms.flat_map(|algorithm| self.points(self.lead, algorithm));
-        let at_target = points.filter(|point| point.target == target).collect::<Vec<_>>();
-        at_target.into_par_iter().filter_map(of).collect()
+            let target = best.target;
+            let search = &prepared.search;
+            let rounds = curve(&*prepared.instance, search, &run).ok()?.rounds_to(&[target])[0]?;
+            let reached = Reached { run, target, rounds, held: true, edge: None };
+            let other = FrontierCost::of(self.algorithms, search, &reached, self.dimension);
+            Some(self.value(self.lead, &other) / least)
+        });
+        Some(Sensitivity { best, least, times })
     }
 }

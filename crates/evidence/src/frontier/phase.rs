@@ -5,6 +5,7 @@
 use super::kept::{from_columns, to_columns};
 use super::{FrontierCost, RankedCost, RankedCosts};
 use crate::results::{Cacheable, Cached, Columns, Results};
+use exactfed_core::algorithm::Instance;
 use exactfed_core::round_program::RoundSettings;
 use exactfed_core::theory::frontier::{Reached, Search, StepSizes, Worked, search};
 use exactfed_runner::manifest::PRACTICAL_MARGIN;
@@ -59,8 +60,6 @@ impl<'a> ComputedPhase<'a> {
             results.cache(&Cached::Frontier(prepared.key.clone()), &columns(&found));
             found
         });
-        let square =
-            |square: &PhaseSquare| ComputedSquare::new(prepared, square, &found[square.problem]);
         Self {
             phase: prepared.phase,
             frontier: prepared.frontier,
@@ -68,7 +67,11 @@ impl<'a> ComputedPhase<'a> {
             dimension: prepared.dimension,
             problems: prepared.problems.len(),
             seeds: prepared.seeds.clone(),
-            squares: prepared.squares.iter().map(square).collect(),
+            squares: prepared
+                .squares
+                .iter()
+                .map(|square| ComputedSquare::new(prepared, square, &found[square.problem]))
+                .collect(),
         }
     }
 
@@ -94,8 +97,10 @@ impl<'a> ComputedSquare<'a> {
         let search = &prepared.problems[square.problem].search;
         let ranked = ranked(prepared, square, found);
         let costs = ranked.all.iter();
-        let at_edge = costs.filter(|(_, cost, _)| is_at_edge(search, cost));
-        let at_edge = at_edge.map(|(algorithm, ..)| *algorithm).collect();
+        let at_edge = costs
+            .filter(|(_, cost, _)| is_at_edge(search, cost))
+            .map(|(algorithm, ..)| *algorithm)
+            .collect();
         Self { seed: square.seed, numbers: square.numbers, ranked, at_edge }
     }
 
@@ -151,10 +156,9 @@ fn choice_with_rounds(
     run: &RoundSettings,
 ) -> Option<usize> {
     let rounds = algorithm.spec(run).components();
-    let is_same = |choice: &usize| {
+    (0..other.choices.len()).find(|choice: &usize| {
         other.spec(&RoundSettings { choice: *choice, ..*run }).components() == rounds
-    };
-    (0..other.choices.len()).find(is_same)
+    })
 }
 
 /// The same rounds as those of other algorithms, of which they are a special case, with as many local steps: SGD takes
@@ -179,12 +183,14 @@ fn in_others(algorithms: &[SearchedAlgorithm], one: &Reached) -> Vec<Reached> {
 /// The numbers of local steps between one that was best and its neighbours, which are powers of a ratio, and step
 /// sizes around its best.
 fn nearer(of: &Search, best: &Reached) -> Search {
-    let (h, most) = (best.run.local_steps as f64, of.local_steps.last().copied().unwrap_or(1));
+    let h = best.run.local_steps as f64;
+    let most = of.local_steps.last().copied().unwrap_or(1);
     let near = [-0.5, -0.25, 0.25, 0.5].map(|power| libm::round(h * libm::exp2(power)) as u64);
     let mut local_steps: Vec<u64> = near.into_iter().filter(|h| (1..=most).contains(h)).collect();
     local_steps.dedup();
     let StepSizes { from, to, .. } = of.step_sizes;
-    let (low, high) = (best.run.step_size / 2.0, best.run.step_size * 2.0);
+    let low = best.run.step_size / 2.0;
+    let high = best.run.step_size * 2.0;
     let step_sizes = StepSizes { from: low.max(from), to: high.min(to), points: 5 };
     Search { algorithms: vec![best.run.algorithm], local_steps, step_sizes, ..of.clone() }
 }
@@ -235,52 +241,64 @@ fn drop_repeated(found: &mut Vec<Reached>) {
 /// What is least on a problem at the price of each of its squares.
 fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     let problem = &prepared.problems[place];
-    let squares = prepared.squares.iter().filter(|square| square.problem == place);
-    let squares: Vec<&PhaseSquare> = squares.collect();
+    let squares: Vec<&PhaseSquare> =
+        prepared.squares.iter().filter(|square| square.problem == place).collect();
     let algorithms = &prepared.frontier.algorithms;
-    let keep_best = |found: &mut Vec<Reached>| {
-        found.extend(found.clone().iter().flat_map(|one| in_others(algorithms, one)));
-        found.retain(|one| one.held && one.run.algorithm < algorithms.len());
-        let ranked = squares.iter().map(|square| ranked(prepared, square, found).all);
-        let best: Vec<_> = ranked.flatten().collect();
-        found.retain(|one| {
-            let is_it = |(_, cost, _): &RankedCost<'_>| {
-                cost.run.algorithm == one.run.algorithm
-                    && cost.run.local_steps == one.run.local_steps
-            };
-            best.iter().any(is_it)
-        });
-        drop_repeated(found);
-    };
     let Some(instance) = prepared.build(problem) else { return Vec::new() };
-    let searched =
-        |search_for: &Search| search(&*instance, search_for, &|_| ()).unwrap_or_default();
-    let mut found = searched(&problem.search);
-    keep_best(&mut found);
-    let special = found.iter();
-    let special =
-        special.flat_map(|one| searches_for_special_cases(algorithms, &problem.search, one));
-    let special: Vec<Reached> = special.flat_map(|search| searched(&search)).collect();
-    let others = special.iter().filter(|one| one.held);
-    let others = others.flat_map(|one| in_others(algorithms, one));
-    let is_new = |other: &Reached| found.iter().all(|one| one.run != other.run);
-    let starts: Vec<Reached> = found.iter().copied().chain(others.filter(is_new)).collect();
+    let mut found = find_reached(&*instance, &problem.search);
+    keep_best(prepared, &squares, &mut found);
+    let special: Vec<Reached> = found
+        .iter()
+        .flat_map(|one| searches_for_special_cases(algorithms, &problem.search, one))
+        .flat_map(|search| find_reached(&*instance, &search))
+        .collect();
+    let others = special.iter().filter(|one| one.held).flat_map(|one| in_others(algorithms, one));
+    let starts: Vec<Reached> = found
+        .iter()
+        .copied()
+        .chain(others.filter(|other| found.iter().all(|one| one.run != other.run)))
+        .collect();
     let nearer = starts.iter().map(|one| nearer(&problem.search, one));
-    let more = nearer.filter(|near| !near.local_steps.is_empty()).flat_map(|near| searched(&near));
-    let more: Vec<Reached> = more.collect();
+    let more: Vec<Reached> = nearer
+        .filter(|near| !near.local_steps.is_empty())
+        .flat_map(|near| find_reached(&*instance, &near))
+        .collect();
     found.extend(more);
-    keep_best(&mut found);
+    keep_best(prepared, &squares, &mut found);
     found
+}
+
+/// What a search finds; nothing where it cannot be done.
+fn find_reached(instance: &dyn Instance, search_for: &Search) -> Vec<Reached> {
+    search(instance, search_for, &|_| ()).unwrap_or_default()
+}
+
+/// Adds what other algorithms reach with the same settings, and drops every run with a number of local steps with which
+/// its algorithm is best on no square.
+fn keep_best(prepared: &PreparedPhase<'_>, squares: &[&PhaseSquare], found: &mut Vec<Reached>) {
+    let algorithms = &prepared.frontier.algorithms;
+    found.extend(found.clone().iter().flat_map(|one| in_others(algorithms, one)));
+    found.retain(|one| one.held && one.run.algorithm < algorithms.len());
+    let best: Vec<_> =
+        squares.iter().flat_map(|square| ranked(prepared, square, found).all).collect();
+    found.retain(|one| {
+        best.iter().any(|(_, cost, _)| {
+            cost.run.algorithm == one.run.algorithm && cost.run.local_steps == one.run.local_steps
+        })
+    });
+    drop_repeated(found);
 }
 
 /// What is kept of each problem.
 fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>> {
-    let of = |place: usize| {
-        let found = solve(prepared, place);
-        worked(1.0 / prepared.problems.len() as f64);
-        found
-    };
-    (0..prepared.problems.len()).into_par_iter().map(of).collect()
+    (0..prepared.problems.len())
+        .into_par_iter()
+        .map(|place: usize| {
+            let found = solve(prepared, place);
+            worked(1.0 / prepared.problems.len() as f64);
+            found
+        })
+        .collect()
 }
 
 /// What is kept, as columns for the cache.

@@ -25,13 +25,19 @@ impl<'a> ComputedFrontier<'a> {
         clients: u64,
         target: f64,
     ) -> RankedCosts<'a> {
-        let cost = |algorithm: &'a SearchedAlgorithm| {
-            let points = self.points(objective, algorithm);
-            let best = points.into_iter().find(|b| b.clients == clients && b.target == target)?;
-            let cost = best.cost?;
-            Some((algorithm, cost, self.value(objective, &cost)))
-        };
-        RankedCosts::new(self.algorithms.iter().filter_map(cost).collect(), 1.0)
+        RankedCosts::new(
+            self.algorithms
+                .iter()
+                .filter_map(|algorithm| {
+                    let points = self.points(objective, algorithm);
+                    let best =
+                        points.into_iter().find(|b| b.clients == clients && b.target == target)?;
+                    let cost = best.cost?;
+                    Some((algorithm, cost, self.value(objective, &cost)))
+                })
+                .collect(),
+            1.0,
+        )
     }
 }
 

@@ -51,18 +51,22 @@ impl<'a> MomentsCache<'a> {
 
 /// The exact moments of a cell, to check their cache.
 pub fn cacheable_moments<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
-    let compute = || mean_columns(prepared).ok();
-    Cacheable { what: Cached::Moments(prepared.cell.id.to_string()), compute: Box::new(compute) }
+    Cacheable {
+        what: Cached::Moments(prepared.cell.id.to_string()),
+        compute: Box::new(|| mean_columns(prepared).ok()),
+    }
 }
 
 /// The quantities that moments of an instance give at every recorded round.
 fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
     let moments = predict::exact_moments(cell, scenario)?;
-    let column = |q: &Quantity| {
-        let values = moments.iter().map(|m| of_moments(m, *q, (cell, scenario)));
-        Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
-    };
-    Ok(Quantity::ALL.iter().filter_map(column).collect())
+    Ok(Quantity::ALL
+        .iter()
+        .filter_map(|q| {
+            let values = moments.iter().map(|m| of_moments(m, *q, (cell, scenario)));
+            Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
+        })
+        .collect())
 }
 
 /// The quantities that the moments of a cell give, their mean over instances where each replicate

@@ -40,8 +40,8 @@ fn row<'a>(cell: &CellResult<'a>, theory: &Theory<'_>) -> Option<FirstOrderRow<'
         .filter(|s| cell.runs.diverged == 0 && !s.is_empty())?;
     let mut mean = vec![0.0; sample[0].len()];
     sample.iter().for_each(|x| axpy(1.0 / sample.len() as f64, x, &mut mean));
-    let norm = |x: &[f64]| libm::sqrt(dot(x, x));
-    let apart = |by: Prediction| {
+    let by = [Prediction::FirstOrder, Prediction::SecondOrder, Prediction::Closure];
+    let apart = by.map(|by| {
         let predicted =
             theory.vector(&cell.cell.id, TimeAverage::Bias, by, AveragedOver::Rounds)?;
         let size = norm(&predicted);
@@ -49,12 +49,15 @@ fn row<'a>(cell: &CellResult<'a>, theory: &Theory<'_>) -> Option<FirstOrderRow<'
         let mut off = mean.clone();
         axpy(-1.0, &predicted, &mut off);
         (!is_zero).then(|| norm(&off) / size)
-    };
-    let by = [Prediction::FirstOrder, Prediction::SecondOrder, Prediction::Closure];
+    });
     Some(FirstOrderRow {
         cell: cell.cell,
         reach: theory.reach(&cell.cell.id)?,
         bias: norm(&mean),
-        apart: by.map(apart),
+        apart,
     })
+}
+
+fn norm(x: &[f64]) -> f64 {
+    libm::sqrt(dot(x, x))
 }

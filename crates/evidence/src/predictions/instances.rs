@@ -62,11 +62,11 @@ pub fn add_biases(
     prepared: &[Prepared<'_>],
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
-    let bias = |p: &Prepared<'_>| (p.cell.id, exact_bias(p));
-    let mut known: HashMap<CellId, Option<f64>> = prepared.iter().map(bias).collect();
+    let mut known: HashMap<CellId, Option<f64>> =
+        prepared.iter().map(|p| (p.cell.id, exact_bias(p))).collect();
     let others = cells.iter().map(|c| c.cell).filter(|cell| !known.contains_key(&cell.id));
     for some in others.collect::<Vec<&Cell>>().chunks(AT_ONCE) {
-        known.extend(build(plan, results, some)?.iter().map(bias));
+        known.extend(build(plan, results, some)?.iter().map(|p| (p.cell.id, exact_bias(p))));
     }
     cells.iter_mut().for_each(|cell| cell.exact_bias = known.get(&cell.cell.id).copied().flatten());
     Ok(())

@@ -12,7 +12,8 @@ const COLUMN: &str = "measures";
 
 /// A hash of what determines the measures of a cell's first instance.
 fn key(prepared: &Prepared<'_>) -> Cached {
-    let (instance, oracle) = (&prepared.scenarios[0].key, prepared.cell.identity.oracle);
+    let instance = &prepared.scenarios[0].key;
+    let oracle = prepared.cell.identity.oracle;
     Cached::Measures(sha256(format!("{oracle:?} {instance}").as_bytes()))
 }
 
@@ -33,8 +34,12 @@ pub fn measures(prepared: &Prepared<'_>, results: &dyn Results) -> Option<Measur
 
 /// The measures of a cell's first instance, to check their cache.
 pub fn cacheable_measures<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
-    let compute = || Measures::new(&*prepared.scenarios[0].instance).as_ref().map(to_columns);
-    Cacheable { what: key(prepared), compute: Box::new(compute) }
+    Cacheable {
+        what: key(prepared),
+        compute: Box::new(|| {
+            Measures::new(&*prepared.scenarios[0].instance).as_ref().map(to_columns)
+        }),
+    }
 }
 
 /// The measures, with NaN for what there is not.

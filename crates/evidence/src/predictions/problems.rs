@@ -6,7 +6,6 @@ use crate::cells::panels::{grouped, unique};
 use crate::cells::setting_text::pretty;
 use crate::predictions::measures::measures;
 use crate::results::Results;
-use exactfed_core::algorithm::Component;
 use exactfed_core::federated::Schedule;
 use exactfed_core::problem::Facts;
 use exactfed_core::theory::deterministic::{drift, drift_effort};
@@ -91,12 +90,14 @@ pub fn instances(
     let per_replicate = !plan.manifest.instance.is_fixed();
     let (groups, further) = groups(plan);
     let known: HashSet<&str> = prepared.iter().map(|p| p.cell.id.as_str()).collect();
-    let unknown = groups.iter().map(|cells| cells[0]);
-    let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains(c.id.as_str())).collect();
+    let unknown: Vec<&Cell> =
+        groups.iter().map(|cells| cells[0]).filter(|c| !known.contains(c.id.as_str())).collect();
     let more = super::instances::build(plan, results, &unknown)?;
     let by_id: HashMap<&str, &Prepared<'_>> =
         prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
-    let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
+    let mut found = Vec::new();
+    let mut room = MOST_DRIFTS;
+    let mut further_drifts = 0;
     let mut without_optimum = false;
     let mut budget = CostBudget::default();
     let facts = groups.iter().flat_map(|cells| {
@@ -129,11 +130,12 @@ pub fn instances(
         let measured = budget.allows(Measures::effort(facts));
         found.push((first, walks, measured));
     }
-    let rows = found
+    let rows: Vec<Option<InstanceRow>> = found
         .par_iter()
-        .map(|(first, walks, measured)| row(first, walks, measured.then_some(results)));
-    let rows: Vec<Option<InstanceRow>> = rows.collect();
-    let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
+        .map(|(first, walks, measured)| row(first, walks, measured.then_some(results)))
+        .collect();
+    let rows = rows.into_iter().flatten().collect();
+    let not_computed = budget.refused;
     Ok(Instances {
         rows,
         per_replicate,
@@ -171,14 +173,19 @@ impl CostBudget {
 fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
     // With and without noise it is one instance, of which the noisy cells show the noise.
-    let shown = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
-    let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
-    let key = |cell: &&Cell| {
-        let problem = toml::Value::try_from(&*cell.identity.problem).map(|v| v.to_string());
-        let text = format!("{} {}", cell.identity.seed, problem.unwrap_or_default());
-        Sha256::digest(text.as_bytes()).into()
-    };
-    let keys: Vec<[u8; 32]> = cells.par_iter().map(key).collect();
+    let cells: Vec<&Cell> = plan
+        .cells
+        .iter()
+        .filter(|cell| !(cell.identity.oracle == Oracle::Exact && noisy))
+        .collect();
+    let keys: Vec<[u8; 32]> = cells
+        .par_iter()
+        .map(|cell| {
+            let problem = toml::Value::try_from(&*cell.identity.problem).map(|v| v.to_string());
+            let text = format!("{} {}", cell.identity.seed, problem.unwrap_or_default());
+            Sha256::digest(text.as_bytes()).into()
+        })
+        .collect();
     let groups = grouped(keys.into_iter().zip(cells));
     let further = groups.len().saturating_sub(MOST_INSTANCES);
     (groups.into_iter().take(MOST_INSTANCES).map(|(_, cells)| cells).collect(), further)
@@ -187,11 +194,13 @@ fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
 /// The step sizes and numbers of local steps of the algorithms of some cells, each once.
 fn walks(cells: &[&Cell]) -> Vec<(f64, u64)> {
     // The drift is defined for local steps of one length, equally many for every client.
-    let equal =
-        |c: &Component| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1;
     let components = cells.iter().flat_map(|cell| cell.identity.algorithm.components());
-    let walk = |c: Component| (c.terms.step(0).to_bits(), c.terms.most_steps());
-    let walks = unique(components.filter(equal).map(walk)).into_iter();
+    let walks = unique(
+        components
+            .filter(|c| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1)
+            .map(|c| (c.terms.step(0).to_bits(), c.terms.most_steps())),
+    )
+    .into_iter();
     walks.map(|(step, steps)| (f64::from_bits(step), steps)).collect()
 }
 
@@ -203,7 +212,6 @@ fn row(
     measured: Option<&dyn Results>,
 ) -> Option<InstanceRow> {
     let facts: &dyn Facts = &*first.scenarios[0].instance;
-    let drift = |(step, steps): &(f64, u64)| (*step, *steps, drift(facts, *step, *steps));
     Some(InstanceRow {
         name: name(first),
         size: (facts.clients(), facts.dim()),
@@ -213,15 +221,21 @@ fn row(
             Some(results) => Some(measures(first, results)?),
             None => None,
         },
-        drifts: walks.par_iter().map(drift).collect(),
+        drifts: walks
+            .par_iter()
+            .map(|(step, steps)| (*step, *steps, drift(facts, *step, *steps)))
+            .collect(),
     })
 }
 
 /// The settings of the problem that vary over the grid.
 fn name(p: &Prepared<'_>) -> String {
-    let varied = p.cell.varied.iter().filter(|path| path.starts_with("problem."));
-    let value = |path: &String| Some((short(path).to_owned(), p.cell.settings.get(path)?.clone()));
-    let settings: BTreeMap<String, Setting> = varied.filter_map(value).collect();
+    let mut settings: BTreeMap<String, Setting> = BTreeMap::new();
+    for path in p.cell.varied.iter().filter(|path| path.starts_with("problem.")) {
+        if let Some(value) = p.cell.settings.get(path) {
+            settings.insert(short(path).to_owned(), value.clone());
+        }
+    }
     let parts: Vec<String> = settings.iter().map(|(name, value)| pretty(name, value)).collect();
     parts.join(", ")
 }

@@ -102,11 +102,14 @@ impl Refused {
             let known = parts.entry(*part).or_default();
             *known = (known.0 + 1, known.1.most(*cost));
         }
-        let sentence = |(part, (count, cost)): (Computation, (usize, Effort))| {
-            let (cells, of) = if count == 1 { ("cell", "it") } else { ("cells", "one of them") };
-            let part = part.words();
-            format!("Of {count} {cells} {part}: for {of} that would take {cost}.")
-        };
-        parts.into_iter().map(sentence).collect()
+        parts
+            .into_iter()
+            .map(|(part, (count, cost))| {
+                let (cells, of) =
+                    if count == 1 { ("cell", "it") } else { ("cells", "one of them") };
+                let part = part.words();
+                format!("Of {count} {cells} {part}: for {of} that would take {cost}.")
+            })
+            .collect()
     }
 }

@@ -51,15 +51,21 @@ pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
 
 /// The same of each recorded round's phase.
 fn exact_biases(prepared: &Prepared<'_>) -> Option<Vec<f64>> {
-    let squares = prepared.scenarios.iter().map(|scenario| {
-        let limits = predict::limits(prepared.cell, scenario)?;
-        let optimum = scenario.instance.optimum();
-        let phases: Vec<f64> = limits.iter().map(|x| squared_distance(x, optimum)).collect();
-        Some(predict::at_phases(prepared.cell, scenario, &phases, &prepared.recorded))
-    });
-    let squares = squares.collect::<Option<Vec<Vec<f64>>>>()?;
-    let at = |row| crate::stats::mean(&squares.iter().map(|all| all[row]).collect::<Vec<_>>());
-    Some((0..prepared.recorded.len()).map(at).collect())
+    let squares = prepared
+        .scenarios
+        .iter()
+        .map(|scenario| {
+            let limits = predict::limits(prepared.cell, scenario)?;
+            let optimum = scenario.instance.optimum();
+            let phases: Vec<f64> = limits.iter().map(|x| squared_distance(x, optimum)).collect();
+            Some(predict::at_phases(prepared.cell, scenario, &phases, &prepared.recorded))
+        })
+        .collect::<Option<Vec<Vec<f64>>>>()?;
+    Some(
+        (0..prepared.recorded.len())
+            .map(|row| crate::stats::mean(&squares.iter().map(|all| all[row]).collect::<Vec<_>>()))
+            .collect(),
+    )
 }
 
 impl<'a> Theory<'a> {
@@ -69,15 +75,19 @@ impl<'a> Theory<'a> {
         moments: &HashSet<&str>,
         cache: MomentsCache<'_>,
     ) -> Self {
-        let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
-        let columns = |p: &'a Prepared<'a>| (p.cell.id.as_str(), cache.columns(p));
-        let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
-        let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
-            Err(predict::NoMoments::Costly(cost)) => Some(((*id).to_owned(), *cost)),
-            _ => None,
-        };
+        let expected: HashMap<&str, ExpectedColumns> = prepared
+            .par_iter()
+            .filter(|p| moments.contains(p.cell.id.as_str()))
+            .map(|p| (p.cell.id.as_str(), cache.columns(p)))
+            .collect();
         Self {
-            refused: Refused::new(Computation::Moments, expected.iter().filter_map(costly)),
+            refused: Refused::new(
+                Computation::Moments,
+                expected.iter().filter_map(|(id, columns)| match columns {
+                    Err(predict::NoMoments::Costly(cost)) => Some(((*id).to_owned(), *cost)),
+                    _ => None,
+                }),
+            ),
             at_rest: Default::default(),
             cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
             expected,
@@ -118,7 +128,6 @@ impl<'a> Theory<'a> {
     pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
         let rows = prepared.recorded.len();
-        let constant = |value: f64| vec![value; rows];
         if matches!(by, Prediction::Contraction | Prediction::ContractionPrinted) {
             return self.contraction(prepared, by).filter(|_| quantity == Quantity::SqCoupling);
         }
@@ -132,10 +141,11 @@ impl<'a> Theory<'a> {
         }
         if let Some(average) = quantity.average() {
             let vector = self.vector(id, average, by, AveragedOver::Rounds)?;
-            return Some(constant(match quantity {
+            let value = match quantity {
                 Quantity::Variance => trace(&vector, prepared.scenarios[0].instance.dim()),
                 _ => libm::sqrt(dot(&vector, &vector)),
-            }));
+            };
+            return Some(vec![value; rows]);
         }
         match by {
             Prediction::Clt => self.clt(prepared, quantity),
@@ -147,10 +157,14 @@ impl<'a> Theory<'a> {
                 self.expected.get(id)?.as_ref().ok()?.get(quantity.name()).cloned()
             }
             Prediction::Stationary => {
-                let (found, cell) = (self.stationary(id)?, prepared.cell);
+                let found = self.stationary(id)?;
+                let cell = prepared.cell;
                 let scenario = single_scenario(prepared)?;
-                let phases = found.0.iter().map(|m| of_moments(m, quantity, (cell, scenario)));
-                let phases = phases.collect::<Option<Vec<f64>>>()?;
+                let phases = found
+                    .0
+                    .iter()
+                    .map(|m| of_moments(m, quantity, (cell, scenario)))
+                    .collect::<Option<Vec<f64>>>()?;
                 Some(predict::at_phases(cell, scenario, &phases, &prepared.recorded))
             }
             Prediction::ExactBias => {
@@ -160,7 +174,7 @@ impl<'a> Theory<'a> {
                 Quantity::SqErrorLimit => self.curve(id, Quantity::Variance, by),
                 Quantity::SqError => {
                     let vector = self.vector(id, TimeAverage::Bias, by, AveragedOver::Rounds)?;
-                    Some(constant(dot(&vector, &vector)))
+                    Some(vec![dot(&vector, &vector); rows])
                 }
                 _ => None,
             },
@@ -181,11 +195,16 @@ impl<'a> Theory<'a> {
         let mu = Measures::new(facts)?.least_mu();
         let start = squared_distance(&scenario.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
-        let bound = |t: &u64| {
-            let shrunk = bounds::contraction(mu, step, steps as u64, *t);
-            start * libm::pow(shrunk, power)
-        };
-        Some(prepared.recorded.iter().map(bound).collect())
+        Some(
+            prepared
+                .recorded
+                .iter()
+                .map(|t: &u64| {
+                    let shrunk = bounds::contraction(mu, step, steps as u64, *t);
+                    start * libm::pow(shrunk, power)
+                })
+                .collect(),
+        )
     }
 
     /// tr(A⁻¹CA⁻ᵀ)/(NHn) at each recorded round, n the iterates that are averaged by then.
@@ -201,14 +220,20 @@ impl<'a> Theory<'a> {
         let (_, steps, _) = uniform_terms(&Terms { decay: None, ..terms.clone() })?;
         let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
         let one = expansion.clt_trace().ok()? / steps;
-        let averaged = |t: &u64| one / t.saturating_sub(burn_in) as f64;
-        Some(prepared.recorded.iter().map(averaged).collect())
+        Some(
+            prepared
+                .recorded
+                .iter()
+                .map(|t: &u64| one / t.saturating_sub(burn_in) as f64)
+                .collect(),
+        )
     }
 
     /// A quantity of the moments at stationarity, its mean over the phases of the rounds.
     pub fn at_rest(&self, id: &str, quantity: Quantity) -> Option<f64> {
         let prepared = self.cells.get(id)?;
-        let (scenario, found) = (single_scenario(prepared)?, self.stationary(id)?);
+        let scenario = single_scenario(prepared)?;
+        let found = self.stationary(id)?;
         let weights = predict::phase_weights(prepared.cell, scenario, AveragedOver::Cycle);
         of_moments(&Moments::mixture(&found.0, &weights), quantity, (prepared.cell, scenario))
     }
@@ -240,18 +265,18 @@ impl<'a> Theory<'a> {
                 let (step, steps, corrected) = uniform_terms(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*scenario.instance;
-                let cost = || Expansion::blocks_effort(facts, corrected);
-                self.refused.permit(prepared, Computation::Expansion, cost)?;
+                self.refused.permit(prepared, Computation::Expansion, || {
+                    Expansion::blocks_effort(facts, corrected)
+                })?;
                 terms.blocks(facts, step, steps, corrected, printed)?
             }
             _ => return None,
         };
-        let all = |list: &[Matrix]| list.iter().flat_map(|m| m.entries().iter().copied()).collect();
         Some(match what {
             TimeAverage::Bias | TimeAverage::Covariance => blocks.theta.entries().to_vec(),
-            TimeAverage::CrossCovariance => all(&blocks.theta_variate),
-            TimeAverage::VariateCovariance => all(&blocks.variate),
-            TimeAverage::VariatePairCovariance => all(&blocks.variate_pair),
+            TimeAverage::CrossCovariance => entries_of_all(&blocks.theta_variate),
+            TimeAverage::VariateCovariance => entries_of_all(&blocks.variate),
+            TimeAverage::VariatePairCovariance => entries_of_all(&blocks.variate_pair),
         })
     }
 
@@ -317,11 +342,10 @@ impl<'a> Theory<'a> {
         let components = predict::stationary_components(&prepared.cell.identity)?;
         let alone = [Component { weight: 1.0, ..components[place].clone() }];
         let exact = ExactMoments::new(twin, &alone).ok()?;
-        let cost = || {
+        self.refused.permit(prepared, Computation::Closure, || {
             moments::stationary_effort(twin, &alone)
                 + expansion::closure_effort(facts, steps as u64)
-        };
-        self.refused.permit(prepared, Computation::Closure, cost)?;
+        })?;
         let (moments, blocks) = exact.stationary().ok()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
@@ -330,43 +354,13 @@ impl<'a> Theory<'a> {
         if let Some(known) = self.stationary.borrow().get(id) {
             return known.clone();
         }
-        let find = || {
-            let prepared = self.cells.get(id)?;
-            let scenario = single_scenario(prepared)?;
-            let facts: &dyn Facts = &*scenario.instance;
-            if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
-                let cycle = match cycle {
-                    Err(predict::NoMoments::Costly(cost)) => {
-                        self.refused.permit(prepared, Computation::Stationary, || cost)?;
-                        return None;
-                    }
-                    cycle => cycle.ok()?,
-                };
-                return Some(Rc::new(predict::at_rest(prepared.cell, &cycle).ok()?));
-            }
-            let components = predict::stationary_components(&prepared.cell.identity)?;
-            let permit = |cost: &dyn Fn() -> Effort| {
-                self.refused.permit(prepared, Computation::Stationary, cost)
-            };
-            let along = predict::runs_with_trajectory_moments(&components, facts);
-            let (moments, blocks) = if let Some(runs) = along {
-                permit(&|| markov::stationary_effort(facts, &runs))?;
-                TrajectoryMoments::new(facts, &runs)?.stationary()?
-            } else {
-                let exact = ExactMoments::new(facts, &components).ok()?;
-                permit(&|| moments::stationary_effort(facts, &components))?;
-                exact.stationary().ok()?
-            };
-            Some(Rc::new((vec![moments], blocks)))
-        };
-        let found = find();
+        let found = self.find_stationary(id);
         let mut known = self.stationary.borrow_mut();
         // They are matrices: beyond the limit all are dropped, and computed again if needed.
-        let numbers = |found: &AtRest| {
+        let numbers = found.as_ref().map_or(0, |found| {
             let covariances = found.0.iter().map(|m| m.covariance.entries().len());
             found.1.numbers() + covariances.sum::<usize>()
-        };
-        let numbers = found.as_ref().map_or(0, numbers);
+        });
         if 8.0 * (self.at_rest.get() + numbers) as f64 > MOST_BYTES {
             known.clear();
             self.at_rest.set(0);
@@ -374,6 +368,38 @@ impl<'a> Theory<'a> {
         self.at_rest.set(self.at_rest.get() + numbers);
         known.insert(id.to_owned(), found.clone());
         found
+    }
+
+    /// The exact moments at rest, which no earlier call has found.
+    fn find_stationary(&self, id: &str) -> Option<AtRest> {
+        let prepared = self.cells.get(id)?;
+        let scenario = single_scenario(prepared)?;
+        let facts: &dyn Facts = &*scenario.instance;
+        if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
+            let cycle = match cycle {
+                Err(predict::NoMoments::Costly(cost)) => {
+                    self.refused.permit(prepared, Computation::Stationary, || cost)?;
+                    return None;
+                }
+                cycle => cycle.ok()?,
+            };
+            return Some(Rc::new(predict::at_rest(prepared.cell, &cycle).ok()?));
+        }
+        let components = predict::stationary_components(&prepared.cell.identity)?;
+        let along = predict::runs_with_trajectory_moments(&components, facts);
+        let (moments, blocks) = if let Some(runs) = along {
+            self.refused.permit(prepared, Computation::Stationary, || {
+                markov::stationary_effort(facts, &runs)
+            })?;
+            TrajectoryMoments::new(facts, &runs)?.stationary()?
+        } else {
+            let exact = ExactMoments::new(facts, &components).ok()?;
+            self.refused.permit(prepared, Computation::Stationary, || {
+                moments::stationary_effort(facts, &components)
+            })?;
+            exact.stationary().ok()?
+        };
+        Some(Rc::new((vec![moments], blocks)))
     }
 
     fn expansion(&self, prepared: &Prepared<'_>, scenario: &Scenario) -> Option<Rc<Expansion>> {
@@ -442,6 +468,10 @@ fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> 
 
 fn trace(matrix: &[f64], d: usize) -> f64 {
     (0..d).fold(0.0, |sum, i| sum + matrix[i * d + i])
+}
+
+fn entries_of_all(list: &[Matrix]) -> Vec<f64> {
+    list.iter().flat_map(|matrix| matrix.entries().iter().copied()).collect()
 }
 
 /// The quantity that a bound bounds.

@@ -55,8 +55,12 @@ impl<'a> KnownCell<'a> {
 
     /// A measure of how clients differ.
     pub fn measure(&self, one: fn(&Measures) -> f64) -> Option<Vec<f64>> {
-        let find = || Measures::effort(self.facts).fits().then(|| Measures::new(self.facts))?;
-        Some(vec![one(self.measures.get_or_init(find).as_ref()?)])
+        Some(vec![one(self
+            .measures
+            .get_or_init(|| {
+                Measures::effort(self.facts).fits().then(|| Measures::new(self.facts))?
+            })
+            .as_ref()?)])
     }
 
     /// A spectral radius of a round.
@@ -72,7 +76,8 @@ impl<'a> KnownCell<'a> {
     /// The first run's drift from θ*.
     pub fn drift(&self) -> Option<Vec<f64>> {
         let terms = self.prepared.cell.identity.algorithm.components().swap_remove(0).terms;
-        let (step, steps) = (terms.step(0), terms.most_steps());
+        let step = terms.step(0);
+        let steps = terms.most_steps();
         let even = terms.schedule == Schedule::Every && terms.local_steps.len() == 1;
         let fits = even && drift_effort(self.facts, steps).fits();
         fits.then(|| vec![drift(self.facts, step, steps)])
@@ -80,7 +85,8 @@ impl<'a> KnownCell<'a> {
 
     /// d numbers of each client, one client after another.
     pub fn of_clients(&self, numbers: impl Fn(usize) -> Vec<f64>) -> Option<Vec<f64>> {
-        let (n, d) = (self.facts.clients(), self.facts.dim());
+        let n = self.facts.clients();
+        let d = self.facts.dim();
         (n.saturating_mul(d) <= MOST_NUMBERS).then(|| (0..n).flat_map(numbers).collect())
     }
 

@@ -12,7 +12,6 @@ use crate::predictions::expected::of_any_moments;
 use crate::predictions::instances::build_knowing;
 use crate::predictions::quantity_of;
 use exactfed_core::theory::bounds::Bound;
-use exactfed_core::theory::exact::Moments;
 use exactfed_core::words::count;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prediction;
@@ -79,8 +78,11 @@ impl CellTheory<'_> {
 /// If there is none, or several.
 pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a Cell, String> {
     const MOST_NAMED: usize = 12;
-    let fits = |cell: &&Cell| cell.id.starts_with(id) && selected(cell, wanted);
-    let found: Vec<&Cell> = plan.cells.iter().filter(fits).collect();
+    let found: Vec<&Cell> = plan
+        .cells
+        .iter()
+        .filter(|cell| cell.id.starts_with(id) && selected(cell, wanted))
+        .collect();
     let (what, all) = match found.as_slice() {
         [one] => return Ok(one),
         [] => ("no cell is selected; there are", plan.cells.iter().collect()),
@@ -119,7 +121,8 @@ pub fn cell_theory<'a>(
     let known = KnownCell::new(&alone);
     let rounds = alone[0].recorded.to_vec();
     let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
-    let (name, bounds) = (name(cell), bounds(&known, &rounds));
+    let name = name(cell);
+    let bounds = bounds(&known, &rounds);
     let program = match predict::program(cell, known.scenario).map(|traced| &**traced) {
         Some(Ok(program)) => Ok(program.to_string()),
         Some(Err(why)) => Err(why.clone()),
@@ -129,21 +132,16 @@ pub fn cell_theory<'a>(
 }
 
 fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
-    let length = |axis: &ArrayAxis| match axis {
-        ArrayAxis::Rounds => known.prepared.recorded.len(),
-        ArrayAxis::Clients => known.facts.clients(),
-        ArrayAxis::Entries => known.facts.dim(),
-    };
-    let curve = |quantity, by| known.theory.curve(known.id(), quantity, by);
     let (value, by) = match kind.how {
         ValueSource::Found(_, find) => (find(known), None),
         ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
             let on = (known.prepared.cell, known.scenario);
-            let of = |m: &Moments| vec![of_any_moments(m, quantity, on).unwrap_or(f64::NAN)];
-            (known.of_moments(of), None)
+            (known.of_moments(|m| vec![of_any_moments(m, quantity, on).unwrap_or(f64::NAN)]), None)
         }
-        ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),
+        ValueSource::Curve(quantity, by) => {
+            (known.theory.curve(known.id(), quantity, by), Some(by))
+        }
         ValueSource::AtRest(quantity) => {
             let found = known.theory.at_rest(known.id(), quantity);
             (found.map(|x| vec![x]), Some(Prediction::Stationary))
@@ -153,12 +151,22 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
         }
     };
     // A radius may be infinite.
-    let is_value = |x: &f64| x.is_finite() || kind.is_radius() && !x.is_nan();
-    let value = value.filter(|all: &Vec<f64>| all.iter().any(is_value));
+    let value = value.filter(|all: &Vec<f64>| {
+        all.iter().any(|x: &f64| x.is_finite() || kind.is_radius() && !x.is_nan())
+    });
     TheoryValue {
         kind,
-        shape: kind.axes.iter().map(length).collect(),
+        shape: kind.axes.iter().map(|axis| length(known, axis)).collect(),
         value: value.ok_or_else(|| reason(known, kind, by)),
+    }
+}
+
+/// How many entries an array has along an axis.
+fn length(known: &KnownCell<'_>, axis: &ArrayAxis) -> usize {
+    match axis {
+        ArrayAxis::Rounds => known.prepared.recorded.len(),
+        ArrayAxis::Clients => known.facts.clients(),
+        ArrayAxis::Entries => known.facts.dim(),
     }
 }
 
@@ -185,7 +193,8 @@ fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> St
 
 /// Why a value is not known of an algorithm of one's own; `None` for another algorithm.
 fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<String> {
-    let (cell, scenario) = (known.prepared.cell, known.scenario);
+    let cell = known.prepared.cell;
+    let scenario = known.scenario;
     let program = predict::program(cell, scenario)?;
     if kind.is_of_instance() {
         return None;
@@ -202,18 +211,21 @@ fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<String> {
     })
 }
 
+/// The bounds of a cell at a round, the listed ones first.
+fn bounds_at(known: &KnownCell<'_>, round: u64) -> Vec<Bound> {
+    let mut bounds = known.theory.bounds(known.id(), round, true);
+    bounds.extend(known.theory.bounds(known.id(), round, false));
+    bounds
+}
+
 fn bounds(known: &KnownCell<'_>, rounds: &[u64]) -> Vec<BoundCurve> {
-    let at = |round: &u64| {
-        let bounds = |listed| known.theory.bounds(known.id(), *round, listed);
-        [bounds(true), bounds(false)].into_iter().flatten()
-    };
-    let begin = |bound: Bound| {
+    let mut curves = Vec::new();
+    for bound in rounds.last().into_iter().flat_map(|last| bounds_at(known, *last)) {
         let quantity = quantity_of(&bound).name();
-        BoundCurve { bound, quantity, values: Vec::with_capacity(rounds.len()) }
-    };
-    let mut curves: Vec<BoundCurve> = rounds.last().into_iter().flat_map(at).map(begin).collect();
+        curves.push(BoundCurve { bound, quantity, values: Vec::with_capacity(rounds.len()) });
+    }
     for round in rounds {
-        for (curve, bound) in curves.iter_mut().zip(at(round)) {
+        for (curve, bound) in curves.iter_mut().zip(bounds_at(known, *round)) {
             curve.values.push(bound.value.unwrap_or(f64::NAN));
         }
     }

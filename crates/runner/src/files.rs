@@ -29,8 +29,13 @@ pub fn error(path: &Path, message: impl fmt::Display) -> Error {
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
 }
 
 /// SHA-256 of these bytes, 64 hexadecimal digits.
@@ -213,21 +218,24 @@ const LEFTOVER_AGE: Duration = Duration::from_secs(1);
 /// Removes the files of a folder that a killed process did not finish. Nothing depends on it.
 pub fn remove_leftovers(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let unfinished = |entry: &fs::DirEntry| {
-        entry.file_name().to_string_lossy().starts_with(WRITING)
-            && entry.metadata().is_ok_and(|about| {
-                let old =
-                    about.modified().is_ok_and(|t| t.elapsed().is_ok_and(|t| t > LEFTOVER_AGE));
-                about.is_file() && old
-            })
-    };
-    for entry in entries.filter(unfinished) {
+    for entry in entries.filter(is_unfinished) {
         // Its writer holds a lock, which the system drops with the process.
         let opened = open_regular(&entry.path(), fs::File::options().read(true));
         if opened.is_ok_and(|file| file.try_lock().is_ok()) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether an entry is a temporary file that no process has written to for a while.
+fn is_unfinished(entry: &fs::DirEntry) -> bool {
+    if !entry.file_name().to_string_lossy().starts_with(WRITING) {
+        return false;
+    }
+    entry.metadata().is_ok_and(|about| {
+        let is_old = about.modified().is_ok_and(|t| t.elapsed().is_ok_and(|t| t > LEFTOVER_AGE));
+        about.is_file() && is_old
+    })
 }
 
 /// The most bytes that are read of a file of results or of reports, whose writers do not know how
@@ -268,15 +276,15 @@ fn open(path: &Path, options: &mut fs::OpenOptions, follow: bool) -> io::Result<
 
 /// Refuses what is not a regular file.
 fn check_kind(kind: fs::FileType) -> io::Result<()> {
-    let wrong = |kind, message: &str| Err(io::Error::new(kind, message));
-    match kind {
-        kind if kind.is_file() => Ok(()),
+    let (error, message) = match kind {
+        kind if kind.is_file() => return Ok(()),
         kind if kind.is_dir() => {
-            wrong(io::ErrorKind::IsADirectory, "it is a folder; a file is expected")
+            (io::ErrorKind::IsADirectory, "it is a folder; a file is expected")
         }
-        kind if kind.is_symlink() => wrong(io::ErrorKind::InvalidInput, LINK),
-        _ => wrong(io::ErrorKind::InvalidInput, "it is not a regular file"),
-    }
+        kind if kind.is_symlink() => (io::ErrorKind::InvalidInput, LINK),
+        _ => (io::ErrorKind::InvalidInput, "it is not a regular file"),
+    };
+    Err(io::Error::new(error, message))
 }
 
 /// The bytes of a regular file, at most so many.
@@ -356,8 +364,8 @@ pub fn open_regular(path: &Path, options: &mut fs::OpenOptions) -> io::Result<fs
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
-    let invalid = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
-    String::from_utf8(bytes).map_err(invalid)
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// An I/O error in plain words.

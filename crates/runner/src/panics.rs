@@ -31,13 +31,12 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     let outer = INSIDE.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));
     INSIDE.set(outer);
-    // A panic on another thread, of which this one waited, was heard there.
-    let brought = |payload: Box<dyn std::any::Any + Send>| {
-        let text = payload.downcast_ref::<String>().cloned();
-        text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-    };
     result.map_err(|payload| {
-        HEARD.take().or_else(|| brought(payload)).unwrap_or_else(|| "panicked".into())
+        // A panic on another thread, of which this one waited, was heard there.
+        let text = payload.downcast_ref::<String>().cloned();
+        let brought =
+            text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        HEARD.take().or(brought).unwrap_or_else(|| "panicked".into())
     })
 }
 

@@ -87,17 +87,15 @@ impl ColumnSurvey {
 /// names beside one that is not. The numbers 0, 1, 2, … behind an empty field are names that pandas
 /// gives to columns, beside an index.
 fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), String> {
-    let is_number = |name: &str| name.parse::<f64>().is_ok();
-    let of_pandas = |(i, name): (usize, &str)| match i.checked_sub(1) {
-        None => name.is_empty(),
-        Some(before) => name == before.to_string(),
-    };
-    let may_be_value = |(name, column): (&str, &ColumnSurvey)| {
-        is_number(name) || is_mark(name) || column.has_text && column.has_name
-    };
     if !heads.iter().any(is_number)
-        || !heads.iter().zip(found).all(may_be_value)
-        || heads.len() > 1 && heads.iter().enumerate().all(of_pandas)
+        || !heads.iter().zip(found).all(|(name, column)| {
+            is_number(name) || is_mark(name) || column.has_text && column.has_name
+        })
+        || heads.len() > 1
+            && heads.iter().enumerate().all(|(i, name)| match i.checked_sub(1) {
+                None => name.is_empty(),
+                Some(before) => name == before.to_string(),
+            })
     {
         return Ok(());
     }
@@ -106,13 +104,17 @@ fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), Strin
     Err(format!("line 1 holds {what} and no names; add a header line"))
 }
 
+fn is_number(name: &str) -> bool {
+    name.parse::<f64>().is_ok()
+}
+
 /// What is wrong with a record.
 fn wrong(e: &csv::Error) -> String {
     let line = e.position().map_or(1, Position::line);
     match e.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            let (values, columns) =
-                (count(*len as usize, "value"), count(*expected_len as usize, "column"));
+            let values = count(*len as usize, "value");
+            let columns = count(*expected_len as usize, "column");
             format!("line {line}: it has {values}, but there are {columns}")
         }
         csv::ErrorKind::Utf8 { .. } => format!("line {line}: it is not UTF-8 text"),

@@ -111,12 +111,13 @@ pub fn describe(
             of_arrays(features, y.data.clone(), client_array(others, y))
         }
         Contents::Arrays(arrays) => {
-            let axes = |name: &str| arrays.get(name).map(|array| array.shape.len());
-            let (Some(2), Some(1)) = (axes("x"), axes("y")) else {
+            let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
+            let [Some(2), Some(1)] = axes else {
                 let all = shapes(arrays);
                 return Err(format!("records are the arrays x (n, d) and y (n,), not {all}"));
             };
-            let (x, y) = (&arrays["x"], &arrays["y"]);
+            let x = &arrays["x"];
+            let y = &arrays["y"];
             let numbers = Cow::Borrowed(x.data.as_slice());
             let features = FeatureRows::Dense { size: (x.shape[0], x.shape[1]), numbers };
             of_arrays(features, y.data.clone(), client_array(arrays, y))
@@ -127,17 +128,19 @@ pub fn describe(
 
 /// The first arrays and their shapes.
 fn shapes(arrays: &BTreeMap<String, Array>) -> String {
-    let shape = |(name, array): (&String, &Array)| format!("{} {:?}", sanitised(name), array.shape);
-    let all: Vec<String> = arrays.iter().take(MOST_NAMED).map(shape).collect();
+    let all: Vec<String> = arrays
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(name, array)| format!("{} {:?}", sanitised(name), array.shape))
+        .collect();
     all.join(", ")
 }
 
 /// The name of the first array that may be of clients, and its number of distinct values.
 fn client_array(arrays: &BTreeMap<String, Array>, y: &Array) -> Option<(String, usize)> {
-    let may_be = |(name, array): &(&String, &Array)| {
-        array.shape == y.shape && *name != "y" && may_be_clients(name)
-    };
-    let (name, array) = arrays.iter().find(may_be)?;
+    let (name, array) = arrays
+        .iter()
+        .find(|(name, array)| array.shape == y.shape && *name != "y" && may_be_clients(name))?;
     Some((name.clone(), distinct(&array.data).len()))
 }
 
@@ -305,13 +308,19 @@ impl FileRecords<'_> {
 
     /// The features and the labels that are not finite numbers somewhere, with how often.
     fn missing(&self) -> Vec<String> {
-        let of = |name: String, number: usize| (number > 0).then(|| format!("{number} in {name}"));
-        let counts = self.features.missing().into_iter().enumerate().filter(|(_, n)| *n > 0);
-        let features = counts.filter_map(|(j, number)| of(self.name(j), number));
-        let labels = self.labels.numbers().and_then(|values| {
-            of("the labels".into(), values.iter().filter(|x| !x.is_finite()).count())
-        });
-        features.chain(labels).collect()
+        let mut missing = Vec::new();
+        for (j, number) in self.features.missing().into_iter().enumerate() {
+            if number > 0 {
+                missing.push(format!("{number} in {}", self.name(j)));
+            }
+        }
+        if let Some(labels) = self.labels.numbers() {
+            let number = labels.iter().filter(|x| !x.is_finite()).count();
+            if number > 0 {
+                missing.push(format!("{number} in the labels"));
+            }
+        }
+        missing
     }
 
     fn label_line(&self, classes: &[(String, usize)]) -> String {
@@ -359,11 +368,10 @@ impl FileRecords<'_> {
 /// The features that do not vary, by the criterion of a dataset that is standardised, from the
 /// means and variances of all.
 fn constant(moments: &[(f64, f64)]) -> Vec<usize> {
-    let varies = |j: &usize| {
-        let (mean, variance) = moments[*j];
-        variance.is_nan() || libm::sqrt(variance) > 1e-12 * mean.abs()
-    };
-    (0..moments.len()).filter(|j| !varies(j)).collect()
+    let varies = moments
+        .iter()
+        .map(|(mean, variance)| variance.is_nan() || libm::sqrt(*variance) > 1e-12 * mean.abs());
+    varies.enumerate().filter(|(_, varies)| !varies).map(|(j, _)| j).collect()
 }
 
 /// The features of `all` that are not among these, which rise.

@@ -9,9 +9,12 @@ use exactfed_core::problem::column::is_inexact;
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     let mut labels = Vec::new();
-    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut offsets = vec![0];
+    let mut indices = Vec::new();
+    let mut values = Vec::new();
     // The largest index, and its line.
-    let (mut d, mut line_of_d) = (0, 0);
+    let mut d = 0;
+    let mut line_of_d = 0;
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {

@@ -67,8 +67,8 @@ impl DataFolder {
     /// Whether results keep a copy of the file of this path and hash: it is in memory, and so will
     /// not be there later, or it is not too large.
     pub fn is_kept(&self, path: &str, hash: &str) -> bool {
-        let length = |path: PathBuf| std::fs::metadata(path).ok().map(|about| about.len());
-        let size = self.copy(hash).and_then(length).or_else(|| length(self.base.join(path)));
+        let copied = self.copy(hash).and_then(file_length);
+        let size = copied.or_else(|| file_length(self.base.join(path)));
         self.in_memory.contains_key(path) || size.is_some_and(|size| size <= MOST_KEPT)
     }
 
@@ -96,9 +96,12 @@ impl DataFolder {
         if let Some(bytes) = self.of_copy(wanted) {
             return Ok(bytes);
         }
-        let bytes = self.bytes(path).and_then(|bytes| match sha256(&bytes) == wanted {
-            true => Ok(bytes),
-            false => Err(format!("{path} has changed since the cells were planned")),
+        let bytes = self.bytes(path).and_then(|bytes| {
+            if sha256(&bytes) == wanted {
+                Ok(bytes)
+            } else {
+                Err(format!("{path} has changed since the cells were planned"))
+            }
         });
         bytes.map_err(|why| match self.copy(wanted) {
             Some(copy) => format!(
@@ -143,19 +146,30 @@ impl DataFolder {
 
 /// How much a file of this name holds.
 fn size(path: &str, bytes: &[u8]) -> FileSize {
-    let count = |wanted: u8| bytes.iter().filter(|byte| **byte == wanted).count() as u64;
     match extension(path).as_str() {
-        "csv" => FileSize { lines: count(b'\n'), numbers: count(b'\n') + count(b',') },
-        _ if is_libsvm(path) => FileSize { lines: count(b'\n'), numbers: count(b':') },
+        "csv" => {
+            let lines = count_byte(bytes, b'\n');
+            FileSize { lines, numbers: lines + count_byte(bytes, b',') }
+        }
+        _ if is_libsvm(path) => {
+            FileSize { lines: count_byte(bytes, b'\n'), numbers: count_byte(bytes, b':') }
+        }
         // Of f64 each, as numpy writes them; compressed ones are more.
         _ => FileSize { lines: 0, numbers: bytes.len() as u64 / 8 },
     }
 }
 
+fn count_byte(bytes: &[u8], wanted: u8) -> u64 {
+    bytes.iter().filter(|byte| **byte == wanted).count() as u64
+}
+
+fn file_length(path: PathBuf) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|about| about.len())
+}
+
 fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {
-    let unread =
-        |e: std::io::Error| format!("{} cannot be read: {}", whole.display(), files::plain(&e));
-    files::read_named(whole, MOST_BYTES).map_err(unread)
+    files::read_named(whole, MOST_BYTES)
+        .map_err(|e| format!("{} cannot be read: {}", whole.display(), files::plain(&e)))
 }
 
 impl Files for DataFolder {

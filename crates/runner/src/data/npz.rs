@@ -35,7 +35,8 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
         .map_err(|e| format!("it is not a zip archive: {e}"))?;
     let mut left = most;
-    let (mut arrays, mut names): (Vec<NamedArray>, _) = (Vec::new(), HashSet::new());
+    let mut arrays: Vec<NamedArray> = Vec::new();
+    let mut names = HashSet::new();
     let mut format = None;
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
@@ -44,8 +45,11 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         let said = |message: String| format!("`{}`: {message}", sanitised(&name));
         // Read to its end: that is where the checksum is compared.
         let mut bytes = Vec::new();
-        let taken = entry.by_ref().take(left + 1).read_to_end(&mut bytes);
-        let taken = taken.map_err(|e| said(e.to_string()))? as u64;
+        let taken = entry
+            .by_ref()
+            .take(left + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| said(e.to_string()))? as u64;
         if taken > left {
             return Err(said(format!(
                 "the {size} bytes of the archive unpack to more than {most}; uncompressed (numpy.savez) at most {MOST_BYTES} are allowed"
@@ -73,12 +77,20 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         };
         arrays.push((name, shape, column));
     }
-    let is_indptr =
-        |(name, _, column): &NamedArray| name == "indptr" && matches!(column, Column::Numbers(_));
-    let is_column = |(_, shape, _): &NamedArray| shape.len() == 1 && *shape == arrays[0].1;
-    match (arrays.iter().any(is_indptr), format.as_deref()) {
+    contents(arrays, format.as_deref())
+}
+
+/// What the arrays of an archive are: sparse rows in the format that scipy names, columns, or arrays.
+fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, String> {
+    let is_sparse = arrays
+        .iter()
+        .any(|(name, _, column)| name == "indptr" && matches!(column, Column::Numbers(_)));
+    // Arrays of one axis and one length are the columns of a table.
+    let are_columns = arrays.len() > 1
+        && arrays.iter().all(|(_, shape, _)| shape.len() == 1 && *shape == arrays[0].1);
+    match (is_sparse, format) {
         (true, None | Some("csr")) => sparse(of_numbers(arrays)?),
-        (false, None) if arrays.len() > 1 && arrays.iter().all(is_column) => {
+        (false, None) if are_columns => {
             Ok(Contents::Table(arrays.into_iter().map(|(name, _, all)| (name, all)).collect()))
         }
         (false, None) => Ok(Contents::Arrays(of_numbers(arrays)?)),
@@ -91,13 +103,10 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
 
 /// The compressed sparse rows that `scipy.sparse.save_npz` writes, and the other arrays.
 fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
-    let mut take = |name: &str| match arrays.remove(name) {
-        Some(array) if array.shape.len() == 1 => Ok(array.data),
-        Some(array) => Err(format!("`{name}` has the shape {:?}; expected 1 axis", array.shape)),
-        None => Err(format!("there is `indptr` of a sparse matrix, but no array `{name}`")),
-    };
-    let [values, indices, ends, shape] =
-        [take("data")?, take("indices")?, take("indptr")?, take("shape")?];
+    let values = take_array(&mut arrays, "data")?;
+    let indices = take_array(&mut arrays, "indices")?;
+    let ends = take_array(&mut arrays, "indptr")?;
+    let shape = take_array(&mut arrays, "shape")?;
     let [rows, d] = shape[..] else {
         return Err(format!("`shape` has {}; expected 2", count(shape.len(), "number")));
     };
@@ -111,12 +120,8 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
         let offsets = count(ends.len(), "offset");
         return Err(format!("`indptr` has {offsets}; expected {} for {rows} rows", rows + 1.0));
     }
-    let whole = |name: &str, all: &[f64]| match all.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
-        Some(x) => Err(format!("`{name}` has {x}; expected whole numbers, 0 or more")),
-        None => Ok(()),
-    };
-    whole("indices", &indices)?;
-    whole("indptr", &ends)?;
+    check_whole("indices", &indices)?;
+    check_whole("indptr", &ends)?;
     let offsets = ends.into_iter().map(|x| x as usize).collect();
     // An index that is cut off here is above the most features.
     let columns = indices.into_iter().map(|x| x as u32).collect();
@@ -126,16 +131,34 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
     Ok(Contents::SparseArrays { features, others: arrays })
 }
 
+/// Removes an array of one axis that a sparse matrix needs.
+fn take_array(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<f64>, String> {
+    match arrays.remove(name) {
+        Some(array) if array.shape.len() == 1 => Ok(array.data),
+        Some(array) => Err(format!("`{name}` has the shape {:?}; expected 1 axis", array.shape)),
+        None => Err(format!("there is `indptr` of a sparse matrix, but no array `{name}`")),
+    }
+}
+
+fn check_whole(name: &str, all: &[f64]) -> Result<(), String> {
+    match all.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
+        Some(x) => Err(format!("`{name}` has {x}; expected whole numbers, 0 or more")),
+        None => Ok(()),
+    }
+}
+
 /// All of these arrays, if none is of texts.
 fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, String> {
     arrays.sort_by(|a, b| a.0.cmp(&b.0));
-    let array = |(name, shape, column): NamedArray| match column {
-        Column::Numbers(data) => Ok((name, Array { shape, data })),
-        Column::LongNumbers(_) | Column::Text(_) => {
-            Err(format!("`{}`: {}", sanitised(&name), unknown("text")))
-        }
-    };
-    arrays.into_iter().map(array).collect()
+    arrays
+        .into_iter()
+        .map(|(name, shape, column)| match column {
+            Column::Numbers(data) => Ok((name, Array { shape, data })),
+            Column::LongNumbers(_) | Column::Text(_) => {
+                Err(format!("`{}`: {}", sanitised(&name), unknown("text")))
+            }
+        })
+        .collect()
 }
 
 /// An array of numpy's types S and U; `None` if it is of another type.
@@ -154,22 +177,27 @@ fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<(Vec<usize>, Colu
         ));
     }
     let is_big = plain.endianness() == Endianness::Big;
-    let letter = |four: &[u8]| {
+    let mut all = Vec::new();
+    for (row, text) in bytes.chunks_exact(size).enumerate() {
+        let decoded =
+            if wide { utf32(text, is_big) } else { String::from_utf8(text.to_vec()).ok() };
+        let Some(decoded) = decoded else { return Err(format!("row {row} is not Unicode text")) };
+        let text = decoded.trim_end_matches('\0');
+        if text.is_empty() {
+            return Err(format!("row {row}: {MISSING}"));
+        }
+        all.push(text.to_owned());
+    }
+    Ok(Some((shape, Column::Text(all))))
+}
+
+/// A text of four bytes for each character.
+fn utf32(text: &[u8], is_big: bool) -> Option<String> {
+    let numbers = text.chunks_exact(4).map(|four| {
         let four = [four[0], four[1], four[2], four[3]];
-        char::from_u32(if is_big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
-    };
-    let decoded = |text: &[u8]| match wide {
-        true => text.chunks_exact(4).map(letter).collect::<Option<String>>(),
-        false => String::from_utf8(text.to_vec()).ok(),
-    };
-    let text = |(row, text)| match decoded(text).map(|text| text.trim_end_matches('\0').to_owned())
-    {
-        Some(text) if !text.is_empty() => Ok(text),
-        Some(_) => Err(format!("row {row}: {MISSING}")),
-        None => Err(format!("row {row} is not Unicode text")),
-    };
-    let all = bytes.chunks_exact(size).enumerate().map(text);
-    Ok(Some((shape, Column::Text(all.collect::<Result<_, _>>()?))))
+        if is_big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
+    });
+    numbers.map(char::from_u32).collect()
 }
 
 /// An array's file, and its bytes behind the header, if that is one of an array of numbers.
@@ -254,9 +282,10 @@ fn numbers(
         }
         (TypeChar::Float, 2) => {
             let pairs = bytes.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
-            match dtype.starts_with('>') {
-                true => pairs.map(|pair| half(u16::from_be_bytes(pair))).collect(),
-                false => pairs.map(|pair| half(u16::from_le_bytes(pair))).collect(),
+            if dtype.starts_with('>') {
+                pairs.map(|pair| half(u16::from_be_bytes(pair))).collect()
+            } else {
+                pairs.map(|pair| half(u16::from_le_bytes(pair))).collect()
             }
         }
         _ => return Err(unknown(dtype)),
@@ -265,7 +294,8 @@ fn numbers(
 
 /// A number of half precision from its bits.
 fn half(bits: u16) -> f64 {
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let exponent = i32::from(bits >> 10 & 31);
+    let fraction = f64::from(bits & 1023);
     let size = match exponent {
         0 => fraction * 2f64.powi(-24),
         31 if fraction == 0.0 => f64::INFINITY,
@@ -284,7 +314,9 @@ fn unknown(dtype: &str) -> String {
 fn row_by_row(shape: &[usize], data: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; data.len()];
     for (from, value) in data.iter().enumerate() {
-        let (mut rest, mut to, mut stride) = (from, 0, data.len());
+        let mut rest = from;
+        let mut to = 0;
+        let mut stride = data.len();
         for &size in shape {
             stride /= size;
             to += rest % size * stride;

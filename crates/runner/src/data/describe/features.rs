@@ -106,19 +106,21 @@ impl FeatureRows<'_> {
     pub fn largest_square(&self, kept: &[usize]) -> f64 {
         let mut counts = vec![false; self.size().1];
         kept.iter().for_each(|j| counts[*j] = true);
-        let square = |row| {
-            let mut sum = 0.0;
-            self.each_of(row, |j, x| sum += if counts[j] { x * x } else { 0.0 });
-            sum
-        };
-        (0..self.size().0).map(square).fold(0.0, f64::max)
+        (0..self.size().0)
+            .map(|row| {
+                let mut sum = 0.0;
+                self.each_of(row, |j, x| sum += if counts[j] { x * x } else { 0.0 });
+                sum
+            })
+            .fold(0.0, f64::max)
     }
 
     /// The same of features that are shifted and scaled as by [`Self::each_standard`].
     pub fn largest_standard_square(&self, kept: &[usize], moments: &[(f64, f64)]) -> f64 {
         let mut most = 0.0_f64;
-        let square = |row: &[f64]| most = most.max(row.iter().fold(0.0, |sum, x| sum + x * x));
-        self.each_standard(kept, moments, square);
+        self.each_standard(kept, moments, |row: &[f64]| {
+            most = most.max(row.iter().fold(0.0, |sum, x| sum + x * x))
+        });
         most
     }
 
@@ -132,19 +134,22 @@ impl FeatureRows<'_> {
     ) {
         let mut places = vec![None; self.size().1];
         kept.iter().enumerate().for_each(|(place, j)| places[*j] = Some(place));
-        let standard = |j: usize, x: f64| (x - moments[j].0) / libm::sqrt(moments[j].1);
-        let zeros: Vec<f64> = kept.iter().map(|j| standard(*j, 0.0)).collect();
+        let zeros: Vec<f64> = kept.iter().map(|j| standardised(0.0, moments[*j])).collect();
         let mut all = zeros.clone();
         for row in 0..self.size().0 {
             all.copy_from_slice(&zeros);
             self.each_of(row, |j, x| {
                 if let Some(place) = places[j] {
-                    all[place] = standard(j, x);
+                    all[place] = standardised(x, moments[j]);
                 }
             });
             each(&all);
         }
     }
+}
+
+fn standardised(x: f64, (mean, variance): (f64, f64)) -> f64 {
+    (x - mean) / libm::sqrt(variance)
 }
 
 #[cfg(test)]
@@ -172,7 +177,8 @@ mod tests {
             assert_eq!(features.missing(), [0; 4]);
             assert_eq!(features.largest_square(&[0, 2, 3]), 9.0 + 64.0);
         }
-        let (moments, same) = (dense.moments(), sparse.moments());
+        let moments = dense.moments();
+        let same = sparse.moments();
         for ((mean, variance), (other, square)) in moments.iter().zip(&same) {
             assert_eq!(mean, other);
             assert!((variance - square).abs() < 1e-14);

@@ -61,9 +61,10 @@ impl<'a> Starter<'a> {
         }
         let rare = (records.features.nonzeros() as f64) < SPARSE * (n as f64 * d as f64);
         let standardise = !rare && !fixed && !wide;
-        let largest = match standardise {
-            true => records.features.largest_standard_square(&kept, moments),
-            false => records.features.largest_square(&kept),
+        let largest = if standardise {
+            records.features.largest_standard_square(&kept, moments)
+        } else {
+            records.features.largest_square(&kept)
         };
         let curvature = if kind == "least-squares-dataset" { 1.0 } else { 0.25 };
         let step_size = one_digit(0.5 / (curvature * (largest + 1.0) + L2));
@@ -93,9 +94,10 @@ impl<'a> Starter<'a> {
     pub fn text(&self, tuned: bool) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let Self { records, path, .. } = self;
-        let title = match tuned {
-            true => format!("Which algorithm is best on {path}?"),
-            false => format!("FedAvg and Scaffold on {path}"),
+        let title = if tuned {
+            format!("Which algorithm is best on {path}?")
+        } else {
+            format!("FedAvg and Scaffold on {path}")
         };
         // The records are split anew for each instance, unless nothing of the split is drawn.
         let is_drawn = self.test || records.clients.is_none();
@@ -110,7 +112,8 @@ impl<'a> Starter<'a> {
         metrics.extend((self.classes && self.test).then_some("test-accuracy"));
         metrics.extend((!self.classes).then_some("suboptimality"));
         let loss = if self.test { "test-loss" } else { "train-loss" };
-        let (low, high) = (one_digit(self.step_size / 10.0), one_digit(self.step_size * 30.0));
+        let low = one_digit(self.step_size / 10.0);
+        let high = one_digit(self.step_size * 30.0);
         let when = |is: bool, value: &str| is.then(|| value.to_owned());
         let missing = match records.table.remedy {
             Some(Remedy::Mean) => Some("mean"),

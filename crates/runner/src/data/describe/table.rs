@@ -34,9 +34,11 @@ pub fn records<'a>(
     columns: &'a [(String, Column)],
     label: Option<&str>,
 ) -> Result<FileRecords<'a>, String> {
-    let named = |wanted: &str| columns.iter().position(|(name, _)| name == wanted);
     let place = match label {
-        Some(label) => named(label).ok_or_else(|| no_column(label, "", columns))?,
+        Some(label) => columns
+            .iter()
+            .position(|(name, _)| name == label)
+            .ok_or_else(|| no_column(label, "", columns))?,
         None => label_place(columns).ok_or("there are no columns")?,
     };
     let labels =
@@ -58,14 +60,15 @@ pub fn records<'a>(
         all
     } else {
         if table.remedy == Some(Remedy::Drop) {
-            let (kept, all) = (rows.len(), count(all.len(), "record"));
+            let kept = rows.len();
+            let all = count(all.len(), "record");
             table.missing.push(format!("of {all}, `missing = \"drop\"` leaves {kept}"));
         }
         rows
     };
     let fills = table.remedy == Some(Remedy::Mean);
-    let chosen = divided.features.iter().map(|feature| numbers_in(&feature.column, &rows, fills));
-    let chosen: Vec<Vec<f64>> = chosen.collect();
+    let chosen: Vec<Vec<f64>> =
+        divided.features.iter().map(|feature| numbers_in(&feature.column, &rows, fills)).collect();
     let numbers = (0..rows.len()).flat_map(|i| chosen.iter().map(move |column| column[i]));
     let clients = divided
         .clients
@@ -103,8 +106,12 @@ impl<'a> Division<'a> {
         for (i, (name, column)) in columns.iter().enumerate().filter(|(i, _)| *i != labels) {
             let shown = format!("`{}`", sanitised(name));
             if indices.contains(&i) {
-                let nameless = || format!("column {}, which has no name", i + 1);
-                divided.indices.push(if name.is_empty() { nameless() } else { shown });
+                let nameless = name.is_empty();
+                divided.indices.push(if nameless {
+                    format!("column {}, which has no name", i + 1)
+                } else {
+                    shown
+                });
                 continue;
             }
             let column = column.with_marks_read();
@@ -138,25 +145,27 @@ impl<'a> Division<'a> {
 
     /// Where values are missing, a phrase for each column.
     fn missing(&self, file: &DataFile, labels: &NamedColumn<'_>) -> Vec<String> {
-        let lacking = |NamedColumn { name, column }: &NamedColumn<'_>| {
-            let missing = column.missing();
-            let first = missing.iter().position(|is_missing| *is_missing)?;
-            let number = missing.iter().filter(|is_missing| **is_missing).count();
-            let (name, first) = (sanitised(name), file.place(first, column.len()));
-            Some(format!("{number} in `{name}`, first in {first}"))
-        };
         let used = self.features.iter().chain(&self.clients).chain(std::iter::once(labels));
-        used.filter_map(lacking).collect()
+        let mut phrases = Vec::new();
+        for NamedColumn { name, column } in used {
+            let missing = column.missing();
+            let Some(first) = missing.iter().position(|is_missing| *is_missing) else { continue };
+            let number = missing.iter().filter(|is_missing| **is_missing).count();
+            let first = file.place(first, column.len());
+            phrases.push(format!("{number} in `{}`, first in {first}", sanitised(name)));
+        }
+        phrases
     }
 
     /// What the manifest does with values that are missing.
     fn remedy(&self, labels: &Column) -> Option<Remedy> {
-        let lacks = |column: &Column| column.missing().contains(&true);
-        let lacks_client = self.clients.as_ref().is_some_and(|clients| lacks(&clients.column));
-        if lacks(labels) || lacks_client {
+        let lacks_client =
+            self.clients.as_ref().is_some_and(|clients| lacks_values(&clients.column));
+        if lacks_values(labels) || lacks_client {
             return Some(Remedy::Drop);
         }
-        self.features.iter().any(|feature| lacks(&feature.column)).then_some(Remedy::Mean)
+        let lacks_feature = self.features.iter().any(|feature| lacks_values(&feature.column));
+        lacks_feature.then_some(Remedy::Mean)
     }
 
     /// The rows that `missing = "drop"` leaves.
@@ -194,4 +203,8 @@ impl<'a> Division<'a> {
         say(&numbers, "columns of which all values are different whole numbers: ", remove);
         lines
     }
+}
+
+fn lacks_values(column: &Column) -> bool {
+    column.missing().contains(&true)
 }

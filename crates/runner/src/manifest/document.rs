@@ -118,7 +118,8 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic without hint.
     pub fn new(place: Option<Place>, path: &str, message: impl Into<String>) -> Self {
-        let (path, message) = (path.to_owned(), message.into());
+        let path = path.to_owned();
+        let message = message.into();
         Self { place, path, message, hint: None, allowed: None }
     }
 
@@ -171,8 +172,9 @@ impl fmt::Display for Rejected {
             let mut text = String::new();
             self.write_diagnostic(&mut text, diagnostic)?;
             // A terminal would obey control characters, and a message repeats parts of the manifest.
-            let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
-            f.write_str(&text.replace(is_control, "\u{fffd}"))?;
+            f.write_str(
+                &text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}"),
+            )?;
         }
         match self.diagnostics.len().saturating_sub(MOST_PRINTED) {
             0 => Ok(()),
@@ -262,8 +264,9 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
                 Some(Place::Text(from, to)) => two_values(&source.text[*from..*to]),
                 _ => None,
             };
-            let lines = || error.message().lines().map(str::trim).collect::<Vec<_>>();
-            let message = message.unwrap_or_else(|| lines().join(", "));
+            let message = message.unwrap_or_else(|| {
+                error.message().lines().map(str::trim).collect::<Vec<_>>().join(", ")
+            });
             Diagnostic::new(span, "", format!("not valid TOML: {message}"))
         });
         return Err(Rejected::new(source, found.collect()));
@@ -337,7 +340,8 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
         return Err(Diagnostic::new(place, "", "an override is key=value")
             .allowing("--set seed=7, --set problem.garnet.clients=10"));
     };
-    let (key, value) = (key.trim(), value.trim());
+    let key = key.trim();
+    let value = value.trim();
     let quoted = format!("x = {value:?}");
     let plain = format!("x = {value}");
     let (table, errors) = DeTable::parse_recoverable(&plain);

@@ -21,8 +21,10 @@ pub fn from_tree<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
 
 /// Reads `[problem.<kind>]` from a tree that fits its schema.
 pub fn problem(tree: Value, schema: &ManifestSchema) -> Result<problem::Spec, String> {
-    let own = tree.as_table().and_then(|table| table.iter().next());
-    let own = own.and_then(|(kind, values)| Some((schema.registry.problems.get(kind)?, values)));
+    let own = tree
+        .as_table()
+        .and_then(|table| table.iter().next())
+        .and_then(|(kind, values)| Some((schema.registry.problems.get(kind)?, values)));
     let Some((problem, values)) = own else { return from_tree(tree) };
     let values: KeyValues = from_tree(values.clone())?;
     let values = values.with_defaults(&problem.definition.keys);

@@ -215,12 +215,13 @@ impl EqualRatios {
     pub fn values(&self) -> Vec<f64> {
         let last = self.points.saturating_sub(1).max(1);
         let ratio = libm::log(self.to / self.from);
-        let value = |i: u64| match i {
-            0 => self.from,
-            i if i == last => self.to,
-            i => self.from * libm::exp(ratio * i as f64 / last as f64),
-        };
-        (0..self.points).map(value).collect()
+        (0..self.points)
+            .map(|i: u64| match i {
+                0 => self.from,
+                i if i == last => self.to,
+                i => self.from * libm::exp(ratio * i as f64 / last as f64),
+            })
+            .collect()
     }
 }
 

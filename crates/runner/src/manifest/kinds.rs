@@ -47,7 +47,8 @@ impl JsonSchema for AlgorithmTables {
 /// Reads a manifest from a tree that fits its schema.
 pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String> {
     let mut tree = from_tree::<Table>(tree)?;
-    let (problem, algorithms) = (tree.remove("problem"), tree.remove("algorithm"));
+    let problem = tree.remove("problem");
+    let algorithms = tree.remove("algorithm");
     let mut manifest: Manifest = from_tree(Value::Table(tree))?;
     manifest.problem = problem.map(|tree| entries::problem(tree, schema)).transpose()?;
     let mut kinds: Vec<(String, Value)> =

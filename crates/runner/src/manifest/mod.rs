@@ -367,12 +367,11 @@ impl Record {
         if self.optimum {
             return Quantity::SqError;
         }
-        let first = |is_meant: fn(MeasuredOn) -> bool| {
-            let mut metrics = self.metrics.iter().filter(|metric| is_meant(metric.measured().0));
-            metrics.next().map(|metric| metric.quantity())
-        };
-        let loss = first(|on| matches!(on, MeasuredOn::Loss(_)));
-        loss.or_else(|| first(|on| on != MeasuredOn::Variates)).unwrap_or_default()
+        // The first loss is preferred to any metric, wherever it is in the list.
+        let mut metrics = self.metrics.iter();
+        let loss = metrics.find(|metric| matches!(metric.measured().0, MeasuredOn::Loss(_)));
+        let any = self.metrics.iter().find(|metric| metric.measured().0 != MeasuredOn::Variates);
+        loss.or(any).map(|metric| metric.quantity()).unwrap_or_default()
     }
 
     /// Rounds before averages begin.

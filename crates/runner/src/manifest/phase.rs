@@ -107,8 +107,8 @@ impl PhaseMap {
         let price = frontier.lead(false).price().unwrap_or(f64::NAN);
         let radius = frontier.isotropic_radius().unwrap_or(f64::NAN);
         let base = PhaseNumbers::of(problem, (clients, target, price), radius);
-        let named = |(name, value): (&String, &f64)| Some((PhaseNumber::named(name)?, *value));
-        let changed = self.at.iter().filter_map(named);
+        let changed =
+            self.at.iter().filter_map(|(name, value)| Some((PhaseNumber::named(name)?, *value)));
         changed.fold(base, |numbers, (number, value)| numbers.with(number, value))
     }
 }
@@ -149,8 +149,9 @@ pub struct PhaseNumbers([f64; PhaseNumber::ALL.len()]);
 impl PhaseNumbers {
     /// Those of a quadratic with N clients, a target, a price, and a start at this distance.
     pub fn of(problem: &Settings, (clients, target, price): (u64, f64, f64), radius: f64) -> Self {
-        let (mu, dimension) = (problem.spectrum.from, problem.dimension as f64);
-        let number = |number| match number {
+        let mu = problem.spectrum.from;
+        let dimension = problem.dimension as f64;
+        Self(PhaseNumber::ALL.map(|(number, ..)| match number {
             PhaseNumber::Condition => problem.spectrum.to / mu,
             PhaseNumber::GradientHeterogeneity => problem.gradient_heterogeneity / (mu * radius),
             PhaseNumber::HessianHeterogeneity => problem.hessian_heterogeneity / mu,
@@ -162,8 +163,7 @@ impl PhaseNumbers {
             PhaseNumber::Target => target / radius,
             PhaseNumber::Price => price,
             PhaseNumber::Clients => clients as f64,
-        };
-        Self(PhaseNumber::ALL.map(|(of, ..)| number(of)))
+        }))
     }
 
     /// A number.
@@ -227,7 +227,8 @@ mod tests {
         for (number, name, _) in PhaseNumber::ALL {
             assert_eq!((serde_json::to_value(number).unwrap(), number.name()), (name.into(), name));
             let changed = numbers.with(number, 0.5 * numbers.get(number));
-            let (n, price) = (changed.clients(), changed.get(PhaseNumber::Price));
+            let n = changed.clients();
+            let price = changed.get(PhaseNumber::Price);
             let problem = changed.problem(&like, 3.0);
             let found = PhaseNumbers::of(&problem, (n, changed.target(3.0), price), 3.0);
             for (number, ..) in PhaseNumber::ALL {

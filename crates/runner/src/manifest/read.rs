@@ -54,9 +54,11 @@ pub fn read(
     schema: &ManifestSchema,
     is_tune_read: bool,
 ) -> Result<(Manifest, Vec<GridAxis>), Vec<Diagnostic>> {
-    let known = |key: &str| key != "tune" && schema.root["properties"].get(key).is_some();
-    let may_lack_keys = !is_tune_read && !root.keys().all(known);
-    let (choice, found, axes) = (None, Vec::new(), Vec::new());
+    let may_lack_keys = !is_tune_read
+        && !root.keys().all(|key| key != "tune" && schema.root["properties"].get(key).is_some());
+    let choice = None;
+    let found = Vec::new();
+    let axes = Vec::new();
     let mut reader = Reader { schema, choice, may_lack_keys, found, axes };
     let tree = reader.value(&schema.root, root, "");
     reader.typed("", tree, |tree| kinds::manifest(tree, schema))
@@ -73,7 +75,8 @@ pub fn read_at<T>(
     schema: &ManifestSchema,
     read: impl FnOnce(Toml) -> Result<T, String>,
 ) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
-    let (found, axes) = (Vec::new(), Vec::new());
+    let found = Vec::new();
+    let axes = Vec::new();
     let mut reader = Reader { schema, choice: Some(choice), may_lack_keys: false, found, axes };
     let tree = schema.at(path).and_then(|schema| reader.value(schema, node, path));
     reader.typed(path, tree, read)
@@ -280,22 +283,23 @@ impl<'a> Reader<'a> {
             }
             return self.expected(node, path, "an array: write [ … ]");
         };
-        let is_list = |node: &Node| matches!(node.value, Value::Array(_));
         if may_vary(path) && items.is_empty() {
             return self.fail(node, path, "an empty list has no meaning: leave the key out");
         }
-        if may_vary(path) && items.iter().any(is_list) {
+        if may_vary(path) && items.iter().any(is_array) {
             // Lists in a list: an axis whose values are lists.
             return self.axis(items, node, path, |reader, item| match &item.value {
-                Value::Array(inner) if inner.iter().any(is_list) => {
+                Value::Array(inner) if inner.iter().any(is_array) => {
                     reader.fail(item, path, "the values of an axis cannot be lists of lists")
                 }
                 Value::Array(_) => reader.list(schema, item, path),
                 _ => reader.expected(item, path, "a list, as the others of this axis are"),
             });
         }
-        let items = items.iter().enumerate();
-        let items = items.map(|(i, item)| self.value(schema, item, &below(path, &i.to_string())));
+        let items = items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| self.value(schema, item, &below(path, &i.to_string())));
         // All are read, also after a wrong one.
         let items: Vec<Option<Toml>> = items.collect();
         items.into_iter().collect::<Option<Vec<Toml>>>().map(Toml::Array)
@@ -341,9 +345,11 @@ impl<'a> Reader<'a> {
             Value::Integer(Some(value)) => Some(Toml::Float(*value as f64)),
             Value::Integer(None) => self.expected(node, path, "a number"),
             Value::Array(items) => {
-                let items = items.iter().enumerate();
-                let items = items.map(|(i, item)| self.scalar(item, &below(path, &i.to_string())));
-                let items: Vec<Option<Toml>> = items.collect();
+                let items: Vec<Option<Toml>> = items
+                    .iter()
+                    .enumerate()
+                    .map(|(i, item)| self.scalar(item, &below(path, &i.to_string())))
+                    .collect();
                 items.into_iter().collect::<Option<Vec<Toml>>>().map(Toml::Array)
             }
             Value::Table(_) | Value::Datetime => {
@@ -381,15 +387,16 @@ impl<'a> Reader<'a> {
             let diagnostic = Diagnostic::new(Some(place.clone()), path, message);
             return self.note(diagnostic.naming(name, &names));
         };
-        let is_empty = |node: &Node| matches!(&node.value, Value::Table(all) if all.is_empty());
-        let table = |value| Some(Toml::Table(Table::from_iter([(name.to_owned(), value)])));
         match (schema, content) {
-            (None, content) if content.is_none_or(is_empty) => Some(Toml::String(name.to_owned())),
+            (None, content) if content.is_none_or(is_empty_table) => {
+                Some(Toml::String(name.to_owned()))
+            }
             (None, _) => {
                 self.fail(node, path, format!("`{name}` takes no settings: write \"{name}\""))
             }
             (Some(schema), Some(content)) => {
-                self.value(schema, content, &below(path, name)).and_then(table)
+                let value = self.value(schema, content, &below(path, name))?;
+                Some(table_of_one(name, value))
             }
             (Some(schema), None) if schema["type"] != "object" => {
                 let message = format!("`{name}` needs a value: write {{ {name} = … }}");
@@ -398,7 +405,7 @@ impl<'a> Reader<'a> {
             (Some(schema), None) => {
                 let keys: Vec<&str> = keys(schema).collect();
                 if keys.is_empty() {
-                    return table(Toml::Table(Table::new()));
+                    return Some(table_of_one(name, Toml::Table(Table::new())));
                 }
                 let message = format!("`{name}` needs settings: write {{ {name} = {{ … }} }}");
                 let diagnostic = Diagnostic::new(Some(node.place.clone()), path, message);
@@ -431,4 +438,16 @@ fn variants(schema: &Schema) -> Vec<Variant<'_>> {
 /// The keys of a table, in their order.
 fn keys(schema: &Schema) -> impl Iterator<Item = &str> {
     schema["properties"].as_object().into_iter().flat_map(|all| all.keys().map(String::as_str))
+}
+
+fn is_array(node: &Node) -> bool {
+    matches!(node.value, Value::Array(_))
+}
+
+fn is_empty_table(node: &Node) -> bool {
+    matches!(&node.value, Value::Table(entries) if entries.is_empty())
+}
+
+fn table_of_one(name: &str, value: Toml) -> Toml {
+    Toml::Table(Table::from_iter([(name.to_owned(), value)]))
 }

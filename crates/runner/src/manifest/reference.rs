@@ -171,14 +171,12 @@ impl<'a> ReferencePage<'a> {
             }
         }
         let first = sections.first().filter(|_| pattern.starts_with("[[")).map(|(_, value)| *value);
-        let everywhere = |key: &str| {
-            let same = |value: &Value| {
-                first.is_some_and(|f| f["properties"][key] == value["properties"][key])
-            };
-            sections.iter().all(|(_, value)| same(value))
-        };
         let keys = first.into_iter().flat_map(properties).map(|(key, _)| key.as_str());
-        let (common, others): (Vec<&str>, Vec<&str>) = keys.partition(|key| everywhere(key));
+        let (common, others): (Vec<&str>, Vec<&str>) = keys.partition(|key| {
+            sections.iter().all(|(_, value)| {
+                first.is_some_and(|first| first["properties"][key] == value["properties"][key])
+            })
+        });
         if let Some(first) = first {
             let text = "These keys are the same for all kinds.";
             self.section(&format!("Every `{pattern}`"), text, first, &others);
@@ -242,8 +240,10 @@ impl<'a> ReferencePage<'a> {
         if !required && default.is_empty() {
             kind.push_str(", optional");
         }
-        let meaning = [description(property), description(target)];
-        let meaning = meaning.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        let meaning = [description(property), description(target)]
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .unwrap_or_default();
         let example = self.example(property, &default);
         let (meaning, note) = meaning.split_once("\n\n").unwrap_or((meaning, ""));
         if !note.is_empty() {
@@ -254,10 +254,10 @@ impl<'a> ReferencePage<'a> {
 
     /// Writes a row; its first, fourth and fifth cell are code.
     fn row(&mut self, [key, kind, range, default, example, meaning]: &[&str; 6]) {
-        let (default, example) = (code_or_dash(default), code_or_dash(example));
+        let default = code_or_dash(default);
+        let example = code_or_dash(example);
         let meaning = one_line(meaning);
-        let is_here = |used: &&(&str, &str)| self.head.contains(used.0) && used.1 == *key;
-        if let Some(used) = USED.iter().find(is_here) {
+        if let Some(used) = USED.iter().find(|used| self.head.contains(used.0) && used.1 == *key) {
             let first = meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
             let section = anchor(&self.head);
             let row = format!("| [`{key}`](#{section}) | {} | {first} | {example} |\n", used.0);
@@ -279,11 +279,10 @@ impl<'a> ReferencePage<'a> {
 
     /// The rows of a choice of an enumeration: a name, or a name with a value.
     fn choice(&mut self, choice: &'a Value, path: &str) {
-        let equals = |value: &str| {
-            if path.is_empty() { value.to_owned() } else { format!("{path} = {value}") }
-        };
         for name in names(choice) {
-            self.row(&[&equals(&toml(name)), "a name", "–", "", "", description(choice)]);
+            let value = toml(name);
+            let example = if path.is_empty() { value } else { format!("{path} = {value}") };
+            self.row(&[&example, "a name", "–", "", "", description(choice)]);
         }
         for (name, inner) in properties(choice) {
             let target = self.resolve(inner);
@@ -322,8 +321,9 @@ impl<'a> ReferencePage<'a> {
         }
         let target = self.resolve(value);
         if target.get("properties").is_some() {
-            let parts = properties(target).filter(|(key, _)| is_required(target, key));
-            let parts = parts.map(|(key, value)| format!("{key} = {}", self.example(value, "")));
+            let parts = properties(target)
+                .filter(|(key, _)| is_required(target, key))
+                .map(|(key, value)| format!("{key} = {}", self.example(value, "")));
             return format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "));
         }
         if let Some(name) = choices(target).find_map(|choice| choice.get("const")) {
@@ -387,16 +387,19 @@ fn link(name: &str) -> String {
 
 /// The anchor of a heading on GitHub.
 fn anchor(heading: &str) -> String {
-    let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
-    heading.to_lowercase().chars().filter(is_kept).collect::<String>().replace(' ', "-")
+    heading
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+        .collect::<String>()
+        .replace(' ', "-")
 }
 
 fn range(value: &Value) -> String {
-    let bound = |key: &str| value[key].as_f64();
-    if let Some(low) = bound("exclusiveMinimum") {
+    if let Some(low) = value["exclusiveMinimum"].as_f64() {
         return format!("above {low}");
     }
-    match (bound("minimum"), bound("maximum")) {
+    match (value["minimum"].as_f64(), value["maximum"].as_f64()) {
         (Some(low), Some(high)) => format!("{low} to {high}"),
         (Some(low), None) => format!("{low} or more"),
         (None, Some(high)) => format!("{high} or less"),
@@ -411,8 +414,11 @@ fn toml(value: &Value) -> String {
             format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", "))
         }
         Value::Object(table) => {
-            let parts = table.iter().map(|(key, value)| format!("{key} = {}", toml(value)));
-            let parts = parts.collect::<Vec<_>>().join(", ");
+            let parts = table
+                .iter()
+                .map(|(key, value)| format!("{key} = {}", toml(value)))
+                .collect::<Vec<_>>()
+                .join(", ");
             if parts.is_empty() { "{}".into() } else { format!("{{ {parts} }}") }
         }
         other => other.to_string(),

@@ -22,7 +22,8 @@ impl ManifestSchema {
     /// The schema of a manifest: that of its types, with the algorithms and problems that are
     /// registered for it, and the algorithms that its results define.
     pub fn new(of_types: &Value, source: &Source) -> Self {
-        let (mut root, mut registry) = (of_types.clone(), source.registry.clone());
+        let mut root = of_types.clone();
+        let mut registry = source.registry.clone();
         registry.define(&source.algorithms);
         let defs = &mut root["$defs"];
         for (kind, algorithm) in &registry.algorithms {
@@ -65,14 +66,10 @@ impl ManifestSchema {
 
 /// A table with the keys of a definition beside those that all of its sort have.
 fn own_table(mut table: Value, definition: &Definition, has_local_steps: bool) -> Value {
-    let name = |of: KeyType| match of {
-        KeyType::Flag => "boolean",
-        KeyType::Whole => "integer",
-        KeyType::Number => "number",
-        KeyType::Text => "string",
-    };
-    let keys = definition.keys.iter();
-    let keys = keys.map(|key| (key.name.as_str(), name(key.of), key.default.is_none()));
+    let keys = definition
+        .keys
+        .iter()
+        .map(|key| (key.name.as_str(), schema_type(key.of), key.default.is_none()));
     let local_steps = has_local_steps.then_some(("local-steps", "integer", true));
     let mut required = table["required"].as_array().cloned().unwrap_or_default();
     for (name, kind, is_required) in keys.chain(local_steps) {
@@ -81,6 +78,16 @@ fn own_table(mut table: Value, definition: &Definition, has_local_steps: bool) -
     }
     table["required"] = required.into();
     table
+}
+
+/// The name that a JSON schema has for a type.
+fn schema_type(of: KeyType) -> &'static str {
+    match of {
+        KeyType::Flag => "boolean",
+        KeyType::Whole => "integer",
+        KeyType::Number => "number",
+        KeyType::Text => "string",
+    }
 }
 
 /// The JSON Schema of a manifest with types of this schema.

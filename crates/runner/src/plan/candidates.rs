@@ -1,7 +1,6 @@
 //! The candidates of tuned settings: what `[tune]` says of them, and their place as axes in the
 //! algorithms' tables.
 
-use super::cell::Cell;
 use super::places::{Checker, diagnostic_under, place_of};
 use super::tuning::Tuning;
 use super::types::Plan;
@@ -30,9 +29,11 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
 
 /// The numbers from `low` to `high` in so many steps of one ratio.
 fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
-    let number = |i: usize| low * libm::pow(high / low, i as f64 / steps);
-    let inner = (1..steps as usize).map(|i| rounded(number(i), whole));
-    let mut all: Vec<f64> = std::iter::once(low).chain(inner).chain([high]).collect();
+    let mut all = vec![low];
+    for i in 1..steps as usize {
+        all.push(rounded(low * libm::pow(high / low, i as f64 / steps), whole));
+    }
+    all.push(high);
     all.dedup();
     all
 }
@@ -65,12 +66,9 @@ fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Dia
         if names[..i].contains(key) {
             return Err(fault(root, "tune.over", format!("`{key}` is listed twice")));
         }
-        let of = |table: &Option<PerSetting>| match table {
-            Some(PerSetting::One(list)) if names.len() == 1 => Some(list.clone()),
-            Some(PerSetting::Each(lists)) => lists.get(key).cloned(),
-            _ => None,
-        };
-        settings.push(match (of(&tune.range), of(&tune.values)) {
+        let range = list_of_setting(&tune.range, key, names.len());
+        let values = list_of_setting(&tune.values, key, names.len());
+        settings.push(match (range, values) {
             (Some(range), None) => from_range(root, tune, key, &range)?,
             (None, Some(values)) => from_values(root, key, values)?,
             (Some(_), Some(_)) => {
@@ -95,6 +93,15 @@ fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Dia
         }
     }
     Ok(settings)
+}
+
+/// The list that a key of `[tune]` has for one of `tuned` settings: a single setting needs no table.
+fn list_of_setting(table: &Option<PerSetting>, key: &str, tuned: usize) -> Option<Vec<f64>> {
+    match table {
+        Some(PerSetting::One(list)) if tuned == 1 => Some(list.clone()),
+        Some(PerSetting::Each(lists)) => lists.get(key).cloned(),
+        _ => None,
+    }
 }
 
 /// Where the list of a setting stands: `tune.range`, or below it.
@@ -132,14 +139,10 @@ fn from_range(
     // Beyond all bounds where the ratio is 1 to rounding.
     let steps = libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0);
     let too_many = |candidates: f64| {
-        let candidates = match candidates < 1e15 {
-            true => candidates.to_string(),
-            false => format!("{candidates:.1e}"),
-        };
-        let [low, high] = [low, high].map(|end| match whole {
-            true => end.to_string(),
-            false => format!("{end:?}"),
-        });
+        let candidates =
+            if candidates < 1e15 { candidates.to_string() } else { format!("{candidates:.1e}") };
+        let [low, high] =
+            [low, high].map(|end| if whole { end.to_string() } else { format!("{end:?}") });
         let message = format!(
             "`range` = [{low}, {high}] with `ratio` = {ratio} makes {candidates} candidates; at most {MOST_CANDIDATES} are allowed: write a larger `ratio`"
         );
@@ -188,10 +191,8 @@ pub fn put_candidates(
 ) -> Result<(), Vec<Diagnostic>> {
     let key = &setting.key;
     let place = place_of(root, "tune.over", &Choice::new()).unwrap_or(Place::Text(0, 0));
-    let number = |x: &f64| match setting.whole {
-        true => Value::Integer(Some(*x as i64)),
-        false => Value::Float(*x),
-    };
+    let number =
+        |x: &f64| if setting.whole { Value::Integer(Some(*x as i64)) } else { Value::Float(*x) };
     let items = values.iter().map(|x| Node { place: place.clone(), value: number(x) }).collect();
     let list = Node { place, value: Value::Array(items) };
     let mut found = 0;
@@ -260,13 +261,16 @@ impl Plan {
     /// algorithms whose local steps are tuned.
     pub fn warning(&self) -> Option<String> {
         let names = self.manifest.tune.as_ref()?.over.all();
-        let tunes = |key: &str| names.iter().any(|name| name == key);
-        let takes_one = |cell: &&Cell| {
-            let algorithm = &cell.identity.algorithm;
-            algorithm.stated() == StatedAlgorithm::MinibatchSgd && algorithm.scale().1 == 1
-        };
-        let is_meant = !tunes("local-steps") || tunes("batch");
-        let cell = self.cells.iter().find(takes_one).filter(|_| !is_meant)?;
+        let is_tuned = |key: &str| names.iter().any(|name| name == key);
+        let is_meant = !is_tuned("local-steps") || is_tuned("batch");
+        let cell = self
+            .cells
+            .iter()
+            .find(|cell| {
+                let algorithm = &cell.identity.algorithm;
+                algorithm.stated() == StatedAlgorithm::MinibatchSgd && algorithm.scale().1 == 1
+            })
+            .filter(|_| !is_meant)?;
         Some(format!(
             "\"{}\" takes one gradient of each client in a round, and the local steps of the other algorithms are tuned: write \"batch\" in `over` of [tune] with the candidates of \"local-steps\", or its `batch`",
             cell.label

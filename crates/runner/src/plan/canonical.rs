@@ -65,8 +65,12 @@ fn toml(spec: &impl Serialize) -> toml::Value {
 /// The settings in these tables.
 fn part(shapes: &mut Shapes, tables: impl IntoIterator<Item = (String, toml::Value)>) -> Part {
     let table = toml::Table::from_iter(tables);
-    let setting = |(path, value): (String, &toml::Value)| Some((path, setting(value)?));
-    shapes.part(leaves(&table).into_iter().filter_map(setting).collect::<BTreeMap<_, _>>())
+    shapes.part(
+        leaves(&table)
+            .into_iter()
+            .filter_map(|(path, value)| Some((path, setting(value)?)))
+            .collect::<BTreeMap<_, _>>(),
+    )
 }
 
 /// A setting as it is displayed; `None` if that is an empty text.

@@ -108,7 +108,8 @@ pub fn cells(
         ids: HashMap::new(),
         faults,
     };
-    let (mut parts, mut points) = (SharedParts::default(), 0);
+    let mut parts = SharedParts::default();
+    let mut points = 0;
     for entry in entries {
         parts.algorithms.clear();
         maker.texts[1].clear();
@@ -146,16 +147,17 @@ fn texts_of(root: &Node) -> Vec<String> {
 /// The name of a file, with as many folders as it takes to tell it from all other paths in `texts`.
 fn shortest_name<'p>(path: &'p str, texts: &[String]) -> &'p str {
     let begins = path.rmatch_indices('/').map(|(slash, _)| slash + 1);
-    let is_of_no_other = |begin: &usize| {
-        let name = &path[*begin..];
-        let ends_so = |text: &String| {
-            let before = text.strip_suffix(name);
+    for begin in begins.chain([0]) {
+        let name = &path[begin..];
+        let is_of_another = texts.iter().any(|text| {
+            let before = text.strip_suffix(name).filter(|_| text != path);
             before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
-        };
-        !texts.iter().any(|text| text != path && ends_so(text))
-    };
-    let begin = begins.chain([0]).find(is_of_no_other);
-    &path[begin.unwrap_or(0)..]
+        });
+        if !is_of_another {
+            return name;
+        }
+    }
+    path
 }
 
 impl CellMaker<'_> {
@@ -174,7 +176,8 @@ impl CellMaker<'_> {
             .flatten();
         let algorithm = place(algorithms.entry(clients).or_default(), reads.algorithm)
             .get_or_insert_with(|| self.algorithm(grid, reads, clients));
-        let (start, budget) = (grid.start.value(reads.start), grid.budget.value(reads.budget));
+        let start = grid.start.value(reads.start);
+        let budget = grid.budget.value(reads.budget);
         let oracle = **grid.oracle.value(reads.oracle);
         let point = CheckedPoint { problem, algorithm, start, budget, oracle, entry, choice };
         let wrong = check_cell(self.root, self.manifest, &point);
@@ -246,7 +249,8 @@ impl CellMaker<'_> {
         entry: &Arc<str>,
         identity: &Identity,
     ) -> Arc<SharedByCells> {
-        let (custom, kind) = (&self.manifest.definitions, identity.algorithm.kind());
+        let custom = &self.manifest.definitions;
+        let kind = identity.algorithm.kind();
         let shared = SharedByCells {
             label: identity.algorithm.label().to_owned(),
             varied: self.varied(grid, point),
@@ -293,11 +297,15 @@ impl CellMaker<'_> {
         let mut varies = false;
         for (key, file) in named.files() {
             let path = format!("problem.{kind}.{key}");
-            let is_of_file = |axis: &GridAxis| {
-                let rest = path.strip_prefix(&*axis.path);
-                axis.len > 1 && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            let Some(hash) = file.sha256.take_if(|_| {
+                axes.iter().any(|axis| {
+                    let rest = path.strip_prefix(&*axis.path);
+                    axis.len > 1
+                        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                })
+            }) else {
+                continue;
             };
-            let Some(hash) = file.sha256.take_if(|_| axes.iter().any(is_of_file)) else { continue };
             varies = true;
             let texts = self.manifest_texts.get_or_insert_with(|| texts_of(self.root));
             let name = shortest_name(&file.path, texts);
@@ -324,7 +332,8 @@ impl CellMaker<'_> {
         let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
         settings.insert("path-length".into(), length);
         self.add_defaults(&mut settings, grid.algorithm.axes(point.algorithm), &grid.choice);
-        let (faults, settings) = (spec.check(), self.shapes.part(settings));
+        let faults = spec.check();
+        let settings = self.shapes.part(settings);
         SpecParts { spec, faults, text: appended(&mut self.texts[1], &text), settings }
     }
 

@@ -48,14 +48,17 @@ impl Checker<'_> {
     }
 
     fn expectation(&mut self, common: &ClaimKeys) {
-        let needs_reason = |expected| format!("`expected = \"{expected}\"` needs a `reason`");
         match (common.expected, &common.reason) {
             (Expected::Supported, Some(_)) => self.fault(
                 "reason",
                 "`reason` says why a claim is not expected to be supported, and this one is",
             ),
-            (Expected::Refuted, None) => self.fault("expected", needs_reason("refuted")),
-            (Expected::NotTested, None) => self.fault("expected", needs_reason("not-tested")),
+            (Expected::Refuted, None) => {
+                self.fault("expected", "`expected = \"refuted\"` needs a `reason`");
+            }
+            (Expected::NotTested, None) => {
+                self.fault("expected", "`expected = \"not-tested\"` needs a `reason`");
+            }
             (Expected::Refuted, Some(_)) if common.refutes.is_none() => self.fault(
                 "expected",
                 "`expected = \"refuted\"` needs `refutes`, which says what is refuted",

@@ -93,7 +93,8 @@ impl Checker<'_> {
         });
         let Some((cell, all)) = short.next() else { return };
         let cells = count(1 + short.count(), "cell");
-        let (label, rounds) = (&cell.label, cell.identity.rounds);
+        let label = &cell.label;
+        let rounds = cell.identity.rounds;
         let message = format!(
             "the budget ends before {name} = {most} in {cells}: the {rounds} rounds of \"{label}\" cost {all}"
         );

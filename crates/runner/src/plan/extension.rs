@@ -36,21 +36,16 @@ impl TuningGroup {
     fn further(&self, settings: &[TunedSetting]) -> NewValues {
         let mut further = NewValues::new();
         for edge in &self.edges {
-            let (i, known) = (edge.setting(), self.values(edge.setting()));
+            let i = edge.setting();
+            let known = self.values(edge.setting());
             let Some(ratio) = settings[i].ratio else { continue };
-            let (first, last) = (known[0], known[known.len() - 1]);
+            let first = known[0];
+            let last = known[known.len() - 1];
             let powers = (1..=ADDED).map(|power| libm::pow(ratio, power as f64));
             let more: Vec<f64> = match edge {
                 TuningEdge::Smallest(_) => powers.map(|power| first / power).collect(),
                 TuningEdge::Largest(_) => powers.map(|power| last * power).collect(),
-                TuningEdge::Divergence(_) => {
-                    let middle = || {
-                        let winner = self.winner()?;
-                        let (low, high) = (winner.values[i]?, self.above(winner, i)?.values[i]?);
-                        (high > CLOSE * low).then(|| libm::sqrt(low * high))
-                    };
-                    middle().into_iter().collect()
-                }
+                TuningEdge::Divergence(_) => self.middle_below_divergence(i).into_iter().collect(),
             };
             let rounded = more.into_iter().map(|x| rounded(x, settings[i].whole));
             let most = if settings[i].whole { MOST_WHOLE } else { f64::MAX };
@@ -61,13 +56,23 @@ impl TuningGroup {
         further
     }
 
+    /// The geometric mean of the selected value of a setting and of the next larger one, with which runs diverged;
+    /// `None` where the two are close already.
+    fn middle_below_divergence(&self, setting: usize) -> Option<f64> {
+        let winner = self.winner()?;
+        let low = winner.values[setting]?;
+        let high = self.above(winner, setting)?.values[setting]?;
+        (high > CLOSE * low).then(|| libm::sqrt(low * high))
+    }
+
     /// Whether a candidate is new, and has only values that are known here or wanted.
     fn wants(&self, candidate: &Candidate, further: &NewValues) -> bool {
-        let is_known = |s: usize, x: f64| self.values(s).contains(&x);
-        let is_wanted = |s: usize, x: f64| further.get(&s).is_some_and(|f| f.contains(&x));
         let mut values = candidate.values.iter().enumerate();
-        values.all(|(s, value)| value.is_none_or(|x| is_known(s, x) || is_wanted(s, x)))
-            && self.candidates.iter().all(|c| c.cell.id != candidate.cell.id)
+        values.all(|(setting, value)| {
+            let Some(x) = value else { return true };
+            let is_wanted = further.get(&setting).is_some_and(|wanted| wanted.contains(x));
+            is_wanted || self.values(setting).contains(x)
+        }) && self.candidates.iter().all(|c| c.cell.id != candidate.cell.id)
     }
 
     /// The values of the selected candidate with the next whole number of a setting.
@@ -85,10 +90,8 @@ impl TuningGroup {
                 Some(reason) => self.refuse(reason),
             }
         }
-        let order = |a: &Candidate, b: &Candidate| {
-            a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal)
-        };
-        self.candidates.sort_by(order);
+        self.candidates
+            .sort_by(|a, b| a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal));
         if !self.is_complete() {
             // The place of what was selected among those before is no longer its own.
             self.deselect();
@@ -117,8 +120,10 @@ impl Plan {
         runs: &R,
     ) -> Result<bool, R::Error> {
         let most = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend);
-        let open = |group: &TuningGroup| group.is_complete() && group.extended < most;
-        let all = groups.iter().enumerate().filter(|(_, group)| open(group));
+        let all = groups
+            .iter()
+            .enumerate()
+            .filter(|(_, group)| group.is_complete() && group.extended < most);
         let wanted: Vec<(usize, NewValues)> = all
             .map(|(i, group)| (i, group.further(self.tuned_settings())))
             .filter(|(_, further)| !further.is_empty())
@@ -151,8 +156,10 @@ impl Plan {
         for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.is_complete()) {
             for edge in &group.edges {
                 let TuningEdge::Largest(s) = *edge else { continue };
-                let next = group.next_whole(s).filter(|_| self.tuned_settings()[s].whole);
-                let next = next.and_then(|values| values[s]);
+                let next = group
+                    .next_whole(s)
+                    .filter(|_| self.tuned_settings()[s].whole)
+                    .and_then(|values| values[s]);
                 wanted.extend(next.map(|next| (i, NewValues::from([(s, vec![next])]))));
             }
         }
@@ -161,10 +168,9 @@ impl Plan {
             let group = &mut groups[*i];
             let Some(s) = values.keys().next().copied() else { continue };
             let next = group.next_whole(s);
-            let is_wrong = |(candidate, fault): &Tried| {
+            if tried.iter().any(|(candidate, fault)| {
                 Some(&candidate.values) == next.as_ref() && fault.is_some()
-            };
-            if tried.iter().any(is_wrong) {
+            }) {
                 group.edges.retain(|edge| *edge != TuningEdge::Largest(s));
             }
         }
@@ -203,25 +209,28 @@ impl Plan {
         for (i, further) in wanted {
             let group = &groups[*i];
             let id = &group.candidates[0].cell.id;
-            let same = |other: &&TuningGroup| other.candidates.iter().any(|c| c.cell.id == *id);
-            let candidates = found.iter().find(same).map(|other| &other.candidates);
-            let new = candidates.into_iter().flatten().filter(|c| group.wants(c, further));
-            let new: Vec<&Candidate> = new.collect();
+            let candidates = found
+                .iter()
+                .find(|other| other.candidates.iter().any(|c| c.cell.id == *id))
+                .map(|other| &other.candidates);
+            let new: Vec<&Candidate> =
+                candidates.into_iter().flatten().filter(|c| group.wants(c, further)).collect();
             // Only the problem's data may tell how many clients there are.
-            let asks_for_clients = |candidate: &&Candidate| {
+            let asks = new.iter().any(|candidate| {
                 let Identity { problem, algorithm, .. } = &candidate.cell.identity;
                 problem.extent().is_none() && algorithm.check_for(1).is_some()
-            };
-            let asks = new.iter().any(asks_for_clients);
+            });
             let of_problem = if asks { runs.clients(&group.candidates[0].cell)? } else { None };
-            let fault = |cell: &Cell| {
-                let own = faults.get(&cell.id).cloned();
-                own.or_else(|| {
+            let mut with_faults: Vec<Tried> = Vec::with_capacity(new.len());
+            for candidate in new {
+                let cell = &candidate.cell;
+                let fault = faults.get(&cell.id).cloned().or_else(|| {
                     let fault = cell.identity.algorithm.check_for(of_problem?)?;
                     Some(format!("`{}` {}", fault.key, fault.message))
-                })
-            };
-            tried.push(new.into_iter().map(|c| (c.clone(), fault(&c.cell))).collect());
+                });
+                with_faults.push((candidate.clone(), fault));
+            }
+            tried.push(with_faults);
         }
         Ok(Ok(tried))
     }
@@ -238,11 +247,12 @@ impl Plan {
         for (setting, values) in self.tuned_settings().iter().zip(values) {
             let _ = put_candidates(&mut root, &schema, setting, values);
         }
-        let reject = |found| Rejected::new(source, found);
-        let (manifest, axes) = read(&root, &schema, true).map_err(reject)?;
+        let (manifest, axes) =
+            read(&root, &schema, true).map_err(|found| Rejected::new(source, found))?;
         let mut faults = HashMap::new();
         let noted = (&mut Hashes::new(source), Some(&mut faults));
-        let cells = cells(&root, &manifest, &axes, &schema, noted).map_err(reject)?;
+        let cells = cells(&root, &manifest, &axes, &schema, noted)
+            .map_err(|found| Rejected::new(source, found))?;
         Ok((cells, faults))
     }
 }

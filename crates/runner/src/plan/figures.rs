@@ -14,8 +14,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Ids and paths of all figures of a plan's manifest.
 pub fn figure_ids(manifest: &Manifest, tables: &[KindTable<FigureKeys>]) -> Vec<(String, String)> {
-    let figures = tables.iter();
-    let figures = figures.map(|figure| (figure.common().id().to_owned(), figure.path.clone()));
+    let figures =
+        tables.iter().map(|figure| (figure.common().id().to_owned(), figure.path.clone()));
     figures.chain(phase_figures(manifest)).chain(frontier_figures(manifest)).collect()
 }
 
@@ -85,9 +85,9 @@ pub fn default_figures(
 ) -> Vec<KindTable<FigureKeys>> {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
+    let all = cells.iter().flat_map(|cell| &*cell.varied);
     // What is tuned has one value for each curve.
-    let is_tuned = |path: &&String| tuning.is_some_and(|tuning| tuning.has(path));
-    for path in cells.iter().flat_map(|c| &*c.varied).filter(|path| !is_tuned(path)) {
+    for path in all.filter(|path| !tuning.is_some_and(|tuning| tuning.has(path))) {
         let of_algorithm = path.starts_with("algorithm.");
         let name = if of_algorithm { short(path) } else { path.as_str() };
         if seen.insert(name) {

@@ -41,16 +41,18 @@ pub fn frontier_problem(
     let mut faults = hashes.resolve(&mut spec);
     faults.extend(spec.check());
     let base = format!("problem.{}", spec.kind());
-    let fault = |fault| diagnostic_of(root, &base, &Choice::new(), fault);
     // The cells report the faults of their problems.
     let has_cells = !manifest.algorithm.is_empty();
-    let mut found: Vec<Diagnostic> = faults.iter().filter(|_| !has_cells).map(fault).collect();
+    let mut found: Vec<Diagnostic> = faults
+        .iter()
+        .filter(|_| !has_cells)
+        .map(|fault| diagnostic_of(root, &base, &Choice::new(), fault))
+        .collect();
     let of_start = manifest.frontier.iter().any(|f| f.start == FrontierStart::Runs);
-    let is_fixed = |axis: &&GridAxis| {
+    for axis in axes.iter().filter(|axis| {
         let top = axis.path.split('.').next().unwrap_or_default();
         axis.len > 1 && (["problem", "oracle"].contains(&top) || (of_start && top == "start"))
-    };
-    for axis in axes.iter().filter(is_fixed) {
+    }) {
         let key = short(&axis.path);
         let message = format!("a frontier is of one problem: `{key}` must have one value");
         found.push(diagnostic_under(root, &axis.path, &Choice::new(), message));
@@ -65,8 +67,9 @@ impl<'a> Checker<'a> {
         let found = Frontier::named(id, all);
         if found.is_none() {
             let known: Vec<&str> = all.iter().map(|f| f.id.as_str()).collect();
-            let message = id.map(|id| format!("no frontier is called \"{id}\""));
-            let message = message.unwrap_or_else(|| none.to_owned());
+            let message = id
+                .map(|id| format!("no frontier is called \"{id}\""))
+                .unwrap_or_else(|| none.to_owned());
             self.note("frontier", message, |d| d.naming(id.unwrap_or_default(), &known));
         }
         found
@@ -172,9 +175,10 @@ impl<'a> Checker<'a> {
 
     pub(super) fn equal_ratios(&mut self, path: &str, range: &EqualRatios) {
         let key = short(path);
-        let sound = |x: f64| x.is_finite() && x > 0.0;
+        let ends = [range.from, range.to];
+        let are_sound = ends.iter().all(|end| end.is_finite() && *end > 0.0);
         let message = format!("`from` and `to` of `{key}` must be two finite numbers above 0");
-        let holds = sound(range.from) && sound(range.to) && range.from != range.to;
+        let holds = are_sound && range.from != range.to;
         self.require(holds, path, message);
         let message =
             format!("`points` of `{key}` must be from 2 to {MOST_NUMBERS}, not {}", range.points);

@@ -29,18 +29,17 @@ impl Grid<'_> {
         visit: &mut impl FnMut(&Self, GridPoint) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
         let point = self.read()?;
-        let open = |axis: &&GridAxis| !self.choice.contains_key(&axis.path);
-        let Some(first) = self.axes(point).find(open) else {
+        let Some(first) = self.axes(point).find(|axis| self.is_open(axis)) else {
             return visit(self, point);
         };
         let len = first.len;
         let group: Vec<Arc<str>> = match zipped(self.zip, first) {
             None => vec![first.path.clone()],
             Some(names) => {
-                let together = |axis: &&GridAxis| {
-                    axis.path == first.path || names.iter().any(|name| names_axis(name, axis))
-                };
-                let all = self.axes(point).filter(open).filter(together);
+                let all = self.axes(point).filter(|axis| {
+                    let is_zipped = names.iter().any(|name| names_axis(name, axis));
+                    self.is_open(axis) && (axis.path == first.path || is_zipped)
+                });
                 all.map(|axis| axis.path.clone()).collect()
             }
         };
@@ -54,22 +53,25 @@ impl Grid<'_> {
         Ok(())
     }
 
+    /// Whether no value of an axis is chosen yet.
+    fn is_open(&self, axis: &GridAxis) -> bool {
+        !self.choice.contains_key(&axis.path)
+    }
+
     /// The number of an entry's points on the axes that every point has; there may be more.
     fn least_points(&mut self, entry: &str) -> Result<f64, Vec<Diagnostic>> {
         self.enter(entry);
         let point = self.read()?;
         let axes: Vec<&GridAxis> = self.axes(point).collect();
-        let inside = |axis: &GridAxis, other: &GridAxis| {
-            axis.path.strip_prefix(&*other.path).is_some_and(|rest| rest.starts_with('.'))
-        };
         let mut points = 1.0;
         for (i, axis) in axes.iter().enumerate() {
             let zip = zipped(self.zip, axis);
-            let counted = |other: &&GridAxis| {
-                zip.is_some_and(|names| names.iter().any(|name| names_axis(name, other)))
-            };
-            let nested = axes.iter().any(|other| inside(axis, other));
-            if !nested && !axes[..i].iter().any(counted) {
+            let nested = axes.iter().any(|other| is_inside(axis, other));
+            if !nested
+                && !axes[..i].iter().any(|other| {
+                    zip.is_some_and(|names| names.iter().any(|name| names_axis(name, other)))
+                })
+            {
                 points *= axis.len as f64;
             }
         }
@@ -95,8 +97,10 @@ pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
     let mut longest: Vec<&GridAxis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
     longest.truncate(5);
-    let length = |axis: &&GridAxis| format!("`{}` has {}", axis.path, count(axis.len, "value"));
-    let lengths: Vec<String> = longest.iter().map(length).collect();
+    let lengths: Vec<String> = longest
+        .iter()
+        .map(|axis| format!("`{}` has {}", axis.path, count(axis.len, "value")))
+        .collect();
     let points = if points < 1e15 { format!("{points}") } else { format!("{points:.1e}") };
     let message = format!("the grid has {points} cells or more; at most {MOST_CELLS} are allowed");
     Diagnostic::new(longest.first().map(|axis| axis.place.clone()), "", message)
@@ -111,6 +115,11 @@ fn zipped<'m>(zip: &'m [Vec<String>], axis: &GridAxis) -> Option<&'m Vec<String>
 fn names_axis(name: &str, axis: &GridAxis) -> bool {
     let path = setting_path(&axis.path);
     path == name || short(&path) == name
+}
+
+/// Whether an axis is inside a value of another one, as the settings of one kind of heterogeneity are.
+fn is_inside(axis: &GridAxis, other: &GridAxis) -> bool {
+    axis.path.strip_prefix(&*other.path).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// What is wrong with the zips: one that names no axis, an axis that is in two of them, or

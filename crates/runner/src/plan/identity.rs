@@ -126,11 +126,12 @@ impl Identity {
         let (clients, d) = extent.or(each_round.contains(&of).then_some((1, 1)))?;
         let batch = evaluations_per_call(&self.problem, self.oracle);
         let components = self.algorithm.components().into_iter();
-        let round = components.map(|c| {
-            let listed = c.terms.local_steps.len().max(c.terms.batches.len());
-            c.terms.round_cost(clients.max(listed), batch, d)
-        });
-        let round = round.sum::<Option<Cost>>()?;
+        let round = components
+            .map(|c| {
+                let listed = c.terms.local_steps.len().max(c.terms.batches.len());
+                c.terms.round_cost(clients.max(listed), batch, d)
+            })
+            .sum::<Option<Cost>>()?;
         let of_rounds = |rounds: u64| of.of_cost(&round.times(rounds), prices);
         Some((of_rounds(self.rounds)?, of_rounds(1)?))
     }

@@ -74,12 +74,15 @@ pub static UNREAD: EvidenceKinds = EvidenceKinds::new(&[], &[]);
 
 /// The schema of a table with an array of tables for each kind.
 fn tables<C>(generator: &mut SchemaGenerator, kinds: &[TableKind<C>]) -> serde_json::Value {
-    let array = |kind: &TableKind<C>| {
-        let (items, text) = ((kind.schema)(generator), kind.description);
-        let array = json!({ "type": "array", "items": items, "description": text });
-        (kind.name.to_owned(), array)
-    };
-    let arrays: serde_json::Map<_, _> = kinds.iter().map(array).collect();
+    let arrays: serde_json::Map<_, _> = kinds
+        .iter()
+        .map(|kind| {
+            let items = (kind.schema)(generator);
+            let text = kind.description;
+            let array = json!({ "type": "array", "items": items, "description": text });
+            (kind.name.to_owned(), array)
+        })
+        .collect();
     json!({ "type": "object", "properties": arrays })
 }
 

@@ -49,8 +49,12 @@ impl Checker<'_> {
         let message = "both axes are over the same number";
         self.require(phase.x.over != phase.y.over, "y.over", message);
         self.distinct("seeds", phase.seeds.iter());
-        let squares = phase.x.values.points.saturating_mul(phase.y.values.points);
-        let squares = squares.saturating_mul(phase.seeds.len().max(1) as u64);
+        let squares = phase
+            .x
+            .values
+            .points
+            .saturating_mul(phase.y.values.points)
+            .saturating_mul(phase.seeds.len().max(1) as u64);
         let message = format!("a map has at most {MOST_SQUARES} squares, not {squares}");
         self.require(squares <= MOST_SQUARES, "x.values", message);
         for (name, value) in &phase.at {
@@ -67,8 +71,9 @@ impl Checker<'_> {
             self.require(holds, &key, format!("`{name}` must be a finite number, 0 or more"));
         }
         for (k, boundary) in phase.boundaries.iter().enumerate() {
-            let sound = |x: f64| x.is_finite() && x > 0.0;
-            let holds = boundary.power.is_finite() && boundary.through.iter().all(|x| sound(*x));
+            let mut through = boundary.through.iter();
+            let are_sound = through.all(|x| x.is_finite() && *x > 0.0);
+            let holds = boundary.power.is_finite() && are_sound;
             let message = "a boundary has a finite power and goes through two numbers above 0";
             self.require(holds, &format!("boundaries.{k}"), message);
         }
@@ -87,17 +92,20 @@ impl Checker<'_> {
 
     /// The problems at the corners, between which all others are.
     fn corners(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
-        let (base, radius) = (phase.numbers(problem, frontier), frontier.isotropic_radius());
-        let ends = |axis: PhaseAxis| [axis.values.from, axis.values.to];
-        for (x, y) in ends(phase.x).into_iter().flat_map(|x| ends(phase.y).map(|y| (x, y))) {
+        let base = phase.numbers(problem, frontier);
+        let radius = frontier.isotropic_radius();
+        let [xs, ys] = [phase.x, phase.y].map(|axis| [axis.values.from, axis.values.to]);
+        for (x, y) in xs.into_iter().flat_map(|x| ys.map(|y| (x, y))) {
             let numbers = base.with(phase.x.over, x).with(phase.y.over, y);
             let problem = numbers.problem(problem, radius.unwrap_or(f64::NAN));
             let [of_x, of_y] = [phase.x, phase.y].map(|axis| axis.over.symbol());
             let place = format!("at {of_x} = {x} and {of_y} = {y}");
             let below = numbers.get(PhaseNumber::Target) < 1.0;
             let faults = problem.check();
-            let wrong = faults.first().map(|fault| format!("{} {}", fault.key, fault.message));
-            let wrong = wrong.or((!below).then(|| "ε is not below R".to_owned()));
+            let wrong = faults
+                .first()
+                .map(|fault| format!("{} {}", fault.key, fault.message))
+                .or((!below).then(|| "ε is not below R".to_owned()));
             if let Some(wrong) = wrong {
                 return self.fault("", format!("{place} there is no problem: {wrong}"));
             }

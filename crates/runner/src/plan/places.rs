@@ -18,7 +18,8 @@ pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
 
 /// The deepest node on the way to a path, and whether it is the path's own.
 pub fn find_node<'a>(root: &'a Node, path: &str, choice: &Choice) -> Option<(&'a Node, bool)> {
-    let (mut node, mut end) = (root, 0);
+    let mut node = root;
+    let mut end = 0;
     for part in path.split('.') {
         let Some(next) = node.child(part) else { return Some((node, false)) };
         node = next;
@@ -117,8 +118,9 @@ impl<'a> Checker<'a> {
     /// The id of the table must be a plain name, which `message` says, and be new among those of
     /// its `sort`.
     pub(super) fn id(&mut self, id: &str, message: String, (sort, is_new): (&str, bool)) {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if id.is_empty() || !id.chars().all(is_plain) {
+        if id.is_empty()
+            || !id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        {
             self.note("id", message, |d| d.allowing("lower-case letters, digits, -"));
         } else {
             self.require(is_new, "id", format!("two {sort} are called \"{id}\""));

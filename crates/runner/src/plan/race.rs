@@ -54,11 +54,12 @@ impl TuningGroup {
     /// diverges determines whether it stands at an edge. Whether there are such.
     pub(super) fn resume_neighbours(&mut self, settings: usize) -> bool {
         let Some(winner) = self.winner() else { return false };
-        let above = |setting| {
-            let neighbour = self.above(winner, setting)?;
-            self.place_of(&neighbour.values)
-        };
-        let places: Vec<usize> = (0..settings).filter_map(above).collect();
+        let places: Vec<usize> = (0..settings)
+            .filter_map(|setting| {
+                let neighbour = self.above(winner, setting)?;
+                self.place_of(&neighbour.values)
+            })
+            .collect();
         let mut any_goes_on = false;
         for place in places {
             any_goes_on |= self.resume(place);
@@ -83,9 +84,11 @@ impl Plan {
         if self.tuning.is_none() {
             return;
         }
-        let first =
-            self.cells.iter().map(|cell| self.first_cell(cell).unwrap_or_else(|| cell.clone()));
-        let first = first.collect();
+        let first = self
+            .cells
+            .iter()
+            .map(|cell| self.first_cell(cell).unwrap_or_else(|| cell.clone()))
+            .collect();
         let listed = std::mem::replace(&mut self.cells, first);
         if let Some(tuning) = &mut self.tuning {
             tuning.listed = listed;
@@ -167,13 +170,15 @@ impl Plan {
         }
         let products = all.iter().min_by(|a, b| a.log_product.total_cmp(&b.log_product));
         let Some(best) = products else { return Vec::new() };
-        let may_be_best = |values: &&SharedValues<'_>| {
-            let mut terms: Vec<(f64, &Cell)> =
-                values.cells.iter().map(|cell| (1.0, *cell)).collect();
-            terms.extend(best.cells.iter().map(|cell| (-1.0, *cell)));
-            !runs.is_larger(&terms)
-        };
-        all.iter().filter(may_be_best).map(|values| values.values.to_vec()).collect()
+        all.iter()
+            .filter(|values| {
+                let mut terms: Vec<(f64, &Cell)> =
+                    values.cells.iter().map(|cell| (1.0, *cell)).collect();
+                terms.extend(best.cells.iter().map(|cell| (-1.0, *cell)));
+                !runs.is_larger(&terms)
+            })
+            .map(|values| values.values.to_vec())
+            .collect()
     }
 }
 
@@ -206,23 +211,25 @@ fn decisions<R: CandidateRuns>(
     runs: &R,
 ) -> Vec<Decision> {
     let best = group.first_in_race().and_then(|place| group.candidates[place].first.as_ref());
-    let decision = |candidate: &Candidate| {
-        let Some(first) = &candidate.first else { return Decision::GoesOn };
+    let mut decisions = Vec::with_capacity(group.candidates.len());
+    for candidate in &group.candidates {
+        let Some(first) = &candidate.first else {
+            decisions.push(Decision::GoesOn);
+            continue;
+        };
         if let Some(decision) = first.decision {
-            return decision;
+            decisions.push(decision);
+            continue;
         }
         let is_finite = first.loss.is_some_and(f64::is_finite);
         let is_worse = best.is_some_and(|best| {
             is_finite && runs.is_larger(&[(1.0, &first.cell), (-1.0, &best.cell)])
         });
         let may_be_shared = shared.contains(&candidate.values);
-        if candidate.first_runs_diverged() || is_worse && !may_be_shared {
-            Decision::Stopped
-        } else {
-            Decision::GoesOn
-        }
-    };
-    group.candidates.iter().map(decision).collect()
+        let is_stopped = candidate.first_runs_diverged() || is_worse && !may_be_shared;
+        decisions.push(if is_stopped { Decision::Stopped } else { Decision::GoesOn });
+    }
+    decisions
 }
 
 #[cfg(test)]

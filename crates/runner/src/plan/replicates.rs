@@ -1,6 +1,5 @@
 //! The plan of a manifest with other numbers of replicates, and what its cells are known by.
 
-use super::cell::Cell;
 use super::types::Plan;
 use crate::files::sha256;
 use crate::manifest::Rejected;
@@ -20,9 +19,12 @@ impl Plan {
     /// The hash of the cells that do not depend on results, whatever their order: where settings are tuned
     /// those with which the candidates of the manifest begin, and all cells otherwise.
     pub fn cells_hash(&self) -> String {
-        let begin = |cell: &Cell| self.first_cell(cell).map_or(cell.id, |first| first.id);
         let ids = match &self.tuning {
-            Some(tuning) => tuning.listed.iter().map(begin).collect(),
+            Some(tuning) => tuning
+                .listed
+                .iter()
+                .map(|cell| self.first_cell(cell).map_or(cell.id, |first| first.id))
+                .collect(),
             None => self.cells.iter().map(|cell| cell.id).collect::<Vec<_>>(),
         };
         let mut ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
@@ -33,9 +35,10 @@ impl Plan {
 
     /// Whether the cells have this hash at this number of replicates.
     pub fn has_cells(&self, replicates: u64, hash: &str) -> bool {
-        match replicates == self.manifest.replicates {
-            true => self.cells_hash() == hash,
-            false => self.with_replicates(replicates).is_ok_and(|plan| plan.cells_hash() == hash),
+        if replicates == self.manifest.replicates {
+            self.cells_hash() == hash
+        } else {
+            self.with_replicates(replicates).is_ok_and(|plan| plan.cells_hash() == hash)
         }
     }
 }

@@ -92,9 +92,12 @@ impl Checker<'_> {
 
     /// The values of a setting in the cells that the other keys of a selection select, in their order.
     fn values(&self, key: &str, selection: &Selection) -> Vec<String> {
-        let others = |cell: &&Cell| selection.0.iter().all(|(k, v)| k == key || fits(cell, k, v));
         let mut values: Vec<String> = Vec::new();
-        for cell in self.cells.iter().filter(others) {
+        for cell in self
+            .cells
+            .iter()
+            .filter(|cell| selection.0.iter().all(|(k, v)| k == key || fits(cell, k, v)))
+        {
             let value = match key {
                 "label" => Some(cell.label.clone()),
                 _ => cell.settings.get(key).map(ToString::to_string),

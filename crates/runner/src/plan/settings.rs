@@ -112,12 +112,13 @@ impl Shape {
         }
         paths.sort();
         let mut names: HashMap<String, usize> = HashMap::new();
-        let order = |i: &usize| (rank(&paths[*i].0), paths[*i].0.len(), *i);
         for (i, (path, ..)) in paths.iter().enumerate() {
             let ends = path.match_indices('.').filter(|_| !needs_whole_path(path));
             for (dot, _) in ends {
                 let best = names.entry(path[dot + 1..].to_owned()).or_insert(i);
-                *best = std::cmp::min_by_key(*best, i, order);
+                *best = std::cmp::min_by_key(*best, i, |i: &usize| {
+                    (rank(&paths[*i].0), paths[*i].0.len(), *i)
+                });
             }
         }
         names.extend(paths.iter().enumerate().map(|(i, (path, ..))| (path.clone(), i)));
@@ -216,8 +217,11 @@ impl Settings {
     /// Adds the paths of the settings in which two cells differ, in value or in having them.
     pub fn add_differing(&self, other: &Self, to: &mut BTreeSet<String>) {
         if Arc::ptr_eq(&self.shape, &other.shape) {
-            let is_other = |part: usize| !Arc::ptr_eq(&self.parts[part], &other.parts[part]);
-            for (path, part, i) in self.shape.paths.iter().filter(|(_, part, _)| is_other(*part)) {
+            for (path, part, i) in &self.shape.paths {
+                // Cells of one grid share most of their parts.
+                if Arc::ptr_eq(&self.parts[*part], &other.parts[*part]) {
+                    continue;
+                }
                 let [a, b] = [self, other].map(|all| &all.parts[*part][*i]);
                 if a != b && !to.contains(path) {
                     to.insert(path.clone());
@@ -235,12 +239,14 @@ impl Settings {
 
     /// The short names of all settings.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let kind = |path: &&str| {
-            let depth = path.matches('.').count();
-            depth > 1 || (depth == 1 && rank(path) > 1 && !needs_whole_path(path))
-        };
         let paths = self.shape.paths.iter().map(|(path, ..)| path.as_str());
-        paths.filter(kind).map(short).chain(["path-length"])
+        paths
+            .filter(|path| {
+                let depth = path.matches('.').count();
+                depth > 1 || (depth == 1 && rank(path) > 1 && !needs_whole_path(path))
+            })
+            .map(short)
+            .chain(["path-length"])
     }
 
     /// The short names of all settings of all cells.

@@ -38,7 +38,10 @@ impl<'a, T> VaryingTable<'a, T> {
         path: &str,
         read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, String>,
     ) -> Self {
-        let (path, reads, axes, known) = (path.to_owned(), Vec::new(), Vec::new(), HashMap::new());
+        let path = path.to_owned();
+        let reads = Vec::new();
+        let axes = Vec::new();
+        let known = HashMap::new();
         Self { node: root.find(&path), path, read, reads, axes, known }
     }
 
@@ -47,20 +50,22 @@ impl<'a, T> VaryingTable<'a, T> {
         let from = (Bound::Included(self.path.as_str()), Bound::Unbounded);
         let own = choice.range::<str, _>(from).take_while(|(path, _)| path.starts_with(&self.path));
         let axes = &mut self.axes;
-        let own = own.map(|(path, value)| {
-            let known = axes.iter().position(|axis| axis == path).unwrap_or(axes.len());
-            if known == axes.len() {
-                axes.push(path.clone());
-            }
-            (known as u32, *value as u32)
-        });
-        let own: Box<[(u32, u32)]> = own.collect();
+        let own: Box<[(u32, u32)]> = own
+            .map(|(path, value)| {
+                let known = axes.iter().position(|axis| axis == path).unwrap_or(axes.len());
+                if known == axes.len() {
+                    axes.push(path.clone());
+                }
+                (known as u32, *value as u32)
+            })
+            .collect();
         if let Some(number) = self.known.get(&own) {
             return Ok(*number);
         }
         let node = self.node.ok_or_else(Vec::new)?;
-        let read = |tree| (self.read)(&self.path, tree, schema);
-        let (value, axes) = read_at(node, &self.path, choice, schema, read)?;
+        let (value, axes) = read_at(node, &self.path, choice, schema, |tree| {
+            (self.read)(&self.path, tree, schema)
+        })?;
         let number = self.reads.len();
         let before = self.reads.last().filter(|before| before.axes[..] == axes[..]);
         let axes = before.map_or_else(|| axes.into(), |before| before.axes.clone());
@@ -135,7 +140,8 @@ impl<'a> Grid<'a> {
 
     /// Reads all tables under the choice.
     pub fn read(&mut self) -> Result<GridPoint, Vec<Diagnostic>> {
-        let (choice, schema) = (&self.choice, self.schema);
+        let choice = &self.choice;
+        let schema = self.schema;
         Ok(GridPoint {
             oracle: self.oracle.read(choice, schema)?,
             problem: self.problem.read(choice, schema)?,

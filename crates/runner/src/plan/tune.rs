@@ -45,8 +45,10 @@ impl Plan {
         let mut groups: Vec<TuningGroup> = Vec::new();
         let mut places: HashMap<(String, Vec<String>), usize> = HashMap::new();
         for cell in cells {
-            let others = cell.varied.iter().filter(|path| !self.is_tuned(path));
-            let others = others
+            let others = cell
+                .varied
+                .iter()
+                .filter(|path| !self.is_tuned(path))
                 .map(|path| cell.settings.at_path(path).map(|value| format!("{path} {value}")));
             let key = (cell.entry.to_string(), others.flatten().collect());
             let place = *places.entry(key).or_insert_with(|| {
@@ -55,10 +57,13 @@ impl Plan {
                 groups.len() - 1
             });
             let kind = cell.entry.split('.').nth(1).unwrap_or_default();
-            let value = |setting: &TunedSetting| {
-                cell.settings.at_path(&format!("algorithm.{kind}.{}", setting.key))?.number()
-            };
-            let values = self.tuned_settings().iter().map(value).collect();
+            let values = self
+                .tuned_settings()
+                .iter()
+                .map(|setting| {
+                    cell.settings.at_path(&format!("algorithm.{kind}.{}", setting.key))?.number()
+                })
+                .collect();
             let first = self.first_runs(cell);
             groups[place].candidates.push(Candidate {
                 cell: cell.clone(),
@@ -143,22 +148,27 @@ impl Plan {
         &self,
         groups: &[TuningGroup],
     ) -> BTreeMap<Vec<String>, Vec<usize>> {
-        let names = |group: &TuningGroup| -> BTreeSet<String> {
-            let varied = group.candidates[0].cell.varied.iter();
-            varied.filter(|path| !self.is_tuned(path)).map(|path| short(path).to_owned()).collect()
-        };
-        let common = |all: BTreeSet<String>, own| all.intersection(&own).cloned().collect();
-        let common = groups.iter().map(names).reduce(common).unwrap_or_default();
-        let point = |group: &TuningGroup| -> Vec<String> {
-            let cell = &group.candidates[0].cell;
-            let value = |name: &String| Some(format!("{name} {}", cell.settings.get(name)?));
-            common.iter().filter_map(value).collect()
-        };
+        let common = groups
+            .iter()
+            .map(|group| self.varied_names(group))
+            .reduce(|all: BTreeSet<String>, own| all.intersection(&own).cloned().collect())
+            .unwrap_or_default();
         let mut points: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
         for (i, group) in groups.iter().enumerate() {
-            points.entry(point(group)).or_default().push(i);
+            let cell = &group.candidates[0].cell;
+            let point = common
+                .iter()
+                .filter_map(|name| Some(format!("{name} {}", cell.settings.get(name)?)))
+                .collect();
+            points.entry(point).or_default().push(i);
         }
         points
+    }
+
+    /// The names of the settings that vary over the grid and are not tuned.
+    fn varied_names(&self, group: &TuningGroup) -> BTreeSet<String> {
+        let varied = group.candidates[0].cell.varied.iter();
+        varied.filter(|path| !self.is_tuned(path)).map(|path| short(path).to_owned()).collect()
     }
 
     /// Selects, at each point of the grid, the candidate that is best for all algorithms together:
@@ -170,22 +180,18 @@ impl Plan {
                 continue;
             }
             let first = &groups[places[0]];
-            let product = |values: &[Option<f64>]| {
-                let loss = |place: &usize| {
-                    let mut candidates = groups[*place].candidates.iter();
-                    candidates.find(|c| c.values == values)?.loss.filter(|l| l.is_finite())
-                };
-                let losses: Option<Vec<f64>> = places.iter().map(loss).collect();
-                losses.map(|losses| losses.iter().map(|l| libm::log(*l)).sum::<f64>())
-            };
-            let known =
-                first.candidates.iter().filter_map(|c| Some((product(&c.values)?, &c.values)));
-            let best = known.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, values)| values.clone());
+            let mut known = Vec::new();
+            for candidate in &first.candidates {
+                let values = &candidate.values;
+                known.extend(log_product(groups, &places, values).map(|product| (product, values)));
+            }
+            let best = known.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+            let best = best.map(|(_, values)| values.clone());
             let Some(best) = best.filter(|_| places.len() > 1) else { continue };
             for place in places {
                 let group = &groups[place];
-                let shared = group.candidates.iter().find(|c| c.values == best);
-                let shared = shared.map(|c| self.evaluation(c));
+                let shared =
+                    group.candidates.iter().find(|c| c.values == best).map(|c| self.evaluation(c));
                 groups[place].shared = shared;
             }
         }
@@ -207,9 +213,23 @@ impl Plan {
     pub fn possible_evaluations(&self) -> Vec<Vec<Cell>> {
         let Some(tuning) = &self.tuning else { return Vec::new() };
         let groups = self.groups(&tuning.listed);
-        let of = |group: &TuningGroup| {
-            group.candidates.iter().map(|candidate| self.evaluation(candidate)).collect()
-        };
-        groups.iter().map(of).collect()
+        groups
+            .iter()
+            .map(|group| {
+                group.candidates.iter().map(|candidate| self.evaluation(candidate)).collect()
+            })
+            .collect()
     }
+}
+
+/// The logarithm of the product of the losses that candidates with these values have in the groups at these places;
+/// `None` if a group has no such candidate or no finite loss of it.
+fn log_product(groups: &[TuningGroup], places: &[usize], values: &[Option<f64>]) -> Option<f64> {
+    let mut logarithms = Vec::with_capacity(places.len());
+    for place in places {
+        let mut candidates = groups[*place].candidates.iter();
+        let loss = candidates.find(|c| c.values == values)?.loss.filter(|l| l.is_finite())?;
+        logarithms.push(libm::log(loss));
+    }
+    Some(logarithms.iter().sum::<f64>())
 }

@@ -239,13 +239,12 @@ impl TuningGroup {
 
     /// The candidate with the next larger value of a setting, and the others equal.
     pub(super) fn above(&self, of: &Candidate, setting: usize) -> Option<&Candidate> {
-        let alike = |other: &&Candidate| {
+        let alike = self.candidates.iter().filter(|other| {
             let mut pairs = other.values.iter().zip(&of.values).enumerate();
             pairs.all(|(i, (a, b))| if i == setting { a > b } else { a == b })
-        };
-        let by_value = |a: &&Candidate, b: &&Candidate| {
+        });
+        alike.min_by(|a, b| {
             a.values[setting].partial_cmp(&b.values[setting]).unwrap_or(std::cmp::Ordering::Equal)
-        };
-        self.candidates.iter().filter(alike).min_by(by_value)
+        })
     }
 }

@@ -53,30 +53,31 @@ fn is_invisible(c: char) -> bool {
 fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
     let Value::String(text) = &node.value else { return };
     let key = short(path);
-    let mut wrong = |message: String| {
-        found.push(Diagnostic::new(Some(node.place.clone()), path, message));
-    };
-    let control = |c: &char| c.is_control() && !"\n\r\t".contains(*c);
-    if let Some(c) = text.chars().find(control) {
-        wrong(format!("`{key}` holds the control character U+{:04X}", u32::from(c)));
+    let mut wrong = Vec::new();
+    if let Some(c) = text.chars().find(|c| c.is_control() && !"\n\r\t".contains(*c)) {
+        wrong.push(format!("`{key}` holds the control character U+{:04X}", u32::from(c)));
     }
     // A data file's columns have names of their own.
     let is_name = ["label", "id"].contains(&key) && !path.starts_with("problem.");
     if is_name && text.contains(['\n', '\r', '\t']) {
-        wrong(format!("`{key}` is a name: it must stand in one line"));
+        wrong.push(format!("`{key}` is a name: it must stand in one line"));
     }
     if is_name && text.chars().all(is_invisible) {
-        wrong(format!("`{key}` is {text:?}: a name must have a character that is visible"));
+        wrong.push(format!("`{key}` is {text:?}: a name must have a character that is visible"));
     }
     let length = text.chars().count();
     if is_name && length > MOST_NAME {
-        wrong(format!("`{key}` has {length} characters; at most {MOST_NAME} are allowed"));
+        wrong.push(format!("`{key}` has {length} characters; at most {MOST_NAME} are allowed"));
+    }
+    for message in wrong {
+        found.push(Diagnostic::new(Some(node.place.clone()), path, message));
     }
 }
 
 impl Checker<'_> {
     fn record(&mut self, record: &Record) {
-        let (points, every) = (record.points, record.every);
+        let points = record.points;
+        let every = record.every;
         let both = points.is_some() && every.is_some();
         self.require(!both, "record.every", "write `points` or `every`, not both");
         let log_spacing = record.spacing == Spacing::Log && every.is_some();
@@ -106,8 +107,8 @@ impl Checker<'_> {
     /// Notes what `[record]` asks for, and what there is in place of runs, that needs θ* where it is
     /// left out, and that nothing is left by which runs could be compared.
     fn without_optimum(&mut self, record: &Record) {
-        let metrics = record.metrics.iter().map(|metric| metric.quantity());
-        let metrics: Vec<Quantity> = metrics.collect();
+        let metrics: Vec<Quantity> =
+            record.metrics.iter().map(|metric| metric.quantity()).collect();
         for (i, metric) in metrics.iter().enumerate().filter(|(_, metric)| metric.needs_optimum()) {
             self.needs_optimum(&format!("record.metrics.{i}"), &format!("`{}`", metric.name()));
         }
@@ -209,24 +210,26 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
         }
         found.push(diagnostic_under(root, key, choice, message));
     }
-    let mut add = |base: &str, faults: &[Fault]| {
+    let base_of_problem = format!("problem.{}", problem.spec.kind());
+    let parts = [
+        (base_of_problem.as_str(), problem.faults.to_vec()),
+        (point.entry, algorithm.faults.to_vec()),
+        (point.entry, fault_for_clients(point).into_iter().collect()),
+        ("budget", check_budget(point).into_iter().collect()),
+        ("record", too_many_points(&manifest.record, point).into_iter().collect()),
+        ("record", metrics_without_records(&manifest.record, point)),
+        ("start", check_start(point.start, &manifest.record).into_iter().collect()),
+    ];
+    for (base, faults) in parts {
         found.extend(faults.iter().map(|fault| diagnostic_of(root, base, choice, fault)));
-    };
-    if !problem.faults.is_empty() {
-        add(&format!("problem.{}", problem.spec.kind()), &problem.faults);
     }
-    add(point.entry, &algorithm.faults);
-    add(point.entry, fault_for_clients(point).as_slice());
-    add("budget", check_budget(point).as_slice());
-    add("record", too_many_points(&manifest.record, point).as_slice());
-    add("record", &metrics_without_records(&manifest.record, point));
-    add("start", check_start(point.start, &manifest.record).as_slice());
     found
 }
 
 /// What is wrong with an algorithm for the problem's number of clients, where the settings say it.
 fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
-    let (problem, algorithm) = (point.problem, point.algorithm);
+    let problem = point.problem;
+    let algorithm = point.algorithm;
     let sound = problem.faults.is_empty() && algorithm.faults.is_empty();
     let cohort = algorithm.spec.cohort().filter(|_| sound);
     if let Some(message) = cohort.and_then(Participation::fault) {
@@ -238,28 +241,28 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
 
 /// Metrics of records that the problem does not have.
 fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fault> {
-    let (kind, has) = (point.problem.spec.kind(), point.problem.spec.record_metrics());
-    let missing = |metric: &Metric| {
+    let kind = point.problem.spec.kind();
+    let has = point.problem.spec.record_metrics();
+    let mut faults = Vec::new();
+    for metric in &record.metrics {
         let (accuracy, of) = match metric.measured().0 {
             MeasuredOn::Loss(of) => (false, of),
             MeasuredOn::Classes(of) => (true, of),
-            _ => return None,
+            _ => continue,
         };
         let name = metric.name();
-        if !has.loss {
-            return Some(format!("has `{name}`, but `{kind}` is not a problem of records"));
-        }
-        if accuracy && !has.accuracy {
-            return Some(format!(
-                "has `{name}`, but `{kind}` has no classes: its labels are numbers"
-            ));
-        }
-        (of == RecordsOf::Test && !has.test).then(|| {
+        let message = if !has.loss {
+            format!("has `{name}`, but `{kind}` is not a problem of records")
+        } else if accuracy && !has.accuracy {
+            format!("has `{name}`, but `{kind}` has no classes: its labels are numbers")
+        } else if of == RecordsOf::Test && !has.test {
             format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
-        })
-    };
-    let all = record.metrics.iter().filter_map(missing);
-    all.map(|message| Fault::new("metrics", message)).collect()
+        } else {
+            continue;
+        };
+        faults.push(Fault::new("metrics", message));
+    }
+    faults
 }
 
 /// That too many rounds would be recorded.
@@ -308,7 +311,8 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     if wrong && ["communications", "gradients"].contains(&key) {
         return None;
     }
-    let (h, rounds) = (point.algorithm.spec.scale().1, point.rounds(budget));
+    let h = point.algorithm.spec.scale().1;
+    let rounds = point.rounds(budget);
     // Of two limits, that which allows no round.
     let (key, length) = match written.as_slice() {
         [_, other]
@@ -340,16 +344,17 @@ fn check_start(start: &Start, record: &Record) -> Option<Fault> {
     if let Some(key) = around_optimum.filter(|_| !record.optimum) {
         return Some(Fault::new(key, NEEDS_OPTIMUM));
     }
-    let finite = |key, value: f64| {
-        (!value.is_finite()).then(|| Fault::new(key, format!("must be finite, not {value}")))
-    };
     match start {
-        Start::Offset(offset) => finite("offset", *offset),
-        Start::Point(point) => point.iter().find_map(|x| finite("point", *x)),
+        Start::Offset(offset) => fault_if_infinite("offset", *offset),
+        Start::Point(point) => point.iter().find_map(|x| fault_if_infinite("point", *x)),
         Start::Zero(true) | Start::Limit(true) => None,
         Start::Zero(false) => Some(Fault::new("zero", "must be true, or left out")),
         Start::Limit(false) => Some(Fault::new("limit", "must be true, or left out")),
     }
+}
+
+fn fault_if_infinite(key: &'static str, value: f64) -> Option<Fault> {
+    (!value.is_finite()).then(|| Fault::new(key, format!("must be finite, not {value}")))
 }
 
 /// Diagnostics of overrides whose key is unknown, which say what is allowed, with the setting that
@@ -357,7 +362,7 @@ fn check_start(start: &Start, record: &Record) -> Option<Fault> {
 pub fn with_hints_for_overrides(
     root: &Node,
     source: &Source,
-    found: Vec<Diagnostic>,
+    mut found: Vec<Diagnostic>,
 ) -> Vec<Diagnostic> {
     // All values that the text (and no override) wrote.
     let mut paths = Vec::new();
@@ -373,17 +378,16 @@ pub fn with_hints_for_overrides(
             paths.push(path.to_owned());
         }
     });
-    let meant = |mut diagnostic: Diagnostic| {
-        let Diagnostic { place, hint, allowed, .. } = &diagnostic;
+    for diagnostic in &mut found {
+        let Diagnostic { place, hint, allowed, .. } = &*diagnostic;
         if let (Some(Place::Override(i)), None, Some(_)) = (place, hint, allowed) {
             let key = source.overrides[*i].split('=').next().unwrap_or_default().trim();
             let end = format!(".{}", short(key));
             let close = paths.iter().find(|path| path.ends_with(&end) && *path != key);
             diagnostic.hint = close.map(|path| format!("did you mean `{path}`?"));
         }
-        diagnostic
-    };
-    found.into_iter().map(meant).collect()
+    }
+    found
 }
 
 impl Checker<'_> {

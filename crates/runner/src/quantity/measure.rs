@@ -29,7 +29,8 @@ impl Reading<'_> {
 
 /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖²; at round 0 that of the start.
 pub fn mean_so_far(reading: &Reading<'_>) -> Option<f64> {
-    let (optimum, (sum, rounds)) = (reading.facts.optimum(), reading.sum);
+    let optimum = reading.facts.optimum();
+    let (sum, rounds) = reading.sum;
     if rounds == 0 {
         return Some(reading.distance_to(optimum));
     }
@@ -43,8 +44,11 @@ pub fn clients(reading: &Reading<'_>) -> Option<f64> {
     let clients = run.clients()?;
     let optimum = facts.optimum();
     let rows = clients.ends.chunks_exact(optimum.len()).enumerate();
-    let square = |sum, (client, end)| sum + facts.weight(client) * squared_distance(end, optimum);
-    Some(rows.fold(0.0, square) / facts.clients() as f64)
+    Some(
+        rows.fold(0.0, |sum, (client, end)| {
+            sum + facts.weight(client) * squared_distance(end, optimum)
+        }) / facts.clients() as f64,
+    )
 }
 
 /// ‖θ_t − θ*‖²_Σφ.
@@ -57,7 +61,8 @@ pub fn in_features(reading: &Reading<'_>) -> Option<f64> {
 /// ‖F̄(θ_t)‖².
 pub fn mean_field(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
-    let (mut mean, mut field) = (vec![0.0; facts.dim()], vec![0.0; facts.dim()]);
+    let mut mean = vec![0.0; facts.dim()];
+    let mut field = vec![0.0; facts.dim()];
     for client in 0..facts.clients() {
         facts.mean_field(client, run.estimate(), &mut field);
         axpy(facts.share(client), &field, &mut mean);
@@ -82,7 +87,8 @@ pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
 pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     let own = reading.run.clients()?;
     let optimum = reading.facts.optimum();
-    let (d, n) = (optimum.len(), own.lengths.len() as f64);
+    let d = optimum.len();
+    let n = own.lengths.len() as f64;
     let rows = own.corrections.chunks_exact(d).zip(reading.corrections.chunks_exact(d));
     let mut variates = 0.0;
     for (client, ((xi, star), length)) in rows.zip(&own.lengths).enumerate() {
@@ -98,7 +104,8 @@ pub fn expected_from_limit(
     optimum: &[f64],
     limit: Option<&[f64]>,
 ) -> Option<f64> {
-    let (limit, d) = (limit?, optimum.len());
+    let limit = limit?;
+    let d = optimum.len();
     let apart: Vec<f64> = (0..d).map(|i| moments.mean[i] + optimum[i] - limit[i]).collect();
     let covariance = moments.covariance.entries();
     Some(dot(&apart, &apart) + (0..d).fold(0.0, |sum, i| sum + covariance[i * d + i]))

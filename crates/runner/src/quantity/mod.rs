@@ -469,10 +469,9 @@ impl Quantity {
     /// signs that join words.
     pub fn known_as(name: &str) -> Option<Self> {
         let joined = |name: &str| name.replace(['_', ' '], "-");
-        let is_named = |q: &Self| {
+        Self::ALL.iter().copied().find(|q| {
             [q.name(), q.column(), q.formula()].iter().any(|own| joined(own) == joined(name))
-        };
-        Self::ALL.iter().copied().find(is_named)
+        })
     }
 
     /// What has been paid in this unit; `None` of a quantity that is no cost.

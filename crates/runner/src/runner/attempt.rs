@@ -68,8 +68,10 @@ impl<'p> Attempt<'p> {
         start: &StartRun<'_>,
     ) -> Result<Self, Stopped> {
         let identity = &prepared.cell.identity;
-        let (scenario, conditions) = (prepared.scenario(run), prepared.conditions(run));
-        let (algorithm, instance) = (&identity.algorithm, &*scenario.instance);
+        let scenario = prepared.scenario(run);
+        let conditions = prepared.conditions(run);
+        let algorithm = &identity.algorithm;
+        let instance = &*scenario.instance;
         let mut twin =
             scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
         let optimum = scenario.optimum().filter(|_| is_coupled(identity));
@@ -172,7 +174,8 @@ impl<'p> Attempt<'p> {
     /// Adds a row to the trace, with θ_t if the manifest asks for it.
     fn record(&mut self, own: &dyn Run) {
         let coupled = self.coupled.as_deref().map(|run| run.estimate());
-        let (theta, trace) = (own.estimate(), &mut self.trace);
+        let theta = own.estimate();
+        let trace = &mut self.trace;
         trace.round.push(self.round);
         trace.cost.push(own.cost());
         let optimum = self.scenario.optimum();
@@ -199,17 +202,17 @@ impl<'p> Prepared<'p> {
     pub fn tasks(&self) -> Vec<Range<u64>> {
         let identity = &self.cell.identity;
         let mut tasks = Vec::new();
-        let (mut next, all) = (self.first_run, identity.runs());
+        let mut next = self.first_run;
+        let all = identity.runs();
         while next < all {
             let instance = identity.instance_of(next);
-            let rest = (next..all).take_while(|run| identity.instance_of(*run) == instance);
-            let rest = rest.count() as u64;
-            let together = match wants_twin(identity) || is_coupled(identity) {
-                true => 1,
-                false => {
-                    let instance = &self.scenario(next).instance;
-                    instance.runs_together(&identity.algorithm, rest)
-                }
+            let rest =
+                (next..all).take_while(|run| identity.instance_of(*run) == instance).count() as u64;
+            let together = if wants_twin(identity) || is_coupled(identity) {
+                1
+            } else {
+                let instance = &self.scenario(next).instance;
+                instance.runs_together(&identity.algorithm, rest)
             };
             // Groups of equal size, or nearly.
             let size = rest.div_ceil(rest.div_ceil(together));
@@ -269,7 +272,8 @@ impl<'p> Prepared<'p> {
         observer: &dyn Observer,
         start: &StartRun<'_>,
     ) -> Result<Trace, Stopped> {
-        let (instance, algorithm) = (&*self.scenario(run).instance, &self.cell.identity.algorithm);
+        let instance = &*self.scenario(run).instance;
+        let algorithm = &self.cell.identity.algorithm;
         let mut own = start(instance, algorithm, &self.conditions(run));
         if !self.cell.identity.record.metrics.contains(&Metric::SqErrorClients) {
             own.without_ends();
@@ -283,15 +287,16 @@ impl<'p> Prepared<'p> {
     }
 
     fn together(&self, runs: Range<u64>, observer: &dyn Observer) -> Result<Vec<Trace>, Stopped> {
-        let (instance, algorithm) =
-            (&*self.scenario(runs.start).instance, &self.cell.identity.algorithm);
+        let instance = &*self.scenario(runs.start).instance;
+        let algorithm = &self.cell.identity.algorithm;
         let conditions: Vec<_> = runs.clone().map(|run| self.conditions(run)).collect();
         let Some(mut all) = instance.launch_together(algorithm, &conditions) else {
             return runs.map(|run| self.alone(run, observer, &start)).collect();
         };
-        let attempt = |(place, run)| Attempt::new(self, run, all.run(place), &start);
-        let attempts = (0..).zip(runs).map(attempt);
-        let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
+        let mut attempts = Vec::new();
+        for (place, run) in (0..).zip(runs) {
+            attempts.push(Attempt::new(self, run, all.run(place), &start)?);
+        }
         let mut active: Vec<usize> = (0..attempts.len()).collect();
         loop {
             let mut going = Vec::with_capacity(active.len());

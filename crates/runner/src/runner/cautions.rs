@@ -42,11 +42,11 @@ pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>)
     if found.is_empty() {
         return None;
     }
-    let named = |((label, clients), cohorts): (&(String, usize), &BTreeSet<usize>)| {
+    let mut named = Vec::new();
+    for ((label, clients), cohorts) in &found {
         let cohorts: Vec<String> = cohorts.iter().map(usize::to_string).collect();
-        format!("{label} ({} of {clients} clients in a round)", enumerated(&cohorts))
-    };
-    let named: Vec<String> = found.iter().map(named).collect();
+        named.push(format!("{label} ({} of {clients} clients in a round)", enumerated(&cohorts)));
+    }
     Some(format!(
         "with unequal shares and participation of some of the clients, the mean of a round’s step is not the gradient of the objective, because the shares of the participating clients are divided by their sum. So the fixed point is not θ*, even with one local step, for {}",
         enumerated(&named)

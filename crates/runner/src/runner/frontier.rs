@@ -65,26 +65,40 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
         vec![Fault::new(format!("problem.{}.{}", problem.kind(), fault.key), fault.message)]
     })?;
     let instance: Arc<dyn Instance> = Arc::from(built);
-    let prepare = |(i, frontier): (usize, &'p Frontier)| {
-        let search = search(plan, frontier, &instance)?;
-        // Without its code it may still be known from an earlier report.
-        if frontier.lacking_code().next().is_none() {
-            frontier::check_search(&*instance, &search).map_err(|Fault { key, message }| {
-                let path = format!("frontier.{i}.{key}");
-                Fault::new(path.trim_end_matches('.').to_owned(), message)
-            })?;
-        }
-        let key = hash_of(&FrontierKey {
-            seed: manifest.seed,
-            oracle: manifest.oracle,
-            problem,
-            search: SearchKey::new(frontier, &search),
-        });
-        let sgd = frontier.algorithms.iter().position(|algorithm| algorithm.name == SGD);
-        let sgd = sgd.unwrap_or(frontier.algorithms.len());
-        Ok(PreparedFrontier { frontier, instance: instance.clone(), search, sgd, key })
-    };
-    all_or_wrong(manifest.frontier.iter().enumerate().map(prepare).collect())
+    let frontiers = manifest.frontier.iter().enumerate();
+    let prepared =
+        frontiers.map(|(i, frontier)| prepare_frontier(plan, problem, &instance, i, frontier));
+    all_or_wrong(prepared.collect())
+}
+
+/// Prepares the frontier at this place of the manifest.
+fn prepare_frontier<'p>(
+    plan: &'p Plan,
+    problem: &problem::Spec,
+    instance: &Arc<dyn Instance>,
+    place: usize,
+    frontier: &'p Frontier,
+) -> Result<PreparedFrontier<'p>, Fault> {
+    let search = search(plan, frontier, instance)?;
+    // Without its code it may still be known from an earlier report.
+    if frontier.lacking_code().next().is_none() {
+        frontier::check_search(&**instance, &search).map_err(|Fault { key, message }| {
+            let path = format!("frontier.{place}.{key}");
+            Fault::new(path.trim_end_matches('.').to_owned(), message)
+        })?;
+    }
+    let key = hash_of(&FrontierKey {
+        seed: plan.manifest.seed,
+        oracle: plan.manifest.oracle,
+        problem,
+        search: SearchKey::new(frontier, &search),
+    });
+    let sgd = frontier
+        .algorithms
+        .iter()
+        .position(|algorithm| algorithm.name == SGD)
+        .unwrap_or(frontier.algorithms.len());
+    Ok(PreparedFrontier { frontier, instance: instance.clone(), search, sgd, key })
 }
 
 /// All that determines the numbers of a frontier.
@@ -205,15 +219,16 @@ fn known_rounds(
         let from = Conditions { seed, replicate: 0, start: &start, rounds: TRACED, copy: 0 };
         problem.program(spec, &from)
     });
-    let rounds = |algorithm: &SearchedAlgorithm| {
-        Arc::new(SearchedSpecs {
+    let has_sgd = frontier.algorithms.iter().any(|algorithm| algorithm.name == SGD);
+    let sgd = (!has_sgd).then(SearchedAlgorithm::sgd);
+    let mut known: Vec<Arc<dyn Rounds>> = Vec::new();
+    for algorithm in frontier.algorithms.iter().chain(&sgd) {
+        known.push(Arc::new(SearchedSpecs {
             name: algorithm.name.clone(),
             choices: algorithm.choices.clone(),
             has_local_steps: algorithm.has_local_steps,
             program_of: program_of.clone(),
-        }) as Arc<dyn Rounds>
-    };
-    let has_sgd = frontier.algorithms.iter().any(|algorithm| algorithm.name == SGD);
-    let sgd = (!has_sgd).then(SearchedAlgorithm::sgd);
-    frontier.algorithms.iter().chain(&sgd).map(rounds).collect()
+        }));
+    }
+    known
 }

@@ -30,24 +30,31 @@ impl<'a> Meter<'a> {
     /// not have is left out.
     pub fn new(scenario: &'a Scenario, record: &Record, rounds: u64, run: &dyn Run) -> Self {
         let facts: &dyn Facts = &*scenario.instance;
-        let (n, d) = (facts.clients(), facts.dim());
+        let n = facts.clients();
+        let d = facts.dim();
         let all = Metric::ALL.iter().copied().filter(|metric| record.metrics.contains(metric));
         let metrics: Vec<Metric> = all.filter(|metric| has(*metric, facts, run)).collect();
         let corrected = run.clients().is_some_and(|c| !c.corrections.is_empty());
-        let listed =
-            |a: &TimeAverage| record.averages.contains(a) && (corrected || !a.of_variates());
-        let size = |a: &TimeAverage| match a {
-            TimeAverage::Bias => d,
-            TimeAverage::Covariance => d * d,
-            _ => n * d * d,
-        };
-        let all = TimeAverage::ALL.iter().copied().filter(listed);
-        let averages: Vec<_> = all.map(|a| (a, vec![0.0; size(&a)])).collect();
+        let averages: Vec<(TimeAverage, Vec<f64>)> = TimeAverage::ALL
+            .iter()
+            .copied()
+            .filter(|a| record.averages.contains(a) && (corrected || !a.of_variates()))
+            .map(|average| {
+                let size = match average {
+                    TimeAverage::Bias => d,
+                    TimeAverage::Covariance => d * d,
+                    _ => n * d * d,
+                };
+                (average, vec![0.0; size])
+            })
+            .collect();
         let mut corrections = Vec::new();
         if metrics.contains(&Metric::Lyapunov) || of_variates(&averages) {
             corrections = corrections_at_optimum(facts);
         }
-        let (seen, sum, burn_in) = (0, vec![0.0; d], record.rounds_before(rounds));
+        let seen = 0;
+        let sum = vec![0.0; d];
+        let burn_in = record.rounds_before(rounds);
         Self { scenario, metrics, seen, sum, burn_in, averages, corrections }
     }
 
@@ -64,13 +71,13 @@ impl<'a> Meter<'a> {
 
     fn average(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
         let facts: &dyn Facts = &*self.scenario.instance;
-        let (optimum, d) = (facts.optimum(), facts.dim());
+        let optimum = facts.optimum();
+        let d = facts.dim();
         let centre = self.scenario.fixed_point.as_deref().unwrap_or(optimum);
-        let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
         let theta = run.estimate();
         let clients = if of_variates(&self.averages) { run.clients() } else { None };
-        let xi =
-            clients.map_or(Vec::new(), |clients| minus(clients.corrections, &self.corrections));
+        let xi = clients
+            .map_or(Vec::new(), |clients| difference(clients.corrections, &self.corrections));
         let n = xi.len() / d;
         for (what, sum) in &mut self.averages {
             match what {
@@ -80,11 +87,11 @@ impl<'a> Meter<'a> {
                     sum.iter_mut().zip(apart).for_each(|(sum, apart)| *sum += apart);
                 }
                 TimeAverage::Covariance => {
-                    let apart = minus(theta, centre);
+                    let apart = difference(theta, centre);
                     outer(&apart, &apart, sum);
                 }
                 TimeAverage::CrossCovariance => {
-                    let apart = minus(theta, optimum);
+                    let apart = difference(theta, optimum);
                     let rows = sum.chunks_exact_mut(d * d).zip(xi.chunks_exact(d));
                     rows.for_each(|(sum, xi)| outer(&apart, xi, sum));
                 }
@@ -94,7 +101,8 @@ impl<'a> Meter<'a> {
                 }
                 TimeAverage::VariatePairCovariance => {
                     for (c, sum) in sum.chunks_exact_mut(d * d).enumerate() {
-                        let (one, next) = (&xi[c * d..][..d], &xi[(c + 1) % n * d..][..d]);
+                        let one = &xi[c * d..][..d];
+                        let next = &xi[(c + 1) % n * d..][..d];
                         outer(one, next, sum);
                     }
                 }
@@ -121,22 +129,26 @@ impl<'a> Meter<'a> {
     pub fn finish(self) -> Vec<(TimeAverage, Vec<f64>)> {
         let count = self.seen.saturating_sub(self.burn_in) as f64;
         let optimum = self.scenario.instance.optimum();
-        let mean = |(what, mut sum): (TimeAverage, Vec<f64>)| {
+        let mut averages = self.averages;
+        for (what, sum) in &mut averages {
             sum.iter_mut().for_each(|x| *x /= count);
-            if let (TimeAverage::Bias, Some((_, limit))) = (what, &self.scenario.twin) {
-                axpy(1.0, limit, &mut sum);
-                axpy(-1.0, optimum, &mut sum);
+            if let (TimeAverage::Bias, Some((_, limit))) = (*what, &self.scenario.twin) {
+                axpy(1.0, limit, sum);
+                axpy(-1.0, optimum, sum);
             }
-            (what, sum)
-        };
-        self.averages.into_iter().map(mean).collect()
+        }
+        averages
     }
+}
+
+fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
 /// Whether the run on this problem has the metric.
 fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
     // Where θ* may be unknown, it is asked at another point whether there is such a metric.
-    let anywhere = || vec![0.0; facts.dim()];
+    let anywhere = vec![0.0; facts.dim()];
     match metric.measured().0 {
         // It has a column of its own.
         MeasuredOn::Limit => false,
@@ -144,10 +156,10 @@ fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
         MeasuredOn::Clients => run.clients().is_some(),
         MeasuredOn::Variates => run.clients().is_some_and(|c| !c.corrections.is_empty()),
         MeasuredOn::VirtualOptimum => facts.virtual_optimum().is_some(),
-        MeasuredOn::Features => facts.feature_norm(&anywhere()).is_some(),
+        MeasuredOn::Features => facts.feature_norm(&anywhere).is_some(),
         MeasuredOn::Objective => facts.suboptimality(facts.optimum()).is_some(),
-        MeasuredOn::Loss(of) => facts.loss(&anywhere(), of).is_some(),
-        MeasuredOn::Classes(of) => facts.accuracy(&anywhere(), of).is_some(),
+        MeasuredOn::Loss(of) => facts.loss(&anywhere, of).is_some(),
+        MeasuredOn::Classes(of) => facts.accuracy(&anywhere, of).is_some(),
     }
 }
 

@@ -37,12 +37,17 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
             }
         }
     }
-    let part = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
-        let prefix =
-            if instances > 1.0 { format!("{instances} instances with ") } else { String::new() };
-        MemoryPart { key, bytes, what: prefix + &what }
-    };
-    parts.into_iter().map(part).collect()
+    parts
+        .into_iter()
+        .map(|(key, (bytes, _, what))| {
+            let prefix = if instances > 1.0 {
+                format!("{instances} instances with ")
+            } else {
+                String::new()
+            };
+            MemoryPart { key, bytes, what: prefix + &what }
+        })
+        .collect()
 }
 
 /// What running these cells on so many threads needs in addition to their instances: a run
@@ -69,9 +74,11 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
             }
         }
     }
-    let part = |(place, most): (usize, Option<(f64, &Identity)>)| {
-        let (bytes, identity) = most.filter(|(bytes, _)| *bytes > 0.0)?;
-        let (replicates, points) = (identity.runs(), identity.record.points(identity.rounds));
+    let mut parts = Vec::new();
+    for (place, most) in most.into_iter().enumerate() {
+        let Some((bytes, identity)) = most.filter(|(bytes, _)| *bytes > 0.0) else { continue };
+        let replicates = identity.runs();
+        let points = identity.record.points(identity.rounds);
         let (key, what) = match place {
             0 => {
                 let key = format!("problem.{}.clients", identity.problem.kind());
@@ -84,9 +91,9 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
             }
             _ => ("record.averages".into(), format!("averages of {replicates} replicates")),
         };
-        Some(MemoryPart { key, bytes, what })
-    };
-    most.into_iter().enumerate().filter_map(part).collect()
+        parts.push(MemoryPart { key, bytes, what });
+    }
+    parts
 }
 
 /// The bytes that a cell needs by itself on one thread, its instances among them.
@@ -130,12 +137,17 @@ fn trace(identity: &Identity, d: f64) -> f64 {
 
 /// What a replicate averages, and its copy on the way to the store.
 fn averages(identity: &Identity, n: f64, d: f64) -> f64 {
-    let size = |average: &TimeAverage| match average {
-        TimeAverage::Bias => d,
-        TimeAverage::Covariance => d * d,
-        _ => n * d * d,
-    };
-    2.0 * 8.0 * identity.record.averages.iter().map(size).sum::<f64>()
+    2.0 * 8.0
+        * identity
+            .record
+            .averages
+            .iter()
+            .map(|average| match average {
+                TimeAverage::Bias => d,
+                TimeAverage::Covariance => d * d,
+                _ => n * d * d,
+            })
+            .sum::<f64>()
 }
 
 #[cfg(test)]

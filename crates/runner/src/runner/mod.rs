@@ -210,7 +210,8 @@ impl<'a> Queue<'a> {
         }
         let Partial { traces, elapsed, .. } = *place.take()?;
         let traces = traces.into_iter().flatten().collect();
-        let (cell, clients) = (prepared.cell, prepared.clients());
+        let cell = prepared.cell;
+        let clients = prepared.clients();
         let optimum_error = prepared.optimum_error();
         let programs = prepared.programs();
         Some(Done { cell, clients, traces, elapsed, optimum_error, programs })

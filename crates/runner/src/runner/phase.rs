@@ -76,12 +76,15 @@ pub struct PhaseSquare {
 impl<'a> PreparedPhase<'a> {
     /// The maps of a manifest that are about a frontier.
     pub fn all(plan: &'a Plan, frontier: &PreparedFrontier<'a>) -> Vec<Self> {
-        let of = |phase: &'a PhaseMap| {
-            let id = &Frontier::named(phase.frontier.as_deref(), &plan.manifest.frontier)?.id;
-            let problem = phase_problem(plan.frontier_problem.as_ref()?)?;
-            (frontier.frontier.id == *id).then(|| Self::new(plan, phase, frontier, problem))
-        };
-        plan.manifest.phase.iter().filter_map(of).collect()
+        plan.manifest
+            .phase
+            .iter()
+            .filter_map(|phase| {
+                let id = &Frontier::named(phase.frontier.as_deref(), &plan.manifest.frontier)?.id;
+                let problem = phase_problem(plan.frontier_problem.as_ref()?)?;
+                (frontier.frontier.id == *id).then(|| Self::new(plan, phase, frontier, problem))
+            })
+            .collect()
     }
 
     fn new(
@@ -90,7 +93,8 @@ impl<'a> PreparedPhase<'a> {
         of: &PreparedFrontier<'a>,
         like: &quadratic::Settings,
     ) -> Self {
-        let (frontier, radius) = (of.frontier, of.radius());
+        let frontier = of.frontier;
+        let radius = of.radius();
         let numbers = phase.numbers(like, frontier);
         let (mut problems, mut squares): (Vec<PhaseProblem>, Vec<PhaseSquare>) = Default::default();
         let seeds = phase.instance_seeds(plan.manifest.seed);
@@ -122,11 +126,13 @@ impl<'a> PreparedPhase<'a> {
                 }
             }
         }
-        let price = |square: &PhaseSquare| (square.problem, square.numbers.get(PhaseNumber::Price));
         let key = hash_of(&PhaseKey {
             oracle: plan.manifest.oracle,
             problems: problems.iter().map(|problem| problem.key(frontier)).collect(),
-            prices: squares.iter().map(price).collect(),
+            prices: squares
+                .iter()
+                .map(|square| (square.problem, square.numbers.get(PhaseNumber::Price)))
+                .collect(),
         });
         let dimension = like.dimension;
         Self { plan, phase, frontier, dimension, problems, seeds, squares, key }

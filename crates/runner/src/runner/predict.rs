@@ -41,8 +41,11 @@ fn burn_in(identity: &Identity) -> Option<u64> {
 /// The runs that a built-in algorithm is made of; `None` if nothing is known of the algorithm's rounds.
 fn known_components(identity: &Identity) -> Option<Vec<Component>> {
     let components = identity.algorithm.components();
-    let is_unknown = |run: &Component| matches!(run.terms.variates, Variates::Unknown(_));
-    if components.iter().any(is_unknown) { None } else { Some(components) }
+    if components.iter().any(|run| matches!(run.terms.variates, Variates::Unknown(_))) {
+        None
+    } else {
+        Some(components)
+    }
 }
 
 /// The runs whose stationary distribution a cell has at the end of its rounds, without
@@ -70,8 +73,8 @@ pub fn independent_moments<'a>(
     facts: &'a dyn Facts,
     components: &'a [Component],
 ) -> Result<ExactMoments<'a>, NoMoments> {
-    let not_closed = || closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open);
-    ExactMoments::new(facts, components).map_err(|_| not_closed())
+    ExactMoments::new(facts, components)
+        .map_err(|_| closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open))
 }
 
 /// Why a cell has no exact moments.
@@ -98,8 +101,9 @@ impl Display for NoMoments {
 /// The rounds of a cell's algorithm as a program, or why they are none, if the algorithm is custom. `None` for a
 /// built-in algorithm: its terms also say how step sizes fall, and what happens between communications.
 pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced>> {
-    let find = || cell.identity.algorithm.is_own().then(|| Arc::new(trace(cell, scenario)));
-    scenario.program.get_or_init(find).as_ref()
+    let is_own = cell.identity.algorithm.is_own();
+    let found = scenario.program.get_or_init(|| is_own.then(|| Arc::new(trace(cell, scenario))));
+    found.as_ref()
 }
 
 /// Traces the rounds of a cell's custom algorithm. Where second moments do not close it is not run, since nothing would
@@ -108,7 +112,8 @@ fn trace(cell: &Cell, scenario: &Scenario) -> Traced {
     closes(&*scenario.instance)?;
     let identity = &cell.identity;
     let (seed, replicate) = stream_names(identity, 0);
-    let (start, rounds) = (&scenario.start, identity.rounds);
+    let start = &scenario.start;
+    let rounds = identity.rounds;
     let from = Conditions { seed, replicate, start, rounds, copy: 0 };
     scenario.instance.program(&identity.algorithm, &from)
 }
@@ -117,8 +122,7 @@ impl Prepared<'_> {
     /// What theory makes of the rounds of an algorithm of one's own, on each instance; nothing for
     /// other algorithms.
     pub fn programs(&self) -> Vec<Arc<Traced>> {
-        let of = |scenario: &Arc<Scenario>| program(self.cell, scenario).cloned();
-        self.scenarios.iter().filter_map(of).collect()
+        self.scenarios.iter().filter_map(|scenario| program(self.cell, scenario).cloned()).collect()
     }
 }
 
@@ -150,31 +154,31 @@ pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
 
 /// Whether the means of a built-in algorithm converge to their fixed point.
 fn means_converge(cell: &Cell, scenario: &Scenario) -> bool {
-    let find = || {
-        let facts: &dyn Facts = &*scenario.instance;
-        let identity = &cell.identity;
-        if facts.linear() && !facts.independent() {
-            let runs = runs_along_trajectories(identity, facts).unwrap_or_default();
-            return !runs.is_empty()
-                && runs.iter().all(|(_, run)| markov::means_converge(facts, run));
-        }
-        let Some(components) = known_components(identity) else { return false };
-        if components[0].terms.decay.is_some() {
-            // Step sizes fall below every limit of stability.
-            return true;
-        }
-        let is_plain = components.iter().all(|run| run.terms.variates == Variates::None);
-        if !facts.linear() && is_plain {
-            // Rounds are linear close to their fixed point, not to θ*.
-            return components.iter().all(|component| {
-                let update = |client| component.terms.local_update(client);
-                let point = deterministic::fixed_point(facts, update);
-                point.is_some_and(|point| deterministic::attracts(facts, update, &point))
-            });
-        }
-        moments::means_converge(facts, &components, fixed_steps(identity).is_some())
-    };
-    *scenario.means_converge.get_or_init(find)
+    *scenario.means_converge.get_or_init(|| find_convergence(cell, scenario))
+}
+
+fn find_convergence(cell: &Cell, scenario: &Scenario) -> bool {
+    let facts: &dyn Facts = &*scenario.instance;
+    let identity = &cell.identity;
+    if facts.linear() && !facts.independent() {
+        let runs = runs_along_trajectories(identity, facts).unwrap_or_default();
+        return !runs.is_empty() && runs.iter().all(|(_, run)| markov::means_converge(facts, run));
+    }
+    let Some(components) = known_components(identity) else { return false };
+    if components[0].terms.decay.is_some() {
+        // Step sizes fall below every limit of stability.
+        return true;
+    }
+    let is_plain = components.iter().all(|run| run.terms.variates == Variates::None);
+    if !facts.linear() && is_plain {
+        // Rounds are linear close to their fixed point, not to θ*.
+        return components.iter().all(|component| {
+            let update = |client| component.terms.local_update(client);
+            let point = deterministic::fixed_point(facts, update);
+            point.is_some_and(|point| deterministic::attracts(facts, update, &point))
+        });
+    }
+    moments::means_converge(facts, &components, fixed_steps(identity).is_some())
 }
 
 /// The limit after each round of the cycle of a cell's rounds; where there is one phase, that of
@@ -189,15 +193,16 @@ pub fn limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Vec<&'s [f64]>>
 }
 
 fn own_limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s OwnLimits> {
-    let find = || {
-        let mut phases = cycle(cell, scenario)?.ok()?.biases().ok()?;
-        phases.iter_mut().for_each(|phase| axpy(1.0, scenario.instance.optimum(), phase));
-        let mut mean = phases[0].clone();
-        phases[1..].iter().for_each(|phase| axpy(1.0, phase, &mut mean));
-        mean.iter_mut().for_each(|x| *x /= phases.len() as f64);
-        Some(OwnLimits { mean, phases })
-    };
-    scenario.own_limits.get_or_init(find).as_ref()
+    scenario.own_limits.get_or_init(|| find_own_limits(cell, scenario)).as_ref()
+}
+
+fn find_own_limits(cell: &Cell, scenario: &Scenario) -> Option<OwnLimits> {
+    let mut phases = cycle(cell, scenario)?.ok()?.biases().ok()?;
+    phases.iter_mut().for_each(|phase| axpy(1.0, scenario.instance.optimum(), phase));
+    let mut mean = phases[0].clone();
+    phases[1..].iter().for_each(|phase| axpy(1.0, phase, &mut mean));
+    mean.iter_mut().for_each(|x| *x /= phases.len() as f64);
+    Some(OwnLimits { mean, phases })
 }
 
 /// What an average over the phases of a cell's rounds is over.
@@ -230,8 +235,11 @@ pub fn phase_weights(cell: &Cell, scenario: &Scenario, over: AveragedOver) -> Ve
 /// At each of these rounds the number of its phase.
 pub fn at_phases(cell: &Cell, scenario: &Scenario, phases: &[f64], rounds: &[u64]) -> Vec<f64> {
     let program = periodic(cell, scenario);
-    let phase = |round: &u64| program.map_or(0, |program| program.phase(*round));
-    rounds.iter().map(|round| phases[phase(round)]).collect()
+    let values = rounds.iter().map(|round| {
+        let phase = program.map_or(0, |program| program.phase(*round));
+        phases[phase]
+    });
+    values.collect()
 }
 
 /// The moments of each phase of a cell's rounds and the blocks at the end of the cycle, at
@@ -253,8 +261,7 @@ fn of_program<'p>(
     program: &'p Traced,
     scenario: &'p Scenario,
 ) -> Result<ProgramMoments<'p>, NoMoments> {
-    let unknown = |why: &String| NoMoments::Unknown(why.clone());
-    let program = program.as_ref().map_err(unknown)?;
+    let program = program.as_ref().map_err(|why| NoMoments::Unknown(why.clone()))?;
     ProgramMoments::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown)
 }
 
@@ -269,11 +276,13 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     if let Some(traced) = self::program(prepared.cell, &prepared.scenarios[0]) {
         of_program(traced, &prepared.scenarios[0])?;
         let rows = prepared.recorded.len();
-        let effort = |program: &Program| {
-            let prepared = program.rounds.len() as u64;
-            ProgramSizes::new(program, facts).effort(prepared, identity.rounds, rows)
-        };
-        let one = traced.as_ref().as_ref().map_or_else(|_| Effort::default(), effort);
+        let one = traced.as_ref().as_ref().map_or_else(
+            |_| Effort::default(),
+            |program| {
+                let prepared = program.rounds.len() as u64;
+                ProgramSizes::new(program, facts).effort(prepared, identity.rounds, rows)
+            },
+        );
         return within(one, prepared);
     }
     let components = known_components(identity).ok_or(NoMoments::Open)?;
@@ -302,8 +311,10 @@ fn within(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 /// E‖θ_t − θ'_t‖² of two runs of a cell on the same draws, one from its start and one from θ*, at
 /// its recorded rounds, if [`check_exact_moments`] allows it; `None` if they do not close.
 pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
-    let (facts, start): (&dyn Facts, _) = (&*scenario.instance, &scenario.start);
-    let (identity, recorded) = (&cell.identity, cell.identity.recorded());
+    let facts: &dyn Facts = &*scenario.instance;
+    let start = &scenario.start;
+    let identity = &cell.identity;
+    let recorded = cell.identity.recorded();
     if let Some(program) = self::program(cell, scenario) {
         let exact = of_program(program, scenario).ok().filter(|_| burn_in(identity).is_none())?;
         return exact.coupled(start, &recorded).ok();
@@ -320,8 +331,10 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
 /// # Errors
 /// That they do not close.
 pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, NoMoments> {
-    let (facts, start): (&dyn Facts, _) = (&*scenario.instance, &scenario.start);
-    let (identity, recorded) = (&cell.identity, cell.identity.recorded());
+    let facts: &dyn Facts = &*scenario.instance;
+    let start = &scenario.start;
+    let identity = &cell.identity;
+    let recorded = cell.identity.recorded();
     if let Some(program) = self::program(cell, scenario) {
         let found = of_program(program, scenario)?.at_rounds(start, &recorded, burn_in(identity));
         return found.map_err(NoMoments::Unknown);

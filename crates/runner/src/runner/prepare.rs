@@ -118,13 +118,14 @@ pub const FRESH: u64 = MAX_REPLICATES / 2;
 fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
     let RunKeys { instance, instances, fresh, .. } = &*identity.keys;
     let number = if *fresh { number + FRESH } else { number };
-    let drawn = |copy| Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits();
-    match instance {
-        manifest::InstanceMode::PerReplicate => drawn(1),
+    // Instances of single runs and further instances are drawn from different copies of the stream.
+    let copy = match instance {
+        manifest::InstanceMode::PerReplicate => 1,
         // The first of several instances is that of the manifest's seed.
-        manifest::InstanceMode::Fixed if *instances == 1 || number == 0 => seed,
-        manifest::InstanceMode::Fixed => drawn(2),
-    }
+        manifest::InstanceMode::Fixed if *instances == 1 || number == 0 => return seed,
+        manifest::InstanceMode::Fixed => 2,
+    };
+    Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits()
 }
 
 /// The seed and the number of the replicate that name the streams of a run. On each of several
@@ -172,8 +173,10 @@ impl Shared {
                 let text = toml::Value::try_from(&**problem).map(|v| v.to_string());
                 text.unwrap_or_default().into()
             });
-            let recorded = || record.rounds(*rounds).into();
-            shared.recorded.entry((address(record), *rounds)).or_insert_with(recorded);
+            shared
+                .recorded
+                .entry((address(record), *rounds))
+                .or_insert_with(|| record.rounds(*rounds).into());
         }
         shared
     }
@@ -181,9 +184,12 @@ impl Shared {
     fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = Key> {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
-        let (numbers, optimum) = (0..identity.built_instances(), identity.record.optimum);
-        let seed = |i| seed_of_instance(identity, identity.seed, i);
-        numbers.map(move |i| (problem.clone(), seed(i), form, optimum))
+        let numbers = 0..identity.built_instances();
+        let optimum = identity.record.optimum;
+        numbers.map(move |number| {
+            let seed = seed_of_instance(identity, identity.seed, number);
+            (problem.clone(), seed, form, optimum)
+        })
     }
 
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
@@ -250,33 +256,39 @@ pub fn prepare_knowing<'a>(
     let prepared: Vec<Result<Prepared<'a>, Fault>> = cells
         .par_iter()
         .map(|cell| {
-            let instance = |key: &Key| match &built[key] {
-                Ok(instance) => Ok(instance.clone()),
-                Err(fault) => {
-                    let path = match key.2 {
-                        OracleForm::Own | OracleForm::Exact => {
-                            format!("problem.{}.{}", cell.identity.problem.kind(), fault.key)
-                        }
-                        // The problem itself was built before.
-                        OracleForm::Twin => "record.averages".to_owned(),
-                    };
-                    Err(Fault::new(path, &*fault.message))
-                }
-            };
-            let scenario = |key: Key| {
-                let own = instance(&key)?;
-                let twin = match wants_twin(&cell.identity) {
-                    true => Some(instance(&(key.0.clone(), key.1, OracleForm::Twin, key.3))?.0),
-                    false => None,
+            let mut scenarios = Vec::new();
+            for key in shared.keys(cell, cell.identity.oracle.form()) {
+                let own = built_instance(&built, &key, cell)?;
+                let twin = if wants_twin(&cell.identity) {
+                    let twin_key = (key.0.clone(), key.1, OracleForm::Twin, key.3);
+                    Some(built_instance(&built, &twin_key, cell)?.0)
+                } else {
+                    None
                 };
-                scenario(cell, own, twin).map(Arc::new)
-            };
-            let scenarios = shared.keys(cell, cell.identity.oracle.form()).map(scenario);
-            let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
+                scenarios.push(Arc::new(scenario(cell, own, twin)?));
+            }
             Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell), first_run: 0 })
         })
         .collect();
     all_or_wrong(prepared)
+}
+
+/// The instance with this key, or what is wrong with it under the path of the cell's problem.
+fn built_instance(
+    built: &HashMap<Key, Result<BuiltInstance, Fault>>,
+    key: &Key,
+    cell: &Cell,
+) -> Result<BuiltInstance, Fault> {
+    built[key].clone().map_err(|fault| {
+        let path = match key.2 {
+            OracleForm::Own | OracleForm::Exact => {
+                format!("problem.{}.{}", cell.identity.problem.kind(), fault.key)
+            }
+            // The problem itself was built before.
+            OracleForm::Twin => "record.averages".to_owned(),
+        };
+        Fault::new(path, &*fault.message)
+    })
 }
 
 /// Builds the instance of a cell with this key.
@@ -318,7 +330,8 @@ fn scenario(
     if let (Some(other), false) =
         (algorithm.info().and_then(|info| info.linear_name_of), instance.linear())
     {
-        let (kind, problem) = (algorithm.kind(), cell.identity.problem.kind());
+        let kind = algorithm.kind();
+        let problem = cell.identity.problem.kind();
         let message = format!(
             "`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`"
         );
@@ -329,18 +342,18 @@ fn scenario(
     }
     check_matrices(cell, instance.dim())?;
     let fixed_point = fixed_point(cell, &*instance);
-    let start = start_on(&cell.identity.start, &*instance)?.or_else(|| fixed_point.clone());
-    let start = start.ok_or_else(|| {
+    let start = start_on(&cell.identity.start, &*instance)?.or_else(|| fixed_point.clone()).ok_or_else(|| {
         let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
         Fault::new("start.limit", message)
     })?;
-    let with_limit = |twin: Arc<dyn Instance>| -> Result<_, Fault> {
-        let message = "`bias` needs independent draws on a field that is not linear";
-        let limit = self::fixed_point(cell, &*twin);
-        let limit = limit.ok_or_else(|| Fault::new("record.averages", message))?;
-        Ok((twin, limit))
-    };
-    let twin = twin.map(with_limit).transpose()?;
+    let twin = twin
+        .map(|twin: Arc<dyn Instance>| -> Result<_, Fault> {
+            let message = "`bias` needs independent draws on a field that is not linear";
+            let limit = self::fixed_point(cell, &*twin)
+                .ok_or_else(|| Fault::new("record.averages", message))?;
+            Ok((twin, limit))
+        })
+        .transpose()?;
     Ok(Scenario {
         start,
         fixed_point,

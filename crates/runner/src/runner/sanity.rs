@@ -29,7 +29,8 @@ impl Sanity {
         scenario: &Scenario,
     ) -> Result<(), String> {
         let rows = trace.rows();
-        let (round, theta) = (trace.round[rows - 1], run.estimate());
+        let round = trace.round[rows - 1];
+        let theta = run.estimate();
         let size = trace.sq_error.last().copied().unwrap_or_else(|| dot(theta, theta));
         let measured =
             trace.further.iter().filter_map(|(m, values)| Some((m.name(), values.last()?)));
@@ -56,22 +57,22 @@ impl Sanity {
             return Ok(());
         };
         let d = scenario.instance.dim();
-        let norm = |x: &[f64]| libm::sqrt(dot(x, x));
         let mut sum = vec![0.0; d];
         let mut size = 0.0;
-        // Where ends were not formed, the estimate has their size.
-        let end = |client: usize| match clients.ends {
-            [] => norm(run.estimate()),
-            ends => norm(&ends[client * d..][..d]),
-        };
         let rows = clients.corrections.chunks_exact(d).zip(&clients.lengths);
         for (client, (xi, length)) in rows.enumerate() {
             let weight = scenario.instance.weight(client);
             axpy(weight, xi, &mut sum);
-            size += weight * (norm(xi) + end(client) / length);
+            // Where ends were not formed, the estimate has their size.
+            let end = match clients.ends {
+                [] => run.estimate(),
+                ends => &ends[client * d..][..d],
+            };
+            size += weight * (norm(xi) + norm(end) / length);
         }
         self.size = self.size.max(size);
-        let (sum, size) = (norm(&sum), self.size);
+        let sum = norm(&sum);
+        let size = self.size;
         if sum.is_finite() && sum > TOLERANCE * size {
             return Err(format!(
                 "the corrections of the control variates sum to {sum:.1e} instead of 0 at round {round}, where their size is {size:.1e}"
@@ -79,6 +80,10 @@ impl Sanity {
         }
         Ok(())
     }
+}
+
+fn norm(x: &[f64]) -> f64 {
+    libm::sqrt(dot(x, x))
 }
 
 #[cfg(test)]
@@ -106,7 +111,8 @@ mod tests {
         }
         fn clients(&self) -> Option<Clients<'_>> {
             let lengths = vec![0.5; 4];
-            let (ends, corrections) = (&self.ends[..], &self.corrections[..]);
+            let ends = &self.ends[..];
+            let corrections = &self.corrections[..];
             Some(Clients { ends, apart: false, corrections, lengths })
         }
     }

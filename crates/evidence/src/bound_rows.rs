@@ -11,7 +11,7 @@ use exactfed_runner::plan::{Cell, Plan};
 /// A bound for a cell.
 #[derive(Clone, Debug)]
 pub struct BoundRow<'a> {
-    /// The cell.
+    /// The cell for which the bound is stated.
     pub cell: &'a Cell,
     /// The bound at the last round.
     pub bound: Bound,

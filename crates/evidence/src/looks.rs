@@ -38,7 +38,7 @@ pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
 /// Looks that were planned and taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakenLooks {
-    /// The plan.
+    /// The looks that were planned before the first of them.
     pub planned: Looks,
     /// The looks so far.
     pub taken: Vec<Look>,

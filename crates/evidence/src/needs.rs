@@ -28,7 +28,7 @@ impl<'a> Needs<'a> {
         Self { complete, ..Self::of_claims(plan) }
     }
 
-    /// What claims need.
+    /// What the claims of a plan need, without its figures.
     pub fn of_claims(plan: &'a Plan) -> Self {
         Self { plan, claims: claims(plan), complete: Vec::new() }
     }

@@ -49,7 +49,7 @@ pub struct Rival {
     /// How many times larger its mean loss is, over paired runs; infinite where only the smallest mean
     /// is zero to rounding, NaN where both are.
     pub ratio: Ratio,
-    /// The result.
+    /// What the comparison with the best shows.
     pub separation: Separation,
 }
 
@@ -62,18 +62,18 @@ pub enum PointRanking {
     Ended,
     /// The smallest mean error is above the error at the start.
     AboveStart {
-        /// That mean.
+        /// The least mean of the quantity.
         error: f64,
     },
     /// One has the best mean.
     Ranked {
         /// Index of its cell among those compared.
         best: usize,
-        /// Its mean.
+        /// The mean of the best algorithm.
         error: f64,
         /// Whether this mean is zero to rounding.
         is_zero: bool,
-        /// Its runs.
+        /// The sample size of the best algorithm.
         n: usize,
         /// The others that have a mean, from the best to the worst.
         rivals: Vec<Rival>,

@@ -73,7 +73,7 @@ pub trait Results: Sync {
 
 /// A cell as it was stored.
 pub struct StoredCell {
-    /// Its record.
+    /// What is known of the cell without its traces.
     pub record: CellSummary,
     /// One trace per replicate.
     pub traces: Vec<Trace>,
@@ -82,7 +82,7 @@ pub struct StoredCell {
 /// The record of a cell without its settings.
 #[derive(Clone, Debug)]
 pub struct CellSummary {
-    /// Content id.
+    /// The id of the cell, which is a digest of all that determines its runs.
     pub id: CellId,
     /// Name of the curve when the cell was stored.
     pub label: Arc<str>,
@@ -136,7 +136,7 @@ impl Cached {
 
 /// What is cached and how it is computed, so that a cache can be checked.
 pub struct Cacheable<'a> {
-    /// What is cached.
+    /// What the cache holds.
     pub what: Cached,
     /// Computes it anew; `None` if there is nothing to be computed.
     pub compute: Box<dyn Fn() -> Option<Columns> + 'a>,
@@ -147,7 +147,7 @@ pub struct Cacheable<'a> {
 pub struct PlannedLooks {
     /// The hash of the cells of the first look.
     pub cells: String,
-    /// The looks.
+    /// The numbers of replicates at which claims are judged.
     #[serde(flatten)]
     pub looks: Looks,
     /// The seeds of these cells. Records of earlier releases do not say them.

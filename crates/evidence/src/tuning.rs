@@ -22,12 +22,12 @@ use exactfed_runner::manifest::tune::{Tune, TunedSetting};
 use exactfed_runner::plan::{Candidate, Plan, Setting, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What tuning found.
+/// What tuning found: the selected settings at each point of the grid, and how good they are.
 #[derive(Default)]
 pub struct TuningResult {
     /// The quantity by which candidates were compared.
     pub metric: Quantity,
-    /// The tuned settings.
+    /// The settings that were tuned, with their candidates.
     pub settings: Vec<TunedSetting>,
     /// The names of the other settings that vary.
     pub axes: Vec<String>,
@@ -39,7 +39,7 @@ pub struct TuningResult {
 
 /// What tuning found for an algorithm at a point of the grid.
 pub struct TunedRow {
-    /// The algorithm's label.
+    /// The label of the algorithm.
     pub label: String,
     /// The values of the other settings that vary; `None` where it has none.
     pub values: Vec<Option<Setting>>,
@@ -58,7 +58,7 @@ pub struct TunedRow {
     pub candidates: CandidateCounts,
     /// Each candidate, in the order of their values.
     pub candidate_rows: Vec<CandidateRow>,
-    /// The fresh runs.
+    /// The number of fresh runs of what was selected; 0 if there are none.
     pub replicates: u64,
 }
 
@@ -97,7 +97,7 @@ impl CandidateRow {
 /// How many candidates an algorithm has at a point of the grid, and how their runs ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CandidateCounts {
-    /// All of them.
+    /// The number of candidates.
     pub all: usize,
     /// Those of which a run diverged.
     pub diverged: usize,

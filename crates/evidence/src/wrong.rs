@@ -9,7 +9,7 @@ use exactfed_core::rng::{Purpose, Stream};
 use exactfed_runner::runner::Prepared;
 use exactfed_runner::trace::Trace;
 
-/// What is wrong.
+/// What is deliberately wrong with the engine that runs, so that tests see whether claims find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutation {
     /// Nothing: the program's own engine runs.

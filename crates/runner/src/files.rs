@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Error {
     /// The file or folder.
     pub path: PathBuf,
-    /// What happened.
+    /// What happened to the file.
     pub message: String,
 }
 

@@ -37,7 +37,7 @@ impl TraceDigest {
         HexText::read(text).map(Self::from)
     }
 
-    /// Its digits.
+    /// The hexadecimal digits of the digest.
     pub fn text(self) -> HexText<32> {
         self.into()
     }

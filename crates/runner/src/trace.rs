@@ -34,7 +34,7 @@ impl Outcome {
 /// One replicate of a cell, column by column, a row per recorded round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// t.
+    /// The numbers t of the recorded rounds.
     pub round: Vec<u64>,
     /// What the rounds up to t have cost.
     pub cost: Vec<Cost>,
@@ -54,7 +54,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Number of rows.
+    /// The number of recorded rounds.
     pub fn rows(&self) -> usize {
         self.round.len()
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// A cell without results.
 pub struct Missing<'a> {
-    /// The cell.
+    /// The cell that has no results.
     pub cell: &'a Cell,
     /// Why its run failed; `None` if it was not run.
     pub failed: Option<String>,
@@ -30,9 +30,9 @@ pub struct Missing<'a> {
 
 /// A cell with its results.
 pub struct CellResult<'a> {
-    /// The cell.
+    /// The cell to which the results belong.
     pub cell: &'a Cell,
-    /// Its runs.
+    /// The final values of its runs, and what figures and claims need of their traces.
     pub runs: Runs,
     /// Digest of the traces.
     pub digest: TraceDigest,
@@ -52,7 +52,7 @@ pub struct CellResult<'a> {
 /// ([`crate::stats::selection::selection_changes`]).
 #[derive(Clone, Debug)]
 pub struct SelectedBy {
-    /// The quantity.
+    /// The quantity by whose mean the settings were selected.
     pub metric: Quantity,
     /// The changes of the logarithm of its mean.
     pub changes: Arc<[f64]>,

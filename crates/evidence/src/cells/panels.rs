@@ -14,9 +14,9 @@ pub struct Group<'a> {
     pub title: String,
     /// Each of these settings as text.
     pub settings: Arc<[String]>,
-    /// Their values.
+    /// The value of each of these settings, in their order.
     pub values: Vec<Setting>,
-    /// Its cells.
+    /// The cells that have these values.
     pub cells: Vec<&'a CellResult<'a>>,
 }
 

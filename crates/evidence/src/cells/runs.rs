@@ -23,7 +23,7 @@ pub struct TraceNeeds {
     pub along: BTreeSet<Quantity>,
     /// Averages over rounds, beside the bias and the covariance.
     pub averages: BTreeSet<TimeAverage>,
-    /// Quantities at costs.
+    /// Quantities that are compared where runs have paid a cost.
     pub at: Vec<(AtCost, Quantity)>,
     /// The quantity whose final value is kept of each run, also where others diverged.
     pub finals_of: Quantity,

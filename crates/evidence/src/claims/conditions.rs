@@ -12,7 +12,7 @@ use exactfed_runner::manifest::Oracle;
 /// How many cells of a claim meet the conditions of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatementConditions {
-    /// The statement.
+    /// The statement whose conditions are checked.
     pub statement: &'static Statement,
     /// Cells that meet all conditions.
     pub inside: usize,

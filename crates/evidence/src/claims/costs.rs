@@ -94,7 +94,7 @@ const LEVELS: [f64; 16] = [
 
 /// A recorded round: its cost, and p-values.
 struct RoundCost {
-    /// The mean cost.
+    /// The mean of the costs of the replicates up to this round.
     cost: f64,
     /// The costs of the replicates.
     costs: MetricSample,
@@ -126,7 +126,7 @@ impl RoundCost {
 /// What the mean of a metric must come to.
 #[derive(Clone, Copy)]
 pub struct Goal {
-    /// The target.
+    /// The number that the mean is compared with.
     target: f64,
     /// Whether the mean must be at least the target, and not at most.
     is_upwards: bool,

@@ -25,7 +25,7 @@ pub struct JudgedClaim<'a> {
     pub doubt: Doubt,
     /// What its estimates are.
     pub scale: EstimateScale,
-    /// Replicates.
+    /// The number of replicates of the sample on which the evidence rests.
     pub n: usize,
     /// The cells or pairs of cells that it was tested on.
     pub parts: Vec<ClaimPart>,
@@ -62,7 +62,7 @@ impl Estimate {
 pub struct ClaimPart {
     /// The settings that distinguish it.
     pub name: String,
-    /// The estimate.
+    /// The estimate for this part, with its 95 % interval.
     pub estimate: Estimate,
     /// Whether it has no sampling error.
     pub is_exact: bool,

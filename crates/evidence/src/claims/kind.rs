@@ -16,7 +16,7 @@ pub trait Claim<'a>: Sync {
         None
     }
 
-    /// Tests it.
+    /// Tests the claim on the cells of an experiment.
     fn test(&self, judge: &Judge<'_>) -> Tested;
 
     /// What may be wrong with results that makes it false, apart from what is wrong with any cells.

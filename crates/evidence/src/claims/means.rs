@@ -22,7 +22,7 @@ const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the 
 /// prediction of theory for the same cells, or a number.
 #[derive(Clone, Copy)]
 pub struct MeanComparison<'a> {
-    /// The metric.
+    /// The quantity whose means are compared.
     pub metric: Quantity,
     /// The cells of which it is claimed.
     pub left: &'a Selection,

@@ -53,7 +53,7 @@ impl KindKeys<ClaimKeys> for ComparisonKeys {
 
 /// A claim on an upper bound (`less`) or a lower one (`at-least`).
 pub struct OneSided<'a> {
-    /// The claim.
+    /// The claim as the manifest writes it.
     pub claim: &'a ClaimOf<ComparisonKeys>,
     /// Whether it is on an upper bound.
     pub is_upper: bool,

@@ -98,7 +98,7 @@ pub struct TimedSample {
     pub time: String,
     /// The recorded round by its row; `None` for the last one, and where runs differ in it.
     pub row: Option<usize>,
-    /// The values.
+    /// The values of the runs at this time.
     pub sample: MetricSample,
 }
 

@@ -58,7 +58,7 @@ pub struct Erratum {
     pub check_print: bool,
     /// What is printed, in quotation marks where the words or the formula are quoted.
     pub printed: String,
-    /// What holds.
+    /// What holds in place of the printed statement.
     pub holds: String,
     /// What follows for a reader or an author.
     pub consequence: String,

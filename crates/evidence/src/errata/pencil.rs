@@ -108,7 +108,7 @@ impl Pencil {
     }
 }
 
-/// M ⊗ M.
+/// The matrix M ⊗ M, which maps second moments as M maps vectors.
 fn kronecker(m: &Matrix) -> Matrix {
     let d = m.rows();
     Matrix::from_fn(d * d, d * d, |i, j| m[(i / d, j / d)] * m[(i % d, j % d)])

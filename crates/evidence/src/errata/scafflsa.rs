@@ -88,7 +88,7 @@ impl Example {
         Self { step, probability, clients: 4.0, moments: [1.0, 0.0, 0.0, ratio * ratio] }
     }
 
-    /// E ψ.
+    /// The mean E ψ of the Lyapunov function.
     fn lyapunov(&self) -> f64 {
         self.moments[0] + self.moments[1] + self.moments[3]
     }

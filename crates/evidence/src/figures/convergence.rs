@@ -47,7 +47,7 @@ impl KindKeys<FigureKeys> for ConvergenceKeys {
     }
 }
 
-/// The figure.
+/// The figure of a quantity over a cost, round by round.
 pub fn over_costs(figure: &FigureOf<ConvergenceKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,

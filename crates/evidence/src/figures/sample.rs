@@ -46,7 +46,7 @@ impl Sample {
         }
     }
 
-    /// The cells themselves.
+    /// The cells that are drawn, among all cells of the experiment.
     pub fn among<'a>(&self, all: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().map(|index| &all[*index]).collect()
     }

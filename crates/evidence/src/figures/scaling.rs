@@ -54,7 +54,7 @@ impl KindKeys<FigureKeys> for ScalingKeys {
     }
 }
 
-/// The figure.
+/// The figure of a quantity over a setting, a point for each cell.
 pub fn over_setting(figure: &FigureOf<ScalingKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,

@@ -6,11 +6,11 @@ use exactfed_runner::manifest::frontier::FrontierQuantity;
 /// A value of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrontierValue {
-    /// A text.
+    /// A text, which is written as it is.
     Text(String),
     /// A number; NaN where there is none.
     Number(f64),
-    /// A whole number.
+    /// A whole number; `None` where a point has none.
     Count(Option<u64>),
 }
 

@@ -37,7 +37,7 @@ use std::path::Path;
 pub struct ComputedFrontier<'a> {
     /// What the manifest asks for.
     pub frontier: &'a Frontier,
-    /// The algorithms.
+    /// The algorithms that are compared, in the order of the manifest.
     pub algorithms: &'a [SearchedAlgorithm],
     /// The numbers of clients.
     pub clients: Vec<u64>,
@@ -47,7 +47,7 @@ pub struct ComputedFrontier<'a> {
     pub objectives: Vec<FrontierObjective>,
     /// What figures and claims that name no other are about.
     pub lead: FrontierObjective,
-    /// d.
+    /// The number d of coordinates of θ.
     pub dimension: usize,
     /// The root mean square of ‖θ_0 − θ*‖.
     pub radius: f64,
@@ -74,9 +74,9 @@ type CostsByPoint<'a> = HashMap<(&'a str, u64, u64, bool), Vec<FrontierCost<'a>>
 /// What the lead objective costs with other settings than the best, as multiples of the least.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity<'a> {
-    /// The best settings.
+    /// The point of the frontier, with its best settings.
     pub best: FrontierPoint<'a>,
-    /// The least cost.
+    /// The cost with the best settings.
     pub least: f64,
     /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
     pub times: [Option<f64>; 4],
@@ -85,13 +85,13 @@ pub struct Sensitivity<'a> {
 /// What it costs to reach a target with a number of local steps, at the best step size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrontierCost<'a> {
-    /// The algorithm.
+    /// The algorithm that pays this.
     pub algorithm: &'a SearchedAlgorithm,
-    /// Its settings.
+    /// The settings with which it runs.
     pub run: RoundSettings,
-    /// T.
+    /// The number T of rounds until the target is reached.
     pub rounds: u64,
-    /// Communications.
+    /// The communications in these rounds.
     pub communications: f64,
     /// Oracle calls of a client.
     pub gradients: f64,
@@ -108,11 +108,11 @@ pub struct FrontierCost<'a> {
 pub struct FrontierPoint<'a> {
     /// What is least there.
     pub minimises: FrontierObjective,
-    /// The algorithm.
+    /// The algorithm whose settings are chosen.
     pub algorithm: &'a SearchedAlgorithm,
-    /// N.
+    /// The number N of clients.
     pub clients: u64,
-    /// ε.
+    /// The target ε of the root mean square distance from θ*.
     pub target: f64,
     /// The least cost; `None` if the target is not reached.
     pub cost: Option<FrontierCost<'a>>,
@@ -161,7 +161,7 @@ impl<'a> FrontierCost<'a> {
             .join(", ")
     }
 
-    /// The server step.
+    /// The step size of the server.
     pub fn server_step(&self) -> f64 {
         self.algorithm.server_step(self.run.choice)
     }

@@ -25,9 +25,9 @@ pub struct ComputedPhase<'a> {
     pub phase: &'a PhaseMap,
     /// The frontier that it is about.
     pub frontier: &'a Frontier,
-    /// The algorithms.
+    /// The algorithms that are compared, in the order of the manifest.
     pub algorithms: &'a [SearchedAlgorithm],
-    /// d.
+    /// The number d of coordinates of θ.
     pub dimension: usize,
     /// How many different problems there are.
     pub problems: usize,
@@ -42,7 +42,7 @@ pub struct ComputedPhase<'a> {
 pub struct ComputedSquare<'a> {
     /// The seed of its instance.
     pub seed: u64,
-    /// All its numbers.
+    /// The numbers that determine its problem, its target and its price.
     pub numbers: PhaseNumbers,
     /// The algorithms that reach the target, each at its least cost; those that tie are within [`TIE`].
     pub ranked: RankedCosts<'a>,

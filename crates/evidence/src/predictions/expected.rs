@@ -17,7 +17,7 @@ const MOST_CACHED: usize = 1000;
 /// Where exact moments are cached.
 #[derive(Clone, Copy)]
 pub enum MomentsCache<'a> {
-    /// Nowhere.
+    /// Moments are neither read from a cache nor kept in one.
     Off,
     /// In results: they are read and never written.
     Read(&'a dyn Results),

@@ -12,7 +12,7 @@ use exactfed_runner::runner::predict::AveragedOver;
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]
 pub struct FirstOrderRow<'a> {
-    /// The cell.
+    /// The cell whose bias is compared.
     pub cell: &'a Cell,
     /// γ(H − 1)Nλ, λ the largest diagonal entry of A.
     pub reach: f64,

@@ -7,7 +7,7 @@ use exactfed_runner::runner::Prepared;
 
 /// Multiplications from which measures are kept: a tenth of a second.
 const LONG: f64 = 1e8;
-/// The only column.
+/// The name of the only column that the cache has for an instance.
 const COLUMN: &str = "measures";
 
 /// A hash of what determines the measures of a cell's first instance.

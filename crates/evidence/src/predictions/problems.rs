@@ -53,12 +53,12 @@ impl Instances {
     }
 }
 
-/// An instance.
+/// What a page says of one instance of a problem.
 #[derive(Clone, Debug)]
 pub struct InstanceRow {
     /// Settings that distinguish it; empty if it is the only one.
     pub name: String,
-    /// N and d.
+    /// The numbers N of clients and d of coordinates.
     pub size: (usize, usize),
     /// Whether clients have unequal weights.
     pub weighted: bool,

@@ -29,7 +29,7 @@ pub enum Band {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampleUnit {
-    /// A run.
+    /// Each number is from a run of its own.
     Run,
     /// One of several instances of the problem: the mean of the runs on it.
     Instance,
@@ -59,7 +59,7 @@ impl Scale {
 pub struct Figure {
     /// Name of its file.
     pub id: String,
-    /// Heading.
+    /// The heading of the figure on its page.
     pub title: String,
     /// What it shows: the number of runs, the band, the dashes, missing cells.
     pub caption: String,
@@ -70,7 +70,7 @@ pub struct Figure {
     /// What a page needs in order to draw other views; `None` of maps and of figures that do not
     /// show cells.
     pub exploration: Option<Exploration>,
-    /// The panels.
+    /// What the figure draws.
     pub body: Body,
 }
 
@@ -120,7 +120,7 @@ pub enum XAxis {
 /// The content of a figure.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// Curves.
+    /// Curves over one axis, in panels.
     Plot(Plot),
     /// Coloured squares over two settings.
     Maps(Maps),
@@ -131,7 +131,7 @@ pub enum Body {
 pub struct Plot {
     /// The panels, left to right, then down.
     pub panels: Vec<Panel>,
-    /// What lines mean.
+    /// The entries that say what lines mean.
     pub legend: Vec<LegendEntry>,
     /// Title of the x axis.
     pub x: String,
@@ -162,7 +162,7 @@ pub struct CurveValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LabelledPoint {
-    /// The last one.
+    /// The value at the last point of the curve.
     Last,
     /// The first one: the smallest target of a frontier.
     Tightest,
@@ -186,14 +186,14 @@ impl CurveValue {
 pub struct Panel {
     /// The settings that distinguish it.
     pub title: String,
-    /// Its lines.
+    /// The lines of the panel, in the order in which they are drawn.
     pub series: Vec<Series>,
 }
 
 /// A line with its points.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What it shows.
+    /// What the line shows, which decides on its style.
     pub line: Line,
     /// Its points, left to right.
     pub points: Vec<Point>,

@@ -21,10 +21,10 @@ pub const COLORS: usize = FAMILIES * (1 + SHADES);
 pub const DASHES: usize = 4;
 /// Dash patterns of predictions; the last is that of reference lines.
 pub const THIN_DASHES: usize = 14;
-/// Markers.
+/// The number of different markers.
 pub const MARKERS: usize = 16;
 
-/// A colour.
+/// The colour of a line or a square: an entry of the palette, or grey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Color {
     /// An index into the palette.
@@ -53,7 +53,7 @@ impl Color {
     }
 }
 
-/// A dash pattern.
+/// The dash pattern of a line, by what the line shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dash {
     /// An index into the patterns of measured curves; 0 is solid.
@@ -79,9 +79,9 @@ impl Dash {
 /// The style of a line: colour, dash pattern and marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Style {
-    /// The colour.
+    /// The colour of the line and of its markers.
     pub color: Color,
-    /// The dash pattern.
+    /// The dash pattern of the line.
     pub dash: Dash,
     /// An index into the markers; reference lines are drawn without their marker.
     pub marker: usize,
@@ -97,9 +97,9 @@ impl Style {
 /// A setting that distinguishes a curve from the others of its algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurveSetting {
-    /// Its short name.
+    /// The name of the setting without the table that it is in.
     pub name: String,
-    /// Its value.
+    /// The value that the cells of the curve have.
     pub value: Setting,
     /// Name and value in the notation of the sources, such as `H = 10`.
     pub text: String,
@@ -117,7 +117,7 @@ pub struct Curve {
     /// Whether its name has the exact values of the settings, because another curve has the
     /// same texts.
     pub exact: bool,
-    /// Its style.
+    /// The colour, dash pattern and marker of the curve.
     pub style: Style,
 }
 
@@ -238,7 +238,7 @@ pub enum LegendEntry {
     Patch {
         /// What the squares have in common.
         name: String,
-        /// Their colour.
+        /// The colour of the squares.
         color: Color,
     },
 }
@@ -249,7 +249,7 @@ impl LegendEntry {
         Self::Patch { name: name.to_owned(), color }
     }
 
-    /// Its text.
+    /// The text next to the sample of the line or the square.
     pub fn name(&self) -> String {
         match self {
             Self::Line(line) => line.name(),

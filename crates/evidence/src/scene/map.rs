@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub struct Maps {
     /// The maps, left to right, then down.
     pub maps: Vec<Map>,
-    /// What colours mean.
+    /// The entries that say what colours mean.
     pub legend: Vec<LegendEntry>,
     /// Title of the x axis.
     pub x: String,
@@ -70,7 +70,7 @@ pub struct Square {
     pub x: usize,
     /// Index of its value on the y axis.
     pub y: usize,
-    /// What it shows.
+    /// What the square shows, which decides on its colour.
     pub value: SquareValue,
 }
 
@@ -185,9 +185,9 @@ impl Ranking {
 /// How many runs of a cell diverged, and what theory predicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StabilityValue {
-    /// Replicates.
+    /// The number of replicates of the cell.
     pub runs: usize,
-    /// Replicates that diverged.
+    /// The number of replicates that diverged.
     pub diverged: usize,
     /// Spectral radii of a round, where they are known.
     pub radii: Option<SpectralRadii>,
@@ -270,7 +270,7 @@ impl Square {
         }
     }
 
-    /// Its colour.
+    /// The colour that the value of the square stands for.
     pub fn color(&self) -> Color {
         match &self.value {
             SquareValue::Ranking(ranking) => ranking.color,

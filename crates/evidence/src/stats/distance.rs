@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 /// How far the mean of n vectors is from a point.
 pub struct Distance {
-    /// That distance.
+    /// The distance of the sample mean from the point.
     pub estimate: f64,
     /// The standard error in the direction of the largest variance, three times as large for few
     /// or skewed vectors.

@@ -47,7 +47,7 @@ const WIDE: f64 = 0.2;
 /// An estimate of Σ_j w_j log E x_j, and what determines its limits.
 #[derive(Clone, Debug)]
 pub struct LogMeans {
-    /// Replicates.
+    /// The number of replicates, which is the size of each sample.
     pub n: usize,
     /// Σ_j w_j log x̄_j.
     pub estimate: f64,
@@ -368,7 +368,7 @@ struct Quantile {
     t: f64,
     /// How many standard errors the upper limit of a Gaussian variance is above it.
     variance: f64,
-    /// The normal distribution's.
+    /// The quantile of the standard normal distribution.
     normal: f64,
 }
 

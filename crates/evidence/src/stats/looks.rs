@@ -16,7 +16,7 @@ pub struct Looks {
     pub most: u64,
 }
 
-/// A look.
+/// A time at which claims are judged, and what the verdicts may spend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     /// Replicates of each cell.

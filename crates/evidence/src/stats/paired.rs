@@ -21,9 +21,9 @@ const FEW: usize = 5;
 /// The mean of paired differences, with its interval and p-values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// Pairs.
+    /// The number of pairs.
     pub n: usize,
-    /// Mean difference.
+    /// The mean of the differences.
     pub mean: f64,
     /// Standard deviation of the differences.
     pub sd: f64,

@@ -6,9 +6,9 @@ use super::log_means::LogMeans;
 /// Mean, standard deviation and confidence interval of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Sample size.
+    /// The number of values in the sample.
     pub n: usize,
-    /// Sample mean.
+    /// The arithmetic mean of the sample.
     pub mean: f64,
     /// Sample standard deviation (divisor n − 1); NaN for n < 2.
     pub sd: f64,
@@ -36,11 +36,11 @@ impl Summary {
 /// The ratio of two means over paired samples, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// mean(a) / mean(b).
+    /// The estimate mean(a) / mean(b).
     pub estimate: f64,
-    /// Lower end.
+    /// The lower end of the 95 % interval; NaN where there is none.
     pub low: f64,
-    /// Upper end.
+    /// The upper end of the 95 % interval; NaN where there is none.
     pub high: f64,
     /// Two-sided p-value of a ratio of 1.
     pub p: f64,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The evidence of a sample for the claim that a parameter lies in a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evidence {
-    /// The estimate.
+    /// The estimate of the parameter.
     pub estimate: f64,
     /// Its standard error; 0 where nothing is random.
     pub error: f64,
@@ -21,7 +21,7 @@ pub struct Evidence {
     pub refute: f64,
     /// The region; NaN where nothing is tested against one.
     pub region: Region,
-    /// Sample size.
+    /// The sample size, which is the number of replicates.
     pub n: usize,
     /// How many numbers the parameter has; the distance of a vector is compared in all directions.
     pub dimensions: usize,
@@ -273,7 +273,7 @@ fn doubt_of(found: &Distance) -> Doubt {
 
 /// A number above 0 to which a norm is compared.
 pub struct Unit {
-    /// Its estimate.
+    /// The estimate of the number.
     pub estimate: f64,
     /// Numbers between which it is, above 0.
     pub ends: (f64, f64),
@@ -293,7 +293,7 @@ impl Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It holds.
+    /// The claim holds.
     Supported,
     /// It does not hold.
     Refuted,
@@ -328,7 +328,7 @@ pub const LEVEL: f64 = 0.05;
 /// How one of several claims that were tested together ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// The verdict.
+    /// How the claim ended.
     pub verdict: Verdict,
     /// The p-value, adjusted by Holm's procedure.
     pub p: f64,

@@ -37,7 +37,7 @@ const NONE_WHOLE: &str = "no record has a value in every column, so that `missin
 
 /// What a file holds, line by line, and a manifest to start from.
 pub struct Description {
-    /// The lines.
+    /// The lines that describe the file.
     pub lines: Vec<String>,
     /// A manifest to start from, or why there is none.
     pub manifest: Result<String, String>,

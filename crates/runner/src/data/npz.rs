@@ -17,7 +17,7 @@ const MOST_HEADER: usize = 4096;
 const MOST_BRACKETS: usize = 8;
 /// How many times its size an archive may unpack to, beyond what is small.
 const MOST_TIMES: u64 = 100;
-/// What is small.
+/// The number of bytes to which every archive may unpack, however small it is.
 const SMALL: u64 = 256 << 20;
 
 /// An array's name and shape, and what it holds, row by row.

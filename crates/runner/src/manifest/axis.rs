@@ -12,7 +12,7 @@ pub type Choice = BTreeMap<Arc<str>, usize>;
 pub struct GridAxis {
     /// Dotted path of the setting.
     pub path: Arc<str>,
-    /// Number of values.
+    /// The number of values on the axis.
     pub len: usize,
     /// Where the array was written.
     pub place: Place,

@@ -22,11 +22,11 @@ pub enum Place {
 pub struct Node {
     /// Where the value was written.
     pub place: Place,
-    /// What was written.
+    /// The value that the manifest or an override wrote.
     pub value: Value,
 }
 
-/// What was written.
+/// A value of TOML, with the places of what is in it.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A string.
@@ -48,11 +48,11 @@ pub enum Value {
 /// A key of a table and its value.
 #[derive(Clone, Debug)]
 pub struct KeyValue {
-    /// The key.
+    /// The key as it was written.
     pub key: String,
     /// Where the key was written.
     pub place: Place,
-    /// The value.
+    /// The value of the key, with its place.
     pub node: Node,
 }
 
@@ -107,11 +107,11 @@ pub struct Diagnostic {
     pub place: Option<Place>,
     /// The dotted path of the key.
     pub path: String,
-    /// What is wrong.
+    /// What is wrong with the manifest.
     pub message: String,
     /// A hint at that place, such as the nearest name.
     pub hint: Option<String>,
-    /// What is allowed.
+    /// The names or values that are allowed, as a list.
     pub allowed: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a hint.
+    /// Adds a hint, which says what to write instead.
     pub fn hinting(mut self, hint: Option<String>) -> Self {
         self.hint = hint;
         self
@@ -144,7 +144,7 @@ impl Diagnostic {
 /// Everything that is wrong with a manifest, ready to be printed.
 #[derive(Debug)]
 pub struct Rejected {
-    /// The manifest.
+    /// The manifest that is refused.
     pub source: Box<Source>,
     /// At least one diagnostic, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,

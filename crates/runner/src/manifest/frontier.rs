@@ -112,7 +112,7 @@ pub enum FrontierObjective {
 }
 
 impl FrontierObjective {
-    /// What it minimises.
+    /// The quantity that the search makes as small as possible.
     pub fn quantity(self) -> FrontierQuantity {
         match self {
             Self::Price(_) => FrontierQuantity::Cost,

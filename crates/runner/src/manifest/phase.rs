@@ -136,7 +136,7 @@ impl PhaseNumber {
         Self::ALL.into_iter().find(|number| number.1 == name).map(|(number, ..)| number)
     }
 
-    /// Its symbol.
+    /// The symbol of the number on pages.
     pub fn symbol(self) -> &'static str {
         Self::ALL[self as usize].2
     }
@@ -166,7 +166,7 @@ impl PhaseNumbers {
         }))
     }
 
-    /// A number.
+    /// The value of a number.
     pub fn get(&self, number: PhaseNumber) -> f64 {
         self.0[number as usize]
     }
@@ -180,7 +180,7 @@ impl PhaseNumbers {
         self
     }
 
-    /// N.
+    /// The number N of clients.
     pub fn clients(&self) -> u64 {
         self.get(PhaseNumber::Clients) as u64
     }

@@ -21,7 +21,7 @@ pub struct Source {
     /// Whether there is no such file, since the manifest was given as a text or a dict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfiled: bool,
-    /// Its text.
+    /// The text of the manifest.
     pub text: String,
     /// Hashes of data files as they were when the cells were planned, by path;
     /// what is not here is read.

@@ -45,7 +45,7 @@ struct SharedParts {
     rests: HashMap<(GridPoint, u64), Rest>,
 }
 
-/// Makes cells.
+/// Makes the cells of a grid, which share what they have in common.
 struct CellMaker<'a> {
     root: &'a Node,
     manifest: &'a Manifest,

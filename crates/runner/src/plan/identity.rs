@@ -20,18 +20,18 @@ pub struct Identity {
     /// What determines its runs, whatever they are of.
     #[serde(flatten, serialize_with = "whole")]
     pub keys: Arc<RunKeys>,
-    /// T.
+    /// The number T of rounds.
     pub rounds: u64,
-    /// What is recorded.
+    /// What is recorded, and at which rounds.
     #[serde(serialize_with = "whole")]
     pub record: Arc<Record>,
-    /// θ_0.
+    /// The starting point θ_0.
     #[serde(serialize_with = "whole")]
     pub start: Arc<Start>,
-    /// The problem.
+    /// The settings of the problem.
     #[serde(serialize_with = "whole")]
     pub problem: Arc<problem::Spec>,
-    /// The algorithm.
+    /// The settings of the algorithm.
     #[serde(serialize_with = "whole")]
     pub algorithm: Arc<algorithm::Spec>,
 }
@@ -40,7 +40,7 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunKeys {
-    /// [`NUMERICS`].
+    /// The version [`NUMERICS`] of the numerical results.
     pub numerics: u32,
     /// Seed of every stream, but of those of noise where they have another.
     pub seed: u64,

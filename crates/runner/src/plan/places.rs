@@ -58,9 +58,9 @@ pub fn diagnostic_of(root: &Node, path: &str, choice: &Choice, fault: &Fault) ->
 /// checked; the empty key is the table itself.
 pub struct Checker<'a> {
     root: &'a Node,
-    /// The manifest.
+    /// The manifest whose tables are checked.
     pub manifest: &'a Manifest,
-    /// Its cells.
+    /// The cells of the grid, of which tables may speak.
     pub cells: &'a [Cell],
     /// The path of the table that is checked; that of the manifest is empty.
     table: String,
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
         self.found.push(more(diagnostic_under(self.root, &path, &Choice::new(), message)));
     }
 
-    /// Notes a message.
+    /// Notes that something is wrong with a key of the table.
     pub fn fault(&mut self, key: &str, message: impl Into<String>) {
         self.note(key, message, |diagnostic| diagnostic);
     }

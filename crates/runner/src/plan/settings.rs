@@ -85,17 +85,17 @@ impl Hash for Part {
 
 /// A problem or an algorithm, for all cells that have it.
 pub struct SpecParts<T> {
-    /// What it is.
+    /// The settings as the program uses them.
     pub spec: Arc<T>,
     /// What is wrong with it.
     pub faults: Vec<Fault>,
     /// Where its table of the canonical text is, among those of all problems or all algorithms.
     pub text: Range<usize>,
-    /// Its settings.
+    /// The paths and values of the settings.
     pub settings: Part,
 }
 
-/// Where settings are.
+/// Where the value of each setting is: in which part, and at which place there.
 #[derive(Debug, Default)]
 struct Shape {
     /// Every path, in order, with its part and its place there.

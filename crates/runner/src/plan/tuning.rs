@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Settings that are tuned, and how far that is.
 #[derive(Clone, Debug, Default)]
 pub struct Tuning {
-    /// The settings.
+    /// The settings that are tuned, with their candidates.
     pub settings: Vec<TunedSetting>,
     /// The cells of the candidates that the manifest lists, each with all its runs.
     pub listed: Vec<Cell>,
@@ -28,7 +28,7 @@ impl Tuning {
 /// The candidates of an algorithm at a point of the grid.
 #[derive(Clone, Debug, Default)]
 pub struct TuningGroup {
-    /// The algorithm's label.
+    /// The label of the algorithm.
     pub label: String,
     /// All candidates, in the order of their values.
     pub candidates: Vec<Candidate>,
@@ -53,7 +53,7 @@ pub struct TuningGroup {
     pub shared: Option<Cell>,
 }
 
-/// A candidate.
+/// Values of the tuned settings of an algorithm, and what their runs gave.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// Its runs, all of them.

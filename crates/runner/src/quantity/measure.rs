@@ -8,9 +8,9 @@ use exactfed_core::theory::exact::Moments;
 /// A run at a recorded round, with all that metrics are computed from.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
-    /// The problem.
+    /// The problem on which the run is.
     pub facts: &'a dyn Facts,
-    /// The run.
+    /// The run after the round.
     pub run: &'a dyn Run,
     /// The estimate of the run on the same draws, if there is one.
     pub coupled: Option<&'a [f64]>,
@@ -21,7 +21,7 @@ pub struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// ‖θ_t − other‖².
+    /// The squared distance ‖θ_t − other‖².
     pub fn distance_to(&self, other: &[f64]) -> f64 {
         squared_distance(self.run.estimate(), other)
     }

@@ -43,7 +43,7 @@ fn is_coupled(identity: &Identity) -> bool {
 struct Attempt<'p> {
     prepared: &'p Prepared<'p>,
     scenario: &'p Scenario,
-    /// Its number.
+    /// The number of the run among those of the cell.
     run: u64,
     meter: Meter<'p>,
     /// The run on the linearised twin, if biases are measured against one.

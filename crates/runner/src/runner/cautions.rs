@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 /// A cell, and what is known of an instance that it runs on.
 pub struct CellOnInstance<'a> {
-    /// The cell.
+    /// The cell that may be a reason for caution.
     pub cell: &'a Cell,
-    /// The instance.
+    /// The instance of the cell's problem.
     pub facts: &'a dyn Facts,
 }
 

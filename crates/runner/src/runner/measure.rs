@@ -13,7 +13,7 @@ pub struct Meter<'a> {
     scenario: &'a Scenario,
     /// The metrics that it measures.
     pub metrics: Vec<Metric>,
-    /// Rounds so far.
+    /// The number of rounds that the meter has seen.
     seen: u64,
     /// Σ_{s≤t} θ_s, if the mean is listed for.
     sum: Vec<f64>,

@@ -50,7 +50,7 @@ pub trait Observer: Sync {
     }
 }
 
-/// Ignores all progress.
+/// An observer that ignores all progress.
 pub struct Silent;
 
 impl Observer for Silent {}
@@ -58,17 +58,17 @@ impl Observer for Silent {}
 /// A cell that could not be run.
 #[derive(Debug)]
 pub struct Failed<'a> {
-    /// The cell.
+    /// The cell whose run failed.
     pub cell: &'a Cell,
-    /// Why.
+    /// Why the run failed.
     pub reason: String,
 }
 
 /// What came of a cell: its traces, and the time that they took on one thread.
 pub struct Done<'a> {
-    /// The cell.
+    /// The cell whose runs are complete.
     pub cell: &'a Cell,
-    /// N.
+    /// The number N of clients.
     pub clients: usize,
     /// A trace per run that was missing, those on the first instance first.
     pub traces: Vec<Trace>,

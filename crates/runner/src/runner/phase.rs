@@ -18,9 +18,9 @@ pub struct PreparedPhase<'a> {
     pub phase: &'a PhaseMap,
     /// The frontier that it is about.
     pub frontier: &'a Frontier,
-    /// d.
+    /// The number d of coordinates of θ.
     pub dimension: usize,
-    /// The different problems.
+    /// The different problems of the squares.
     pub problems: Vec<PhaseProblem>,
     /// The seeds of the instances on which each square is solved.
     pub seeds: Vec<u64>,
@@ -67,7 +67,7 @@ impl PhaseProblem {
 pub struct PhaseSquare {
     /// The seed of its instance.
     pub seed: u64,
-    /// All its numbers.
+    /// The numbers that determine its problem, its target and its price.
     pub numbers: PhaseNumbers,
     /// Which of the problems it has.
     pub problem: usize,

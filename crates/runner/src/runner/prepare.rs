@@ -28,7 +28,7 @@ pub struct Scenario {
     pub optimum_search: Duration,
     /// Whether runs are measured from θ*, as the manifest says.
     uses_optimum: bool,
-    /// θ_0.
+    /// The starting point θ_0, d numbers.
     pub start: Vec<f64>,
     /// The mean that rounds leave as it is, where theory knows it: lim E θ_t if means converge. Runs
     /// measure `sq-error-limit` from it, and start at it on request, also where they do not. What theory
@@ -48,9 +48,9 @@ pub struct Scenario {
 
 /// lim E θ_t after each round of a cycle, and the mean of these.
 pub struct OwnLimits {
-    /// The mean.
+    /// The mean of the limits over the phases.
     pub mean: Vec<f64>,
-    /// After each round.
+    /// The limit of E θ_t after each round of the period.
     pub phases: Vec<Vec<f64>>,
 }
 
@@ -68,7 +68,7 @@ impl Scenario {
 
 /// A cell with its instances.
 pub struct Prepared<'a> {
-    /// The cell.
+    /// The cell that is prepared.
     pub cell: &'a Cell,
     /// One for each instance.
     pub scenarios: Vec<Arc<Scenario>>,
@@ -86,7 +86,7 @@ impl Prepared<'_> {
         &self.scenarios[place % self.scenarios.len()]
     }
 
-    /// N.
+    /// The number N of clients.
     pub fn clients(&self) -> usize {
         self.scenarios[0].instance.clients()
     }

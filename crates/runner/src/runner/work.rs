@@ -56,7 +56,7 @@ pub struct RunWorkCount {
 }
 
 impl RunWorkCount {
-    /// Adds some work.
+    /// Adds the work of a run to the count.
     pub fn add(&self, work: RunWork) {
         self.steps.fetch_add(work.steps, Ordering::Relaxed);
         self.nanoseconds.fetch_add(work.nanoseconds, Ordering::Relaxed);

@@ -8,9 +8,9 @@ use exactfed_runner::runner::predict;
 /// An axis of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayAxis {
-    /// The recorded rounds.
+    /// An entry for each recorded round.
     Rounds,
-    /// The clients.
+    /// An entry for each client.
     Clients,
     /// The entries of θ.
     Entries,
@@ -19,7 +19,7 @@ pub enum ArrayAxis {
 /// What a value is.
 #[derive(Debug)]
 pub struct ValueKind {
-    /// Its name.
+    /// The name by which Python and the command line ask for it.
     pub name: &'static str,
     /// Its axes, the last fastest; none for a number.
     pub axes: &'static [ArrayAxis],

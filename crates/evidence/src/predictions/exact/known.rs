@@ -16,13 +16,13 @@ const MOST_NUMBERS: usize = 10_000_000;
 
 /// A cell on one instance, with what its values are made of.
 pub struct KnownCell<'a> {
-    /// The cell.
+    /// The cell with its instances.
     pub prepared: &'a Prepared<'a>,
     /// Its start and its limit.
     pub scenario: &'a Scenario,
     /// What is known of its instance.
     pub facts: &'a dyn Facts,
-    /// Predictions.
+    /// The predictions for this cell.
     pub theory: Theory<'a>,
     /// The exact moments at the recorded rounds.
     pub moments: Result<Vec<Moments>, predict::NoMoments>,

@@ -27,7 +27,7 @@ use std::path::Path;
 /// A value, or why it is not known.
 #[derive(Debug)]
 pub struct TheoryValue {
-    /// What it is.
+    /// What is computed.
     pub kind: &'static ValueKind,
     /// The lengths of its axes.
     pub shape: Vec<usize>,
@@ -51,11 +51,11 @@ pub struct BoundCurve {
 /// What theory knows of a cell on one of its instances.
 #[derive(Debug)]
 pub struct CellTheory<'a> {
-    /// The cell.
+    /// The cell for which theory is computed.
     pub cell: &'a Cell,
     /// Its label with the settings that distinguish it.
     pub name: String,
-    /// The recorded rounds.
+    /// The recorded rounds, at which curves have values.
     pub rounds: Vec<u64>,
     /// All values, in the order of [`KINDS`].
     pub values: Vec<TheoryValue>,

@@ -4,13 +4,13 @@
 use exactfed_core::kernel::SparseRows;
 use std::borrow::Cow;
 
-/// Rows of features.
+/// The features of records, row by row.
 pub enum FeatureRows<'a> {
     /// n rows of d numbers.
     Dense {
-        /// n and d.
+        /// The numbers n of records and d of features.
         size: (usize, usize),
-        /// All numbers.
+        /// The numbers of all records, d for each.
         numbers: Cow<'a, [f64]>,
     },
     /// Rows of which only some numbers are stored; the others are 0.
@@ -18,7 +18,7 @@ pub enum FeatureRows<'a> {
 }
 
 impl FeatureRows<'_> {
-    /// n and d.
+    /// The numbers n of records and d of features.
     pub fn size(&self) -> (usize, usize) {
         match self {
             Self::Dense { size, .. } => *size,

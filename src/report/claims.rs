@@ -5,9 +5,9 @@ use super::number_text::{self, NumberText, counted, short};
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::compare::SideClaim;
 use crate::evidence::bound_rows::BoundRow;
+use crate::evidence::cell_name;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
-use crate::evidence::name;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_core::sources;
 use exactfed_runner::manifest::claim::{ClaimKeys, Refutes};
@@ -290,7 +290,7 @@ pub fn bounds(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
         });
         let unmet = unmet.collect::<Vec<_>>().join("; ");
         let measured = measured.map_or("–".into(), short);
-        vec![name(cell), format!("{}{proved}", bound.info.name), value, measured, unmet]
+        vec![cell_name(cell), format!("{}{proved}", bound.info.name), value, measured, unmet]
     };
     TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
 }
@@ -304,7 +304,7 @@ pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut TableFiles<'_>) -> Te
         None => "–".into(),
     };
     let row = |row: &FirstOrderRow<'_>| {
-        let mut cells = vec![name(row.cell), short(row.reach), short(row.bias)];
+        let mut cells = vec![cell_name(row.cell), short(row.reach), short(row.bias)];
         cells.extend(row.apart.iter().map(percent));
         cells
     };

@@ -6,7 +6,7 @@
 //! without it, those of the small experiments, which are run here.
 
 use crate::support::files_with;
-use exactfed::evidence::claims::{Claim, ClaimedCells, Judge, WrongResult, claims, number};
+use exactfed::evidence::claims::{Claim, ClaimedCells, Judge, WrongResult, claims, setting_number};
 use exactfed::evidence::frontier::{self, ComputedFrontier, FrontierCost, FrontierPoint};
 use exactfed::evidence::needs::Needs;
 use exactfed::evidence::predictions::{MomentsCache, Theory, exact_bias};
@@ -156,10 +156,10 @@ fn replaced(
         }
         WrongResult::TiltedUp | WrongResult::TiltedDown => {
             let over = claimed.over?;
-            let first = own.iter().find_map(|cell| number(cell, over))?;
+            let first = own.iter().find_map(|cell| setting_number(cell, over))?;
             let power = if *wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
             each(&|cell, trace| {
-                let x = number(cell, over).unwrap_or(first);
+                let x = setting_number(cell, over).unwrap_or(first);
                 scaled(trace, libm::pow(x / first, power))
             })
         }

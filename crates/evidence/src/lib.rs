@@ -39,7 +39,7 @@ pub use cells::costs::{vectors_sent, when_text};
 pub use cells::panels::unique;
 pub use cells::read::cells_per_task;
 pub use cells::runs::{Grouping, Runs, TraceNeeds};
-pub use cells::setting_text::{details, name, pretty, symbol};
+pub use cells::setting_text::{cell_name, details, pretty, symbol};
 pub use cells::symbols::centres;
 pub use cells::{CellResult, Missing, SelectedBy, tuned};
 use exactfed_runner::manifest::{Rejected, Source};

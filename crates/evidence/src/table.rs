@@ -3,7 +3,7 @@
 use crate::cells::CellResult;
 use crate::cells::panels::{self, unique};
 use crate::study::Experiment;
-use exactfed_runner::manifest::{Metric, Quantity};
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::{Cell, Setting, Settings, short};
 use std::collections::{BTreeSet, HashMap};
 

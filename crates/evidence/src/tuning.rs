@@ -300,7 +300,7 @@ fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure>
         while !axes.is_empty() && panels::panels(&axes, &cells).len() > MOST_PANELS {
             axes.pop();
         }
-        let mut figure = losses(&axes, (setting, &keys), tune, &cells, &winners);
+        let mut figure = losses(&axes, setting, &keys, tune, &cells, &winners);
         figure.caption = match (read.candidates.len(), candidates(tuning)) {
             (0, _) => "The figure is empty: no candidate has results yet.".to_owned(),
             (known, all) if known < all => format!(
@@ -388,7 +388,8 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
 /// The losses of these candidates over a setting, with a ring around those that are selected.
 fn losses(
     axes: &[String],
-    (setting, keys): (&TunedSetting, &[&str]),
+    setting: &TunedSetting,
+    keys: &[&str],
     tune: &Tune,
     cells: &[&CellResult<'_>],
     winners: &HashSet<&str>,
@@ -424,7 +425,7 @@ fn losses(
         panels.push(Panel { title: title.clone(), series });
     }
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
-    let scale_y = Scale::of(tune.metric);
+    let scale_y = Scale::for_quantity(tune.metric);
     let has_logarithms = setting.values.iter().all(|value| *value > 0.0);
     let plot = Plot {
         panels,

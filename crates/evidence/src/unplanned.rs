@@ -149,7 +149,7 @@ impl UnplannedCells {
     /// The warning about added replicates.
     fn added(&self) -> Option<String> {
         let last = self.seen.last()?;
-        let seen = listed(&self.seen);
+        let seen = first_values(&self.seen);
         Some(format!(
             "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with another noise-seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown
@@ -163,7 +163,7 @@ impl UnplannedCells {
         }
         let replicates = (!self.replicates.is_empty()).then(|| {
             let number = self.replicates.len();
-            further_sets(number, "other numbers of replicates:", &listed(&self.replicates))
+            further_sets(number, "other numbers of replicates:", &first_values(&self.replicates))
         });
         let seeds = (!self.seeds.is_empty()).then(|| self.sets_of_other_seeds());
         let sets: Vec<String> = replicates.into_iter().chain(seeds).collect();
@@ -175,7 +175,7 @@ impl UnplannedCells {
 
     fn sets_of_other_seeds(&self) -> String {
         let noun = if self.seeds.len() == 1 { "seed" } else { "seeds" };
-        further_sets(self.seeds.len(), &format!("the noise of {noun}"), &listed(&self.seeds))
+        further_sets(self.seeds.len(), &format!("the noise of {noun}"), &first_values(&self.seeds))
     }
 
     /// Which runs the verdicts rest on, where the results contain the same cells with other seeds
@@ -214,7 +214,7 @@ fn further_sets(number: usize, what: &str, each: &str) -> String {
 /// Values that a sentence lists.
 const LISTED: usize = 40;
 
-fn listed<T: ToString>(values: &BTreeSet<T>) -> String {
+fn first_values<T: ToString>(values: &BTreeSet<T>) -> String {
     let more = (values.len() > LISTED).then(|| "…".to_owned());
     let listed = values.iter().take(LISTED).map(ToString::to_string);
     listed.chain(more).collect::<Vec<_>>().join(", ")

@@ -113,7 +113,7 @@ pub fn stream_named<T>(
     path: &Path,
     write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    match Destination::new(path).map_err(|e| error(path, plain(&e)))? {
+    match Destination::new(path).map_err(|e| error(path, io_message(&e)))? {
         Destination::File { path: file, permissions } => {
             remove_leftovers(folder_of(&file));
             stream_with_permissions(&file, permissions, write)
@@ -320,7 +320,7 @@ pub fn read_stream_text(path: &Path, most: u64) -> Result<String, Error> {
         // The system opens a folder, and refuses to read it.
         fs::File::open(path).and_then(|file| read_bounded(file, 0, most))
     };
-    bytes.and_then(text).map_err(|e| error(path, plain(&e)))
+    bytes.and_then(text).map_err(|e| error(path, io_message(&e)))
 }
 
 /// The bytes of a file that a user names, which may be a symbolic link.
@@ -336,7 +336,7 @@ pub fn read_named(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// If it is not a regular file, has more than `most` bytes, cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> Result<String, Error> {
-    read_named(path, most).and_then(text).map_err(|e| error(path, plain(&e)))
+    read_named(path, most).and_then(text).map_err(|e| error(path, io_message(&e)))
 }
 
 /// The bytes of a file of results or of reports.
@@ -369,7 +369,7 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
 }
 
 /// An I/O error in plain words.
-pub fn plain(error: &io::Error) -> String {
+pub fn io_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".into(),
         io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),

@@ -86,7 +86,7 @@ pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> Stri
     let each = if differing > 0 { unequal.each } else { all.each };
     let costs = costs_text(&each, differing, points.len(), at);
     let cells = points.iter().flat_map(|point| point.iter());
-    let ended = unique(cells.filter(|c| is_short(c, at)).map(|c| setting_text::name(c.cell)));
+    let ended = unique(cells.filter(|c| is_short(c, at)).map(|c| setting_text::cell_name(c.cell)));
     let (listed, more) = ended.split_at(ended.len().min(MOST_NAMED));
     let not_listed =
         if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };

@@ -4,7 +4,7 @@ use exactfed_core::words::joined;
 use exactfed_runner::plan::{Cell, Setting, short};
 
 /// The label of a cell with the settings that distinguish it from the others of the label.
-pub fn name(cell: &Cell) -> String {
+pub fn cell_name(cell: &Cell) -> String {
     joined(&[&cell.label, &details(cell, &[])])
 }
 

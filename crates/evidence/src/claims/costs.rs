@@ -6,7 +6,7 @@
 //! the last backwards for the upper one, so that the number of rounds costs no power; the upper
 //! limit also tests all rounds together, at half of the level.
 
-use super::judge::number;
+use super::judge::setting_number;
 use super::keys::Reaching;
 use super::sample::{MetricSample, log_ratio};
 use crate::cells::CellResult;
@@ -115,7 +115,7 @@ struct PValues {
 impl RoundCost {
     /// Whether the round costs at most this on average.
     fn affordable(&self, limit: f64) -> PValues {
-        let limit = MetricSample::number(limit);
+        let limit = MetricSample::exact(limit);
         match log_ratio(&self.costs, &limit, (f64::NEG_INFINITY, 0.0)) {
             Some(Evidence { support, refute, .. }) => PValues { support, refute },
             None => PValues { support: 1.0, refute: 1.0 },
@@ -189,7 +189,7 @@ impl CostCurve {
         fixed: bool,
         n: usize,
     ) -> Self {
-        let target = MetricSample::number(goal.target);
+        let target = MetricSample::exact(goal.target);
         let mut doubt = Doubt::None;
         Self {
             rounds: rounds
@@ -270,7 +270,7 @@ impl CostCurve {
 pub fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
     match &reaching.per {
         None => Some(reaching.target),
-        Some(per) => Some(reaching.target * number(cell, per)?),
+        Some(per) => Some(reaching.target * setting_number(cell, per)?),
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn sample(values: Vec<f64>) -> MetricSample {
-        MetricSample { values, fixed: false, floor: 0.0, ..MetricSample::number(0.0) }
+        MetricSample { values, fixed: false, floor: 0.0, ..MetricSample::exact(0.0) }
     }
 
     /// Runs whose mean accuracy rises from 0 towards 1, against a target from below.

@@ -67,7 +67,7 @@ pub fn fixed_keys(selection: &Selection) -> impl Iterator<Item = &str> {
 }
 
 /// A setting of a cell, if it is a number.
-pub fn number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
+pub fn setting_number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     cell.cell.settings.get(name)?.number()
 }
 

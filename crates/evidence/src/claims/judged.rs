@@ -170,9 +170,11 @@ impl JudgedClaim<'_> {
 /// tested `together`; without any if nothing could be tested.
 pub fn judged<'a>(
     common: &'a ClaimKeys,
-    (tested, conditions): (Tested, Vec<StatementConditions>),
+    tested: Tested,
+    conditions: Vec<StatementConditions>,
     evidence: Option<(Evidence, Judgement)>,
-    (together, level): (usize, f64),
+    together: usize,
+    level: f64,
 ) -> JudgedClaim<'a> {
     let Tested { parts, formula, scale } = tested;
     let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };

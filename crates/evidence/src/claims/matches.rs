@@ -1,7 +1,7 @@
 //! `[[claim.matches]]`: a mean, or a vector that is averaged over rounds, equals another up to a
 //! relative margin.
 
-use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::judge::{EstimateScale, Judge, Parts, Tested, setting_number};
 use super::keys::{ClaimOf, When};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::MeanComparison;
@@ -111,7 +111,7 @@ fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
 /// The margin of a claim for a cell. It grows with the setting `over` from where that is `smallest`, if the claim has one.
 fn margin_of(claim: &ClaimOf<MatchesKeys>, cell: &CellResult<'_>, smallest: f64) -> f64 {
     let Some((over, order)) = claim.over.as_ref().zip(claim.order) else { return claim.margin };
-    let x = number(cell, over).unwrap_or(1.0);
+    let x = setting_number(cell, over).unwrap_or(1.0);
     claim.margin * libm::pow(x / smallest.min(x), order)
 }
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
@@ -130,7 +130,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
         let growth = self.over.as_ref().zip(self.order);
         let cells = judge.chosen(&self.of);
         let smallest = growth.map_or(f64::INFINITY, |(over, _)| {
-            cells.iter().filter_map(|c| number(c, over)).fold(f64::INFINITY, f64::min)
+            cells.iter().filter_map(|c| setting_number(c, over)).fold(f64::INFINITY, f64::min)
         });
         let percent = 100.0 * self.margin;
         let margin_text = match growth {
@@ -154,7 +154,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
         }
         let tested = judge.compared(
             &comparison(self),
-            ("equals", 1.0),
+            "equals",
+            1.0,
             |cell| {
                 let log = libm::log1p(margin_of(self, cell, smallest));
                 (-log, log)

@@ -82,7 +82,8 @@ impl Judge<'_> {
     pub fn compared(
         &self,
         comparison: &MeanComparison<'_>,
-        (sign, factor): (&str, f64),
+        sign: &str,
+        factor: f64,
         region: impl Fn(&CellResult<'_>) -> Region,
         of_pair: impl Fn(Evidence, bool) -> Evidence,
     ) -> Tested {
@@ -187,7 +188,7 @@ impl Judge<'_> {
                     }
                     _ => expected[each.row.unwrap_or(last).min(last)],
                 };
-                let found = log_ratio(&each.sample, &MetricSample::number(value), region(cell));
+                let found = log_ratio(&each.sample, &MetricSample::exact(value), region(cell));
                 parts.add(joined(&[&name, &each.time]), found, NO_RATIO);
             }
         }

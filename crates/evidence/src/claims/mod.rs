@@ -37,7 +37,7 @@ use exactfed_runner::plan::{Cell, KindTable, Plan, TableKind, selected};
 use frontier_constant::FrontierConstantKeys;
 use frontier_less::FrontierLessKeys;
 use frontier_slope::FrontierSlopeKeys;
-pub use judge::{EstimateScale, Judge, number};
+pub use judge::{EstimateScale, Judge, setting_number};
 use judge::{Parts, Tested};
 use judged::judged;
 pub use judged::{ClaimPart, Estimate, JudgedClaim};
@@ -83,9 +83,10 @@ impl Judge<'_> {
         let family: Vec<Evidence> = evidence.collect();
         let mut found = family.iter().copied().zip(verdicts(&family, level));
         let stated = stated.claim_tables.iter().zip(&table).zip(tested);
-        let judged = stated.map(|((stated, claim), tested)| {
-            let evidence = if tested.0.parts.tested.is_empty() { None } else { found.next() };
-            let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
+        let judged = stated.map(|((stated, claim), (tested, conditions))| {
+            let evidence = if tested.parts.tested.is_empty() { None } else { found.next() };
+            let mut judged =
+                judged(stated.common(), tested, conditions, evidence, family.len(), level);
             let prediction = claim.cells().and_then(|cells| cells.prediction);
             judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
             Some(judged)

@@ -105,7 +105,8 @@ impl<'a> Claim<'a> for OneSided<'a> {
         };
         judge.compared(
             &comparison(self.claim),
-            (sign, factor),
+            sign,
+            factor,
             |_| region,
             |evidence, is_fixed| {
                 if evidence.is_of_equals() {

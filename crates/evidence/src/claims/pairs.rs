@@ -26,7 +26,11 @@ struct SameAxes<'a> {
 
 impl<'a> SameAxes<'a> {
     /// All right cells for left cells of these axes.
-    fn all(axes: &'a [String], right: &[&'a CellResult<'a>], fixed: &BTreeSet<&str>) -> Vec<Self> {
+    fn groups(
+        axes: &'a [String],
+        right: &[&'a CellResult<'a>],
+        fixed: &BTreeSet<&str>,
+    ) -> Vec<Self> {
         let mut groups: BTreeMap<&[String], SameAxes<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = groups.entry(&cell.cell.varied).or_insert_with(|| {
@@ -80,7 +84,7 @@ impl<'a> Judge<'a> {
         for a in self.chosen(left) {
             let known = partners
                 .entry(&a.cell.varied)
-                .or_insert_with(|| SameAxes::all(&a.cell.varied, &right, &fixed));
+                .or_insert_with(|| SameAxes::groups(&a.cell.varied, &right, &fixed));
             let mut places: Vec<usize> =
                 known.iter().flat_map(|same| same.partners(a, &right)).collect();
             places.sort_unstable();

@@ -49,7 +49,7 @@ impl MetricSample {
     }
 
     /// A number that is not random.
-    pub fn number(value: f64) -> Self {
+    pub fn exact(value: f64) -> Self {
         Self {
             values: vec![value],
             fixed: true,

@@ -1,7 +1,7 @@
 //! `[[claim.slope]]`: the slope of a metric, or of the cost to bring it down to a target, over a setting.
 
 use super::costs::{slope_of_cost, target_sign};
-use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::judge::{EstimateScale, Judge, Parts, Tested, setting_number};
 use super::keys::{ClaimOf, Reaching, When, check_reaching, check_time};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::sample::{MetricSample, log_combination, samples};
@@ -133,7 +133,7 @@ impl<'a> Judge<'a> {
         let mut known = vec![over, "path-length"];
         known.extend(self.zipped_with(over));
         grouped(self.chosen(of).into_iter().filter_map(|cell| {
-            let x = number(cell, over)?;
+            let x = setting_number(cell, over)?;
             Some((self.name(cell, of, &known), (x, cell)))
         }))
     }

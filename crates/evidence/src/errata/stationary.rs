@@ -34,7 +34,8 @@ fn stationary_mean(step: f64, next: impl Fn(f64) -> [f64; 2], of: impl Fn(f64) -
 }
 
 /// A function on a grid, between the point with this index and the next one: `part` of the way to it.
-fn interpolate(values: &[f64], (index, part): (usize, f64)) -> f64 {
+fn interpolate(values: &[f64], place: (usize, f64)) -> f64 {
+    let (index, part) = place;
     (1.0 - part) * values[index] + part * values[index + 1]
 }
 

@@ -199,7 +199,8 @@ impl ComputedFrontier<'_> {
     fn over_targets(
         &self,
         least: FrontierObjective,
-        (algorithm, clients): (&SearchedAlgorithm, u64),
+        algorithm: &SearchedAlgorithm,
+        clients: u64,
         value: impl Fn(&FrontierCost<'_>) -> f64,
     ) -> Vec<Point> {
         let mut points: Vec<Point> = self
@@ -217,16 +218,15 @@ impl ComputedFrontier<'_> {
             FrontierObjective::Seconds => "seconds".to_owned(),
             lead => format!("cost: {}", lead.words()),
         };
-        let panels = self.panels(|a, n| {
-            self.over_targets(self.lead, (a, n), |cost| self.value(self.lead, cost))
-        });
+        let panels = self
+            .panels(|a, n| self.over_targets(self.lead, a, n, |cost| self.value(self.lead, cost)));
         plot(["ε", &y], panels, tightest(true))
     }
 
     /// The fewest communications over ε within the middle budget, with the published powers.
     fn within_budget(&self) -> Body {
         let (mut panels, mut legend) = self.panels(|a, n| {
-            self.over_targets(self.frontier.middle_budget(), (a, n), |cost| cost.communications)
+            self.over_targets(self.frontier.middle_budget(), a, n, |cost| cost.communications)
         });
         for panel in &mut panels {
             let curves = std::mem::take(&mut panel.series).into_iter();
@@ -266,7 +266,7 @@ impl ComputedFrontier<'_> {
             ["ε", self.steps_name()],
             self.panels(|a, n| {
                 if a.has_local_steps {
-                    self.over_targets(self.lead, (a, n), |cost| cost.run.local_steps as f64)
+                    self.over_targets(self.lead, a, n, |cost| cost.run.local_steps as f64)
                 } else {
                     Vec::new()
                 }
@@ -278,7 +278,7 @@ impl ComputedFrontier<'_> {
     fn step_size(&self) -> Body {
         plot(
             ["ε", "γ"],
-            self.panels(|a, n| self.over_targets(self.lead, (a, n), |cost| cost.run.step_size)),
+            self.panels(|a, n| self.over_targets(self.lead, a, n, |cost| cost.run.step_size)),
             tightest(false),
         )
     }

@@ -310,7 +310,7 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         let x = self.title_of_x(cells);
         let y = quantity_symbol(self.y, cells);
         let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
-        let scale_y = Scale::of(self.y);
+        let scale_y = Scale::for_quantity(self.y);
         let labels = CurveValue { zero_below: rounding_floor(self.y), ..CurveValue::last(scale_y) };
         let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
         let title = format!("{} over {}", plot.y, plot.x);

@@ -63,7 +63,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
     }
 
     fn sample(&self, all: &[CellResult<'_>]) -> Sample {
-        maps(&self.common, (&self.x, &self.y), all)
+        maps(&self.common, &self.x, &self.y, all)
     }
 
     fn add_needs(&self, needs: &mut TraceNeeds) {

@@ -58,7 +58,7 @@ pub fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a Ce
 }
 
 /// The cells of a figure of maps over the settings `x` and `y`.
-pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
+pub fn maps<'a>(common: &FigureKeys, x: &str, y: &str, all: &'a [CellResult<'a>]) -> Sample {
     let cells = shown(common, all);
     let xs = distinct(&cells, x);
     let ys = distinct(&cells, y);

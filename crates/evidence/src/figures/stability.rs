@@ -62,7 +62,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
     }
 
     fn sample(&self, all: &[CellResult<'_>]) -> Sample {
-        maps(&self.common, (&self.x, &self.y), all)
+        maps(&self.common, &self.x, &self.y, all)
     }
 
     fn add_needs(&self, _: &mut TraceNeeds) {}

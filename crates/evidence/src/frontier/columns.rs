@@ -28,15 +28,15 @@ pub const COLUMNS: [(&str, ReadPoint); 19] = [
     ("algorithm", |_, point| Text(point.algorithm.name.clone())),
     ("clients", |_, point| Count(Some(point.clients))),
     ("target", |_, point| Number(point.target)),
-    ("step_size", |_, point| number(point, |cost| cost.run.step_size)),
+    ("step_size", |_, point| number_at(point, |cost| cost.run.step_size)),
     ("local_steps", |_, point| Count(point.cost.map(|cost| cost.run.local_steps))),
-    ("server_step", |_, point| number(point, |cost| cost.server_step())),
+    ("server_step", |_, point| number_at(point, |cost| cost.server_step())),
     ("settings", |_, point| Text(point.cost.map_or_else(String::new, |cost| cost.settings()))),
     ("rounds", |_, point| Count(point.cost.map(|cost| cost.rounds))),
-    ("communications", |_, point| number(point, |cost| cost.communications)),
-    ("gradients", |_, point| number(point, |cost| cost.gradients)),
-    ("samples", |_, point| number(point, |cost| cost.samples)),
-    ("bytes", |_, point| number(point, |cost| cost.bytes)),
+    ("communications", |_, point| number_at(point, |cost| cost.communications)),
+    ("gradients", |_, point| number_at(point, |cost| cost.gradients)),
+    ("samples", |_, point| number_at(point, |cost| cost.samples)),
+    ("bytes", |_, point| number_at(point, |cost| cost.bytes)),
     ("seconds", |frontier, point| {
         Number(frontier.quantity(FrontierQuantity::Seconds, point).unwrap_or(f64::NAN))
     }),
@@ -47,7 +47,7 @@ pub const COLUMNS: [(&str, ReadPoint); 19] = [
     }),
 ];
 
-fn number(point: &FrontierPoint<'_>, of: fn(&FrontierCost<'_>) -> f64) -> FrontierValue {
+fn number_at(point: &FrontierPoint<'_>, of: fn(&FrontierCost<'_>) -> f64) -> FrontierValue {
     Number(point.cost.as_ref().map_or(f64::NAN, of))
 }
 

@@ -128,7 +128,7 @@ pub fn steps_prefix(algorithm: &SearchedAlgorithm) -> &'static str {
 }
 
 impl<'a> FrontierCost<'a> {
-    fn of(
+    fn new(
         algorithms: &'a [SearchedAlgorithm],
         search: &Search,
         reached: &Reached,
@@ -293,7 +293,7 @@ impl<'a> ComputedFrontier<'a> {
             }
             // SGD may have been searched for the budgets alone.
             if let Some(algorithm) = algorithms.get(run.algorithm) {
-                let cost = FrontierCost::of(algorithms, search, one, dimension);
+                let cost = FrontierCost::new(algorithms, search, one, dimension);
                 let point = (algorithm.name.as_str(), run.clients, target.to_bits(), *held);
                 costs.entry(point).or_default().push(cost);
             }
@@ -321,8 +321,9 @@ impl<'a> ComputedFrontier<'a> {
             for algorithm in frontier.algorithms {
                 for clients in &frontier.clients {
                     for target in &frontier.targets {
-                        let point = (algorithm, *clients, *target);
-                        frontier.best.push(frontier.best_at(*objective, point, largest));
+                        let best =
+                            frontier.best_at(*objective, algorithm, *clients, *target, largest);
+                        frontier.best.push(best);
                     }
                 }
             }
@@ -391,7 +392,9 @@ impl<'a> ComputedFrontier<'a> {
     fn best_at(
         &self,
         minimises: FrontierObjective,
-        (algorithm, clients, target): (&'a SearchedAlgorithm, u64, f64),
+        algorithm: &'a SearchedAlgorithm,
+        clients: u64,
+        target: f64,
         largest: u64,
     ) -> FrontierPoint<'a> {
         let costs = self.costs(algorithm, clients, target);
@@ -475,7 +478,7 @@ impl<'a> ComputedFrontier<'a> {
             let search = &prepared.search;
             let rounds = curve(&*prepared.instance, search, &run).ok()?.rounds_to(&[target])[0]?;
             let reached = Reached { run, target, rounds, held: true, edge: None };
-            let other = FrontierCost::of(self.algorithms, search, &reached, self.dimension);
+            let other = FrontierCost::new(self.algorithms, search, &reached, self.dimension);
             Some(self.value(self.lead, &other) / least)
         });
         Some(Sensitivity { best, least, times })

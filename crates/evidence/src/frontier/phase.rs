@@ -130,7 +130,7 @@ fn ranked<'a>(
     let price = FrontierObjective::Price(square.numbers.get(PhaseNumber::Price));
     let costs = found.iter().map(|one| {
         let algorithms = &prepared.frontier.algorithms;
-        let cost = FrontierCost::of(algorithms, search, one, prepared.dimension);
+        let cost = FrontierCost::new(algorithms, search, one, prepared.dimension);
         (cost.algorithm, cost, cost.value(price, None))
     });
     let mut best: Vec<RankedCost<'a>> = Vec::new();

@@ -63,7 +63,7 @@ fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
     Ok(Quantity::ALL
         .iter()
         .filter_map(|q| {
-            let values = moments.iter().map(|m| of_moments(m, *q, (cell, scenario)));
+            let values = moments.iter().map(|m| quantity_of_moments(m, *q, (cell, scenario)));
             Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
         })
         .collect())
@@ -90,12 +90,16 @@ fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
 }
 
 /// A quantity from moments of an instance, if it is finite.
-pub fn of_moments(moments: &Moments, quantity: Quantity, on: (&Cell, &Scenario)) -> Option<f64> {
-    of_any_moments(moments, quantity, on).filter(|value| value.is_finite())
+pub fn quantity_of_moments(
+    moments: &Moments,
+    quantity: Quantity,
+    on: (&Cell, &Scenario),
+) -> Option<f64> {
+    quantity_of_any_moments(moments, quantity, on).filter(|value| value.is_finite())
 }
 
 /// The same, also if it is infinite.
-pub fn of_any_moments(
+pub fn quantity_of_any_moments(
     moments: &Moments,
     quantity: Quantity,
     (cell, scenario): (&Cell, &Scenario),

@@ -132,7 +132,7 @@ pub fn instances(
     }
     let rows: Vec<Option<InstanceRow>> = found
         .par_iter()
-        .map(|(first, walks, measured)| row(first, walks, measured.then_some(results)))
+        .map(|(first, walks, measured)| instance_row(first, walks, measured.then_some(results)))
         .collect();
     let rows = rows.into_iter().flatten().collect();
     let not_computed = budget.refused;
@@ -206,14 +206,14 @@ fn walks(cells: &[&Cell]) -> Vec<(f64, u64)> {
 
 /// The row of an instance, with its measures if they are wanted, which a store may keep; `None` if
 /// an eigenvalue cannot be found.
-fn row(
+fn instance_row(
     first: &Prepared<'_>,
     walks: &[(f64, u64)],
     measured: Option<&dyn Results>,
 ) -> Option<InstanceRow> {
     let facts: &dyn Facts = &*first.scenarios[0].instance;
     Some(InstanceRow {
-        name: name(first),
+        name: problem_name(first),
         size: (facts.clients(), facts.dim()),
         optimum_error: facts.optimum_error(),
         weighted: facts.unequal_shares().is_some(),
@@ -229,7 +229,7 @@ fn row(
 }
 
 /// The settings of the problem that vary over the grid.
-fn name(p: &Prepared<'_>) -> String {
+fn problem_name(p: &Prepared<'_>) -> String {
     let mut settings: BTreeMap<String, Setting> = BTreeMap::new();
     for path in p.cell.varied.iter().filter(|path| path.starts_with("problem.")) {
         if let Some(value) = p.cell.settings.get(path) {

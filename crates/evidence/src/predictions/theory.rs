@@ -1,6 +1,6 @@
 //! Predictions for the cells of an experiment, each computed when it is first asked for.
 
-use super::expected::{ExpectedColumns, MomentsCache, of_moments};
+use super::expected::{ExpectedColumns, MomentsCache, quantity_of_moments};
 use super::refused::{Computation, Refused};
 use exactfed_core::algorithm::{Average, Component};
 use exactfed_core::federated::{Schedule, Terms, Variates};
@@ -163,7 +163,7 @@ impl<'a> Theory<'a> {
                 let phases = found
                     .0
                     .iter()
-                    .map(|m| of_moments(m, quantity, (cell, scenario)))
+                    .map(|m| quantity_of_moments(m, quantity, (cell, scenario)))
                     .collect::<Option<Vec<f64>>>()?;
                 Some(predict::at_phases(cell, scenario, &phases, &prepared.recorded))
             }
@@ -235,7 +235,11 @@ impl<'a> Theory<'a> {
         let scenario = single_scenario(prepared)?;
         let found = self.stationary(id)?;
         let weights = predict::phase_weights(prepared.cell, scenario, AveragedOver::Cycle);
-        of_moments(&Moments::mixture(&found.0, &weights), quantity, (prepared.cell, scenario))
+        quantity_of_moments(
+            &Moments::mixture(&found.0, &weights),
+            quantity,
+            (prepared.cell, scenario),
+        )
     }
 
     /// A prediction of a vector of a cell at stationarity.
@@ -249,7 +253,7 @@ impl<'a> Theory<'a> {
         let prepared = self.cells.get(id)?;
         let scenario = single_scenario(prepared)?;
         if what == TimeAverage::Bias {
-            return self.bias(prepared, scenario, (by, over));
+            return self.bias(prepared, scenario, by, over);
         }
         let blocks = match by {
             Prediction::ExactMoments | Prediction::Stationary => {
@@ -284,7 +288,8 @@ impl<'a> Theory<'a> {
         &self,
         prepared: &Prepared<'_>,
         scenario: &Scenario,
-        (by, over): (Prediction, AveragedOver),
+        by: Prediction,
+        over: AveragedOver,
     ) -> Option<Vec<f64>> {
         let facts: &dyn Facts = &*scenario.instance;
         let mut sum = vec![0.0; facts.dim()];
@@ -315,7 +320,7 @@ impl<'a> Theory<'a> {
                     axpy(1.0, &expansion.next(step, steps, corrected)?, &mut bias);
                     bias
                 }
-                Prediction::Closure => self.closure(prepared, scenario, (place, component))?,
+                Prediction::Closure => self.closure(prepared, scenario, place, component)?,
                 _ => return None,
             };
             axpy(component.weight, &one, &mut sum);
@@ -327,7 +332,8 @@ impl<'a> Theory<'a> {
         &self,
         prepared: &Prepared<'_>,
         scenario: &Scenario,
-        (place, component): (usize, &Component),
+        place: usize,
+        component: &Component,
     ) -> Option<Vec<f64>> {
         let (step, steps, corrected) = uniform_terms(&component.terms)?;
         if component.terms.schedule != Schedule::Every {

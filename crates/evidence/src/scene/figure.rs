@@ -49,7 +49,7 @@ pub enum Scale {
 impl Scale {
     /// The scale of an axis of a quantity: logarithmic, on which ratios are distances, unless more of
     /// it is better. Accuracies of 0.90 and 0.99 are far apart, and their ratio is near 1.
-    pub fn of(quantity: Quantity) -> Self {
+    pub fn for_quantity(quantity: Quantity) -> Self {
         if quantity.more_is_better() { Self::Linear } else { Self::Log }
     }
 }

@@ -174,7 +174,7 @@ pub fn columns(
         return Ok(None);
     };
     let names: Vec<String> = columns.iter().map(|(name, _)| sanitised(name)).collect();
-    Ok(label_place(&columns).map(|place| (listed(&names), names[place].clone())))
+    Ok(label_place(&columns).map(|place| (first_names(&names), names[place].clone())))
 }
 
 /// Describes a file by its path; `tables` reads Parquet.
@@ -276,11 +276,11 @@ impl FileRecords<'_> {
         let lacking = self.missing();
         lines.push(match [&*self.table.missing, &lacking].concat().as_slice() {
             [] => "missing values: none".into(),
-            some => format!("missing values: {}", listed(some)),
+            some => format!("missing values: {}", first_names(some)),
         });
         if !constant.is_empty() {
             let names: Vec<String> = constant.iter().map(|j| self.name(*j)).collect();
-            lines.push(format!("constant features: {}", listed(&names)));
+            lines.push(format!("constant features: {}", first_names(&names)));
         }
         let classes = counts(&self.labels);
         lines.push(self.label_line(&classes));
@@ -332,7 +332,7 @@ impl FileRecords<'_> {
             let all: Vec<String> =
                 classes.iter().map(|(value, n)| format!("{value} ({n})")).collect();
             let classes = if all.len() == 1 { "class" } else { "classes" };
-            return format!("labels{name}: {} {classes}: {}", all.len(), listed(&all));
+            return format!("labels{name}: {} {classes}: {}", all.len(), first_names(&all));
         }
         match self.labels.numbers() {
             Some(values) => {
@@ -386,7 +386,7 @@ fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
 }
 
 /// The first of some texts.
-fn listed(all: &[String]) -> String {
+fn first_names(all: &[String]) -> String {
     let shown = all[..all.len().min(MOST_NAMED)].join(", ");
     if all.len() > MOST_NAMED { format!("{shown}, … ({} in all)", all.len()) } else { shown }
 }

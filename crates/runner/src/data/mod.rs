@@ -169,7 +169,7 @@ fn file_length(path: PathBuf) -> Option<u64> {
 
 fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {
     files::read_named(whole, MOST_BYTES)
-        .map_err(|e| format!("{} cannot be read: {}", whole.display(), files::plain(&e)))
+        .map_err(|e| format!("{} cannot be read: {}", whole.display(), files::io_message(&e)))
 }
 
 impl Files for DataFolder {

@@ -106,10 +106,10 @@ impl PhaseMap {
         let target = frontier.all_targets().last().copied().unwrap_or(f64::NAN);
         let price = frontier.lead(false).price().unwrap_or(f64::NAN);
         let radius = frontier.isotropic_radius().unwrap_or(f64::NAN);
-        let base = PhaseNumbers::of(problem, (clients, target, price), radius);
+        let base = PhaseNumbers::new(problem, clients, target, price, radius);
         let changed =
             self.at.iter().filter_map(|(name, value)| Some((PhaseNumber::named(name)?, *value)));
-        changed.fold(base, |numbers, (number, value)| numbers.with(number, value))
+        changed.fold(base, |numbers, (number, value)| numbers.with_number(number, value))
     }
 }
 
@@ -148,7 +148,7 @@ pub struct PhaseNumbers([f64; PhaseNumber::ALL.len()]);
 
 impl PhaseNumbers {
     /// Those of a quadratic with N clients, a target, a price, and a start at this distance.
-    pub fn of(problem: &Settings, (clients, target, price): (u64, f64, f64), radius: f64) -> Self {
+    pub fn new(problem: &Settings, clients: u64, target: f64, price: f64, radius: f64) -> Self {
         let mu = problem.spectrum.from;
         let dimension = problem.dimension as f64;
         Self(PhaseNumber::ALL.map(|(number, ..)| match number {
@@ -173,7 +173,7 @@ impl PhaseNumbers {
 
     /// With another value of a number.
     #[must_use]
-    pub fn with(mut self, number: PhaseNumber, value: f64) -> Self {
+    pub fn with_number(mut self, number: PhaseNumber, value: f64) -> Self {
         let even = number == PhaseNumber::Clients;
         let value = if even { (2.0 * libm::round(value / 2.0)).max(2.0) } else { value };
         self.0[number as usize] = value;
@@ -221,21 +221,20 @@ mod tests {
             multiplicative_noise: 0.2,
             multiplicative_form: Default::default(),
         };
-        let asked = (10, 0.01, 100.0);
-        let numbers = PhaseNumbers::of(&like, asked, 3.0);
+        let numbers = PhaseNumbers::new(&like, 10, 0.01, 100.0, 3.0);
         assert_eq!(numbers.get(PhaseNumber::Condition), 10.0);
         for (number, name, _) in PhaseNumber::ALL {
             assert_eq!((serde_json::to_value(number).unwrap(), number.name()), (name.into(), name));
-            let changed = numbers.with(number, 0.5 * numbers.get(number));
+            let changed = numbers.with_number(number, 0.5 * numbers.get(number));
             let n = changed.clients();
             let price = changed.get(PhaseNumber::Price);
             let problem = changed.problem(&like, 3.0);
-            let found = PhaseNumbers::of(&problem, (n, changed.target(3.0), price), 3.0);
+            let found = PhaseNumbers::new(&problem, n, changed.target(3.0), price, 3.0);
             for (number, ..) in PhaseNumber::ALL {
                 let ratio = found.get(number) / changed.get(number);
                 assert!((ratio - 1.0).abs() < 1e-14, "{number:?}: {ratio}");
             }
         }
-        assert_eq!(numbers.with(PhaseNumber::Clients, 13.2).clients(), 14);
+        assert_eq!(numbers.with_number(PhaseNumber::Clients, 13.2).clients(), 14);
     }
 }

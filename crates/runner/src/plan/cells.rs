@@ -120,7 +120,7 @@ pub fn cells(
             if points > MOST_CELLS {
                 return Err(vec![grid::too_large(axes, points as f64)]);
             }
-            maker.visit(&path, &mut parts, (grid, point));
+            maker.visit(&path, &mut parts, grid, point);
             Ok(())
         })?;
     }
@@ -166,7 +166,8 @@ impl CellMaker<'_> {
         &mut self,
         entry: &Arc<str>,
         parts: &mut SharedParts,
-        (grid, reads): (&Grid<'_>, GridPoint),
+        grid: &Grid<'_>,
+        reads: GridPoint,
     ) {
         let choice = &grid.choice;
         let SharedParts { problems, clients, algorithms, rests } = parts;

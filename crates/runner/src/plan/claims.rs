@@ -17,7 +17,7 @@ impl Checker<'_> {
             let is_new = ids.insert(&common.id);
             self.table(&claim.path, |checker| {
                 let message = format!("a claim's id is a plain name, unlike \"{}\"", common.id);
-                checker.id(&common.id, message, ("claims", is_new));
+                checker.check_id(&common.id, message, "claims", is_new);
                 if let Some(figure) = common.figure.as_deref().filter(|f| !figures.contains(f)) {
                     let message = format!("no figure is called \"{figure}\"");
                     checker.note("figure", message, |d| d.naming(figure, &known));

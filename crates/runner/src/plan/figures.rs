@@ -29,7 +29,7 @@ impl Checker<'_> {
             let message = format!("a figure's id names its file: \"{id}\" cannot");
             let is_new = ids.insert(id.to_owned());
             self.table(&figure.path, |checker| {
-                checker.id(id, message, ("figures", is_new));
+                checker.check_id(id, message, "figures", is_new);
                 checker.panels(figure.common());
                 checker.labels(figure.common());
             });
@@ -81,7 +81,8 @@ const PANELS: usize = 16;
 pub fn default_figures(
     kinds: &EvidenceKinds,
     cells: &[Cell],
-    (tuning, quantity): (Option<&Tuning>, Quantity),
+    tuning: Option<&Tuning>,
+    quantity: Quantity,
 ) -> Vec<KindTable<FigureKeys>> {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();

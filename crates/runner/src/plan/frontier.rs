@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
             let message = format!("a frontier's id names its files: \"{}\" cannot", frontier.id);
             let is_new = ids.insert(&frontier.id);
             self.table(&format!("frontier.{i}"), |checker| {
-                checker.id(&frontier.id, message, ("frontiers", is_new));
+                checker.check_id(&frontier.id, message, "frontiers", is_new);
                 checker.frontier(frontier);
             });
         }

@@ -62,7 +62,7 @@ impl Plan {
             return Err(reject(found));
         }
         if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {
-            figure_tables = default_figures(kinds, &cells, (tuning.as_ref(), compared_by));
+            figure_tables = default_figures(kinds, &cells, tuning.as_ref(), compared_by);
         }
         let figure_places = figure_ids(&manifest, &figure_tables);
         let figure_order =

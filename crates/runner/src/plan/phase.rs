@@ -3,7 +3,7 @@
 use super::places::Checker;
 use crate::manifest::Manifest;
 use crate::manifest::frontier::Frontier;
-use crate::manifest::phase::{PhaseAxis, PhaseMap, PhaseNumber};
+use crate::manifest::phase::{PhaseMap, PhaseNumber};
 use crate::manifest::searched::SearchedAlgorithm;
 use exactfed_core::problem::quadratic::Settings;
 use exactfed_core::problem::{self, Settings as _};
@@ -35,7 +35,7 @@ impl Checker<'_> {
             let message = format!("the id of a map names its file: \"{}\" cannot", phase.id);
             let is_new = ids.insert(phase.id.clone());
             self.table(&format!("phase.{i}"), |checker| {
-                checker.id(&phase.id, message, ("figures", is_new));
+                checker.check_id(&phase.id, message, "figures", is_new);
                 checker.phase(phase);
             });
         }
@@ -96,7 +96,7 @@ impl Checker<'_> {
         let radius = frontier.isotropic_radius();
         let [xs, ys] = [phase.x, phase.y].map(|axis| [axis.values.from, axis.values.to]);
         for (x, y) in xs.into_iter().flat_map(|x| ys.map(|y| (x, y))) {
-            let numbers = base.with(phase.x.over, x).with(phase.y.over, y);
+            let numbers = base.with_number(phase.x.over, x).with_number(phase.y.over, y);
             let problem = numbers.problem(problem, radius.unwrap_or(f64::NAN));
             let [of_x, of_y] = [phase.x, phase.y].map(|axis| axis.over.symbol());
             let place = format!("at {of_x} = {x} and {of_y} = {y}");

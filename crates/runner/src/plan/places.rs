@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
 
     /// The id of the table must be a plain name, which `message` says, and be new among those of
     /// its `sort`.
-    pub(super) fn id(&mut self, id: &str, message: String, (sort, is_new): (&str, bool)) {
+    pub(super) fn check_id(&mut self, id: &str, message: String, sort: &str, is_new: bool) {
         if id.is_empty()
             || !id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
         {

@@ -6,7 +6,7 @@
 
 use super::candidates::replicates;
 use super::cell::Cell;
-use super::tuning::{Candidate, CandidateRuns, Decision, FirstRuns, TuningGroup};
+use super::tuning::{CandidateRuns, Decision, FirstRuns, TuningGroup};
 use super::types::Plan;
 use crate::hex::CellId;
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use crate::manifest::axis::Choice;
 use crate::manifest::document::{Value, below};
 use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
-    Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
-    Source, Spacing, Start,
+    Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Place, Prices, Record, Source,
+    Spacing, Start,
 };
 use crate::quantity::{MeasuredOn, Quantity};
 use exactfed_core::algorithm::Participation;

@@ -101,7 +101,8 @@ impl<'a> PreparedPhase<'a> {
         let columns = phase.x.values.values();
         for (y, at_y) in phase.y.values.values().into_iter().enumerate() {
             for (x, at_x) in columns.iter().enumerate() {
-                let numbers = numbers.with(phase.x.over, *at_x).with(phase.y.over, at_y);
+                let numbers =
+                    numbers.with_number(phase.x.over, *at_x).with_number(phase.y.over, at_y);
                 // The price asks nothing of the problem.
                 let place = match (phase.x.over, phase.y.over) {
                     (PhaseNumber::Price, _) => y,

@@ -7,8 +7,8 @@
 mod kinds;
 mod known;
 
-use crate::cells::setting_text::name;
-use crate::predictions::expected::of_any_moments;
+use crate::cells::setting_text::cell_name;
+use crate::predictions::expected::quantity_of_any_moments;
 use crate::predictions::instances::build_knowing;
 use crate::predictions::quantity_of;
 use exactfed_core::theory::bounds::Bound;
@@ -88,7 +88,7 @@ pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a
         [] => ("no cell is selected; there are", plan.cells.iter().collect()),
         _ => ("several cells are selected; name one of", found),
     };
-    let lines = all.iter().take(MOST_NAMED).map(|c| format!("\n  {} {}", c.id, name(c)));
+    let lines = all.iter().take(MOST_NAMED).map(|c| format!("\n  {} {}", c.id, cell_name(c)));
     let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!("\n  and {}", count(more, "further cell")),
@@ -121,7 +121,7 @@ pub fn cell_theory<'a>(
     let known = KnownCell::new(&alone);
     let rounds = alone[0].recorded.to_vec();
     let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
-    let name = name(cell);
+    let name = cell_name(cell);
     let bounds = bounds(&known, &rounds);
     let program = match predict::program(cell, known.scenario).map(|traced| &**traced) {
         Some(Ok(program)) => Ok(program.to_string()),
@@ -137,7 +137,12 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
         ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
             let on = (known.prepared.cell, known.scenario);
-            (known.of_moments(|m| vec![of_any_moments(m, quantity, on).unwrap_or(f64::NAN)]), None)
+            (
+                known.of_moments(|m| {
+                    vec![quantity_of_any_moments(m, quantity, on).unwrap_or(f64::NAN)]
+                }),
+                None,
+            )
         }
         ValueSource::Curve(quantity, by) => {
             (known.theory.curve(known.id(), quantity, by), Some(by))

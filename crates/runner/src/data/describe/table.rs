@@ -2,7 +2,7 @@
 
 use super::features::FeatureRows;
 use super::{
-    FileRecords, Remedy, TableNotes, counts, known_rows, label_place, listed, may_be_clients,
+    FileRecords, Remedy, TableNotes, counts, first_names, known_rows, label_place, may_be_clients,
 };
 use exactfed_core::problem::arrays::{Column, DataFile, no_column, sanitised};
 use exactfed_core::problem::column::{Exceptions, row_indices};
@@ -190,7 +190,7 @@ impl<'a> Division<'a> {
         let mut lines = Vec::new();
         let mut say = |names: &[String], before: &str, after: &str| {
             if !names.is_empty() {
-                lines.push(format!("{before}{}{after}", listed(names)));
+                lines.push(format!("{before}{}{after}", first_names(names)));
             }
         };
         say(&self.indices, "columns that number or name the rows, which are left out: ", "");

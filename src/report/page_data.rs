@@ -11,7 +11,7 @@ use crate::chart::{self, style};
 use crate::evidence::measured::{self, MeasuredSamples};
 use crate::evidence::{
     Band, Body, CellResult, Color, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map,
-    Maps, Plot, Square, SquareValue, XAxis, name, unique, words_before,
+    Maps, Plot, Square, SquareValue, XAxis, cell_name, unique, words_before,
 };
 use exactfed_core::sources;
 use exactfed_runner::manifest::Quantity;
@@ -297,7 +297,7 @@ fn cell_data(
     json!({
         "id": result.cell.id.as_str(),
         // Its name in addresses: its label with every setting that varies.
-        "name": name(result.cell),
+        "name": cell_name(result.cell),
         "n": means.first().map_or(0, |point| point.n),
         "diverged": result.runs.diverged,
         "x": x,

@@ -100,7 +100,7 @@ impl PointRanking {
         }
     }
 
-    /// The best and those of its rivals that are meant, as indices among those compared.
+    /// The best and the rivals that are meant, as indices into the compared cells.
     fn ranked(&self, is_meant: fn(&Rival) -> bool) -> Vec<usize> {
         let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
         let meant = rivals.iter().filter(|rival| is_meant(rival));
@@ -112,7 +112,7 @@ impl PointRanking {
 /// round if there is none.
 pub type ComparedPoint<'a> = (Vec<&'a CellResult<'a>>, Quantity, Option<AtCost>);
 
-/// The same as a key: the ids of the cells in their order, and the cost by its bits.
+/// A compared point as a key: the ids of the cells in their order, and the cost by its bits.
 type PointKey<'a> = (Vec<&'a str>, Quantity, Option<(Quantity, u64)>);
 
 /// The outcomes at all grid points of a page.

@@ -99,7 +99,7 @@ impl CandidateRow {
 pub struct CandidateCounts {
     /// The number of candidates.
     pub all: usize,
-    /// Those of which a run diverged.
+    /// The number of candidates of which a run diverged.
     pub diverged: usize,
     /// Those that were stopped after their first runs, since they were worse than another.
     pub stopped: usize,

@@ -287,7 +287,7 @@ fn check_kind(kind: fs::FileType) -> io::Result<()> {
     Err(io::Error::new(error, message))
 }
 
-/// The bytes of a regular file, at most so many.
+/// The bytes of a regular file, which may have at most `most` bytes.
 fn read(path: &Path, most: u64, follow: bool) -> io::Result<Vec<u8>> {
     let file = open(path, fs::File::options().read(true), follow)?;
     let length = file.metadata()?.len();

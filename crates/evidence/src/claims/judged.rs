@@ -166,8 +166,8 @@ impl JudgedClaim<'_> {
     }
 }
 
-/// A claim with the conditions on its cells, the evidence for it and its judgement among so many that were
-/// tested `together`; without any if nothing could be tested.
+/// A claim with the conditions on its cells, the evidence for it and its judgement among the number of claims that
+/// were tested `together`. Without evidence nothing could be tested.
 pub fn judged<'a>(
     common: &'a ClaimKeys,
     tested: Tested,

@@ -134,7 +134,7 @@ fn steps(ratios: &[f64], last: f64) -> Vec<Point> {
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let best = sorted.iter().filter(|r| **r <= 1.0).count();
-    // The share of the ratios up to x, where so many of them have been passed.
+    // At each ratio the share of instances jumps: before it the instances with smaller ratios count, after it this one too.
     let mut corners = vec![(1.0, best as f64 / n as f64)];
     for (i, ratio) in sorted.iter().enumerate().skip(best).filter(|(_, r)| r.is_finite()) {
         corners.push((*ratio, i as f64 / n as f64));

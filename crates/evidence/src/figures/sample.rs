@@ -98,7 +98,7 @@ fn is_among(cell: &CellResult<'_>, name: &str, values: &BTreeSet<String>) -> boo
     cell.cell.settings.get(name).is_none_or(|value| values.contains(&value.to_string()))
 }
 
-/// At most so many of a figure's panels or maps, and a note if these are not all.
+/// At most `most` of a figure's panels or maps, and a note if these are not all.
 pub fn few<'a>(
     groups: Vec<Group<'a>>,
     most: usize,

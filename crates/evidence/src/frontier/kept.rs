@@ -33,7 +33,7 @@ fn column(name: &str, reached: &[Reached], value: impl Fn(&Reached) -> f64) -> (
     (name.to_owned(), reached.iter().map(value).collect())
 }
 
-/// The points of columns; `None` if they are not those of a search with so many algorithms.
+/// The points of columns; `None` if the columns are not of a search with this number of algorithms.
 pub fn from_columns(columns: &Columns, algorithms: usize) -> Option<Vec<Reached>> {
     let places = columns.get("algorithm")?;
     let clients = columns.get("clients")?;

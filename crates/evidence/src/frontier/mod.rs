@@ -214,7 +214,7 @@ pub fn frontiers<'a>(
     let unknown_phases =
         phases.iter().flatten().filter(|one| phase::known(results, one).is_none()).count();
     let unknown = unknown_phases + kept.iter().filter(|kept| kept.is_none()).count();
-    // What is not known is done in so many parts, each of which counts as the same work.
+    // Every search that is left counts as the same part of the work.
     let part = 1.0 / unknown as f64;
     let worked_on_part = |share: f64| worked(share * part);
     let mut all = Vec::with_capacity(prepared.len());

@@ -98,7 +98,7 @@ pub fn quantity_of_moments(
     quantity_of_any_moments(moments, quantity, on).filter(|value| value.is_finite())
 }
 
-/// The same, also if it is infinite.
+/// The value of a quantity by these moments, also if it is infinite.
 pub fn quantity_of_any_moments(
     moments: &Moments,
     quantity: Quantity,

@@ -49,7 +49,7 @@ pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
 
-/// The same of each recorded round's phase.
+/// ‖lim E θ_t − θ*‖² at each recorded round, for the phase of the period in which the round is.
 fn exact_biases(prepared: &Prepared<'_>) -> Option<Vec<f64>> {
     let squares = prepared
         .scenarios

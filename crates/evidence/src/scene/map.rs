@@ -103,7 +103,7 @@ pub enum Lead {
     Ended,
     /// The smallest mean is above the error at the start.
     AboveStart,
-    /// The mean of the next is so many times larger; without limits of single runs.
+    /// How many times larger the mean of the next algorithm is; without limits for single runs.
     Ratio(Ratio),
     /// The smallest mean and the next are both zero to rounding.
     BothZero,

@@ -221,7 +221,7 @@ impl LogMeans {
         }
     }
 
-    /// The same for Σ w_j log E x_j + offset.
+    /// The estimate and limits of Σ w_j log E x_j + offset.
     pub fn shifted(self, offset: f64) -> Self {
         let lognormal = self.lognormal.map(|l| Lognormal { centre: l.centre + offset, ..l });
         Self { estimate: self.estimate + offset, lognormal, ..self }

@@ -46,7 +46,7 @@ impl Looks {
         looks
     }
 
-    /// The looks up to the one at so many replicates; `None` if there is none.
+    /// The looks up to the one at this number of replicates; `None` if there is none.
     pub fn until(&self, replicates: u64) -> Option<Vec<Look>> {
         let mut looks = self.all();
         let last = looks.iter().position(|look| look.replicates == replicates)?;

@@ -71,7 +71,7 @@ impl Shift {
         -margin < self.interval.0 && self.interval.1 < margin
     }
 
-    /// The shift that would be detected four times out of five among so many comparisons, by
+    /// The shift that would be detected four times out of five among this number of comparisons, by
     /// Student's t at the strictest step of Holm's method.
     pub fn detectable(&self, together: usize, level: f64) -> f64 {
         let strict = level / (2.0 * together.max(1) as f64);

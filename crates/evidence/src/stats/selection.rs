@@ -86,7 +86,7 @@ fn log_mean(values: &[f64], over_instances: bool) -> f64 {
 }
 
 /// Calls `visit` with how often each of n values is in a resample of n: for every resample if there are
-/// at most [`RESAMPLES`], and otherwise for so many that are drawn from a fixed stream.
+/// at most [`RESAMPLES`], and otherwise for [`RESAMPLES`] that are drawn from a fixed stream.
 fn for_each_resample(n: usize, mut visit: impl FnMut(&[f64])) {
     let all = u32::try_from(n).ok().and_then(|power| n.checked_pow(power));
     let mut counts = vec![0.0; n];

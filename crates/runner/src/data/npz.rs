@@ -29,7 +29,7 @@ pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
     within(bytes, most.clamp(SMALL, MOST_BYTES))
 }
 
-/// The arrays of an archive that may unpack to so many bytes.
+/// The arrays of an archive that may unpack to at most `most` bytes.
 fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
     let size = bytes.len();
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))

@@ -147,7 +147,7 @@ impl PhaseNumber {
 pub struct PhaseNumbers([f64; PhaseNumber::ALL.len()]);
 
 impl PhaseNumbers {
-    /// Those of a quadratic with N clients, a target, a price, and a start at this distance.
+    /// The numbers of a quadratic problem with N clients, a target, a price, and a start at this distance from θ*.
     pub fn new(problem: &Settings, clients: u64, target: f64, price: f64, radius: f64) -> Self {
         let mu = problem.spectrum.from;
         let dimension = problem.dimension as f64;

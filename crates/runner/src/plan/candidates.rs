@@ -27,7 +27,7 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// The numbers from `low` to `high` in so many steps of one ratio.
+/// The numbers from `low` to `high` in `steps` steps of one ratio.
 fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     let mut all = vec![low];
     for i in 1..steps as usize {

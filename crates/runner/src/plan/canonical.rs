@@ -49,7 +49,7 @@ impl<'p> CanonicalSettings<'p> {
         shapes.settings([algorithm, problem, other])
     }
 
-    /// The same of a cell of which this table is stored.
+    /// The settings of a cell of which this table is stored.
     pub fn of_table(&mut self, mut table: toml::Table) -> Settings {
         let tops = ["algorithm", "problem"].map(|top| table.remove_entry(top));
         let [algorithm, problem] = tops.map(|top| part(&mut self.shapes, top));

@@ -92,7 +92,7 @@ impl Grid<'_> {
     }
 }
 
-/// That a grid has at least so many points, which are too many.
+/// The message that a grid has at least this number of points, which are too many.
 pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
     let mut longest: Vec<&GridAxis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));

@@ -259,7 +259,7 @@ impl Settings {
         Self::shapes(cells).flat_map(|settings| settings.iter().map(|(path, _)| path))
     }
 
-    /// Those of some cells that have other paths than the cells before them.
+    /// The settings of cells that have other paths than the cells before them.
     fn shapes<'a>(cells: impl Iterator<Item = &'a Self>) -> impl Iterator<Item = &'a Self> {
         let mut seen: HashSet<*const Shape> = HashSet::new();
         cells.filter(move |settings| seen.insert(Arc::as_ptr(&settings.shape)))

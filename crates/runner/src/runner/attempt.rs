@@ -157,7 +157,7 @@ impl<'p> Attempt<'p> {
         true
     }
 
-    /// Reports the work that is done, if it is at least so many client steps.
+    /// Reports the work that is done, if it is at least this number of client steps.
     fn report(&mut self, observer: &dyn Observer, least: u64) {
         let done = self.rate.work(self.round, self.trace.rows() as u64);
         if (done - self.reported).steps >= least {

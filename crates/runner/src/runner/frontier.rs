@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
 /// 1.5, six of them find the fewest rounds to 0.01 %.
 const REFINEMENTS: u32 = 6;
-/// The same where ten thousand problems are searched.
+/// Golden-section steps where ten thousand problems are searched, which leaves less time for each.
 pub(super) const REFINED_PHASES: u32 = 4;
 /// The largest d at which step sizes are refined between those of the grid: beyond it each takes as
 /// long as the whole grid.

@@ -37,7 +37,7 @@ pub trait Observer: Sync {
     fn worked(&self, _work: RunWork) {}
     /// This work will not be done, because a run diverged.
     fn skipped(&self, _work: RunWork) {}
-    /// A cell, of whose runs so many diverged, is complete and stored.
+    /// A cell is complete and stored; `diverged` of its runs diverged.
     fn cell(&self, _diverged: usize) {}
     /// In this round of this run, numbered from 0, θ ceased to consist of finite numbers. Where only
     /// its square is too large for double precision, the run has diverged without that.

@@ -228,7 +228,7 @@ pub fn prepare<'a>(files: &dyn Files, cells: &[&'a Cell]) -> Result<Vec<Prepared
     prepare_knowing(files, &|_| None, cells)
 }
 
-/// The same with optima that are known, which then are not searched for again.
+/// Prepares cells with optima that are known, which then are not searched for again.
 ///
 /// # Errors
 /// As for [`prepare`].

@@ -80,7 +80,7 @@ pub struct WorkRate {
 }
 
 impl WorkRate {
-    /// The work on so many rounds, of which so many are recorded.
+    /// The work on this number of rounds, of which this number of rows are recorded.
     #[inline]
     pub fn work(self, rounds: u64, rows: u64) -> RunWork {
         let steps = self.steps.saturating_mul(rounds);

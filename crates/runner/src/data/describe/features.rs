@@ -37,7 +37,7 @@ impl FeatureRows<'_> {
         }
     }
 
-    /// The same for all rows, in order.
+    /// Calls the function with the features of all rows, in order.
     fn each(&self, mut each: impl FnMut(usize, f64)) {
         (0..self.size().0).for_each(|row| self.each_of(row, &mut each));
     }

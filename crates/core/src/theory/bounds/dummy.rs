@@ -10,7 +10,7 @@ use crate::sample;
 use crate::sources::StatedAlgorithm::FedAvg;
 
 /// The bound of this file, by key.
-pub const BOUNDS: &[RunBound] = &[("dummy", |run| run.of(FedAvg).map(descent))];
+pub const BOUNDS: &[RunBound] = &[("dummy", |run| run.if_plain(FedAvg).map(descent))];
 
 /// Its entry of `published.toml`.
 pub const TEXTS: &str = r#"
@@ -44,7 +44,7 @@ fn one_row_registers_a_bound() {
     let problem = sample::build(&sample::isotropic(3, 1, 2.0), 1);
     let constants = Constants::new(&problem).unwrap();
     let run = PublishedRun::even((&problem, &constants), FedAvg, (0.1, 4, 3));
-    let bound = id.of(&run).expect("it is a bound of FedAvg").value.unwrap();
+    let bound = id.for_run(&run).expect("it is a bound of FedAvg").value.unwrap();
     let start = [problem.optimum()[0] + 2.0];
     let components = [Component::one(Terms::fedavg(0.1, 4))];
     let moments = ExactMoments::new(&problem, &components).unwrap();

@@ -166,16 +166,9 @@ mod tests {
 
     #[test]
     fn names_and_dashes_are_of_one_bound_each_and_statements_are_known() {
-<<<<<<< HEAD
-        let names: HashSet<&str> = every().map(BoundId::key).collect();
-        assert_eq!([names.len(), VALUES.concat().len()], [every().count(); 2]);
-        let dashes: Vec<usize> = every().filter_map(|id| id.info().dash).collect();
-=======
         let names: HashSet<&str> = all_bounds().map(BoundId::key).collect();
-        let values = [scafflsa::BOUNDS, richardson_romberg::BOUNDS, book::BOUNDS, scaffold::BOUNDS];
-        assert_eq!([names.len(), values.concat().len()], [all_bounds().count(); 2]);
+        assert_eq!([names.len(), VALUES.concat().len()], [all_bounds().count(); 2]);
         let dashes: Vec<usize> = all_bounds().filter_map(|id| id.info().dash).collect();
->>>>>>> 8205b137 (bounds: name the steps of constants and bounds)
         assert_eq!(dashes.iter().collect::<HashSet<_>>().len(), dashes.len());
         for id in all_bounds() {
             assert!(statement(&id.info().statement).is_some(), "{}", id.info().statement);

@@ -1,5 +1,6 @@
 //! What all drawings share: the resolution at which plotters draws, and text in SVG.
 
+use super::compact::compact;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -25,12 +26,12 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The output of plotters without the enclosing element.
-pub fn inside_svg(svg: &str) -> &str {
+/// The output of plotters without the enclosing element, in fewer characters.
+pub fn inside_svg(svg: &str) -> String {
     let from = match svg.find("<svg") {
         Some(element) => svg[element..].find('>').map_or(0, |end| element + end + 1),
         None => 0,
     };
     let to = svg.rfind("</svg>").unwrap_or(svg.len());
-    svg[from..to].trim()
+    compact(svg[from..to].trim())
 }

@@ -92,7 +92,7 @@ pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
         draw_lines(&mut chart, map)?;
         root.present()?;
     }
-    Ok(inside_svg(&svg).to_owned())
+    Ok(inside_svg(&svg))
 }
 
 /// The axis of these names, one for each row or column of squares. Of many names every second, fifth,

@@ -8,14 +8,15 @@
 //!
 //! A file imports from files of earlier lines, and none imports from this one:
 //!
-//! 1. `font`, `axis`, `style`, `layout`, `drawing`, `label_values`: widths of texts, axes, colours,
-//!    places of panels, what all drawings share, and what labels say;
-//! 2. `fitted_text`, `labels`, `legend`, `export`: texts that fit, labels of curves, the legend, and
-//!    drawings as PDF and PNG;
+//! 1. `font`, `axis`, `style`, `layout`, `compact`, `label_values`: widths of texts, axes, colours,
+//!    places of panels, what plotters draws in fewer characters, and what labels say;
+//! 2. `drawing`, `fitted_text`, `labels`, `legend`, `export`: what all drawings share, texts that fit, labels of
+//!    curves, the legend, and drawings as PDF and PNG;
 //! 3. `panel`, `map`: the inside of a panel;
 //! 4. `figure`, `thumbnail`: whole figures, and figures in miniature.
 
 pub mod axis;
+mod compact;
 mod drawing;
 pub mod export;
 mod figure;

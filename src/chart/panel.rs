@@ -245,8 +245,8 @@ impl<'a> Frame<'a> {
                 self.layer(|chart| draw_series(chart, series, self.x, self.y, is_wide))?;
             if self.is_on_another_colour(i) {
                 let [dash, gap] = ABOVE.map(|length| length * FINE);
-                let dashed = format!("<polyline stroke-dasharray=\"{dash} {gap}\"");
-                layer = layer.replace("<polyline", &dashed);
+                let dashed = format!("<path stroke-dasharray=\"{dash} {gap}\" fill=\"none\"");
+                layer = layer.replace("<path fill=\"none\"", &dashed);
             }
             let style = series.line.style();
             let mut dashes: Vec<String> = Vec::new();
@@ -313,7 +313,7 @@ impl<'a> Frame<'a> {
             draw(&mut chart)?;
             root.present()?;
         }
-        Ok(inside_svg(&svg).to_owned())
+        Ok(inside_svg(&svg))
     }
 }
 

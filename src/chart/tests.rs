@@ -54,6 +54,23 @@ fn after<'s>(svg: &'s str, mark: &str) -> &'s str {
     svg.split_once(mark).unwrap().1.split('"').next().unwrap()
 }
 
+/// The points of each line of a path, whose coordinates after the first are relative.
+fn paths(commands: &str) -> Vec<Vec<[f64; 2]>> {
+    let mut lines = Vec::new();
+    for line in commands.split('M').skip(1) {
+        let numbers = line.replace('-', " -").replace(['l', 'z'], " ");
+        let steps: Vec<f64> = numbers.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        let mut points = Vec::new();
+        let mut place = [0.0, 0.0];
+        for step in steps.chunks(2) {
+            place = [place[0] + step[0], place[1] + step[1]];
+            points.push(place);
+        }
+        lines.push(points);
+    }
+    lines
+}
+
 #[test]
 fn points_that_cannot_be_drawn_interrupt_curves() {
     let x = Axis::over(Scale::Linear, [0.0, 10.0].into_iter(), 0.0);
@@ -80,18 +97,16 @@ fn no_curve_touches_the_edge_of_the_panel() {
         points[i].y = y;
     }
     let svg = svg(&figure(points));
-    let lines: Vec<&str> =
-        svg.lines().filter(|l| l.contains("<polyline") && l.contains("#0072B2")).collect();
+    let is_curve = |l: &&str| l.starts_with("<path fill=\"none\"") && l.contains("#0072B2");
+    let curve = svg.lines().find(is_curve).unwrap();
+    let lines: Vec<Vec<[f64; 2]>> = paths(after(curve, " d=\""));
     assert_eq!(lines.len(), 5, "five stretches: {lines:?}");
     let area: Vec<u32> =
         after(&svg, "data-area=\"").split(' ').map(|v| v.parse().unwrap()).collect();
     let top = area[1] - TITLE;
-    let edges = [top * FINE, (top + area[3]) * FINE];
-    for line in lines {
-        for point in after(line, "points=\"").split_whitespace() {
-            let y: u32 = point.split(',').nth(1).unwrap().parse().unwrap();
-            assert!(y > edges[0] && y < edges[1], "{point} is on the edge {edges:?}");
-        }
+    let edges = [top * FINE, (top + area[3]) * FINE].map(f64::from);
+    for [x, y] in lines.concat() {
+        assert!(y > edges[0] && y < edges[1], "{x},{y} is on the edge {edges:?}");
     }
 }
 
@@ -196,7 +211,7 @@ fn curves_that_coincide_are_named_together() {
     assert!(svg.contains(">both</text>"), "{svg}");
     let width = |i: usize| {
         let part = svg.split(&format!("data-label=\"algorithm {i}\"")).nth(1).unwrap();
-        after(part.split("<polyline").nth(1).unwrap(), "stroke-width=\"").to_owned()
+        after(part.split("<path fill=\"none\"").nth(1).unwrap(), "stroke-width=\"").to_owned()
     };
     assert_eq!([width(0), width(1)], ["16", "8"]);
 }
@@ -399,7 +414,7 @@ fn a_label_has_the_colour_of_its_curve() {
 fn both_colours_of_curves_that_coincide_are_seen() {
     let dashes = |families: [usize; 2]| {
         let svg = drawn(families.map(|f| ending(&format!("A{f}"), None, f, 0.5)).to_vec());
-        svg.matches("<polyline stroke-dasharray").count()
+        svg.matches("<path stroke-dasharray").count()
     };
     assert_eq!([dashes([0, 2]), dashes([1, 1])], [1, 0]);
 }
@@ -421,7 +436,8 @@ fn predictions_are_named_where_they_are_drawn() {
     assert!(far.contains(">exact bias</text>") && !near.contains(">exact bias</text>"), "{far}");
     // A line of one height has no marks.
     let theory = far.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
-    assert!(theory.contains("<polyline") && !theory.contains("<polygon"), "{theory}");
+    let is_line = theory.contains("<path fill=\"none\"") && !theory.contains("<path fill=\"#");
+    assert!(is_line, "{theory}");
     let outside = outside.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
-    assert!(!outside.contains("<polyline"), "{outside}");
+    assert!(!outside.contains("<path"), "{outside}");
 }

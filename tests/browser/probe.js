@@ -2,15 +2,26 @@
 // have the same parts; points are in the pixels of the panel's plot area.
 const round = v => Math.round(v * 100) / 100;
 const pairs = text => text.trim().split(/\s+/).map(p => p.split(",").map(round));
-const BAND = 'polygon.band, polygon[opacity="0.16"]';
+const BAND = 'polygon.band, path[opacity="0.16"]';
+const LINE = "polyline:not(.run), path[stroke]";
+// The points of a shape of the page, or of the lines of a path of a static drawing, whose points
+// after the first are relative.
+function shapes(node) {
+  if (node.hasAttribute("points")) return [pairs(node.getAttribute("points"))];
+  return node.getAttribute("d").split("M").slice(1).map(line => {
+    const steps = line.match(/-?\d+/g).map(Number), points = [];
+    for (let i = 0, x = 0, y = 0; i < steps.length; i += 2) points.push([(x += steps[i]), (y += steps[i + 1])]);
+    return points;
+  });
+}
 function panelOf(node, title, place = point => point, scale = 1) {
   const texts = [...node.querySelectorAll(".axes text")].map(t => ({ words: t.textContent.trim(), x: round(t.getAttribute("x")), y: round(t.getAttribute("y")) }));
   const series = [...node.querySelectorAll(".series")].map(s => {
-    const of = query => [...s.querySelectorAll(query)].map(n => pairs(n.getAttribute("points")).map(place));
-    const first = s.querySelector("polyline:not(.run), circle:not(.run)");
+    const of = query => [...s.querySelectorAll(query)].flatMap(shapes).map(points => points.map(place));
+    const first = s.querySelector(`${LINE}, circle:not(.run)`);
     return { label: s.dataset.label, role: ["measured", "theory", "reference"].find(role => s.classList.contains(role)), color: s.dataset.color,
       dash: (s.getAttribute("stroke-dasharray") ?? "").split(/[ ,]+/).filter(Boolean).map(length => scale * length),
-      lines: of("polyline:not(.run)"), runs: s.querySelectorAll(".run").length, bands: of(BAND).length, edges: of(BAND),
+      lines: of(LINE), runs: s.querySelectorAll(".run").length, bands: of(BAND).length, edges: of(BAND),
       wide: first ? Number(first.getAttribute("stroke-width")) : null, ink: first && getComputedStyle(first).stroke };
   });
   const labels = [...node.querySelectorAll(".labels [data-label]")].map(t => t.dataset.label);

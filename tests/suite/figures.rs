@@ -35,12 +35,30 @@ fn parts<'t>(text: &'t str, open: &'t str, close: &'t str) -> impl Iterator<Item
     text.split(open).skip(1).map(move |part| part.split(close).next().unwrap_or_default())
 }
 
-fn mark(polygon: &str) -> Vec<[f64; 2]> {
+/// The corners of a polygon, from its points.
+fn corners(points: &str) -> Vec<[f64; 2]> {
     let point = |p: &str| {
         let (x, y) = p.split_once(',').unwrap();
         [x, y].map(|v| v.parse::<f64>().unwrap())
     };
-    let all: Vec<[f64; 2]> = attribute(polygon, "points").split_whitespace().map(point).collect();
+    points.split_whitespace().map(point).collect()
+}
+
+/// The corners of the first shape of a path, whose coordinates after the first are relative.
+fn first_corners(commands: &str) -> Vec<[f64; 2]> {
+    let first = commands.trim_start_matches('M').split(['M', 'z']).next().unwrap_or_default();
+    let numbers = first.replace('-', " -").replace('l', " ");
+    let steps: Vec<f64> = numbers.split_whitespace().map(|v| v.parse().unwrap()).collect();
+    let mut all: Vec<[f64; 2]> = Vec::new();
+    for step in steps.chunks(2) {
+        let [x, y] = all.last().copied().unwrap_or_default();
+        all.push([x + step[0], y + step[1]]);
+    }
+    all
+}
+
+/// A marker with these corners, wherever and however large it is.
+fn mark(all: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     let middle = [0, 1].map(|i| all.iter().map(|p| p[i]).sum::<f64>() / all.len() as f64);
     let from: Vec<[f64; 2]> = all.iter().map(|p| [p[0] - middle[0], p[1] - middle[1]]).collect();
     let reach = from.iter().map(|p| libm::hypot(p[0], p[1])).fold(0.0, f64::max);
@@ -69,7 +87,7 @@ fn keys(svg: &str) -> Vec<Named> {
         let look = Look {
             ink: Some(color(attribute(line, "stroke"))),
             dash: dash(attribute(line, "stroke-dasharray"), 1.0),
-            mark: mark(polygon),
+            mark: mark(corners(attribute(polygon, "points"))),
         };
         let with = attribute(part, "data-with").split(" | ").filter(|name| !name.is_empty());
         Named {
@@ -97,13 +115,13 @@ fn names(svg: &str) -> Vec<String> {
 fn drawn(svg: &str) -> Vec<Named> {
     let curve = |part: &str| {
         let roles = part.split('"').next().unwrap();
-        let polygon = part.split("<polygon opacity=\"1\"").nth(1);
+        let marks = part.split_once("<path fill=\"#").map(|(before, _)| &part[before.len()..]);
         let line = part.split_once("stroke=\"#").map(|(_, rest)| format!("#{}", &rest[..6]));
-        let filled = polygon.map(|p| attribute(p, "fill").to_owned());
+        let filled = marks.map(|path| attribute(path, "fill").to_owned());
         let look = Look {
             ink: Some(line.or(filled)?),
             dash: dash(attribute(part, "stroke-dasharray"), 4.0),
-            mark: polygon.map(mark).unwrap_or_default(),
+            mark: marks.map(|m| mark(first_corners(attribute(m, "d")))).unwrap_or_default(),
         };
         let role = roles.split_whitespace().next_back().unwrap_or_default().to_owned();
         let label = attribute(part, "data-label").to_owned();
@@ -264,9 +282,9 @@ fn every_figure_has_its_own_id() {
         ("winners", "", over, "winners", "<rect"),
         ("convergence", "id = \"curves\"\n", "", "curves", "communications"),
         ("stability", "", over, "stability", "<rect"),
-        ("scaling", "", "x = \"clients\"\n", "scaling", "polyline"),
+        ("scaling", "", "x = \"clients\"\n", "scaling", "<path"),
         ("winners", "id = \"map\"\n", over, "map", "<rect"),
-        ("scaling", "", "x = \"local-steps\"\n", "scaling-2", "polyline"),
+        ("scaling", "", "x = \"local-steps\"\n", "scaling-2", "<path"),
         ("convergence", "", "x = \"gradients\"\n", "convergence-2", "gradients"),
     ];
     let table = |(i, (kind, id, keys, ..)): (usize, &(&str, &str, &str, &str, &str))| {

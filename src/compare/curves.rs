@@ -30,7 +30,14 @@ pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure;
 
 /// One dot per replicate, where curves are not available.
 pub fn of_finals(change: &Change) -> [Figure; 2] {
-    let (before, after) = &change.finals;
+    let mut before = change.finals.0.as_slice();
+    let mut after = change.finals.1.as_slice();
+    if change.has_omitted_runs() {
+        // Among all runs of the other side, the few of a report would not be seen.
+        let pairs = before.len().min(after.len());
+        before = &before[..pairs];
+        after = &after[..pairs];
+    }
     let pairs = before.iter().zip(after);
     let ratios = dots(pairs.map(|(before, after)| final_ratio(*before, *after)));
     let caption = "One dot per run: reports store final errors and no curves.";

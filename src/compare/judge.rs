@@ -4,7 +4,7 @@
 //! interval that is shown nor Holm's adjustment over all tested cells.
 
 use super::pairing::Pair;
-use super::side::{SideCell, SideRuns};
+use super::side::{OmittedRuns, SideCell, SideRuns, count_diverged};
 use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
@@ -106,6 +106,8 @@ pub struct Change {
     /// Final errors before and after, one per replicate; `None` where it diverged. If another quantity
     /// is compared, its losses, which are better if they are less ([`Quantity::loss`]).
     pub finals: (Vec<Option<f64>>, Vec<Option<f64>>),
+    /// The replicates after them, whose final errors a report does not keep.
+    pub omitted: (OmittedRuns, OmittedRuns),
     /// The mean log ratio of paired final errors, after over before.
     pub shift: Option<Shift>,
     /// The log ratio where nothing is random.
@@ -135,9 +137,18 @@ impl Change {
         self.shift.map(|shift| shift.mean).or(self.exact)
     }
 
+    /// The numbers of replicates, before and after.
+    pub fn runs(&self) -> (usize, usize) {
+        let before = self.finals.0.len() + self.omitted.0.count as usize;
+        let after = self.finals.1.len() + self.omitted.1.count as usize;
+        (before, after)
+    }
+
     /// The numbers of replicates that diverged, before and after.
     pub fn diverged(&self) -> (usize, usize) {
-        (count_diverged(&self.finals.0), count_diverged(&self.finals.1))
+        let before = count_diverged(&self.finals.0) + self.omitted.0.diverged as usize;
+        let after = count_diverged(&self.finals.1) + self.omitted.1.diverged as usize;
+        (before, after)
     }
 
     /// The change between two cells: its verdict, or the shift to be tested.
@@ -158,8 +169,12 @@ impl Change {
             ..Self::default()
         };
         match (&was.runs, &is.runs) {
-            (SideRuns::Done { finals: old, .. }, SideRuns::Done { finals: new, .. }) => {
+            (
+                SideRuns::Done { finals: old, omitted: old_omitted, .. },
+                SideRuns::Done { finals: new, omitted: new_omitted, .. },
+            ) => {
                 change.finals = (losses(old, change.quantity), losses(new, change.quantity));
+                change.omitted = (*old_omitted, *new_omitted);
                 change.judge_runs(is, options);
                 if change.quantity != Quantity::SqError {
                     change.add_note(&format!("errors are those of {}", change.quantity.compared()));
@@ -179,7 +194,9 @@ impl Change {
 
     /// The verdict on the runs by themselves, or the shift to be tested.
     fn judge_runs(&mut self, is: &SideCell, options: &Options) {
-        let runs = PairedRuns::new(&self.finals.0, &self.finals.1);
+        let mut runs = PairedRuns::new(&self.finals.0, &self.finals.1);
+        let pairs = runs.on_both_sides;
+        self.add_omitted_divergences(&mut runs);
         if runs.newly_diverged > 0 {
             self.note = format!(
                 "{} of {} runs diverge and did not before",
@@ -197,7 +214,11 @@ impl Change {
             return;
         }
         let n = runs.finished.len();
-        if n < self.finals.0.len().max(self.finals.1.len()) {
+        if self.has_omitted_runs() {
+            self.note = format!(
+                "of {n} runs that finished on both sides, among the first {pairs}, which a report keeps"
+            );
+        } else if n < self.finals.0.len().max(self.finals.1.len()) {
             self.note = format!("of {n} runs that finished on both sides");
         }
         if runs.finished.iter().all(|run| run.before == run.after) {
@@ -205,6 +226,27 @@ impl Change {
             return;
         }
         self.judge_errors(&runs.finished, is, options);
+    }
+
+    /// Whether a side is a report that does not keep the final errors of all runs.
+    pub fn has_omitted_runs(&self) -> bool {
+        self.omitted.0.count > 0 || self.omitted.1.count > 0
+    }
+
+    /// Adds the divergences after the pairs if both sides have the same replicates. A report says how
+    /// many diverged and not which ones, so that only the difference of the numbers is certain.
+    fn add_omitted_divergences(&self, runs: &mut PairedRuns) {
+        let (runs_before, runs_after) = self.runs();
+        if !self.has_omitted_runs() || runs_before != runs_after {
+            return;
+        }
+        let pairs = runs.on_both_sides;
+        let (diverged_before, diverged_after) = self.diverged();
+        let later_before = diverged_before - count_diverged(&self.finals.0[..pairs]);
+        let later_after = diverged_after - count_diverged(&self.finals.1[..pairs]);
+        runs.newly_diverged += later_after.saturating_sub(later_before);
+        runs.no_longer_diverged += later_before.saturating_sub(later_after);
+        runs.on_both_sides = runs_after;
     }
 
     /// The verdict on errors that differ where nothing is random, or their shift to be tested.
@@ -251,10 +293,6 @@ impl Change {
 /// What is compared of these final values.
 fn losses(finals: &[Option<f64>], quantity: Quantity) -> Vec<Option<f64>> {
     finals.iter().map(|value| value.map(|value| quantity.loss(value))).collect()
-}
-
-fn count_diverged(finals: &[Option<f64>]) -> usize {
-    finals.iter().filter(|value| value.is_none()).count()
 }
 
 /// Why a cell has no sound results.

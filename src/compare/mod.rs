@@ -31,4 +31,4 @@ pub use claims::{ClaimChange, SideClaim};
 pub use comparison::{Class, Comparison, Incomparable, Lone, OtherProblem, Timing, compare};
 pub use judge::{Change, ChangeVerdict, Options};
 pub use pairing::{OtherSetting, Pair};
-pub use side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
+pub use side::{OmittedRuns, SCHEMA, Side, SideCell, SideExperiment, SideRuns};

@@ -1,12 +1,19 @@
 //! The files of a report folder that later diffs read: `record.toml` has the settings that all
 //! cells of an experiment share and the verdicts on its claims; `finals.csv` has one line per
-//! cell, with every bit of every replicate's final error.
+//! cell, with every bit of the final errors of its first [`MOST_KEPT`] replicates.
+//!
+//! Reports are under version control, so that what they keep must be small. Replicates are
+//! independent, so that the first ones are a sample of all; and their random streams do not depend
+//! on the number of replicates, so that a diff can pair them with those of any other side. All
+//! replicates are in results folders.
 //!
 //! *Invariant*: numbers are read back to the last bit, and a file that was changed is refused:
 //! `record.toml` holds the hash of `finals.csv`.
 
 use super::claims::SideClaim;
-use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns, differing_paths};
+use super::side::{
+    OmittedRuns, SCHEMA, SideCell, SideExperiment, SideRuns, count_diverged, differing_paths,
+};
 use exactfed_core::words::{inert, revived};
 use exactfed_runner::files::{hex, sha256};
 use exactfed_runner::plan::{CellId, Setting, Shapes};
@@ -25,8 +32,23 @@ pub const FINALS: &str = "finals.csv";
 
 /// Stands for the final error of a replicate that diverged.
 const DIVERGED: &str = "diverged";
+/// Stands for a setting whose text is empty, since an empty field is that of a cell without the
+/// setting. [`inert`] writes no other text so.
+const EMPTY_TEXT: &str = "'";
 /// Columns before the columns of the settings that vary among cells.
 const HEAD: [&str; 3] = ["cell", "digest", "label"];
+/// Columns after them: the number of replicates, how many of them diverged, and the final errors of
+/// the first ones.
+const TAIL: [&str; 3] = ["runs", "diverged", "finals"];
+
+/// The most replicates of a cell whose final errors are written: the most pairs for which the note on
+/// diffs (docs/notes/diff.md) has the coverage of the interval.
+pub const MOST_KEPT: usize = 20;
+
+/// Reports of this schema have the final errors of all replicates, and therefore no counts.
+const SCHEMA_OF_ALL_RUNS: u32 = 1;
+/// The columns of such reports after those of the settings.
+const TAIL_OF_ALL_RUNS: [&str; 1] = ["finals"];
 
 /// The contents of [`RECORD`].
 #[derive(Serialize, Deserialize)]
@@ -100,7 +122,7 @@ fn write_finals(
     let mut cells = cells.peekable();
     let mut writer = csv::Writer::from_writer(Vec::new());
     let paths = varied.iter().map(String::as_str);
-    writer.write_record(HEAD.into_iter().chain(paths).chain(["finals"]))?;
+    writer.write_record(HEAD.into_iter().chain(paths).chain(TAIL))?;
     loop {
         for (id, cell) in cells.by_ref().take(AT_ONCE) {
             write_line(&mut writer, id, &cell, varied)?;
@@ -130,14 +152,26 @@ fn write_line(
     }
     writer.write_field(inert(&cell.label).as_bytes())?;
     for path in varied {
-        let value = cell.settings.at_path(path).map(Setting::to_string).unwrap_or_default();
-        writer.write_field(inert(&value).as_bytes())?;
+        match cell.settings.at_path(path).map(Setting::to_string) {
+            None => writer.write_field("")?,
+            Some(text) if text.is_empty() => writer.write_field(EMPTY_TEXT)?,
+            Some(text) => writer.write_field(inert(&text).as_bytes())?,
+        }
     }
-    match &cell.runs {
-        SideRuns::Done { finals, .. } => writer.write_field(finals_text(finals))?,
-        SideRuns::Missing | SideRuns::Damaged(_) => writer.write_field("")?,
+    writer.write_record(tail_fields(&cell.runs))
+}
+
+/// The fields of a cell in the columns of [`TAIL`].
+fn tail_fields(runs: &SideRuns) -> [String; 3] {
+    match runs {
+        SideRuns::Done { finals, omitted, .. } => {
+            let kept = &finals[..finals.len().min(MOST_KEPT)];
+            let runs = finals.len() + omitted.count as usize;
+            let diverged = count_diverged(finals) + omitted.diverged as usize;
+            [runs.to_string(), diverged.to_string(), finals_text(kept)]
+        }
+        SideRuns::Missing | SideRuns::Damaged(_) => Default::default(),
     }
-    writer.write_record(None::<&[u8]>)
 }
 
 /// The cells whose lines are in memory at a time.
@@ -164,14 +198,16 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String
     let Some(text) = record else { return Ok(SideExperiment::default()) };
     let table: toml::Table = toml::from_str(text).map_err(|e| toml_message(text, &e))?;
     let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
-    if schema != i64::from(SCHEMA) {
+    let schema = u32::try_from(schema).unwrap_or(0);
+    let tail: &[&str] = match schema {
+        SCHEMA => &TAIL,
+        SCHEMA_OF_ALL_RUNS => &TAIL_OF_ALL_RUNS,
         // This program does not know how to read the rest.
-        let schema = u32::try_from(schema).unwrap_or(0);
-        return Ok(SideExperiment { schema, ..SideExperiment::default() });
-    }
+        _ => return Ok(SideExperiment { schema, ..SideExperiment::default() }),
+    };
     let file: RecordFile = toml::from_str(text).map_err(|e| toml_message(text, &e))?;
     // Before the hash is checked: a message that names a line helps more.
-    let cells = read_cells(finals, &file.settings)
+    let cells = read_cells(finals, &file.settings, tail)
         .map_err(|wrong| format!("{FINALS}:{}: {}", wrong.line, wrong.message))?;
     if hash(finals) != file.finals {
         return Err(format!("{FINALS}: does not have the hash that it was written with"));
@@ -241,20 +277,21 @@ struct WrongLine {
     message: String,
 }
 
-/// The cells of a text in the form of [`FINALS`]; `shared` are the settings that all cells share.
+/// The cells of a text in the form of [`FINALS`]; `shared` are the settings that all cells share, and
+/// `tail` the columns after those of the settings.
 fn read_cells(
     text: &str,
     shared: &BTreeMap<String, String>,
+    tail: &[&str],
 ) -> Result<BTreeMap<CellId, SideCell>, WrongLine> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let heads = reader.headers().map_err(other_columns)?.clone();
     let columns: Vec<&str> = heads.iter().collect();
-    let begins_with_head = columns.len() > HEAD.len() && columns[..HEAD.len()] == HEAD;
-    if !begins_with_head || columns.last() != Some(&"finals") {
+    let inside = columns.strip_prefix(&HEAD).and_then(|rest| rest.strip_suffix(tail));
+    let Some(varied) = inside else {
         let message = "does not have the columns that a report writes".into();
         return Err(WrongLine { line: 1, message });
-    }
-    let varied = &columns[HEAD.len()..columns.len() - 1];
+    };
     let mut cells = BTreeMap::new();
     let mut shapes = Shapes::default();
     let mut label = Arc::<str>::default();
@@ -265,9 +302,11 @@ fn read_cells(
         let mut settings: Vec<(&str, &str)> =
             shared.iter().map(|(path, value)| (path.as_str(), value.as_str())).collect();
         for (path, value) in varied.iter().zip(row.iter().skip(HEAD.len())) {
-            // A cell without the setting has an empty field.
-            if !value.is_empty() {
-                settings.push((path, revived(value)));
+            match value {
+                // The cell is without the setting.
+                "" => {}
+                EMPTY_TEXT => settings.push((path, "")),
+                _ => settings.push((path, revived(value))),
             }
         }
         let settings = shapes.read(settings);
@@ -277,7 +316,12 @@ fn read_cells(
                 let digest = TraceDigest::read(text)
                     .ok_or_else(|| wrong(format!("`{text}` is not a digest")))?;
                 let finals = parse_finals(&row[row.len() - 1]).map_err(wrong)?;
-                SideRuns::Done { digest, finals }
+                let omitted = match tail.len() {
+                    1 => OmittedRuns::default(),
+                    _ => parse_omitted(&row[row.len() - 3], &row[row.len() - 2], &finals)
+                        .map_err(wrong)?,
+                };
+                SideRuns::Done { digest, finals, omitted }
             }
         };
         // Neighbours mostly have the same label, which they share.
@@ -316,6 +360,26 @@ fn parse_finals(text: &str) -> Result<Box<[Option<f64>]>, String> {
     Ok(finals.into())
 }
 
+/// The replicates that a line leaves out, from its counts of all replicates and of those that
+/// diverged.
+fn parse_omitted(runs: &str, diverged: &str, kept: &[Option<f64>]) -> Result<OmittedRuns, String> {
+    let omitted = OmittedRuns {
+        count: parse_rest(runs, kept.len())?,
+        diverged: parse_rest(diverged, count_diverged(kept))?,
+    };
+    if omitted.diverged > omitted.count {
+        return Err(format!("`{diverged}` of `{runs}` runs cannot have diverged"));
+    }
+    Ok(omitted)
+}
+
+/// How many remain of a count without `kept`.
+fn parse_rest(text: &str, kept: usize) -> Result<u32, String> {
+    let count = text.parse::<u32>().ok();
+    let rest = count.and_then(|count| count.checked_sub(u32::try_from(kept).ok()?));
+    rest.ok_or_else(|| format!("`{text}` is no count of at least {kept} runs"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::side::id_of;
@@ -324,7 +388,7 @@ mod tests {
 
     fn record() -> SideExperiment {
         let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
-            runs: SideRuns::Done { digest: TraceDigest::of(step), finals: finals.into() },
+            runs: SideRuns::done(TraceDigest::of(step), finals),
             ..SideCell::new(label, [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")])
         };
         let mut missing = cell("F", "3", Vec::new());
@@ -356,10 +420,60 @@ mod tests {
     #[test]
     fn every_bit_comes_back() {
         let [(_, toml), (_, finals)] = files(&record(), || record().cells.into_iter());
-        assert_eq!(finals.lines().next(), Some("cell,digest,label,step,finals"));
+        assert_eq!(finals.lines().next(), Some("cell,digest,label,step,runs,diverged,finals"));
         assert!(toml.contains("seed = \"7\""), "{toml}");
         assert_eq!(read(Some(&toml), &finals), Ok(record()));
         assert_eq!(read(Some(&toml), &finals.replace('\n', "\r\n")), Ok(record()));
+    }
+
+    #[test]
+    fn reports_of_all_runs_are_read_as_those_of_the_first() {
+        let [(_, toml), (_, finals)] = files(&record(), || record().cells.into_iter());
+        let mut old_finals = String::new();
+        for line in finals.lines() {
+            let (rest, last) = line.rsplit_once(',').unwrap();
+            let (rest, _diverged) = rest.rsplit_once(',').unwrap();
+            let (rest, _runs) = rest.rsplit_once(',').unwrap();
+            old_finals.push_str(&format!("{rest},{last}\n"));
+        }
+        assert!(old_finals.starts_with("cell,digest,label,step,finals\n"));
+        let old_toml =
+            toml.replace("schema = 2", "schema = 1").replace(&hash(&finals), &hash(&old_finals));
+        assert_eq!(read(Some(&old_toml), &old_finals), Ok(record()));
+        let message = read(Some(&toml), &old_finals).unwrap_err();
+        assert!(message.starts_with("finals.csv:1: "), "{message}");
+    }
+
+    #[test]
+    fn of_many_runs_the_first_are_kept_and_the_others_counted() {
+        let mut all = record();
+        let cell = all.cells.get_mut(&id_of("x")).unwrap();
+        let mut finals: Vec<Option<f64>> = (0..40).map(|i| Some(f64::from(i))).collect();
+        finals[3] = None;
+        finals[39] = None;
+        cell.runs = SideRuns::done(TraceDigest::of("1"), finals.clone());
+        let [(_, toml), (_, text)] = files(&all, || all.cells.clone().into_iter());
+        let kept = read(Some(&toml), &text).unwrap();
+        finals.truncate(MOST_KEPT);
+        let SideRuns::Done { finals: first, omitted, .. } = &kept.cells[&id_of("x")].runs else {
+            panic!("{kept:?}");
+        };
+        assert_eq!(**first, *finals);
+        assert_eq!(*omitted, OmittedRuns { count: 20, diverged: 1 });
+        let again = files(&kept, || kept.cells.clone().into_iter());
+        assert_eq!(again.map(|(_, text)| text), [toml, text]);
+    }
+
+    #[test]
+    fn an_empty_text_is_no_missing_setting() {
+        let mut all = record();
+        let settings = [[("seed", "7"), ("name", "")], [("seed", "7"), ("name", "'")]];
+        for (name, settings) in ["x", "y"].into_iter().zip(settings) {
+            let cell = all.cells.get_mut(&id_of(name)).unwrap();
+            cell.settings = SideCell::new("", settings).settings;
+        }
+        let [(_, toml), (_, text)] = files(&all, || all.cells.clone().into_iter());
+        assert_eq!(read(Some(&toml), &text), Ok(all));
     }
 
     #[test]
@@ -371,12 +485,14 @@ mod tests {
             assert!(message.starts_with(place), "{message}");
         };
         refused(&finals.replace("1e-300", "-1e-300"), "finals.csv:2: ");
-        refused(&finals.replace("diverged", "diverge"), "finals.csv:3: ");
+        refused(&finals.replace("diverged 0", "diverge 0"), "finals.csv:3: ");
         refused("cell,digest,replicate,outcome,sq_error,label\n", "finals.csv:1: ");
         refused(&finals.replace(&*id_of("y"), &id_of("x")), "finals.csv:3: ");
         refused(&finals.replace(&*id_of("y"), "y"), "finals.csv:3: ");
         refused(&finals.replace(&*TraceDigest::of("2").text(), "2"), "finals.csv:3: ");
         refused(&finals.replace(",,F", ",F"), "finals.csv:4: ");
+        refused(&finals.replace(",6,0,", ",5,0,"), "finals.csv:2: ");
+        refused(&finals.replace(",2,1,", ",2,2,"), "finals.csv:3: ");
         refused(&finals.replace("1e-300", "1e-301"), "finals.csv: does not have the hash");
         let bad = wrong(&toml.replace("seed = 7", "seed = x"), &finals);
         assert!(bad.starts_with("record.toml:2: "), "{bad}");
@@ -386,7 +502,7 @@ mod tests {
     fn other_schemas_are_named_and_not_read() {
         let [(_, toml), (_, finals)] = files(&record(), || record().cells.into_iter());
         assert_eq!(read(None, "anything").unwrap().schema, 0);
-        let other = toml.replace("schema = 1", "schema = 9");
+        let other = toml.replace("schema = 2", "schema = 9");
         assert_eq!(read(Some(&other), &finals).unwrap().schema, 9);
     }
 }

@@ -40,8 +40,8 @@ pub fn write_record(experiment: &Experiment<'_>, out: &mut dyn Write) -> std::io
         let by_id = order.iter().map(|place| &plan.cells[*place as usize]);
         planned_cells(by_id).map(|(id, mut cell)| {
             if let Some(found) = results.find(id) {
-                let finals = found.runs.finals_by_run(compared_by).into();
-                cell.runs = SideRuns::Done { digest: found.digest, finals };
+                let finals = found.runs.finals_by_run(compared_by);
+                cell.runs = SideRuns::done(found.digest, finals);
             }
             (id, cell)
         })
@@ -179,7 +179,7 @@ impl ResultsFolder {
     fn check_cell(&self, experiment: &str, id: &str, cell: &mut SideCell) {
         match self.store.checked_summary(experiment, id) {
             Ok(Some(record)) => {
-                cell.runs = SideRuns::Done { digest: record.digest, finals: Box::default() };
+                cell.runs = SideRuns::done(record.digest, []);
                 cell.seconds = Some(record.seconds);
             }
             Ok(None) => {}

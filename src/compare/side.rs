@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Version of what a side stores of an experiment. The first reports had final errors
-/// alone, and count as 0.
-pub const SCHEMA: u32 = 1;
+/// alone, and count as 0; [`super::record`] reads schema 1 as this one.
+pub const SCHEMA: u32 = 2;
 
 /// A side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,12 +71,35 @@ pub enum SideRuns {
         digest: TraceDigest,
         /// The final value per replicate of [`SideCell::compared_by`]; `None` where it diverged.
         finals: Box<[Option<f64>]>,
+        /// The replicates after those of `finals`.
+        omitted: OmittedRuns,
     },
     /// The manifest asks for the cell, and nothing is stored.
     #[default]
     Missing,
     /// They are not as they were written, and why.
     Damaged(String),
+}
+
+impl SideRuns {
+    /// Runs whose final values are all there.
+    pub fn done(digest: TraceDigest, finals: impl Into<Box<[Option<f64>]>>) -> Self {
+        Self::Done { digest, finals: finals.into(), omitted: OmittedRuns::default() }
+    }
+}
+
+/// The runs of a cell whose final values its report does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OmittedRuns {
+    /// How many they are.
+    pub count: u32,
+    /// How many of them diverged.
+    pub diverged: u32,
+}
+
+/// How many of the runs with these final values diverged.
+pub fn count_diverged(finals: &[Option<f64>]) -> usize {
+    finals.iter().filter(|value| value.is_none()).count()
 }
 
 impl SideCell {

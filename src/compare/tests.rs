@@ -1,6 +1,6 @@
 //! Pairs whose true change is known, each with the verdict that it must get.
 
-use super::side::id_of;
+use super::side::{OmittedRuns, count_diverged, id_of};
 use super::{
     Change, ChangeVerdict, Class, Comparison, Options, OtherSetting, SCHEMA, Side, SideCell,
     SideClaim, SideExperiment, SideRuns, compare,
@@ -15,7 +15,7 @@ fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
 
 fn cell_with(digest: &str, finals: Vec<Option<f64>>, more: &[(&str, &str)]) -> SideCell {
     let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];
-    let runs = SideRuns::Done { digest: TraceDigest::of(digest), finals: finals.into() };
+    let runs = SideRuns::done(TraceDigest::of(digest), finals);
     SideCell { runs, ..SideCell::new("a", settings.iter().chain(more).copied()) }
 }
 
@@ -108,6 +108,42 @@ fn divergence_is_never_averaged_away() {
     assert!(change.note.contains("9 runs that finished on both sides"), "{}", change.note);
 }
 
+/// A report that keeps the first four of ten runs.
+fn first_runs(digest: &str, finals: &[Option<f64>]) -> SideCell {
+    let (first, later) = finals.split_at(4);
+    let omitted = OmittedRuns { count: later.len() as u32, diverged: count_diverged(later) as u32 };
+    let digest = TraceDigest::of(digest);
+    let runs = SideRuns::Done { digest, finals: first.into(), omitted };
+    SideCell { runs, ..cell("", Vec::new()) }
+}
+
+#[test]
+fn the_first_runs_of_a_report_are_paired() {
+    let change = |old: SideCell, new: SideCell| compared(vec![old], vec![new]).changed.remove(0);
+    let finals = sample(1, 10, 1.0);
+    let risen = sample(1, 10, 1.5);
+    let all_risen = cell("b", risen.clone());
+    for after in [all_risen, first_runs("b", &risen)] {
+        let found = change(first_runs("a", &finals), after);
+        assert_eq!((found.verdict, found.shift.unwrap().n), (ChangeVerdict::Worse, 4));
+        assert_eq!(found.runs(), (10, 10));
+        assert!(found.note.contains("among the first 4, which a report keeps"), "{}", found.note);
+    }
+    // A later run diverges, of which a report has no more than the number.
+    let mut lost = finals.clone();
+    lost[7] = None;
+    for after in [cell("b", lost.clone()), first_runs("b", &lost)] {
+        let found = change(first_runs("a", &finals), after.clone());
+        assert_eq!((found.verdict, found.diverged()), (ChangeVerdict::NewlyDiverged, (0, 1)));
+        assert_eq!(found.note, "1 of 10 runs diverge and did not before");
+        let back = change(after, first_runs("a", &finals));
+        assert_eq!(back.verdict, ChangeVerdict::NoLongerDiverged);
+    }
+    // Of other replicates nothing is known.
+    let found = change(first_runs("a", &finals), first_runs("b", &lost[..9]));
+    assert_eq!(found.verdict, ChangeVerdict::SameErrors);
+}
+
 #[test]
 fn lost_results_come_first_and_fail() {
     let sound = || cell("a", sample(1, 5, 1.0));
@@ -196,7 +232,7 @@ fn what_cannot_be_compared_says_which_of_three() {
         (one.what, one.before, one.after)
     };
     assert_eq!(reason(&|r| r.seed = 8), ("seed", "1".into(), "8".into()));
-    assert_eq!(reason(&|r| r.schema = 0), ("schema", "1".into(), "0".into()));
+    assert_eq!(reason(&|r| r.schema = 0), ("schema", SCHEMA.to_string(), "0".into()));
     assert_eq!(reason(&|_| ()).0, "manifest");
     let foreign = Side { foreign: Some(1), ..Side::default() };
     let found = compare(&foreign, &side(Vec::new()), &Options::default());

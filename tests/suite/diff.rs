@@ -3,7 +3,7 @@
 
 use crate::support::markup::{Tag, tags};
 use crate::support::process::Program;
-use crate::support::{Bench, Finished, edited};
+use crate::support::{Bench, Finished, edited, root};
 use crate::wrong::{self, Mutation};
 use exactfed::chart::style::color_name;
 use exactfed::compare::{
@@ -245,7 +245,7 @@ fn reports_hold_what_a_diff_needs() {
     // One run is lost, another ten times worse.
     let mut kept = recorded(&bench);
     let cell = kept.cells.values_mut().find(|c| *c.label == *"Scaffold").unwrap();
-    let SideRuns::Done { digest, finals } = &mut cell.runs else { panic!() };
+    let SideRuns::Done { digest, finals, .. } = &mut cell.runs else { panic!() };
     *digest = TraceDigest::of("another");
     finals.iter_mut().flatten().for_each(|x| *x *= 10.0);
     write_record(&bench, "other", &kept);
@@ -253,6 +253,18 @@ fn reports_hold_what_a_diff_needs() {
     assert_eq!(verdicts(&json(&bench, "a", "other")), [("worse", "Scaffold")]);
     let output = bench.run(&["diff", "pages", "other", "--format", "html"]).expect(1);
     output.prints("One dot per run: reports store final errors and no curves.");
+}
+
+#[test]
+fn documents_say_how_many_runs_reports_keep() {
+    let most = record::MOST_KEPT;
+    for (file, words) in [
+        ("docs/DIFF.md", format!("first {most} replicates")),
+        ("docs/FORMAT.md", format!("first {most} runs")),
+    ] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.contains(&words), "{file}");
+    }
 }
 
 #[test]
@@ -494,8 +506,8 @@ fn simulated(mutation: Mutation) -> Side {
     let cells = plan.cells.iter().map(|planned| {
         let prepared = prepare(&NoFiles, &[planned]).unwrap();
         let traces = wrong::traces(&prepared[0], mutation);
-        let finals = traces.iter().map(Trace::final_error).collect();
-        let runs = SideRuns::Done { digest: trace::digest(&traces), finals };
+        let finals: Vec<Option<f64>> = traces.iter().map(Trace::final_error).collect();
+        let runs = SideRuns::done(trace::digest(&traces), finals);
         (planned.id, SideCell { label: planned.label.as_str().into(), runs, ..SideCell::default() })
     });
     let (schema, cells) = (SCHEMA, cells.collect());

@@ -3,9 +3,9 @@
 //! `scripts/fresh.sh` finds every byte in which reports differ from the committed ones.
 
 use crate::support::process::Program;
-use crate::support::{Bench, Finished, QUADRATIC, edited, root};
+use crate::support::{Bench, Finished, QUADRATIC, edited, files_below, root};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CLAIM: &str = r#"[[algorithm.fedavg]]
 step-size = 0.1
@@ -102,6 +102,27 @@ fn amendments_are_on_every_page() {
     let page = bench.read("reports/e/report.md");
     assert_eq!(page.matches("**supported, amended**").count(), 2, "{page}");
     assert!(page.contains("| replicates | 10 | 20 | – |"), "{page}");
+}
+
+/// A clone has every version of every report.
+#[test]
+fn committed_reports_are_small() {
+    let list = Program::new("git").args(["ls-files", "-z", "reports"]).folder(root());
+    let listed = Finished::from(list.run()).out;
+    let names = listed.split('\0').filter(|name| !name.is_empty());
+    let mut files: Vec<PathBuf> = names.map(|name| root().join(name)).collect();
+    if files.is_empty() {
+        // An archive of the sources has no other files than those that git tracks.
+        files = files_below(&root().join("reports"));
+    }
+    assert!(files.len() > 600, "{} files", files.len());
+    let mut all = 0;
+    for file in files {
+        let bytes = fs::metadata(&file).unwrap().len();
+        assert!(bytes <= 1_000_000, "{} has {bytes} bytes", file.display());
+        all += bytes;
+    }
+    assert!(all <= 12_000_000, "reports/ has {all} bytes");
 }
 
 /// A repository with the script and these reports, all of it committed.

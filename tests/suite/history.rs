@@ -11,8 +11,7 @@ use exactfed::trace::TraceDigest;
 fn commit(bench: &Bench, digest: &str, verdict: Verdict, [estimate, low, high]: [f64; 3]) {
     let (id, statement) = ("c".to_owned(), "it <holds>".to_owned());
     let claim = SideClaim { id, statement, verdict, expected_refuted: false, estimate, low, high };
-    let runs =
-        SideRuns::Done { digest: TraceDigest::of(digest), finals: [Some(estimate); 3].into() };
+    let runs = SideRuns::done(TraceDigest::of(digest), [Some(estimate); 3]);
     let cell = SideCell { runs, ..SideCell::new("FedAvg", [("seed", "7")]) };
     let cells = [(CellId::of("x"), cell)].into();
     let claims = Some(vec![claim]);

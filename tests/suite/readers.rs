@@ -1,7 +1,7 @@
 //! Readers of files: what was written comes back, and no bytes are more than a message.
 
 use crate::runner::runner;
-use exactfed::compare::{self, Side, SideCell, SideExperiment, SideRuns, record};
+use exactfed::compare::{self, OmittedRuns, Side, SideCell, SideExperiment, SideRuns, record};
 use exactfed::data;
 use exactfed::plan::CellId;
 use exactfed::problem::arrays::{Array, Column, Contents};
@@ -172,14 +172,11 @@ fn a_record_comes_back_whatever_the_texts() {
         )| {
             let runs = match done {
                 Some((digest, finals)) => {
-                    let digest = TraceDigest::of(&digest);
-                    SideRuns::Done { digest, finals: Vec::into(finals) }
+                    SideRuns::done(TraceDigest::of(&digest), Vec::into_boxed_slice(finals))
                 }
                 None => SideRuns::Missing,
             };
-            // An empty setting is none.
-            let settings = settings.iter().filter(|(_, v)| !v.is_empty());
-            let settings = settings.map(|(path, value)| (path.as_str(), value.as_str()));
+            let settings = settings.iter().map(|(path, value)| (path.as_str(), value.as_str()));
             SideCell { runs, ..SideCell::new(&label, settings) }
         };
         let cells = cells.into_iter().map(|(id, cell)| (CellId::of(&id), of(cell))).collect();
@@ -228,9 +225,12 @@ fn side() -> impl Strategy<Value = Side> {
     let runs = prop_oneof![
         1 => Just(SideRuns::Missing),
         1 => Just(SideRuns::Damaged("x".into())),
-        6 => ("[ab]", vec(error, 0..5)).prop_map(|(digest, finals)| SideRuns::Done {
-            digest: TraceDigest::of(&digest),
-            finals: finals.into(),
+        6 => ("[ab]", vec(error, 0..5), 0_u32..3).prop_map(|(digest, finals, count)| {
+            SideRuns::Done {
+                digest: TraceDigest::of(&digest),
+                finals: finals.into(),
+                omitted: OmittedRuns { count, diverged: count / 2 },
+            }
         }),
     ];
     let settings = btree_map("[ab]{1,2}", "[0-9.e-]{1,3}|[|`<\n]{1,3}", 0..3);

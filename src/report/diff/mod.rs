@@ -118,7 +118,7 @@ fn json_of(comparison: &Comparison, fails: &[(Class, usize)]) -> serde_json::Val
             "name": change.name,
             "verdict": change.verdict.name(),
             "other-settings": change.pair.other,
-            "runs": [change.finals.0.len(), change.finals.1.len()],
+            "runs": change.runs(),
             "diverged": change.diverged(),
             "ratio": change.ratio(),
             "interval": change.shift.map(|s| [libm::exp(s.interval.0), libm::exp(s.interval.1)]),
@@ -229,7 +229,7 @@ fn card(DrawnChange { change, figures, page }: &DrawnChange<'_>) -> Result<Value
     let (size, beside) = match (factor_and_interval(change), change.diverged()) {
         (Some(ratio), _) => ratio,
         (None, (before, after)) => {
-            let (runs, all) = (format!("{before} → {after}"), change.finals.1.len());
+            let (runs, all) = (format!("{before} → {after}"), change.runs().1);
             (runs, format!("of {} diverged", words::count(all, "run")))
         }
     };

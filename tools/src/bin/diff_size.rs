@@ -54,7 +54,7 @@ fn coverage(draw: Draw, n: usize, trials: u32) -> (f64, f64) {
 /// A side with a cell for each list of final errors.
 fn side(cells: Vec<Vec<Option<f64>>>, digest: &str) -> Side {
     let cell = |(i, finals): (usize, Vec<Option<f64>>)| {
-        let runs = SideRuns::Done { digest: TraceDigest::of(digest), finals: finals.into() };
+        let runs = SideRuns::done(TraceDigest::of(digest), finals);
         (CellId::of(&i.to_string()), SideCell { label: "a".into(), runs, ..SideCell::default() })
     };
     let cells = cells.into_iter().enumerate().map(cell).collect();

@@ -9,7 +9,7 @@ mod problems;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use exactfed::kernel::alias::Alias;
-use exactfed::problem::arrays::{Array, Column, Contents, DataFile, Files};
+use exactfed::problem::arrays::{Array, Column, Contents, DataFile, Files, FilesError};
 use exactfed::problem::dataset::{Dataset, Split};
 use exactfed::problem::garnet::Heterogeneity;
 use exactfed::problem::td::Noise;
@@ -81,7 +81,7 @@ fn streams(c: &mut Criterion) {
 struct Fixed(Contents);
 
 impl Files for Fixed {
-    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, FilesError> {
         Ok(Arc::new(self.0.clone()))
     }
 }

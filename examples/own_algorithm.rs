@@ -7,7 +7,7 @@
 //! ```
 
 use exactfed::algorithm::custom::{CustomRounds, CustomRun};
-use exactfed::definition::Definition;
+use exactfed::definition::{Definition, DefinitionError};
 use exactfed::federated::{LocalWork, RoundClients};
 use exactfed::registry::Registry;
 use std::process::ExitCode;
@@ -55,7 +55,7 @@ impl CustomRounds for Momentum {
     }
 }
 
-fn registry() -> Result<Registry, String> {
+fn registry() -> Result<Registry, DefinitionError> {
     let mut registry = Registry::default();
     let definition = Definition::new("fedavgm", "FedAvgM", "1").key("momentum", 0.9);
     registry.add_algorithm(definition, Momentum::begin)?;

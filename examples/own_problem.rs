@@ -9,7 +9,7 @@
 //! A problem consists of facts (optimum, mean fields, Jacobians, noise) and an
 //! oracle. The compiler requires each of them; the test at the end checks that they agree.
 
-use exactfed::definition::{Definition, KeyType, KeyValues};
+use exactfed::definition::{Definition, DefinitionError, KeyType, KeyValues};
 use exactfed::linalg::Matrix;
 use exactfed::problem::arrays::Files;
 use exactfed::problem::{Draws, Facts, Fault, Faults, Problem};
@@ -116,7 +116,7 @@ impl ProblemKind for Medians {
     }
 }
 
-fn registry() -> Result<Registry, String> {
+fn registry() -> Result<Registry, DefinitionError> {
     let mut registry = Registry::default();
     let definition = Definition::new("median", "Smoothed medians", "1")
         .required_key("clients", KeyType::Whole)

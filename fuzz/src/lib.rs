@@ -5,7 +5,7 @@
 //! or by memory. What a target itself refuses, it refuses in silence.
 
 use exactfed_core::problem::Spec;
-use exactfed_core::problem::arrays::{Contents, DataFile, Files};
+use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
 use exactfed_runner::data::{self, TableReader};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{self, Silent, prepare};
@@ -72,7 +72,7 @@ fn sound(trace: &Trace) {
 struct Only(Arc<Contents>);
 
 impl Files for Only {
-    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, FilesError> {
         Ok(self.0.clone())
     }
 }

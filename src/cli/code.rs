@@ -10,7 +10,7 @@ use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_runner::manifest::Source;
 use exactfed_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
 use exactfed_runner::plan::{Cell, CellId, Plan};
-use exactfed_runner::registered::load;
+use exactfed_runner::registered::{LoadError, load};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -53,8 +53,8 @@ pub fn load_named(files: &[PathBuf]) -> Result<(), Failure> {
     })
 }
 
-fn unloadable(option: &str, file: &Path, why: &str) -> Failure {
-    Failure::input(format!("error: {option} {}: {why}", file.display()))
+fn unloadable(option: &str, file: &Path, error: &LoadError) -> Failure {
+    Failure::input(format!("error: {option} {}: {error}", file.display()))
 }
 
 /// The code of these plans and that the command line named, for other processes: absolute paths

@@ -10,6 +10,7 @@ use crate::report::check_texts;
 use crate::store::{Status, Store};
 use exactfed_core::problem::Spec;
 use exactfed_core::theory::effort::Effort;
+use exactfed_core::theory::exact::MomentsError;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan, short};
 use exactfed_runner::runner::cost::expected_seconds;
@@ -277,7 +278,7 @@ fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut open = 0;
     let mut costly: Vec<Effort> = Vec::new();
-    let mut unknown: Vec<String> = Vec::new();
+    let mut unknown: Vec<MomentsError> = Vec::new();
     for prepared in sample {
         match predict::check_exact_moments(prepared) {
             Ok(()) => {}

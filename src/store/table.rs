@@ -4,7 +4,7 @@
 //! number that f64 cannot tell from its neighbours, is refused.
 
 use exactfed_core::problem::arrays::{Column, Contents, MISSING};
-use exactfed_runner::data::MOST_BYTES;
+use exactfed_runner::data::{ContentError, MOST_BYTES};
 use exactfed_runner::panics;
 use polars::prelude::*;
 use polars_arrow::array::{Array, BooleanArray, PrimitiveArray, Utf8ViewArray};
@@ -15,25 +15,26 @@ use polars_parquet::read::{
 };
 use polars_parquet_format::PageHeader;
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
+use std::fmt::Display;
 use std::io::Cursor;
 
 /// Reads the columns of a Parquet file: numbers of any kind as f64, text as text, and truth values as
 /// 1 and 0.
-pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
+pub fn read(bytes: Vec<u8>) -> Result<Contents, ContentError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
     read_within(&bytes, most.clamp(SMALL, MOST_BYTES))
 }
 
 /// Reads the columns of a table that may unpack to `most` bytes. A mistake inside a page can make
 /// polars panic, which is an error here.
-fn read_within(bytes: &[u8], most: u64) -> Result<Contents, String> {
+fn read_within(bytes: &[u8], most: u64) -> Result<Contents, ContentError> {
     panics::caught(|| read_columns(bytes, most))
-        .unwrap_or_else(|_| Err("it is damaged: its parts contradict each other".into()))
+        .unwrap_or_else(|_| Err(invalid("it is damaged: its parts contradict each other")))
 }
 
-fn read_columns(bytes: &[u8], most: u64) -> Result<Contents, String> {
-    let metadata = checked_metadata(bytes, most).map_err(|e| e.to_string())?;
-    let schema = infer_schema(&metadata).map_err(|e| e.to_string())?;
+fn read_columns(bytes: &[u8], most: u64) -> Result<Contents, ContentError> {
+    let metadata = checked_metadata(bytes, most).map_err(invalid)?;
+    let schema = infer_schema(&metadata).map_err(invalid)?;
     let mut columns = Vec::new();
     for field in schema.iter_values() {
         columns.push((field.name.to_string(), read_column(bytes, &metadata, field)?));
@@ -46,7 +47,7 @@ fn read_column(
     bytes: &[u8],
     metadata: &FileMetadata,
     field: &ArrowField,
-) -> Result<Column, String> {
+) -> Result<Column, ContentError> {
     let name = &field.name;
     let text = ArrowDataType::Utf8View;
     let kind = match &field.dtype {
@@ -59,12 +60,12 @@ fn read_column(
         kind if is_number(kind) => Column::Numbers(Vec::new()),
         other => {
             let other = type_name(other);
-            return Err(format!(
+            return Err(invalid(format!(
                 "column `{name}` is of type {other}; expected numbers or text: convert it, or leave it out of the file"
-            ));
+            )));
         }
     };
-    let damaged = |what: &str| format!("it is damaged: in column `{name}`, {what}");
+    let damaged = |what: &str| invalid(format!("it is damaged: in column `{name}`, {what}"));
     let plain_field = ArrowField::new(name.clone(), kind.clone(), true);
     for group in &metadata.row_groups {
         let mut chunks = group.columns_under_root_iter(name).into_iter().flatten();
@@ -79,7 +80,7 @@ fn read_column(
         let decompressed = vec![BasicDecompressor::new(pages, Vec::new())];
         let types = vec![&chunk.descriptor().descriptor.primitive_type];
         let (arrays, _) = column_iter_to_arrays(decompressed, types, plain_field.clone(), None)
-            .map_err(|e| format!("column `{name}` cannot be read: {e}"))?;
+            .map_err(|e| invalid(format!("column `{name}` cannot be read: {e}")))?;
         for array in &arrays {
             append_array(&**array, name, &mut column)?;
         }
@@ -92,8 +93,12 @@ fn read_column(
 }
 
 /// The message for a row without a value.
-fn missing_value(name: &str, row: usize) -> String {
-    format!("row {row}, column `{name}`: {MISSING}")
+fn missing_value(name: &str, row: usize) -> ContentError {
+    invalid(format!("row {row}, column `{name}`: {MISSING}"))
+}
+
+fn invalid(message: impl Display) -> ContentError {
+    ContentError::Invalid(message.to_string())
 }
 
 fn is_number(kind: &ArrowDataType) -> bool {
@@ -116,7 +121,7 @@ fn type_name(kind: &ArrowDataType) -> String {
 }
 
 /// Appends the values of `part` to the column called `name`, whose type `column` has.
-fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(), String> {
+fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(), ContentError> {
     use ArrowDataType::*;
     let before = column.len();
     if let Some(row) = (0..part.len()).find(|&row| part.is_null(row)) {
@@ -125,14 +130,16 @@ fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(),
     let numbers = match column {
         Column::Numbers(numbers) => numbers,
         Column::LongNumbers(texts) | Column::Text(texts) => {
-            let part = part.as_any().downcast_ref::<Utf8ViewArray>().ok_or(OTHER_TYPE)?;
+            let part =
+                part.as_any().downcast_ref::<Utf8ViewArray>().ok_or_else(|| invalid(OTHER_TYPE))?;
             texts.extend(part.values_iter().map(str::to_owned));
             return Ok(());
         }
     };
     let extended = match part.dtype() {
         Boolean => {
-            let part = part.as_any().downcast_ref::<BooleanArray>().ok_or(OTHER_TYPE)?;
+            let part =
+                part.as_any().downcast_ref::<BooleanArray>().ok_or_else(|| invalid(OTHER_TYPE))?;
             numbers.extend(part.values_iter().map(f64::from));
             Ok(())
         }
@@ -149,10 +156,10 @@ fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(),
         Float16 => extend_numbers(numbers, part, |x: pf16| Some(x.0.to_f64())),
         Float32 => extend_numbers(numbers, part, |x: f32| Some(x.into())),
         Float64 => extend_numbers(numbers, part, |x: f64| Some(x)),
-        _ => return Err(OTHER_TYPE.into()),
+        _ => return Err(invalid(OTHER_TYPE)),
     };
     extended.map_err(|Inexact { row, value }| {
-        format!("row {row} of column `{name}` is {value}, a whole number beyond 2^53, which f64 cannot tell from others")
+        invalid(format!("row {row} of column `{name}` is {value}, a whole number beyond 2^53, which f64 cannot tell from others"))
     })
 }
 
@@ -315,7 +322,12 @@ mod tests {
         assert_eq!(columns[2].1, Column::Numbers(vec![1.0, 0.0, 1.0]));
         let holes =
             bytes(vec![Data::new("x".into(), [Some(1.0), None])], ParquetCompression::default());
-        assert!(read(holes).unwrap_err().contains("row 1, column `x`: the value is missing"));
+        assert!(
+            read(holes)
+                .unwrap_err()
+                .to_string()
+                .contains("row 1, column `x`: the value is missing")
+        );
         assert!(read(b"PAR1".to_vec()).is_err());
     }
 
@@ -328,12 +340,12 @@ mod tests {
         let Ok(Contents::Table(columns)) = table([most, -most]) else { panic!() };
         assert_eq!(columns[0].1, Column::Numbers(vec![most as f64, -most as f64]));
         for beyond in [most + 1, -most - 1, i64::MAX, i64::MIN] {
-            let said = table([0, beyond]).unwrap_err();
+            let said = table([0, beyond]).unwrap_err().to_string();
             assert!(said.contains(&format!("row 1 of column `n` is {beyond}, a whole")), "{said}");
         }
         let said =
             read(bytes(vec![Data::new("n".into(), [u64::MAX])], ParquetCompression::default()));
-        assert!(said.unwrap_err().contains("is 18446744073709551615"));
+        assert!(said.unwrap_err().to_string().contains("is 18446744073709551615"));
     }
 
     #[test]
@@ -375,6 +387,11 @@ mod tests {
         let whole = bytes(vec![zeros], ParquetCompression::default());
         assert!(whole.len() < 1000);
         assert!(read_within(&whole, 300_000).is_ok());
-        assert!(read_within(&whole, 79_999).unwrap_err().contains("more than the 79999 bytes"));
+        assert!(
+            read_within(&whole, 79_999)
+                .unwrap_err()
+                .to_string()
+                .contains("more than the 79999 bytes")
+        );
     }
 }

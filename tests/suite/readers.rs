@@ -36,7 +36,9 @@ fn csv_comes_back_bit_for_bit() {
             writer.write_record([&format!("{n:?}"), t]).unwrap();
         }
         let bytes = writer.into_inner().unwrap();
-        let columns = table(data::read("a.csv", bytes, None).map_err(TestCaseError::fail)?);
+        let columns = table(
+            data::read("a.csv", bytes, None).map_err(|e| TestCaseError::fail(e.to_string()))?,
+        );
         let (numbers, texts): (Vec<f64>, Vec<String>) = rows.into_iter().unzip();
         prop_assert_eq!(&columns[0], &("n".to_owned(), Column::Numbers(numbers)));
         prop_assert_eq!(&columns[1], &("t, \"1\"".to_owned(), Column::Text(texts)));
@@ -54,7 +56,8 @@ fn libsvm_comes_back_bit_for_bit() {
             let pairs: Vec<String> = features.iter().map(|(i, x)| format!("{i}:{x:?}")).collect();
             text += &format!("{label:?} {} # {}\n\n", pairs.join("  "), label);
         }
-        let read = data::read("a.svm", text.into_bytes(), None).map_err(TestCaseError::fail)?;
+        let read = data::read("a.svm", text.into_bytes(), None)
+            .map_err(|e| TestCaseError::fail(e.to_string()))?;
         let Contents::Records { labels, features } = read else { panic!() };
         let d = rows.iter().filter_map(|(_, r)| r.keys().max()).max().copied().unwrap_or(0);
         prop_assert_eq!((features.len(), features.dim()), (rows.len(), d));
@@ -84,7 +87,7 @@ fn npz_comes_back_bit_for_bit_in_either_order() {
             let bytes: Vec<u8> = values.iter().flat_map(ends).collect();
             let archive = crate::npz::npz(&[("x", descr, fortran, &shape, bytes)]);
             let read = data::read("a.npz", archive, None);
-            match read.map_err(TestCaseError::fail)? {
+            match read.map_err(|e| TestCaseError::fail(e.to_string()))? {
                 Contents::Arrays(mut arrays) => Ok(arrays.remove("x").unwrap()),
                 other => Err(TestCaseError::fail(format!("{other:?}"))),
             }
@@ -149,7 +152,8 @@ fn no_bytes_are_more_than_a_message() {
     let bytes = prop_oneof![bytes, vec(any::<u8>(), 0..200)];
     let names = select(vec!["a.npz", "a.csv", "a.libsvm", "a.parquet", "a.txt", "a"]);
     let held = |(name, bytes): (&str, Vec<u8>)| {
-        if let Err(output) = data::read(name, bytes, Some(read_table)) {
+        if let Err(error) = data::read(name, bytes, Some(read_table)) {
+            let output = error.to_string();
             prop_assert!(!output.is_empty() && output.chars().count() < 400, "{output}");
             prop_assert!(!output.contains('\u{1b}'), "{output:?}");
         }

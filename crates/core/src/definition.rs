@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +68,57 @@ pub struct Definition {
     pub keys: Vec<DefinedKey>,
 }
 
+/// What a name of a kind or of a key must be.
+const NAME_RULE: &str = "must begin with a lower-case letter, and have lower-case letters, digits and single hyphens only";
+
+/// Why manifests could not name a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DefinitionError {
+    /// The name of the kind is no name of a table.
+    #[error("the kind {kind:?} {NAME_RULE}")]
+    KindName {
+        /// The kind.
+        kind: String,
+    },
+    /// A kind of this crate has the name.
+    #[error("the kind {kind:?} is built in: give yours another name")]
+    BuiltIn {
+        /// The kind.
+        kind: String,
+    },
+    /// Figures and the ids of cells need the name and the version.
+    #[error("{kind}: the name and the version must not be empty")]
+    Unnamed {
+        /// The kind.
+        kind: String,
+    },
+    /// A key cannot be written in a manifest or has no single meaning.
+    #[error("{kind}: {error}")]
+    Key {
+        /// The kind.
+        kind: String,
+        /// What is wrong with the key.
+        error: KeyError,
+    },
+}
+
+/// Why a key of a kind cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum KeyError {
+    /// The name is not one of a key.
+    #[error("the key {0:?} {NAME_RULE}")]
+    Name(String),
+    /// Every kind has a key of this name.
+    #[error("the key {0:?} has a meaning of its own")]
+    Reserved(String),
+    /// Two keys have the name.
+    #[error("the key {0:?} is there twice")]
+    Twice(String),
+    /// The default is no value that the key could have.
+    #[error("the default of {0:?} is not of its type")]
+    DefaultType(String),
+}
+
 /// Names that the canonical text of a cell has beside the keys.
 const RESERVED: [&str; 6] =
     ["version", "source-hash", "label", "step-size", "average", "local-steps"];
@@ -117,36 +169,39 @@ impl Definition {
         self
     }
 
-    /// What is wrong with the definition, as a sentence; `built_in` are the kinds that exist.
+    /// Checks that manifests can name the kind and its keys; `built_in` are the kinds that exist.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn check(&self, built_in: &[&str]) -> Result<(), String> {
-        let rule = "must begin with a lower-case letter, and have lower-case letters, digits and single hyphens only";
+    pub fn check(&self, built_in: &[&str]) -> Result<(), DefinitionError> {
         let kind = &self.kind;
         if !is_table_name(kind) {
-            return Err(format!("the kind {kind:?} {rule}"));
+            return Err(DefinitionError::KindName { kind: kind.clone() });
         }
         if built_in.contains(&kind.as_str()) {
-            return Err(format!("the kind {kind:?} is built in: give yours another name"));
+            return Err(DefinitionError::BuiltIn { kind: kind.clone() });
         }
         if self.name.trim().is_empty() || self.version.trim().is_empty() {
-            return Err(format!("{kind}: the name and the version must not be empty"));
+            return Err(DefinitionError::Unnamed { kind: kind.clone() });
         }
+        let wrong = |error: fn(String) -> KeyError, name: &str| DefinitionError::Key {
+            kind: kind.clone(),
+            error: error(name.to_owned()),
+        };
         for (i, DefinedKey { name, of, default }) in self.keys.iter().enumerate() {
             if !is_table_name(name) {
-                return Err(format!("{kind}: the key {name:?} {rule}"));
+                return Err(wrong(KeyError::Name, name));
             }
             if RESERVED.contains(&name.as_str()) {
-                return Err(format!("{kind}: the key {name:?} has a meaning of its own"));
+                return Err(wrong(KeyError::Reserved, name));
             }
             if self.keys[..i].iter().any(|other| other.name == *name) {
-                return Err(format!("{kind}: the key {name:?} is there twice"));
+                return Err(wrong(KeyError::Twice, name));
             }
             if let Some(value) = default {
                 let is_finite = !matches!(value, SettingValue::Number(x) if !x.is_finite());
                 if value.key_type() != *of || !is_finite {
-                    return Err(format!("{kind}: the default of {name:?} is not of its type"));
+                    return Err(wrong(KeyError::DefaultType, name));
                 }
             }
         }
@@ -235,7 +290,7 @@ pub struct CanonicalValues<'a> {
 mod tests {
     use super::*;
 
-    fn check(definition: Definition) -> Result<(), String> {
+    fn check(definition: Definition) -> Result<(), DefinitionError> {
         definition.check(&["fedavg"])
     }
 
@@ -253,7 +308,7 @@ mod tests {
             (sound().key("a", 1.0).key("a", 1.0), "twice"),
             (sound().key("a", f64::NAN), "not of its type"),
         ] {
-            let found = check(definition).unwrap_err();
+            let found = check(definition).unwrap_err().to_string();
             assert!(found.contains(said), "{found}");
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::algorithm::custom::{CustomAlgorithm, CustomDefinition, StartCustom};
 use crate::algorithm::{self, Boxed};
-use crate::definition::Definition;
+use crate::definition::{Definition, DefinitionError};
 use crate::problem;
 pub use crate::problem::custom::ProblemKind;
 use crate::problem::custom::{BuildInstance, CustomProblem};
@@ -27,7 +27,7 @@ impl Registry {
         &mut self,
         known: impl Into<CustomDefinition>,
         start: impl StartCustom + 'static,
-    ) -> Result<(), String> {
+    ) -> Result<(), DefinitionError> {
         let known = known.into();
         let start = Arc::new(start) as Arc<dyn StartCustom>;
         known.definition.check(algorithm::Spec::KINDS)?;
@@ -44,7 +44,7 @@ impl Registry {
         &mut self,
         definition: Definition,
         kind: impl ProblemKind + 'static,
-    ) -> Result<(), String> {
+    ) -> Result<(), DefinitionError> {
         definition.check(problem::Spec::KINDS)?;
         let name = definition.kind.clone();
         let kind = Arc::new(kind);

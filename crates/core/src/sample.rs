@@ -6,7 +6,7 @@ use crate::federated::{
     Clock, Conditions, Cost, Decay, Federated, Learning, Run, Schedule, Terms, Variates,
 };
 use crate::linalg::Matrix;
-use crate::problem::arrays::{Column, Contents, DataFile, Files, NoFiles};
+use crate::problem::arrays::{Column, Contents, DataFile, Files, FilesError, NoFiles};
 use crate::problem::dataset::{ClientWeights, Dataset, Split};
 use crate::problem::logistic::generated;
 use crate::problem::softmax::synthetic;
@@ -135,7 +135,7 @@ pub fn synthetic() -> synthetic::Settings {
 pub struct Fixed(pub Contents);
 
 impl Files for Fixed {
-    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, FilesError> {
         Ok(Arc::new(self.0.clone()))
     }
 }

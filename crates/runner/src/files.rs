@@ -8,18 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Why a file could not be read or written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {message}", path.display())]
 pub struct Error {
     /// The file or folder.
     pub path: PathBuf,
     /// What happened to the file.
     pub message: String,
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.message)
-    }
 }
 
 /// An error of this file.

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use thiserror::Error;
 
 thread_local! {
     /// Inside [`caught`]: the message and position of the last panic.
@@ -14,8 +15,16 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
+/// Work ended with a panic.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct Panicked {
+    /// What the panic said, and where it was.
+    pub message: String,
+}
+
 /// What `f` returns, or the message and position of its panic.
-pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Panicked> {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
@@ -36,7 +45,8 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
         let text = payload.downcast_ref::<String>().cloned();
         let brought =
             text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        HEARD.take().or(brought).unwrap_or_else(|| "panicked".into())
+        let message = HEARD.take().or(brought);
+        Panicked { message: message.unwrap_or_else(|| "panicked".into()) }
     })
 }
 
@@ -62,17 +72,22 @@ mod tests {
 
     #[test]
     fn a_panic_within_another_s_reach_ends_neither() {
-        let outer: Result<(), String> = caught(|| {
-            let inner: Result<(), String> = caught(|| panic!("first"));
-            assert!(
-                inner.is_err_and(|said| said.starts_with("first (crates/runner/src/panics.rs:"))
-            );
+        let outer: Result<(), Panicked> = caught(|| {
+            let inner: Result<(), Panicked> = caught(|| panic!("first"));
+            assert!(inner.is_err_and(|said| {
+                said.message.starts_with("first (crates/runner/src/panics.rs:")
+            }));
             panic!("second");
         });
-        assert!(outer.is_err_and(|said| said.starts_with("second (crates/runner/src/panics.rs:")));
+        assert!(
+            outer.is_err_and(|said| said
+                .message
+                .starts_with("second (crates/runner/src/panics.rs:"))
+        );
         // As a thread pool hands on what was said on another of its threads.
-        let elsewhere: Result<(), String> = caught(|| std::panic::resume_unwind(Box::new("third")));
-        assert_eq!(elsewhere, Err("third".into()));
+        let elsewhere: Result<(), Panicked> =
+            caught(|| std::panic::resume_unwind(Box::new("third")));
+        assert_eq!(elsewhere, Err(Panicked { message: "third".into() }));
         assert_eq!(caught(|| 3), Ok(3));
         assert!(!INSIDE.get());
     }

@@ -7,14 +7,29 @@
 use exactfed_core::registry::Registry;
 use std::path::Path;
 use std::sync::{OnceLock, PoisonError, RwLock};
+use thiserror::Error;
 
 static REGISTERED: RwLock<Option<Registry>> = RwLock::new(None);
 static LOADER: OnceLock<Loader> = OnceLock::new();
 
+/// Why no algorithms of Python are registered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// This program cannot run Python.
+    #[error(
+        "algorithms in Python need the Python package of exactfed, and this program is not part of it: install the wheel that `make wheel` builds, and run the `exactfed` that comes with it"
+    )]
+    NoPython,
+    /// The code ended with an exception, of which this is the traceback, or the text alone where
+    /// that says all.
+    #[error("{0}")]
+    Code(String),
+}
+
 /// Loads a file of Python, or a module by its name, which registers its algorithms. If there are
 /// sources of algorithms, nothing of the file is run but what they contain. Returns a line for
-/// each part of the file that was left out; the error is a sentence.
-pub type Loader = fn(&Path, Option<&[String]>) -> Result<Vec<String>, String>;
+/// each part of the file that was left out.
+pub type Loader = fn(&Path, Option<&[String]>) -> Result<Vec<String>, LoadError>;
 
 /// What is registered now.
 pub fn registered() -> Registry {
@@ -37,7 +52,7 @@ pub fn set_loader(loader: Loader) {
 ///
 /// # Errors
 /// Why it cannot be loaded.
-pub fn load(file: &Path, sources: Option<&[String]>) -> Result<Vec<String>, String> {
-    let loader = LOADER.get().ok_or("algorithms in Python need the Python package of exactfed, and this program is not part of it: install the wheel that `make wheel` builds, and run the `exactfed` that comes with it")?;
+pub fn load(file: &Path, sources: Option<&[String]>) -> Result<Vec<String>, LoadError> {
+    let loader = LOADER.get().ok_or(LoadError::NoPython)?;
     loader(file, sources)
 }

@@ -7,7 +7,7 @@ use crate::definition::{Definition, KeyValues};
 use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
 use crate::problem::custom::not_finite;
 use crate::problem::{Fault, Problem};
-use crate::round_program::Traced;
+use crate::round_program::{ProgramError, Traced};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub trait StartCustom: Send + Sync {
         _clients: [RoundClients<'_>; 2],
         _from: &Conditions<'_>,
     ) -> Traced {
-        Err("its rounds are not traced".into())
+        Err(ProgramError::NotTraced)
     }
 }
 
@@ -152,16 +152,11 @@ impl CustomAlgorithmSettings {
 
 impl Settings<CustomAlgorithmSettings> {
     /// What runs it, with the settings of a run; without code, why there is nothing.
-    fn code(&self) -> Result<(&dyn StartCustom, CustomRun<'_>), String> {
+    fn code(&self) -> Result<(&dyn StartCustom, CustomRun<'_>), ProgramError> {
         let (step_size, local_steps) = (self.common.step_size, self.local_steps.unwrap_or(1));
         let run = CustomRun { step_size, local_steps, values: &self.values };
         let code = self.algorithm.start.as_deref().map(|start| (start, run));
-        code.ok_or_else(|| {
-            let kind = self.kind();
-            format!(
-                "the code of the algorithm `{kind}` is not at hand, or has changed since; results run no code, so do this where the same code is registered, or name its file with --run-code"
-            )
-        })
+        code.ok_or_else(|| ProgramError::NoCode { kind: self.kind().to_owned() })
     }
 
     /// Its rounds as a program, or why they are none.
@@ -178,7 +173,10 @@ impl Settings<CustomAlgorithmSettings> {
         from: &Conditions,
     ) -> Box<dyn Run + 'p> {
         match self.code() {
-            Err(reason) => Box::new(FailedRun { estimate: from.start.to_vec(), reason }),
+            Err(error) => {
+                let reason = error.to_string();
+                Box::new(FailedRun { estimate: from.start.to_vec(), reason })
+            }
             Ok((start, run)) => {
                 let clients = RoundClients::new(problem, from, self.algorithm.known.price);
                 start.start(&run, clients, from)

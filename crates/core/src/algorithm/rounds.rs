@@ -4,13 +4,10 @@ use super::Component;
 use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::round_program::{
     Coefficient, CoefficientNumbers, Each, Expression, Level, LocalRun, LocalRuns, LocalUpdate,
-    Mask, Operation, PerClient, Program, Round, RoundPrice, Traced, Weights, combination, mean,
-    sum,
+    Mask, Operation, PerClient, Program, ProgramError, Round, RoundPrice, Traced, Weights,
+    combination, mean, sum,
 };
 use std::collections::BTreeMap;
-
-/// Why the draws of runs are not followed.
-const DRAWS: &str = "second moments do not close";
 
 /// The numbers of clients and of dimensions.
 #[derive(Clone, Copy, Debug)]
@@ -76,10 +73,10 @@ impl<'a> ComponentRuns<'a> {
     }
 
     /// Whether programs can say how the runs share their draws.
-    fn check_draws(&self) -> Result<(), String> {
+    fn check_draws(&self) -> Result<(), ProgramError> {
         let terms = || self.components.iter().map(|component| &component.terms);
         if terms().any(|terms| matches!(terms.variates, Variates::Unknown(_))) {
-            return Err(DRAWS.into());
+            return Err(ProgramError::Open);
         }
         let differ = |of: fn(&LocalUpdate) -> u64| {
             (0..self.size.clients).any(|client| {
@@ -94,13 +91,13 @@ impl<'a> ComponentRuns<'a> {
         let uneven_measures = differ(|update| update.steps) && terms().any(measures);
         let uneven_progress = terms().any(|terms| self.progress_weights(terms).is_some());
         if uneven_progress && self.cohort < self.size.clients {
-            return Err(DRAWS.into());
+            return Err(ProgramError::Open);
         }
         let uneven_batches = self.is_common && differ(|update| update.batch);
         let everybody = self.is_common || self.cohort == self.size.clients;
         let several = self.components.len() > 1;
         if uneven_measures || uneven_batches || several && (self.coin.is_some() || !everybody) {
-            return Err(DRAWS.into());
+            return Err(ProgramError::Open);
         }
         Ok(())
     }
@@ -467,9 +464,9 @@ fn has_variates(terms: &Terms) -> bool {
 /// # Errors
 /// Why no program says what they do.
 pub fn single_steps(terms: &Terms, size: ProblemSize) -> Traced {
-    let Some(probability) = terms.coin() else { return Err("no coin ends the local steps".into()) };
+    let Some(probability) = terms.coin() else { return Err(ProgramError::NoCoin) };
     if terms.proximal != 0.0 {
-        return Err(DRAWS.into());
+        return Err(ProgramError::Open);
     }
     let corrected = has_variates(terms);
     let round = |first: bool| {

@@ -35,6 +35,7 @@ pub use server::{
 };
 pub use simd::InstructionSet;
 pub use sparse::{
-    LogisticLoss, SparseRecords, SparseRow, SparseRows, SupportRound, VariatesToLearn,
+    LogisticLoss, SparseRecords, SparseRow, SparseRows, SparseRowsError, SupportRound,
+    VariatesToLearn,
 };
 pub use vectors::{axpy, descend, difference, dot, squared_distance};

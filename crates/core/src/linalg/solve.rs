@@ -7,9 +7,11 @@ use super::{Dd, Matrix};
 use crate::kernel::outer::factor;
 use crate::kernel::{axpy, dot};
 use faer::linalg::solvers::Solve;
+use thiserror::Error;
 
 /// No solution of the system can be found in double precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the system has no solution in double precision")]
 pub struct Singular;
 
 /// x with a x = b: LU with partial pivoting, refined in double-double.

@@ -14,7 +14,8 @@ use crate::problem::Facts;
 use crate::round_program::Program;
 use crate::theory::effort::Effort;
 use crate::theory::exact::{
-    CovarianceBlocks, Cycle, Moments, ProgramMoments, ProgramSizes, SpectralRadii, closes,
+    CovarianceBlocks, Cycle, Moments, MomentsError, ProgramMoments, ProgramSizes, SpectralRadii,
+    closes,
 };
 
 /// The version of these computations. It changes whenever a bit of their results changes,
@@ -44,24 +45,22 @@ impl<'a> ExactMoments<'a> {
     ///
     /// # Errors
     /// Why second moments do not close, or why they are not followed.
-    pub fn new(facts: &'a dyn Facts, components: &'a [Component]) -> Result<Self, String> {
+    pub fn new(facts: &'a dyn Facts, components: &'a [Component]) -> Result<Self, MomentsError> {
         closes(facts)?;
         let has_part = components[0].terms.cohort.is_some_and(|size| size < facts.clients());
         if has_part && facts.unequal_shares().is_some() {
-            return Err(
-                "the mean of a part of the clients of unequal shares is no fixed map".into()
-            );
+            return Err(MomentsError::UnequalPart);
         }
         if components.iter().any(|run| weighs_unequal_shares(facts, run)) {
-            return Err("the progress of clients of unequal shares is not followed".into());
+            return Err(MomentsError::UnequalProgress);
         }
         constant_rounds(components, size(facts))?;
         Ok(Self { facts, components })
     }
 
     /// The rounds up to a number.
-    fn program(&self, rounds: u64) -> Result<Program, String> {
-        rounds_up_to(self.components, size(self.facts), rounds)
+    fn program(&self, rounds: u64) -> Result<Program, MomentsError> {
+        Ok(rounds_up_to(self.components, size(self.facts), rounds)?)
     }
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`, d numbers. The estimate is the mean over
@@ -74,7 +73,7 @@ impl<'a> ExactMoments<'a> {
         start: &[f64],
         rounds: &[u64],
         burn_in: Option<u64>,
-    ) -> Result<Vec<Moments>, String> {
+    ) -> Result<Vec<Moments>, MomentsError> {
         let program = self.program(rounds.last().copied().unwrap_or(0))?;
         let variates = variates_atom(self.components);
         ProgramMoments::new(&program, self.facts, variates)?.at_rounds(start, rounds, burn_in)
@@ -90,9 +89,9 @@ impl<'a> ExactMoments<'a> {
         per_round: u64,
         start: &[f64],
         rounds: &[u64],
-    ) -> Result<Vec<Moments>, String> {
+    ) -> Result<Vec<Moments>, MomentsError> {
         let [Component { terms, .. }] = self.components else {
-            return Err("rounds of a fixed number of steps are those of one run".into());
+            return Err(MomentsError::SeveralRuns);
         };
         let program = single_steps(terms, size(self.facts))?;
         let variates = variates_atom(self.components);
@@ -112,9 +111,9 @@ impl<'a> ExactMoments<'a> {
     ///
     /// # Errors
     /// Why it is not known: clients communicate by a coin.
-    pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, String> {
+    pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, MomentsError> {
         if self.components[0].terms.coin().is_some() {
-            return Err("rounds of random length are not the same of two copies".into());
+            return Err(MomentsError::RandomLength);
         }
         let program = self.program(rounds.last().copied().unwrap_or(0))?;
         ProgramMoments::new(&program, self.facts, None)?.coupled(start, rounds)
@@ -124,11 +123,11 @@ impl<'a> ExactMoments<'a> {
     ///
     /// # Errors
     /// Why there are none: second moments are not proven to converge.
-    pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), String> {
+    pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), MomentsError> {
         let program = self.program(2)?;
         let cycle = Cycle::new(&program, self.facts, variates_atom(self.components))?;
         let (mut phases, blocks) = cycle.stationary()?;
-        let moments = phases.pop().ok_or("rounds have no period")?;
+        let moments = phases.pop().ok_or(MomentsError::NoPeriod)?;
         Ok((moments, blocks))
     }
 

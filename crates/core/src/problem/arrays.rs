@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use thiserror::Error;
 
 /// A file that a manifest names: its path, and the hash of its bytes once they are read.
 /// The hash is serialised instead of the path, so a cell's id depends on the file's
@@ -146,13 +147,27 @@ pub enum Contents {
     },
 }
 
+/// Why the contents of a data file are not known.
+#[derive(Debug, Error)]
+pub enum FilesError {
+    /// Nothing reads files here.
+    #[error("{path} cannot be read here")]
+    NotHere {
+        /// The path that the manifest states.
+        path: String,
+    },
+    /// The file is missing, or what it holds is not understood.
+    #[error(transparent)]
+    Unread(Box<dyn std::error::Error + Send + Sync>),
+}
+
 /// Reads data files, for problems that do no I/O themselves.
 pub trait Files: Sync {
     /// The contents of a file.
     ///
     /// # Errors
     /// The reason why it cannot be read.
-    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String>;
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, FilesError>;
     /// How θ* of the instance that is built from these files is found where it has no closed form.
     /// It is asked for when all else is read, right before the search.
     fn optimum_search(&self) -> OptimumSearch<'_> {
@@ -164,8 +179,8 @@ pub trait Files: Sync {
 pub struct NoFiles;
 
 impl Files for NoFiles {
-    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
-        Err(format!("{} cannot be read here", file.path))
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, FilesError> {
+        Err(FilesError::NotHere { path: file.path.clone() })
     }
 }
 
@@ -247,18 +262,28 @@ impl<'a> NpzArrays<'a> {
 const ALWAYS_ALLOWED: usize = 1_000_000;
 const FOR_EACH_NUMBER: usize = 100;
 
+/// Sparse rows have far more features than numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the rows hold {}, too few for {features} features; at most {ALWAYS_ALLOWED} features are allowed, or {FOR_EACH_NUMBER} for each number: leave out or renumber the features that are always 0",
+    count(*.numbers, "number")
+)]
+pub struct TooManyFeatures {
+    /// The number of features.
+    pub features: usize,
+    /// The numbers that all rows hold.
+    pub numbers: usize,
+}
+
 /// Refuses sparse rows of far more features than the numbers in them.
 ///
 /// # Errors
 /// How many are allowed.
-pub fn check_features(d: usize, numbers: usize) -> Result<(), String> {
+pub fn check_features(d: usize, numbers: usize) -> Result<(), TooManyFeatures> {
     if d <= ALWAYS_ALLOWED.max(numbers.saturating_mul(FOR_EACH_NUMBER)) {
         return Ok(());
     }
-    Err(format!(
-        "the rows hold {}, too few for {d} features; at most {ALWAYS_ALLOWED} features are allowed, or {FOR_EACH_NUMBER} for each number: leave out or renumber the features that are always 0",
-        count(numbers, "number")
-    ))
+    Err(TooManyFeatures { features: d, numbers })
 }
 
 /// The index of an entry, written out.

@@ -41,7 +41,7 @@ impl super::settings::Settings for Settings {
     }
 
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Atoms, Fault> {
-        let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
+        let contents = files.open(&self.file).map_err(|e| Fault::new("file", e.to_string()))?;
         Atoms::new(&NpzArrays::new(&self.file, &contents)?)
     }
 }

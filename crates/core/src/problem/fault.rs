@@ -2,9 +2,11 @@
 
 use crate::rng::MAX_CLIENTS;
 use std::borrow::Cow;
+use thiserror::Error;
 
 /// An error in settings: the key, and what is wrong with its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
 pub struct Fault {
     /// Key within the settings' table.
     pub key: Cow<'static, str>,

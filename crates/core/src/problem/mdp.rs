@@ -11,6 +11,7 @@ use crate::linalg::Matrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use thiserror::Error;
 
 /// Policy evaluation as in `garnet`, on chains that a file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +50,7 @@ impl super::settings::Settings for Settings {
     }
 
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Td, Fault> {
-        let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
+        let contents = files.open(&self.file).map_err(|e| Fault::new("file", e.to_string()))?;
         build(&NpzArrays::new(&self.file, &contents)?, self.noise)
     }
 }
@@ -81,8 +82,8 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     }
     for c in 0..n {
         let transitions = kernel_of_client(&p, s, c);
-        if let Err(message) = check_one_class(&transitions) {
-            return Err(arrays.fault(format!("`P`[{c}] {message}")));
+        if let Err(error) = check_one_class(&transitions) {
+            return Err(arrays.fault(format!("`P`[{c}] {error}")));
         }
         let shares = Chain::new(&transitions)
             .stationary()
@@ -108,6 +109,17 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     })
 }
 
+/// Why a chain does not forget its start.
+#[derive(Debug, Error)]
+enum ChainError {
+    #[error(
+        "has no unique stationary distribution: from state {from} state {to} cannot be reached"
+    )]
+    Unreachable { from: usize, to: usize },
+    #[error("is periodic: its states recur in multiples of {period} steps only")]
+    Periodic { period: usize },
+}
+
 /// The kernel of a client, S × S, from the kernels of all clients, N × S × S.
 fn kernel_of_client(kernels: &[f64], states: usize, client: usize) -> Matrix {
     let own = &kernels[client * states * states..];
@@ -115,7 +127,7 @@ fn kernel_of_client(kernels: &[f64], states: usize, client: usize) -> Matrix {
 }
 
 /// An error unless the chain has one recurrent class, which is aperiodic.
-fn check_one_class(transitions: &Matrix) -> Result<(), String> {
+fn check_one_class(transitions: &Matrix) -> Result<(), ChainError> {
     let n = transitions.rows();
     let backwards = transitions.transpose();
     // Move to a state from which there is no way back until there is none: the class of
@@ -130,9 +142,7 @@ fn check_one_class(transitions: &Matrix) -> Result<(), String> {
         }
     };
     if let Some(apart) = back.iter().position(|&d| d == usize::MAX) {
-        return Err(format!(
-            "has no unique stationary distribution: from state {apart} state {recurrent} cannot be reached"
-        ));
+        return Err(ChainError::Unreachable { from: apart, to: recurrent });
     }
     let mut period = 0;
     for s in (0..n).filter(|s: &usize| class[*s] != usize::MAX) {
@@ -141,7 +151,7 @@ fn check_one_class(transitions: &Matrix) -> Result<(), String> {
         }
     }
     if period > 1 {
-        return Err(format!("is periodic: its states recur in multiples of {period} steps only"));
+        return Err(ChainError::Periodic { period });
     }
     Ok(())
 }
@@ -174,6 +184,7 @@ mod tests {
 
     fn check<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
         check_one_class(&Matrix::from_fn(N, N, |i, j| rows[i][j]))
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Whether the draws of a round are such that their noises are uncorrelated, as THEORY (4.1) takes them to be.
 
-use super::{Operation, Round};
+use super::{Operation, ProgramError, Round};
 use std::collections::BTreeSet;
 
 /// What a round draws once, and operations of it may share.
@@ -45,7 +45,7 @@ impl Round {
     ///
     /// # Errors
     /// Names the two kinds of draws that are combined so.
-    pub(super) fn check_draws(&self) -> Result<(), String> {
+    pub(super) fn check_draws(&self) -> Result<(), ProgramError> {
         // What each atom depends on within the round; the state was made by earlier draws.
         let mut known: Vec<BTreeSet<DrawSource>> = vec![BTreeSet::new(); self.state.len()];
         let mut orders: BTreeSet<(DrawSource, DrawSource)> = BTreeSet::new();
@@ -72,17 +72,15 @@ fn check_order(
     own: DrawSource,
     depends: &BTreeSet<DrawSource>,
     orders: &mut BTreeSet<(DrawSource, DrawSource)>,
-) -> Result<(), String> {
+) -> Result<(), ProgramError> {
     for other in depends {
         let is_of_steps = matches!(own, DrawSource::Steps(_) | DrawSource::Fields(_));
         let is_own = *other == own && own != DrawSource::Cohort;
         let is_part = is_of_steps && matches!(other, DrawSource::Cohort | DrawSource::Mask(_));
         if is_own || is_part || orders.contains(&(own, *other)) {
-            return Err(format!(
-                "{} and {} are combined in a way whose noise is not followed",
-                other.words(),
-                own.words()
-            ));
+            let earlier = other.words().to_owned();
+            let later = own.words().to_owned();
+            return Err(ProgramError::CombinedDraws { earlier, later });
         }
         if *other != own {
             orders.insert((*other, own));

@@ -7,15 +7,17 @@
 //! the round: first the state, then the results. Everything is an affine [`Expression`] of atoms.
 
 mod draws;
+mod error;
 mod searched;
 mod sound;
 mod text;
 
+pub use error::ProgramError;
 pub use searched::{LocalRun, LocalRuns, LocalUpdate, RoundPrice, RoundSettings, Rounds};
 use serde::{Deserialize, Serialize};
 
 /// The rounds of an algorithm, or why they are no program.
-pub type Traced = Result<Program, String>;
+pub type Traced = Result<Program, ProgramError>;
 
 /// The rounds of an algorithm for a number of clients and of dimensions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -404,18 +406,21 @@ mod tests {
             change(&mut changed);
             changed.check().unwrap_err()
         };
-        assert!(with(|p| p.order = vec![1]).contains("names a round"));
-        assert!(with(|p| p.cycle = 2).contains("cycle is longer"));
-        assert!(with(|p| p.rounds[0].result = sum([(7, 1.0)])).contains("not there"));
-        assert!(with(|p| p.rounds[0].result = sum([(1, 1.0)])).contains("not there"));
-        assert!(with(|p| p.rounds[0].next = vec![]).contains("another state"));
-        assert!(with(|p| p.rounds[0].state = vec![Level::Clients]).contains("more than θ_0"));
-        assert!(with(|p| p.rounds[0].cohort = Some(4)).contains("everybody"));
+        assert_eq!(with(|p| p.order = vec![1]), ProgramError::UnknownRound);
+        assert_eq!(with(|p| p.cycle = 2), ProgramError::LongCycle);
+        let unknown_atom = with(|p| p.rounds[0].result = sum([(7, 1.0)]));
+        assert_eq!(unknown_atom, ProgramError::UnknownAtom);
+        let other_level = with(|p| p.rounds[0].result = sum([(1, 1.0)]));
+        assert_eq!(other_level, ProgramError::UnknownAtom);
+        assert_eq!(with(|p| p.rounds[0].next = vec![]), ProgramError::OtherState);
+        let beginning = with(|p| p.rounds[0].state = vec![Level::Clients]);
+        assert_eq!(beginning, ProgramError::Beginning);
+        assert_eq!(with(|p| p.rounds[0].cohort = Some(4)), ProgramError::CohortSize);
         let members = Operation::Members { rows: sum([(1, 1.0)]) };
         let changed = program(vec![], vec![members], sum([(2, 1.0)]));
-        assert!(changed.check().unwrap_err().contains("not complete"));
+        assert_eq!(changed.check(), Err(ProgramError::IncompleteOperation { place: 2 }));
         let mask = Operation::Mask { of: sum([(1, 1.0)]), mask: 0, level: Level::Clients };
         let changed = program(vec![], vec![mask], sum([(2, 1.0)]));
-        assert!(changed.check().unwrap_err().contains("not complete"));
+        assert_eq!(changed.check(), Err(ProgramError::IncompleteOperation { place: 2 }));
     }
 }

@@ -2,8 +2,8 @@
 //! be.
 
 use super::{
-    Coefficient, CoefficientNumbers, Expression, Level, Mask, Operation, PerClient, Program, Round,
-    Weights,
+    Coefficient, CoefficientNumbers, Expression, Level, Mask, Operation, PerClient, Program,
+    ProgramError, Round, Weights,
 };
 
 impl Program {
@@ -11,17 +11,17 @@ impl Program {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ProgramError> {
         let are_known = self.order.iter().all(|place| *place < self.rounds.len());
         if self.clients == 0 || self.dimension == 0 || !are_known {
-            return Err("it names a round that it does not have".into());
+            return Err(ProgramError::UnknownRound);
         }
         if self.cycle > self.order.len() {
-            return Err("its cycle is longer than its rounds".into());
+            return Err(ProgramError::LongCycle);
         }
         let first = self.round(1).map_or(&[][..], |round| &round.state);
         if !matches!(first, [] | [Level::Server]) {
-            return Err("it begins with more than θ_0".into());
+            return Err(ProgramError::Beginning);
         }
         for round in &self.rounds {
             self.check_round(round)?;
@@ -30,7 +30,7 @@ impl Program {
             let Some(round) = self.round(number) else { continue };
             let Some(next) = self.round(number + 1) else { continue };
             if round.next.len() != next.state.len() {
-                return Err("a round leaves another state than the next one has".into());
+                return Err(ProgramError::OtherState);
             }
             for (expression, level) in round.next.iter().zip(&next.state) {
                 self.check_expression(round, expression, *level, round.operations.len())?;
@@ -39,15 +39,15 @@ impl Program {
         Ok(())
     }
 
-    fn check_round(&self, round: &Round) -> Result<(), String> {
+    fn check_round(&self, round: &Round) -> Result<(), ProgramError> {
         if round.cohort.is_some_and(|size| size == 0 || size >= self.clients) {
-            return Err("a cohort is empty, or everybody".into());
+            return Err(ProgramError::CohortSize);
         }
         let have_probabilities =
             round.masks.iter().all(|mask| (0.0..=1.0).contains(&mask.probability));
         // The theory notes with one bit of a 64-bit number for each mask on which of them an atom depends.
         if round.masks.len() > 62 || !have_probabilities {
-            return Err("a mask has no probability".into());
+            return Err(ProgramError::MaskProbability);
         }
         for (place, operation) in round.operations.iter().enumerate() {
             let lacks_mask = match operation {
@@ -58,7 +58,7 @@ impl Program {
                 matches!(operation, Operation::Members { .. } | Operation::Select { .. });
             let lacks_cohort = is_of_cohort && round.cohort.is_none();
             if lacks_mask || lacks_cohort || !self.has_sound_settings(operation) {
-                return Err(format!("operation {place} of a round is not complete"));
+                return Err(ProgramError::IncompleteOperation { place });
             }
             let level = match operation {
                 Operation::Matrix { level, .. } | Operation::Mask { level, .. } => *level,
@@ -104,17 +104,17 @@ impl Program {
         expression: &Expression,
         level: Level,
         operations: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), ProgramError> {
         for (atom, coefficient) in &expression.terms {
             // What the server has can be sent to each client, but not the other way round.
             let is_readable = atom_level(round, operations, *atom)
                 .is_some_and(|own| own == Level::Server || own == level);
             if !is_readable || !self.has_sound_length(coefficient, level) {
-                return Err(NOT_THERE.into());
+                return Err(ProgramError::UnknownAtom);
             }
         }
         if !self.has_sound_length(&expression.constant, level) {
-            return Err(NOT_THERE.into());
+            return Err(ProgramError::UnknownAtom);
         }
         Ok(())
     }
@@ -133,9 +133,6 @@ impl Program {
         }
     }
 }
-
-/// The message of [`Program::check_expression`].
-const NOT_THERE: &str = "an expression reads what is not there";
 
 /// The level of an atom of a round, once its first `operations` operations are done; `None` if
 /// there is no such atom yet.

@@ -123,8 +123,8 @@ impl Judge<'_> {
             let name = self.name(a, left, &[]);
             let (x, y) = match (samples(a, metric, at), samples(b, metric, at)) {
                 (Ok(x), Ok(y)) => (x, y),
-                (Err(why), _) | (_, Err(why)) => {
-                    parts.add(name, None, &why);
+                (Err(error), _) | (_, Err(error)) => {
+                    parts.add(name, None, &error.to_string());
                     continue;
                 }
             };
@@ -169,8 +169,8 @@ impl Judge<'_> {
             let last = expected.len() - 1;
             let samples = match samples(cell, metric, at) {
                 Ok(samples) => samples,
-                Err(why) => {
-                    parts.add(name, None, &why);
+                Err(error) => {
+                    parts.add(name, None, &error.to_string());
                     continue;
                 }
             };

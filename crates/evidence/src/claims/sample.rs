@@ -13,8 +13,9 @@ use crate::stats::log_means::LogMeans;
 use crate::stats::selection::selection_error;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};
 use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
-use exactfed_runner::manifest::{Quantity, TimeAverage};
+use exactfed_runner::manifest::{AtCost, Quantity, TimeAverage};
 use std::borrow::Cow;
+use thiserror::Error;
 
 /// A metric of a cell at one time, one value per replicate.
 pub struct MetricSample {
@@ -102,6 +103,23 @@ pub struct TimedSample {
     pub sample: MetricSample,
 }
 
+/// Why a metric of a cell has no values at the times of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum SampleError {
+    /// The metric is not among those that are recorded.
+    #[error("{} is not recorded", metric.formula())]
+    NotRecorded {
+        /// The metric.
+        metric: Quantity,
+    },
+    /// The runs are shorter than the claim asks for.
+    #[error("its runs end before {}", cost_text(*cost))]
+    Ended {
+        /// The cost that they do not reach.
+        cost: AtCost,
+    },
+}
+
 /// A metric of a cell at each time that a claim is about: infinite where a run had diverged, or the
 /// least possible value if more is better.
 ///
@@ -111,7 +129,7 @@ pub fn samples(
     cell: &CellResult<'_>,
     metric: Quantity,
     at: When,
-) -> Result<Vec<TimedSample>, String> {
+) -> Result<Vec<TimedSample>, SampleError> {
     let Some(cost) = at.cost() else {
         return samples_at_rounds(cell, metric, at).ok_or_else(|| unrecorded(metric));
     };
@@ -122,13 +140,13 @@ pub fn samples(
             let sample = MetricSample::new(cell, metric, values);
             Ok(vec![TimedSample { time: String::new(), row: *row, sample }])
         }
-        Err(NoSample::Ended) => Err(format!("its runs end before {}", cost_text(cost))),
+        Err(NoSample::Ended) => Err(SampleError::Ended { cost }),
         Err(_) => Err(unrecorded(metric)),
     }
 }
 
-fn unrecorded(metric: Quantity) -> String {
-    format!("{} is not recorded", metric.formula())
+fn unrecorded(metric: Quantity) -> SampleError {
+    SampleError::NotRecorded { metric }
 }
 
 /// A metric of a cell at each time that a claim is about, where rounds say when; `None` if it is not recorded.

@@ -2,7 +2,7 @@
 
 use exactfed_core::moments;
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::exact::SpectralRadii;
+use exactfed_core::theory::exact::{MomentsError, SpectralRadii};
 use exactfed_runner::runner::predict::{self, NoMoments};
 use exactfed_runner::runner::{Prepared, Scenario};
 
@@ -48,5 +48,5 @@ fn radii_of_instance(
 }
 
 fn unsettled() -> NoMoments {
-    NoMoments::Unknown("the growth of second moments does not settle".into())
+    NoMoments::Unknown(MomentsError::UnsettledGrowth)
 }

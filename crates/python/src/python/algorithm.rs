@@ -7,8 +7,8 @@ use exactfed::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartC
 use exactfed::definition::SettingValue;
 use exactfed::federated::{Conditions, Cost, RoundClients, Run};
 use exactfed::files::sha256;
-use exactfed::registered::register;
-use exactfed::round_program::{Program, Traced};
+use exactfed::registered::{LoadError, register};
+use exactfed::round_program::{Program, ProgramError, Traced};
 use numpy::{PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,6 +16,7 @@ use pyo3::types::{PyDict, PyIterator};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
+use thiserror::Error;
 
 /// An algorithm whose runs are iterators in Python.
 struct PythonAlgorithm {
@@ -106,13 +107,26 @@ impl StartCustom for PythonAlgorithm {
             [first, second].iter().for_each(|clients| clients.get().end());
             found
         });
-        let (known, text) = traced.map_err(|e| format!("it could not be traced: {e}"))?;
+        let (known, text) =
+            traced.map_err(|e| ProgramError::Refused(format!("it could not be traced: {e}")))?;
         if !known {
-            return Err(text);
+            return Err(ProgramError::Refused(text));
         }
-        let program: Program = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+        let program: Program =
+            serde_json::from_str(&text).map_err(|e| ProgramError::Refused(e.to_string()))?;
         program.check().map(|()| program)
     }
+}
+
+/// Why what an algorithm yielded is no estimate.
+#[derive(Debug, Error)]
+enum YieldError {
+    #[error("it yielded nothing: write `yield theta`")]
+    Nothing,
+    #[error("{0}")]
+    NoNumbers(String),
+    #[error("it yielded an array of shape {shape}, and θ has the shape ({dimension},)")]
+    OtherShape { shape: String, dimension: usize },
 }
 
 /// θ_0, γ, H and the keys.
@@ -139,18 +153,17 @@ fn arguments<'py>(
 
 impl PythonRun<'_> {
     /// Reads what the round yielded.
-    fn take(&mut self, value: &Bound<'_, PyAny>) -> Result<(), String> {
+    fn take(&mut self, value: &Bound<'_, PyAny>) -> Result<(), YieldError> {
         if value.is_none() {
-            return Err("it yielded nothing: write `yield theta`".into());
+            return Err(YieldError::Nothing);
         }
-        let array =
-            floats(value, "what it yielded").map_err(|e| e.value(value.py()).to_string())?;
+        let array = floats(value, "what it yielded")
+            .map_err(|e| YieldError::NoNumbers(e.value(value.py()).to_string()))?;
         if array.shape() != [self.estimate.len()] {
-            return Err(format!(
-                "it yielded an array of shape {}, and θ has the shape ({},)",
-                tuple(array.shape()),
-                self.estimate.len()
-            ));
+            return Err(YieldError::OtherShape {
+                shape: tuple(array.shape()),
+                dimension: self.estimate.len(),
+            });
         }
         let rows = array.as_array();
         self.estimate.iter_mut().zip(rows.iter()).for_each(|(to, from)| *to = *from);
@@ -167,7 +180,7 @@ impl Run for PythonRun<'_> {
         let ended = Python::attach(|py| {
             let mut iterator = self.iterator.bind(py).clone();
             let taken = match self.clock.during(|| iterator.next()) {
-                Some(Ok(value)) => self.take(&value),
+                Some(Ok(value)) => self.take(&value).map_err(|error| error.to_string()),
                 Some(Err(e)) => Err(ended_by(py, &e, &self.clock)),
                 None => {
                     return Err(format!(
@@ -215,7 +228,7 @@ pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
 
 /// Loads a file of Python or a module, which registers its algorithms; of a file only what these
 /// sources contain, if there are some.
-pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>, String> {
+pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>, LoadError> {
     Python::attach(|py| {
         let load = || -> PyResult<Vec<String>> {
             let Some(sources) = sources else {
@@ -225,10 +238,10 @@ pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>,
             let module = py.import("exactfed._covered")?;
             module.call_method1("load_covered", (code, sources))?.extract()
         };
-        load().map_err(|e| match e.get_type(py).name().is_ok_and(|name| name == "CodeError") {
-            // Its text says it all.
-            true => e.value(py).to_string(),
-            false => traceback(py, &e),
+        load().map_err(|e| {
+            // The text of this exception says it all.
+            let is_plain = e.get_type(py).name().is_ok_and(|name| name == "CodeError");
+            LoadError::Code(if is_plain { e.value(py).to_string() } else { traceback(py, &e) })
         })
     })
 }
@@ -246,5 +259,6 @@ pub fn register_algorithm(
     let mut known = known.map_err(|e| PyValueError::new_err(e.to_string()))?;
     known.definition.source_hash = sha256(known.definition.source.as_bytes());
     let algorithm = PythonAlgorithm { start, trace, patience };
-    register(|registry| registry.add_algorithm(known, algorithm)).map_err(PyValueError::new_err)
+    register(|registry| registry.add_algorithm(known, algorithm))
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -44,7 +44,7 @@ pub fn exact(
     let values = values.into_iter().map(|value| {
         let (numbers, why) = match value.value {
             Ok(numbers) => (Some(PyArray1::from_vec(py, numbers).unbind()), None),
-            Err(why) => (None, Some(why)),
+            Err(error) => (None, Some(error.to_string())),
         };
         (value.kind.name, value.shape, numbers, why)
     });
@@ -56,7 +56,7 @@ pub fn exact(
         (&info.name, &info.formula, quantity, info.proved, values, unmet)
     };
     let bounds = bounds.into_iter().map(curve).collect();
-    let program = (program.clone().ok(), program.err());
+    let program = (program.clone().ok(), program.err().map(|error| error.to_string()));
     Ok((id.to_string(), name, rounds, values.collect(), bounds, program))
 }
 

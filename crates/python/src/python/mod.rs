@@ -65,13 +65,13 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn main(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> PyResult<u8> {
     cli::set_program(program);
     let ended = py.detach(|| worker::in_pool(|| cli::main(arguments)));
-    ended.map_err(|e| raise_text(py, e))
+    ended.map_err(|error| raise_text(py, error.to_string()))
 }
 
 /// The width of a figure in inches: `column`, `text`, or a length such as `89mm`.
 #[pyfunction]
 fn figure_inches(text: &str) -> PyResult<f64> {
-    cli::figure_inches(text).map_err(PyValueError::new_err)
+    cli::figure_inches(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The name in manifests of a quantity, which figures can show along the rounds; `None` of what is

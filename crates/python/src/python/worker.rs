@@ -10,13 +10,14 @@
 
 use super::errors::{raise, raise_text};
 use exactfed::cli::Failure;
-use exactfed_runner::panics::caught;
+use exactfed_runner::panics::{Panicked, caught};
 use pyo3::prelude::*;
 use std::process;
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// Time between two checks for signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -31,14 +32,27 @@ pub fn loaded() {
     let _ = LOADED_BY.set(process::id());
 }
 
+/// Why work has no result.
+#[derive(Debug, Error)]
+pub enum WorkError {
+    /// The work ended with a panic.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// No threads can be started.
+    #[error("error: threads cannot be started after a fork: {0}")]
+    NoThreads(#[from] rayon::ThreadPoolBuildError),
+    /// The thread ended without a result.
+    #[error("the thread of the work ended")]
+    Ended,
+}
+
 /// Does work in a pool of threads that exist, or returns why there is none.
-pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
+pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WorkError> {
     if LOADED_BY.get() == Some(&process::id()) {
         return Ok(work());
     }
     let pool = rayon::ThreadPoolBuilder::new().build();
-    let pool = pool.map_err(|e| format!("error: threads cannot be started after a fork: {e}"))?;
-    Ok(pool.install(work))
+    Ok(pool?.install(work))
 }
 
 /// Does work that may be left alone at any time, because it writes nothing or only whole files.
@@ -69,8 +83,10 @@ fn while_polling<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(caught(|| in_pool(work)).and_then(|done| done)));
-    let ended = py.detach(|| -> PyResult<Result<T, String>> {
+    thread::spawn(move || {
+        sender.send(caught(|| in_pool(work)).unwrap_or_else(|panic| Err(panic.into())))
+    });
+    let ended = py.detach(|| -> PyResult<Result<T, WorkError>> {
         // A receiver belongs to one thread at a time: it is moved to here.
         let receiver = receiver;
         let mut stopped: Option<(PyErr, Instant)> = None;
@@ -79,7 +95,7 @@ fn while_polling<T: Send + 'static>(
                 (Ok(_), Some(_)) => break,
                 (Ok(ended), None) => return Ok(ended),
                 (Err(RecvTimeoutError::Disconnected), _) => {
-                    return Ok(Err("the thread of the work ended".into()));
+                    return Ok(Err(WorkError::Ended));
                 }
                 (Err(RecvTimeoutError::Timeout), Some((_, since))) => {
                     if since.elapsed() >= patience {
@@ -97,5 +113,5 @@ fn while_polling<T: Send + 'static>(
         }
         Err(stopped.map_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(()), |(e, _)| e))
     })?;
-    ended.map_err(|panic| raise_text(py, panic))
+    ended.map_err(|error| raise_text(py, error.to_string()))
 }

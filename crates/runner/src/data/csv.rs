@@ -1,5 +1,6 @@
 //! CSV with a header.
 
+use super::ContentError;
 use csv::{Position, StringRecord};
 use exactfed_core::problem::arrays::{Column, Contents, sanitised};
 use exactfed_core::problem::column::{exact_text, is_long, is_mark, number};
@@ -9,7 +10,7 @@ use exactfed_core::words::count;
 const MOST_COLUMNS: usize = 20_000;
 
 /// The columns, numbers where every row of a column is one or empty, which is NaN.
-pub fn read(bytes: &[u8]) -> Result<Contents, String> {
+pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     // Twice: what a column holds is known at its end, and texts take far more
     // room than numbers.
     let mut columns = survey(bytes)?;
@@ -32,12 +33,15 @@ fn reader(bytes: &[u8]) -> csv::Reader<&[u8]> {
 }
 
 /// The columns without their values, if all of it is a table.
-fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, String> {
+fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
     let mut reader = reader(bytes);
     let heads = reader.headers().map_err(|e| wrong(&e))?.clone();
     if heads.len() > MOST_COLUMNS {
         let n = heads.len();
-        return Err(format!("line 1: there are {n} columns; at most {MOST_COLUMNS} are allowed"));
+        return Err(ContentError::Line {
+            line: 1,
+            message: format!("there are {n} columns; at most {MOST_COLUMNS} are allowed"),
+        });
     }
     let mut found = vec![ColumnSurvey::default(); heads.len()];
     let mut record = StringRecord::new();
@@ -49,7 +53,10 @@ fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, String> {
     check_names(&heads, &found)?;
     let mut seen = std::collections::HashSet::new();
     if let Some(twice) = heads.iter().find(|name| !seen.insert(*name)) {
-        return Err(format!("two columns are called \"{}\"", sanitised(twice)));
+        return Err(ContentError::Invalid(format!(
+            "two columns are called \"{}\"",
+            sanitised(twice)
+        )));
     }
     Ok(heads.iter().map(str::to_owned).zip(found.iter().map(ColumnSurvey::empty)).collect())
 }
@@ -86,7 +93,7 @@ impl ColumnSurvey {
 /// values and texts that are values of their columns. Names that are numbers, such as years, are
 /// names beside one that is not. The numbers 0, 1, 2, … behind an empty field are names that pandas
 /// gives to columns, beside an index.
-fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), String> {
+fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), ContentError> {
     if !heads.iter().any(is_number)
         || !heads.iter().zip(found).all(|(name, column)| {
             is_number(name) || is_mark(name) || column.has_text && column.has_name
@@ -101,7 +108,7 @@ fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), Strin
     }
     let all_numbers = heads.iter().all(|name| is_number(name) || is_mark(name));
     let what = if all_numbers { "numbers" } else { "values" };
-    Err(format!("line 1 holds {what} and no names; add a header line"))
+    Err(ContentError::Invalid(format!("line 1 holds {what} and no names; add a header line")))
 }
 
 fn is_number(name: &str) -> bool {
@@ -109,17 +116,18 @@ fn is_number(name: &str) -> bool {
 }
 
 /// What is wrong with a record.
-fn wrong(e: &csv::Error) -> String {
+fn wrong(e: &csv::Error) -> ContentError {
     let line = e.position().map_or(1, Position::line);
-    match e.kind() {
+    let message = match e.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             let values = count(*len as usize, "value");
             let columns = count(*expected_len as usize, "column");
-            format!("line {line}: it has {values}, but there are {columns}")
+            format!("it has {values}, but there are {columns}")
         }
-        csv::ErrorKind::Utf8 { .. } => format!("line {line}: it is not UTF-8 text"),
-        _ => format!("line {line}: {e}"),
-    }
+        csv::ErrorKind::Utf8 { .. } => "it is not UTF-8 text".into(),
+        _ => e.to_string(),
+    };
+    ContentError::Line { line, message }
 }
 
 #[cfg(test)]
@@ -145,7 +153,7 @@ mod tests {
             ("5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versicolor\n", "values"),
             ("39,State-gov,<=50K\n50,State-gov,<=50K\n38,Private,>50K\n", "values"),
         ] {
-            let said = read(text.as_bytes()).unwrap_err();
+            let said = read(text.as_bytes()).unwrap_err().to_string();
             assert_eq!(said, format!("line 1 holds {what} and no names; add a header line"));
         }
         for text in [
@@ -176,7 +184,7 @@ mod tests {
             (b"a,a\n1,2\n", "two columns are called \"a\""),
             (b"a\n1\n\xff\xfe\n", "line 3: it is not UTF-8 text"),
         ] {
-            assert_eq!(read(bytes).unwrap_err(), message);
+            assert_eq!(read(bytes).unwrap_err().to_string(), message);
         }
         assert!(read("a\n\u{fffd}\n".as_bytes()).is_ok());
     }
@@ -185,10 +193,10 @@ mod tests {
     #[test]
     fn what_is_too_wide_is_refused_in_a_few_words() {
         let heads: Vec<String> = (0..1_000_000).map(|i| format!("c{i}")).collect();
-        let said = read(heads.join(",").as_bytes()).unwrap_err();
+        let said = read(heads.join(",").as_bytes()).unwrap_err().to_string();
         assert_eq!(said, "line 1: there are 1000000 columns; at most 20000 are allowed");
         let name = "\u{1b}[31m".repeat(200_000);
-        let said = read(format!("{name},{name}\n").as_bytes()).unwrap_err();
+        let said = read(format!("{name},{name}\n").as_bytes()).unwrap_err().to_string();
         assert!(said.chars().count() < 100 && !said.contains('\u{1b}'), "{said}");
     }
 }

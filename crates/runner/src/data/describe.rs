@@ -6,16 +6,18 @@ mod features;
 mod starter;
 mod table;
 
-use super::TableReader;
+use super::{DataError, TableReader};
 use exactfed_core::linalg::Matrix;
+use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::{Array, Column, Contents, DataFile, sanitised};
 use exactfed_core::problem::column::LongNumber;
 use exactfed_core::words::count;
 use features::FeatureRows;
-use starter::Starter;
+use starter::{MOST_DENSE_BYTES, Starter};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
+use thiserror::Error;
 
 /// The most features, and the most products, of the Gram matrix whose condition is computed.
 const MOST_FEATURES: usize = 500;
@@ -30,17 +32,106 @@ const LABELS: [&str; 7] = ["label", "target", "class", "outcome", "response", "y
 const CLIENTS: [&str; 8] =
     ["client", "user", "site", "group", "hospital", "centre", "center", "device"];
 
-/// Why there is no manifest for arrays that lack values.
-const MISSING: &str = "values are missing: fill them in, or remove their records";
-/// Why there is no manifest for a table of which every record lacks one.
-const NONE_WHOLE: &str = "no record has a value in every column, so that `missing = \"drop\"` leaves none: fill values in, or leave columns out of the file";
+/// Why a data file cannot be described.
+#[derive(Debug, Error)]
+pub enum DescribeError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// What the file holds are no records.
+    #[error("{path}: {error}")]
+    Records {
+        /// The file.
+        path: String,
+        /// What is wrong with them.
+        error: RecordsError,
+    },
+}
+
+/// Why the contents of a file are no records.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RecordsError {
+    /// The labels are to be a column, and only tables have columns.
+    #[error("--label names a column, but the file has none")]
+    NoNamedColumns,
+    /// The table has no column of the name that was given.
+    #[error("{0}")]
+    UnknownColumn(String),
+    /// The table is empty.
+    #[error("there are no columns")]
+    NoColumns,
+    /// There are sparse features without labels.
+    #[error("beside sparse rows, records need the array y (n,); there are: {arrays}")]
+    NoLabels {
+        /// The names and shapes of the arrays.
+        arrays: String,
+    },
+    /// The arrays have other names or shapes than those of records.
+    #[error("records are the arrays x (n, d) and y (n,), not {arrays}")]
+    OtherArrays {
+        /// The names and shapes of the arrays.
+        arrays: String,
+    },
+    /// Features or labels are missing.
+    #[error(
+        "there are {n} records of {d} features and {labels} labels; both and one label each are needed{}",
+        if *without_commas { "; columns must be separated by commas" } else { "" }
+    )]
+    Incomplete {
+        /// The number of records.
+        n: usize,
+        /// The number of features.
+        d: usize,
+        /// The number of labels.
+        labels: usize,
+        /// Whether the file is CSV of one column.
+        without_commas: bool,
+    },
+}
+
+/// Why there is no manifest to start from.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum StarterError {
+    /// Arrays lack values.
+    #[error("values are missing: fill them in, or remove their records")]
+    MissingValues,
+    /// Every record of a table lacks a value.
+    #[error(
+        "no record has a value in every column, so that `missing = \"drop\"` leaves none: fill values in, or leave columns out of the file"
+    )]
+    NoWholeRecord,
+    /// All features are constant.
+    #[error("no feature varies")]
+    ConstantFeatures,
+    /// Dense features would take too much memory.
+    #[error(
+        "`{kind}` stores these features dense, and there are {features} of {records} records; at most {MOST_DIMENSIONS} features are allowed, and {MOST_DENSE_BYTES} bytes"
+    )]
+    TooManyFeatures {
+        /// The kind of the problem.
+        kind: &'static str,
+        /// The number of features.
+        features: usize,
+        /// The number of records.
+        records: usize,
+    },
+    /// The step size that the features allow is 0.
+    #[error("some features are too large: scale them")]
+    LargeFeatures,
+    /// There is one class.
+    #[error("all labels are the same")]
+    EqualLabels,
+    /// Labels are many texts.
+    #[error("there are {0} different labels of text; two classes or numbers are needed")]
+    TextLabels(usize),
+}
 
 /// What a file holds, line by line, and a manifest to start from.
 pub struct Description {
     /// The lines that describe the file.
     pub lines: Vec<String>,
     /// A manifest to start from, or why there is none.
-    pub manifest: Result<String, String>,
+    pub manifest: Result<String, StarterError>,
 }
 
 /// Records whose columns are divided into features, label and others.
@@ -93,19 +184,16 @@ pub fn describe(
     contents: &Contents,
     label: Option<&str>,
     tune: bool,
-) -> Result<Description, String> {
+) -> Result<Description, RecordsError> {
     let records = match contents {
         Contents::Table(columns) => table::records(file, columns, label)?,
-        _ if label.is_some() => return Err("--label names a column, but the file has none".into()),
+        _ if label.is_some() => return Err(RecordsError::NoNamedColumns),
         Contents::Records { labels, features } => {
             of_arrays(FeatureRows::Sparse(features), labels.clone(), None)
         }
         Contents::SparseArrays { features, others } => {
             let Some(y) = others.get("y").filter(|y| y.shape.len() == 1) else {
-                let all = shapes(others);
-                return Err(format!(
-                    "beside sparse rows, records need the array y (n,); there are: {all}"
-                ));
+                return Err(RecordsError::NoLabels { arrays: shapes(others) });
             };
             let features = FeatureRows::Sparse(features);
             of_arrays(features, y.data.clone(), client_array(others, y))
@@ -113,8 +201,7 @@ pub fn describe(
         Contents::Arrays(arrays) => {
             let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
             let [Some(2), Some(1)] = axes else {
-                let all = shapes(arrays);
-                return Err(format!("records are the arrays x (n, d) and y (n,), not {all}"));
+                return Err(RecordsError::OtherArrays { arrays: shapes(arrays) });
             };
             let x = &arrays["x"];
             let y = &arrays["y"];
@@ -168,9 +255,10 @@ fn of_arrays(
 pub fn columns(
     path: &str,
     tables: Option<TableReader>,
-) -> Result<Option<(String, String)>, String> {
-    let contents = super::read(path, super::bytes_of(Path::new(path))?, tables);
-    let Contents::Table(columns) = contents.map_err(|message| format!("{path}: {message}"))? else {
+) -> Result<Option<(String, String)>, DataError> {
+    let contents = super::read(path, super::bytes_of(Path::new(path))?, tables)
+        .map_err(|error| DataError::Content { path: path.to_owned(), error })?;
+    let Contents::Table(columns) = contents else {
         return Ok(None);
     };
     let names: Vec<String> = columns.iter().map(|(name, _)| sanitised(name)).collect();
@@ -186,13 +274,14 @@ pub fn describe_file(
     label: Option<&str>,
     tune: bool,
     tables: Option<TableReader>,
-) -> Result<Description, String> {
+) -> Result<Description, DescribeError> {
     let bytes = super::bytes_of(Path::new(path))?;
     let size = Some(super::size(path, &bytes));
     let file = DataFile { path: path.to_owned(), sha256: None, size };
-    let described = super::read(path, bytes, tables)
-        .and_then(|contents| describe(&file, &contents, label, tune));
-    described.map_err(|message| format!("{path}: {message}"))
+    let contents = super::read(path, bytes, tables)
+        .map_err(|error| DataError::Content { path: path.to_owned(), error })?;
+    describe(&file, &contents, label, tune)
+        .map_err(|error| DescribeError::Records { path: path.to_owned(), error })
 }
 
 fn may_be_clients(name: &str) -> bool {
@@ -253,18 +342,12 @@ fn label_place(columns: &[(String, Column)]) -> Option<usize> {
 }
 
 impl FileRecords<'_> {
-    fn description(&self, path: &str, tune: bool) -> Result<Description, String> {
+    fn description(&self, path: &str, tune: bool) -> Result<Description, RecordsError> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
-            let columns = if d == 0 && path.ends_with(".csv") {
-                "; columns must be separated by commas"
-            } else {
-                ""
-            };
-            return Err(format!(
-                "there are {n} records of {d} features and {labels} labels; both and one label each are needed{columns}"
-            ));
+            let without_commas = d == 0 && path.ends_with(".csv");
+            return Err(RecordsError::Incomplete { n, d, labels, without_commas });
         }
         let moments = self.features.moments();
         let constant = constant(&moments);
@@ -290,10 +373,10 @@ impl FileRecords<'_> {
             lines.push(format!("clients: column `{name}` has {values} different values"));
         }
         if self.table.remedy == Some(Remedy::Nothing) {
-            return Ok(Description { lines, manifest: Err(NONE_WHOLE.into()) });
+            return Ok(Description { lines, manifest: Err(StarterError::NoWholeRecord) });
         }
         if !lacking.is_empty() {
-            return Ok(Description { lines, manifest: Err(MISSING.into()) });
+            return Ok(Description { lines, manifest: Err(StarterError::MissingValues) });
         }
         lines.push(self.condition_line(&moments, &constant));
         let starter = Starter::new(self, path, &classes, (&moments, &constant));

@@ -1,13 +1,15 @@
 //! LIBSVM's sparse text: `label index:value …`, indices from 1 and rising.
 
+use super::ContentError;
 use exactfed_core::kernel::SparseRows;
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
 use exactfed_core::problem::arrays::{Contents, check_features, sanitised};
 use exactfed_core::problem::column::is_inexact;
 
 /// Labels and features, what is not written being 0.
-pub fn read(bytes: &[u8]) -> Result<Contents, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| ContentError::Invalid("it is not UTF-8 text".into()))?;
     let mut labels = Vec::new();
     let mut offsets = vec![0];
     let mut indices = Vec::new();
@@ -20,22 +22,23 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         if line.is_empty() {
             continue;
         }
-        let wrong = |what: &str| format!("line {}: {what}", number + 1);
+        let line_number = number as u64 + 1;
+        let wrong = |message: String| ContentError::Line { line: line_number, message };
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
         let no_number = || format!("the label \"{}\" is not a number", sanitised(label));
         if is_inexact(label) {
-            return Err(wrong(&format!(
+            return Err(wrong(format!(
                 "the label {} is a whole number beyond 2^53, which f64 cannot tell from others",
                 sanitised(label)
             )));
         }
-        labels.push(label.parse().map_err(|_| wrong(&no_number()))?);
+        labels.push(label.parse().map_err(|_| wrong(no_number()))?);
         let mut last = 0;
         for word in words {
-            let (index, value) = pair(word).map_err(|e| wrong(&e))?;
+            let (index, value) = pair(word).map_err(wrong)?;
             if index <= last {
-                return Err(wrong(&format!("index {index} does not rise")));
+                return Err(wrong(format!("index {index} does not rise")));
             }
             indices.push(index - 1);
             values.push(value);
@@ -43,10 +46,11 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         }
         offsets.push(values.len());
         if last as usize > d {
-            (d, line_of_d) = (last as usize, number + 1);
+            (d, line_of_d) = (last as usize, line_number);
         }
     }
-    check_features(d, values.len()).map_err(|e| format!("line {line_of_d}: index {d}: {e}"))?;
+    check_features(d, values.len())
+        .map_err(|e| ContentError::Line { line: line_of_d, message: format!("index {d}: {e}") })?;
     Ok(Contents::Records { labels, features: SparseRows::new(d, offsets, indices, values)? })
 }
 
@@ -92,7 +96,7 @@ mod tests {
             ("1 99999999999999999999:1\n", "is not index:value"),
             ("1 1:2\n1 1000001:1\n", "line 2: index 1000001: the rows hold 2 numbers, too few"),
         ] {
-            let said = read(text.as_bytes()).unwrap_err();
+            let said = read(text.as_bytes()).unwrap_err().to_string();
             assert!(said.contains(message), "{said}");
         }
         // Such a number is one of double precision.

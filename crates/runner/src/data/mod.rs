@@ -12,10 +12,15 @@ mod npz;
 
 use crate::files::{self, sha256};
 use crate::panics::lock;
-use exactfed_core::problem::arrays::{Contents, DataFile, FileSize, Files, extension, is_libsvm};
+use exactfed_core::kernel::SparseRowsError;
+use exactfed_core::problem::arrays::{
+    Contents, DataFile, FileSize, Files, FilesError, TooManyFeatures, extension, is_libsvm,
+};
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use thiserror::Error;
 
 /// The most bytes that a data file may have, and that its arrays may take.
 pub const MOST_BYTES: u64 = 8 << 30;
@@ -25,12 +30,106 @@ const MOST_LINE: usize = 4 << 20;
 /// The most bytes of a file of which results keep a copy.
 pub const MOST_KEPT: u64 = 256 << 20;
 
+/// Why the contents of a data file are not known.
+#[derive(Debug, Error)]
+pub enum DataError {
+    /// The file is missing, or may not be read.
+    #[error("{} cannot be read: {}", path.display(), files::io_message(error))]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Neither on the disk nor in memory there is a file of the path.
+    #[error("{error}; in memory there is {}", names.join(", "))]
+    NotInMemory {
+        /// Why it cannot be read from the disk.
+        error: Box<Self>,
+        /// The paths of the files in memory.
+        names: Vec<String>,
+    },
+    /// The file has another hash than it had when the cells were planned.
+    #[error("{path} has changed since the cells were planned")]
+    Changed {
+        /// The path that the manifest states.
+        path: String,
+    },
+    /// Neither the file nor the copy that results keep of it has the wanted hash.
+    #[error(
+        "{error}; and these results have no sound copy of it, {} (files above {} MiB are not copied)",
+        copy.display(),
+        MOST_KEPT >> 20
+    )]
+    NoSoundCopy {
+        /// What is wrong with the file.
+        error: Box<Self>,
+        /// Where the copy would be.
+        copy: PathBuf,
+    },
+    /// The bytes are not understood.
+    #[error("{path}: {error}")]
+    Content {
+        /// The path that the manifest states.
+        path: String,
+        /// What is wrong with them.
+        error: ContentError,
+    },
+}
+
+/// What is wrong with the bytes of a data file.
+#[derive(Debug, Error)]
+pub enum ContentError {
+    /// The name does not say what the file holds.
+    #[error("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt")]
+    UnknownExtension,
+    /// The file is a Parquet table, and the caller provides no reader of them.
+    #[error("this program reads no Parquet")]
+    NoParquet,
+    /// A line of a text is too long for any table.
+    #[error("line {line} has {bytes} bytes; at most {MOST_LINE} are allowed")]
+    LongLine {
+        /// The number of the line, from 1.
+        line: usize,
+        /// Its length.
+        bytes: usize,
+    },
+    /// A line of a text is no record.
+    #[error("line {line}: {message}")]
+    Line {
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An array of an archive is not understood.
+    #[error("`{name}`: {error}")]
+    Array {
+        /// The name of the array.
+        name: String,
+        /// What is wrong with it.
+        error: Box<Self>,
+    },
+    /// The shape of a sparse matrix announces too many features.
+    #[error("`shape`: {0}")]
+    Shape(TooManyFeatures),
+    /// The arrays of a sparse matrix contradict each other.
+    #[error(transparent)]
+    Rows(#[from] SparseRowsError),
+    /// scipy wrote a sparse matrix whose indices are not sorted.
+    #[error("{0}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up")]
+    UnsortedScipyRows(SparseRowsError),
+    /// The file is not one of its format, or holds what no dataset can have.
+    #[error("{0}")]
+    Invalid(String),
+}
+
 /// Reads the bytes of a Parquet table. Its caller provides it, so that this crate does
 /// not depend on a table library.
 ///
 /// # Errors
 /// What is wrong with the bytes.
-pub type TableReader = fn(Vec<u8>) -> Result<Contents, String>;
+pub type TableReader = fn(Vec<u8>) -> Result<Contents, ContentError>;
 
 /// The files below a manifest's folder, and the copies that results keep of them.
 #[derive(Default)]
@@ -92,7 +191,7 @@ impl DataFolder {
     ///
     /// # Errors
     /// Why they cannot be had.
-    pub fn checked(&self, path: &str, wanted: &str) -> Result<Vec<u8>, String> {
+    pub fn checked(&self, path: &str, wanted: &str) -> Result<Vec<u8>, DataError> {
         if let Some(bytes) = self.of_copy(wanted) {
             return Ok(bytes);
         }
@@ -100,28 +199,24 @@ impl DataFolder {
             if sha256(&bytes) == wanted {
                 Ok(bytes)
             } else {
-                Err(format!("{path} has changed since the cells were planned"))
+                Err(DataError::Changed { path: path.to_owned() })
             }
         });
-        bytes.map_err(|why| match self.copy(wanted) {
-            Some(copy) => format!(
-                "{why}; and these results have no sound copy of it, {} (files above {} MiB are not copied)",
-                copy.display(),
-                MOST_KEPT >> 20
-            ),
-            None => why,
+        bytes.map_err(|error| match self.copy(wanted) {
+            Some(copy) => DataError::NoSoundCopy { error: Box::new(error), copy },
+            None => error,
         })
     }
 
-    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, DataError> {
         match self.in_memory.get(path) {
             Some(bytes) => Ok(bytes.to_vec()),
-            None => bytes_of(&self.base.join(path)).map_err(|why| match self.in_memory.len() {
-                0 => why,
-                _ => {
-                    let names: Vec<&str> = self.in_memory.keys().map(String::as_str).collect();
-                    format!("{why}; in memory there is {}", names.join(", "))
+            None => bytes_of(&self.base.join(path)).map_err(|error| {
+                if self.in_memory.is_empty() {
+                    return error;
                 }
+                let names = self.in_memory.keys().cloned().collect();
+                DataError::NotInMemory { error: Box::new(error), names }
             }),
         }
     }
@@ -130,7 +225,7 @@ impl DataFolder {
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn hash(&self, path: &str) -> Result<(String, FileSize), String> {
+    pub fn hash(&self, path: &str) -> Result<(String, FileSize), DataError> {
         let bytes = self.bytes(path)?;
         Ok((sha256(&bytes), size(path, &bytes)))
     }
@@ -167,13 +262,20 @@ fn file_length(path: PathBuf) -> Option<u64> {
     std::fs::metadata(path).ok().map(|about| about.len())
 }
 
-fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {
+fn bytes_of(whole: &Path) -> Result<Vec<u8>, DataError> {
     files::read_named(whole, MOST_BYTES)
-        .map_err(|e| format!("{} cannot be read: {}", whole.display(), files::io_message(&e)))
+        .map_err(|error| DataError::Unread { path: whole.to_owned(), error })
 }
 
 impl Files for DataFolder {
-    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, FilesError> {
+        self.contents(file).map_err(|error| FilesError::Unread(Box::new(error)))
+    }
+}
+
+impl DataFolder {
+    /// The contents of a file, which are read once.
+    fn contents(&self, file: &DataFile) -> Result<Arc<Contents>, DataError> {
         let key = (file.path.clone(), file.sha256.clone());
         let mut opened = lock(&self.opened);
         if let Some(contents) = opened.get(&key) {
@@ -184,7 +286,8 @@ impl Files for DataFolder {
             None => self.bytes(&file.path)?,
         };
         let contents = Arc::new(
-            read(&file.path, bytes, self.tables).map_err(|e| format!("{}: {e}", file.path))?,
+            read(&file.path, bytes, self.tables)
+                .map_err(|error| DataError::Content { path: file.path.clone(), error })?,
         );
         opened.insert(key, contents.clone());
         Ok(contents)
@@ -195,25 +298,27 @@ impl Files for DataFolder {
 ///
 /// # Errors
 /// What is wrong with them, and where.
-pub fn read(path: &str, bytes: Vec<u8>, tables: Option<TableReader>) -> Result<Contents, String> {
+pub fn read(
+    path: &str,
+    bytes: Vec<u8>,
+    tables: Option<TableReader>,
+) -> Result<Contents, ContentError> {
     match extension(path).as_str() {
         "npz" => npz::read(bytes),
         "csv" => check_lines(&bytes).and_then(|()| csv::read(&bytes)),
-        "parquet" => tables.ok_or("this program reads no Parquet")?(bytes),
+        "parquet" => tables.ok_or(ContentError::NoParquet)?(bytes),
         _ if is_libsvm(path) => check_lines(&bytes).and_then(|()| libsvm::read(&bytes)),
         // Arrays in memory, and copies of them, need no extension.
         _ if bytes.starts_with(b"PK\x03\x04") => npz::read(bytes),
-        _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),
+        _ => Err(ContentError::UnknownExtension),
     }
 }
 
 /// Refuses texts with a line that is longer than any sensible one.
-fn check_lines(bytes: &[u8]) -> Result<(), String> {
+fn check_lines(bytes: &[u8]) -> Result<(), ContentError> {
     let mut all = bytes.split(|b| *b == b'\n').enumerate();
     match all.find(|(_, line)| line.len() > MOST_LINE) {
         None => Ok(()),
-        Some((i, line)) => {
-            Err(format!("line {} has {} bytes; at most {MOST_LINE} are allowed", i + 1, line.len()))
-        }
+        Some((i, line)) => Err(ContentError::LongLine { line: i + 1, bytes: line.len() }),
     }
 }

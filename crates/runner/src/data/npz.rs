@@ -2,13 +2,14 @@
 //! `indptr` and `shape` are the compressed sparse rows of `scipy.sparse.save_npz`; two or more
 //! arrays that all have one axis of the same length are the columns of a table.
 
-use super::MOST_BYTES;
-use exactfed_core::kernel::SparseRows;
+use super::{ContentError, MOST_BYTES};
+use exactfed_core::kernel::{SparseRows, SparseRowsError};
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
 use exactfed_core::problem::arrays::{Array, Column, Contents, MISSING, check_features, sanitised};
 use exactfed_core::words::count;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Display;
 use std::io::{Cursor, Read};
 
 /// The most bytes of an array's header: a hundred or so where it is of numbers.
@@ -24,36 +25,37 @@ const SMALL: u64 = 256 << 20;
 type NamedArray = (String, Vec<usize>, Column);
 
 /// The arrays by name, numbers widened to f64.
-pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
+pub fn read(bytes: Vec<u8>) -> Result<Contents, ContentError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
     within(bytes, most.clamp(SMALL, MOST_BYTES))
 }
 
 /// The arrays of an archive that may unpack to at most `most` bytes.
-fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
+fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
     let size = bytes.len();
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
-        .map_err(|e| format!("it is not a zip archive: {e}"))?;
+        .map_err(|e| invalid(format!("it is not a zip archive: {e}")))?;
     let mut left = most;
     let mut arrays: Vec<NamedArray> = Vec::new();
     let mut names = HashSet::new();
     let mut format = None;
     for i in 0..archive.len() {
-        let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
-        let name = entry.name().map_err(|e| e.to_string())?.into_owned();
+        let mut entry = archive.by_index(i).map_err(invalid)?;
+        let name = entry.name().map_err(invalid)?.into_owned();
         let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
-        let said = |message: String| format!("`{}`: {message}", sanitised(&name));
+        let said = |error: ContentError| ContentError::Array {
+            name: sanitised(&name),
+            error: Box::new(error),
+        };
         // Read to its end: that is where the checksum is compared.
         let mut bytes = Vec::new();
-        let taken = entry
-            .by_ref()
-            .take(left + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|e| said(e.to_string()))? as u64;
+        let taken =
+            entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(|e| said(invalid(e)))?
+                as u64;
         if taken > left {
-            return Err(said(format!(
+            return Err(said(invalid(format!(
                 "the {size} bytes of the archive unpack to more than {most}; uncompressed (numpy.savez) at most {MOST_BYTES} are allowed"
-            )));
+            ))));
         }
         left -= taken;
         let (file, numbers) = opened(&bytes).map_err(said)?;
@@ -69,7 +71,10 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
             continue;
         }
         if !names.insert(name.clone()) {
-            return Err(format!("two arrays are called `{}`", sanitised(&name)));
+            return Err(ContentError::Invalid(format!(
+                "two arrays are called `{}`",
+                sanitised(&name)
+            )));
         }
         let (shape, column) = match text {
             Some(text) => text,
@@ -81,7 +86,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
 }
 
 /// What the arrays of an archive are: sparse rows in the format that scipy names, columns, or arrays.
-fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, String> {
+fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, ContentError> {
     let is_sparse = arrays
         .iter()
         .any(|(name, _, column)| name == "indptr" && matches!(column, Column::Numbers(_)));
@@ -94,75 +99,94 @@ fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, S
             Ok(Contents::Table(arrays.into_iter().map(|(name, _, all)| (name, all)).collect()))
         }
         (false, None) => Ok(Contents::Arrays(of_numbers(arrays)?)),
-        (_, format) => Err(format!(
+        (_, format) => Err(ContentError::Invalid(format!(
             "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
             sanitised(format.unwrap_or_default())
-        )),
+        ))),
     }
 }
 
 /// The compressed sparse rows that `scipy.sparse.save_npz` writes, and the other arrays.
-fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
+fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, ContentError> {
     let values = take_array(&mut arrays, "data")?;
     let indices = take_array(&mut arrays, "indices")?;
     let ends = take_array(&mut arrays, "indptr")?;
     let shape = take_array(&mut arrays, "shape")?;
     let [rows, d] = shape[..] else {
-        return Err(format!("`shape` has {}; expected 2", count(shape.len(), "number")));
+        return Err(ContentError::Invalid(format!(
+            "`shape` has {}; expected 2",
+            count(shape.len(), "number")
+        )));
     };
     if !(0.0..=MOST_SPARSE_FEATURES as f64).contains(&d) {
-        return Err(format!(
+        return Err(ContentError::Invalid(format!(
             "`shape` announces {d} features; at most {MOST_SPARSE_FEATURES} are allowed"
-        ));
+        )));
     }
-    check_features(d as usize, values.len()).map_err(|e| format!("`shape`: {e}"))?;
+    check_features(d as usize, values.len()).map_err(ContentError::Shape)?;
     if ends.len() as f64 != rows + 1.0 {
         let offsets = count(ends.len(), "offset");
-        return Err(format!("`indptr` has {offsets}; expected {} for {rows} rows", rows + 1.0));
+        return Err(ContentError::Invalid(format!(
+            "`indptr` has {offsets}; expected {} for {rows} rows",
+            rows + 1.0
+        )));
     }
     check_whole("indices", &indices)?;
     check_whole("indptr", &ends)?;
     let offsets = ends.into_iter().map(|x| x as usize).collect();
     // An index that is cut off here is above the most features.
     let columns = indices.into_iter().map(|x| x as u32).collect();
-    let advice = "scipy's sum_duplicates() sorts the indices of each row and adds equal ones up";
-    let features = SparseRows::new(d as usize, offsets, columns, values)
-        .map_err(|e| if e.ends_with("does not rise") { format!("{e}; {advice}") } else { e })?;
+    let features =
+        SparseRows::new(d as usize, offsets, columns, values).map_err(|error| match error {
+            SparseRowsError::NotRising { .. } => ContentError::UnsortedScipyRows(error),
+            other => ContentError::Rows(other),
+        })?;
     Ok(Contents::SparseArrays { features, others: arrays })
 }
 
 /// Removes an array of one axis that a sparse matrix needs.
-fn take_array(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<f64>, String> {
+fn take_array(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<f64>, ContentError> {
     match arrays.remove(name) {
         Some(array) if array.shape.len() == 1 => Ok(array.data),
-        Some(array) => Err(format!("`{name}` has the shape {:?}; expected 1 axis", array.shape)),
-        None => Err(format!("there is `indptr` of a sparse matrix, but no array `{name}`")),
+        Some(array) => Err(ContentError::Invalid(format!(
+            "`{name}` has the shape {:?}; expected 1 axis",
+            array.shape
+        ))),
+        None => Err(ContentError::Invalid(format!(
+            "there is `indptr` of a sparse matrix, but no array `{name}`"
+        ))),
     }
 }
 
-fn check_whole(name: &str, all: &[f64]) -> Result<(), String> {
+fn check_whole(name: &str, all: &[f64]) -> Result<(), ContentError> {
     match all.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
-        Some(x) => Err(format!("`{name}` has {x}; expected whole numbers, 0 or more")),
+        Some(x) => Err(ContentError::Invalid(format!(
+            "`{name}` has {x}; expected whole numbers, 0 or more"
+        ))),
         None => Ok(()),
     }
 }
 
 /// All of these arrays, if none is of texts.
-fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, String> {
+fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, ContentError> {
     arrays.sort_by(|a, b| a.0.cmp(&b.0));
     arrays
         .into_iter()
         .map(|(name, shape, column)| match column {
             Column::Numbers(data) => Ok((name, Array { shape, data })),
-            Column::LongNumbers(_) | Column::Text(_) => {
-                Err(format!("`{}`: {}", sanitised(&name), unknown("text")))
-            }
+            Column::LongNumbers(_) | Column::Text(_) => Err(ContentError::Array {
+                name: sanitised(&name),
+                error: Box::new(unknown("text")),
+            }),
         })
         .collect()
 }
 
 /// An array of numpy's types S and U; `None` if it is of another type.
-fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<(Vec<usize>, Column)>, String> {
+fn texts(
+    file: &NpyFile<&[u8]>,
+    bytes: &[u8],
+) -> Result<Option<(Vec<usize>, Column)>, ContentError> {
     let DType::Plain(plain) = file.dtype() else { return Ok(None) };
     let wide = plain.type_char() == TypeChar::UnicodeStr;
     if !wide && plain.type_char() != TypeChar::ByteStr {
@@ -172,19 +196,21 @@ fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<(Vec<usize>, Colu
     let size = plain.num_bytes().unwrap_or(0);
     let whole = shape.iter().try_fold(size, |n, &axis| n.checked_mul(axis));
     if size == 0 || whole != Some(bytes.len()) {
-        return Err(format!(
+        return Err(ContentError::Invalid(format!(
             "its header announces texts of {size} bytes in the shape {shape:?}, which it does not hold"
-        ));
+        )));
     }
     let is_big = plain.endianness() == Endianness::Big;
     let mut all = Vec::new();
     for (row, text) in bytes.chunks_exact(size).enumerate() {
         let decoded =
             if wide { utf32(text, is_big) } else { String::from_utf8(text.to_vec()).ok() };
-        let Some(decoded) = decoded else { return Err(format!("row {row} is not Unicode text")) };
+        let Some(decoded) = decoded else {
+            return Err(ContentError::Invalid(format!("row {row} is not Unicode text")));
+        };
         let text = decoded.trim_end_matches('\0');
         if text.is_empty() {
-            return Err(format!("row {row}: {MISSING}"));
+            return Err(ContentError::Invalid(format!("row {row}: {MISSING}")));
         }
         all.push(text.to_owned());
     }
@@ -201,26 +227,26 @@ fn utf32(text: &[u8], is_big: bool) -> Option<String> {
 }
 
 /// An array's file, and its bytes behind the header, if that is one of an array of numbers.
-fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), String> {
+fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
     let length = match (bytes.get(6), bytes.get(8..12)) {
         (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
         (_, Some(n)) => 12 + u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize,
-        _ => return Err("it is too short for an array".into()),
+        _ => return Err(ContentError::Invalid("it is too short for an array".into())),
     };
     if length > MOST_HEADER {
-        return Err(format!(
+        return Err(ContentError::Invalid(format!(
             "its header announces {length} bytes; an array of numbers has at most {MOST_HEADER}"
-        ));
+        )));
     }
-    let text = bytes.get(..length).ok_or("it ends within its header")?;
+    let text = bytes.get(..length).ok_or_else(|| invalid("it ends within its header"))?;
     if text.iter().filter(|b| b"([{".contains(b)).count() > MOST_BRACKETS {
-        return Err("its header is not that of an array of numbers".into());
+        return Err(ContentError::Invalid("its header is not that of an array of numbers".into()));
     }
-    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+    let file = NpyFile::new(bytes).map_err(|e| invalid(sanitised(&e.to_string())))?;
     Ok((file, &bytes[length..]))
 }
 
-fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), String> {
+fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), ContentError> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (kind, dtype) = match file.dtype() {
@@ -231,19 +257,25 @@ fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), Str
     let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
     let whole = count.and_then(|n| n.checked_mul(kind.1));
     if whole.is_none_or(|n| n > bytes.len() as u64) {
-        return Err(format!("its header announces the shape {shape:?}, more than it holds"));
+        return Err(ContentError::Invalid(format!(
+            "its header announces the shape {shape:?}, more than it holds"
+        )));
     }
     if whole != Some(bytes.len() as u64) {
-        return Err(format!("it holds more than the shape {shape:?} that its header announces"));
+        return Err(ContentError::Invalid(format!(
+            "it holds more than the shape {shape:?} that its header announces"
+        )));
     }
     if count.is_none_or(|n| n > MOST_BYTES / 8) {
-        return Err(format!(
+        return Err(ContentError::Invalid(format!(
             "its shape {shape:?} takes 8 bytes a number; at most {MOST_BYTES} bytes are allowed"
-        ));
+        )));
     }
     let data = numbers(file, bytes, kind, &dtype)?;
     if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
-        return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
+        return Err(ContentError::Invalid(
+            "it holds whole numbers beyond 2^53, which f64 cannot tell apart".into(),
+        ));
     }
     let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
     Ok((shape, Column::Numbers(data)))
@@ -255,18 +287,14 @@ fn numbers(
     bytes: &[u8],
     kind: (TypeChar, u64),
     dtype: &str,
-) -> Result<Vec<f64>, String> {
+) -> Result<Vec<f64>, ContentError> {
     macro_rules! numbers {
         ($type:ty) => {
-            file.into_vec::<$type>()
-                .map_err(|e| e.to_string())?
-                .into_iter()
-                .map(|x| x as f64)
-                .collect()
+            file.into_vec::<$type>().map_err(invalid)?.into_iter().map(|x| x as f64).collect()
         };
     }
     Ok(match kind {
-        (TypeChar::Float, 8) => file.into_vec::<f64>().map_err(|e| e.to_string())?,
+        (TypeChar::Float, 8) => file.into_vec::<f64>().map_err(invalid)?,
         (TypeChar::Float, 4) => numbers!(f32),
         (TypeChar::Int, 8) => numbers!(i64),
         (TypeChar::Int, 4) => numbers!(i32),
@@ -277,7 +305,7 @@ fn numbers(
         (TypeChar::Uint, 2) => numbers!(u16),
         (TypeChar::Uint, 1) => numbers!(u8),
         (TypeChar::Bool, 1) => {
-            let flags = file.into_vec::<bool>().map_err(|e| e.to_string())?;
+            let flags = file.into_vec::<bool>().map_err(invalid)?;
             flags.into_iter().map(|flag| f64::from(u8::from(flag))).collect()
         }
         (TypeChar::Float, 2) => {
@@ -305,9 +333,13 @@ fn half(bits: u16) -> f64 {
     if bits >> 15 == 1 { -size } else { size }
 }
 
-fn unknown(dtype: &str) -> String {
+fn unknown(dtype: &str) -> ContentError {
     let dtype = sanitised(dtype);
-    format!("its type is {dtype}; expected floats, whole numbers or truth values")
+    invalid(format!("its type is {dtype}; expected floats, whole numbers or truth values"))
+}
+
+fn invalid(message: impl Display) -> ContentError {
+    ContentError::Invalid(message.to_string())
 }
 
 /// From the first index fastest to the last index fastest.

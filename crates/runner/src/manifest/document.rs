@@ -163,6 +163,8 @@ impl Rejected {
 /// The most diagnostics that are printed: a long axis may have a mistake in each value.
 const MOST_PRINTED: usize = 100;
 
+impl std::error::Error for Rejected {}
+
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, diagnostic) in self.diagnostics.iter().take(MOST_PRINTED).enumerate() {

@@ -9,18 +9,24 @@ use exactfed_core::problem;
 use exactfed_core::problem::custom::CustomProblemSettings;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use thiserror::Error;
 use toml::{Table, Value};
+
+/// A tree fits its schema, and is wrong nevertheless: the message of the type that it was read as.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct TreeError(String);
 
 /// Reads a type from a tree that fits its schema.
 ///
 /// # Errors
 /// What its schema does not say.
-pub fn from_tree<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
-    T::deserialize(tree).map_err(|e| e.message().to_owned())
+pub fn from_tree<T: DeserializeOwned>(tree: Value) -> Result<T, TreeError> {
+    T::deserialize(tree).map_err(|e| TreeError(e.message().to_owned()))
 }
 
 /// Reads `[problem.<kind>]` from a tree that fits its schema.
-pub fn problem(tree: Value, schema: &ManifestSchema) -> Result<problem::Spec, String> {
+pub fn problem(tree: Value, schema: &ManifestSchema) -> Result<problem::Spec, TreeError> {
     let own = tree
         .as_table()
         .and_then(|table| table.iter().next())
@@ -36,7 +42,7 @@ pub fn algorithm(
     path: &str,
     tree: Value,
     schema: &ManifestSchema,
-) -> Result<algorithm::Spec, String> {
+) -> Result<algorithm::Spec, TreeError> {
     let kind = path.split('.').nth(1).unwrap_or_default();
     let Some(algorithm) = schema.registry.algorithms.get(kind).cloned() else {
         return from_tree(Value::Table(Table::from_iter([(kind.to_owned(), tree)])));

@@ -1,6 +1,6 @@
 //! Manifests whose algorithms and problems may be defined outside of the program.
 
-use super::entries::{self, from_tree};
+use super::entries::{self, TreeError, from_tree};
 use super::schema::ManifestSchema;
 use super::{Manifest, searched};
 use exactfed_core::algorithm;
@@ -45,7 +45,7 @@ impl JsonSchema for AlgorithmTables {
 }
 
 /// Reads a manifest from a tree that fits its schema.
-pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String> {
+pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, TreeError> {
     let mut tree = from_tree::<Table>(tree)?;
     let problem = tree.remove("problem");
     let algorithms = tree.remove("algorithm");

@@ -8,6 +8,7 @@
 
 use super::axis::{Choice, GridAxis, may_vary};
 use super::document::{Diagnostic, KeyValue, Node, Value, below};
+use super::entries::TreeError;
 use super::schema::ManifestSchema;
 use super::{Manifest, kinds};
 use serde_json::Value as Schema;
@@ -73,7 +74,7 @@ pub fn read_at<T>(
     path: &str,
     choice: &Choice,
     schema: &ManifestSchema,
-    read: impl FnOnce(Toml) -> Result<T, String>,
+    read: impl FnOnce(Toml) -> Result<T, TreeError>,
 ) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
     let found = Vec::new();
     let axes = Vec::new();
@@ -100,12 +101,12 @@ impl<'a> Reader<'a> {
         self,
         path: &str,
         tree: Option<Toml>,
-        read: impl FnOnce(Toml) -> Result<T, String>,
+        read: impl FnOnce(Toml) -> Result<T, TreeError>,
     ) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
         let mut found = self.found;
         match tree.filter(|_| found.is_empty()).map(read) {
             Some(Ok(value)) => return Ok((value, self.axes)),
-            Some(Err(message)) => found.push(Diagnostic::new(None, path, message)),
+            Some(Err(error)) => found.push(Diagnostic::new(None, path, error.to_string())),
             None if found.is_empty() => {
                 found.push(Diagnostic::new(None, "", "the manifest cannot be read"));
             }

@@ -28,6 +28,12 @@ const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 /// New values of settings, by the numbers of the settings.
 type NewValues = BTreeMap<usize, Vec<f64>>;
 
+/// Why the manifest has no cells with further values of the tuned settings.
+struct NoCandidates {
+    /// The first thing that is wrong with the manifest that has them.
+    reason: String,
+}
+
 /// A candidate that a group does not have, and what is wrong with it.
 type Tried = (Candidate, Option<String>);
 
@@ -135,7 +141,7 @@ impl Plan {
             let before = group.candidates.len();
             match &tried {
                 Ok(all) => group.add(all[place].clone()),
-                Err(reason) => group.refuse(reason.clone()),
+                Err(none) => group.refuse(none.reason.clone()),
             }
             let found = group.candidates.len() > before;
             // Where none is sound, no later one is.
@@ -184,7 +190,7 @@ impl Plan {
         groups: &[TuningGroup],
         wanted: &[(usize, NewValues)],
         runs: &R,
-    ) -> Result<Result<Vec<Vec<Tried>>, String>, R::Error> {
+    ) -> Result<Result<Vec<Vec<Tried>>, NoCandidates>, R::Error> {
         if wanted.is_empty() {
             return Ok(Ok(Vec::new()));
         }
@@ -201,7 +207,7 @@ impl Plan {
             Ok(tried) => tried,
             Err(Rejected { diagnostics, .. }) => {
                 let reason = diagnostics.into_iter().next().map(|first| first.message);
-                return Ok(Err(reason.unwrap_or_default()));
+                return Ok(Err(NoCandidates { reason: reason.unwrap_or_default() }));
             }
         };
         let found = self.groups(&cells);

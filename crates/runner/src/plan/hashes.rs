@@ -61,8 +61,8 @@ impl Hashes {
                         self.known.insert(path.clone(), hash);
                         self.sizes.insert(path.clone(), size);
                     }
-                    Err(message) => {
-                        faults.push(Fault::new(key, format!(": {message}")));
+                    Err(error) => {
+                        faults.push(Fault::new(key, format!(": {error}")));
                         continue;
                     }
                 }

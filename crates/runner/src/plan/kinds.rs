@@ -3,7 +3,7 @@
 
 use super::places::Checker;
 use crate::manifest::claim::ClaimKeys;
-use crate::manifest::entries::from_tree;
+use crate::manifest::entries::{TreeError, from_tree};
 use crate::manifest::figure::FigureKeys;
 use crate::manifest::{Manifest, Quantity, reference, schema};
 use exactfed_core::flattened::Flattened;
@@ -87,7 +87,7 @@ fn tables<C>(generator: &mut SchemaGenerator, kinds: &[TableKind<C>]) -> serde_j
 }
 
 /// Reads a table of a kind from a tree that fits its schema.
-type ReadTable<C> = fn(Value) -> Result<Arc<dyn AnyTable<C>>, String>;
+type ReadTable<C> = fn(Value) -> Result<Arc<dyn AnyTable<C>>, TreeError>;
 
 /// A kind of table, all kinds of which have the keys `C`.
 pub struct TableKind<C: 'static> {
@@ -107,7 +107,7 @@ impl<C: CommonKeys> TableKind<C> {
     pub const fn of<K: KindKeys<C>>(name: &'static str, description: &'static str) -> Self {
         fn read<C: CommonKeys, K: KindKeys<C>>(
             tree: Value,
-        ) -> Result<Arc<dyn AnyTable<C>>, String> {
+        ) -> Result<Arc<dyn AnyTable<C>>, TreeError> {
             Ok(Arc::new(from_tree::<Flattened<C, K>>(tree)?))
         }
         let schema = SchemaGenerator::subschema_for::<Flattened<C, K>>;
@@ -198,7 +198,7 @@ impl<C: CommonKeys> KindTable<C> {
         kinds: &[TableKind<C>],
         mut tree: Table,
         quantity: Quantity,
-    ) -> Result<Vec<Self>, String> {
+    ) -> Result<Vec<Self>, TreeError> {
         let mut tables = Vec::new();
         for TableKind { name, read, default_quantity_key, .. } in kinds {
             let own = tree.remove(*name).map_or(Ok(Vec::new()), from_tree::<Vec<Table>>)?;

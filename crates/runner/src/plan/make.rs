@@ -11,6 +11,7 @@ use super::types::Plan;
 use super::validate::{check_manifest, with_hints_for_overrides};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
+use crate::manifest::entries::TreeError;
 use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Node, Rejected, Source};
@@ -41,7 +42,8 @@ impl Plan {
         {
             tune.metric = compared_by;
         }
-        let reject_table = |message| reject(vec![Diagnostic::new(None, "", message)]);
+        let reject_table =
+            |error: TreeError| reject(vec![Diagnostic::new(None, "", error.to_string())]);
         let mut figure_tables = KindTable::read("figure", kinds.figures, figure_tree, compared_by)
             .map_err(reject_table)?;
         let claim_tables = KindTable::read("claim", kinds.claims, claim_tree, compared_by)

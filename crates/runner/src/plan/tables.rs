@@ -2,7 +2,7 @@
 //! once for each choice of its own axes, so that what a million cells share is made once.
 
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::entries::{self, from_tree};
+use crate::manifest::entries::{self, TreeError, from_tree};
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Budget, Diagnostic, Node, Oracle, Start};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct VaryingTable<'a, T> {
     node: Option<&'a Node>,
     path: String,
-    read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, String>,
+    read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, TreeError>,
     /// What was read, in the order of reading.
     reads: Vec<ReadValue<T>>,
     /// The axes that were met.
@@ -36,7 +36,7 @@ impl<'a, T> VaryingTable<'a, T> {
     fn new(
         root: &'a Node,
         path: &str,
-        read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, String>,
+        read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, TreeError>,
     ) -> Self {
         let path = path.to_owned();
         let reads = Vec::new();

@@ -129,9 +129,9 @@ impl<'p> Attempt<'p> {
         }
         while recorded.get(self.trace.rows()) == Some(&self.round) {
             self.record(own);
-            if let Err(reason) = self.sanity.check(&self.trace, own, self.scenario) {
+            if let Err(error) = self.sanity.check(&self.trace, own, self.scenario) {
                 observer.skipped(self.left());
-                return Err(Stopped::Failed(self.run, reason));
+                return Err(Stopped::Failed(self.run, error.to_string()));
             }
             self.report(observer, 0);
         }

@@ -8,15 +8,15 @@ use exactfed_core::federated::{Clock, Conditions, Schedule, Variates, expected_s
 use exactfed_core::kernel::axpy;
 use exactfed_core::moments::{self, ExactMoments};
 use exactfed_core::problem::Facts;
-use exactfed_core::round_program::{LocalRuns, Program, Traced};
+use exactfed_core::round_program::{LocalRuns, Program, ProgramError, Traced};
 use exactfed_core::theory::deterministic;
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::exact::{
-    CovarianceBlocks, Cycle, Moments, ProgramMoments, ProgramSizes, closes,
+    CovarianceBlocks, Cycle, Moments, MomentsError, ProgramMoments, ProgramSizes, closes,
 };
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
-use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
+use thiserror::Error;
 
 /// Local steps of a round, if a round ends after a fixed number of them under random
 /// communication.
@@ -78,24 +78,17 @@ pub fn independent_moments<'a>(
 }
 
 /// Why a cell has no exact moments.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 pub enum NoMoments {
     /// Their equations do not close.
+    #[error("second moments do not close")]
     Open,
     /// The rounds of an algorithm of one's own are no program, or its moments are not known.
-    Unknown(String),
+    #[error(transparent)]
+    Unknown(#[from] MomentsError),
     /// They would need too much time or memory.
+    #[error("it is not computed at this size: {0}")]
     Costly(Effort),
-}
-
-impl Display for NoMoments {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open => f.write_str("second moments do not close"),
-            Self::Unknown(why) => f.write_str(why),
-            Self::Costly(cost) => write!(f, "it is not computed at this size: {cost}"),
-        }
-    }
 }
 
 /// The rounds of a cell's algorithm as a program, or why they are none, if the algorithm is custom. `None` for a
@@ -109,7 +102,7 @@ pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced
 /// Traces the rounds of a cell's custom algorithm. Where second moments do not close it is not run, since nothing would
 /// be computed with its program.
 fn trace(cell: &Cell, scenario: &Scenario) -> Traced {
-    closes(&*scenario.instance)?;
+    closes(&*scenario.instance).map_err(|error| ProgramError::Refused(error.to_string()))?;
     let identity = &cell.identity;
     let (seed, replicate) = stream_names(identity, 0);
     let start = &scenario.start;
@@ -134,7 +127,7 @@ impl Prepared<'_> {
 pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>, NoMoments>> {
     let program = match &**program(cell, scenario)? {
         Ok(program) => program,
-        Err(why) => return Some(Err(NoMoments::Unknown(why.clone()))),
+        Err(why) => return Some(Err(NoMoments::Unknown(why.clone().into()))),
     };
     let cost = ProgramSizes::new(program, &*scenario.instance).at_rest(program.cycle);
     if !cost.fits() {
@@ -247,7 +240,10 @@ pub fn at_phases(cell: &Cell, scenario: &Scenario, phases: &[f64], rounds: &[u64
 ///
 /// # Errors
 /// Why there are none.
-pub fn at_rest(cell: &Cell, cycle: &Cycle<'_>) -> Result<(Vec<Moments>, CovarianceBlocks), String> {
+pub fn at_rest(
+    cell: &Cell,
+    cycle: &Cycle<'_>,
+) -> Result<(Vec<Moments>, CovarianceBlocks), MomentsError> {
     let (mut phases, blocks) = cycle.stationary()?;
     if cell.identity.algorithm.average() != Average::None {
         let even = vec![1.0 / phases.len() as f64; phases.len()];
@@ -261,7 +257,7 @@ fn of_program<'p>(
     program: &'p Traced,
     scenario: &'p Scenario,
 ) -> Result<ProgramMoments<'p>, NoMoments> {
-    let program = program.as_ref().map_err(|why| NoMoments::Unknown(why.clone()))?;
+    let program = program.as_ref().map_err(|why| NoMoments::Unknown(why.clone().into()))?;
     ProgramMoments::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown)
 }
 

@@ -8,7 +8,7 @@ use exactfed_core::algorithm::{Boxed, Component, Instance};
 use exactfed_core::federated::Variates;
 use exactfed_core::kernel::axpy;
 use exactfed_core::moments;
-use exactfed_core::problem::arrays::{Contents, DataFile, Files};
+use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
 use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use exactfed_core::round_program::{LocalRuns, Traced};
@@ -210,7 +210,7 @@ struct FilesAndOptimum<'a> {
 }
 
 impl Files for FilesAndOptimum<'_> {
-    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, FilesError> {
         self.files.open(file)
     }
     fn optimum_search(&self) -> OptimumSearch<'_> {

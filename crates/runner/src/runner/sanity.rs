@@ -6,11 +6,39 @@ use super::prepare::Scenario;
 use crate::trace::Trace;
 use exactfed_core::federated::Run;
 use exactfed_core::kernel::{axpy, dot};
+use thiserror::Error;
 
 /// The most that N Σ π_c ξ_c may differ from 0, relative to its terms: rounding alone leaves 10⁻¹⁴.
 const TOLERANCE: f64 = 1e-8;
 /// Squared errors, or squared lengths of estimates, beyond which a run may be about to overflow.
 const LARGE: f64 = 1e100;
+
+/// A run contradicts what must hold in every run.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum SanityError {
+    /// A quantity is not finite, though the estimate is not large.
+    #[error("{name} is {value} at round {round}")]
+    NotFinite {
+        /// The quantity.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// The round.
+        round: u64,
+    },
+    /// The mean of the control variates is not 0.
+    #[error(
+        "the corrections of the control variates sum to {sum:.1e} instead of 0 at round {round}, where their size is {size:.1e}"
+    )]
+    Corrections {
+        /// The norm of their sum.
+        sum: f64,
+        /// The sum of their norms.
+        size: f64,
+        /// The round.
+        round: u64,
+    },
+}
 
 /// The state of the checks of one run.
 #[derive(Default)]
@@ -27,7 +55,7 @@ impl Sanity {
         trace: &Trace,
         run: &dyn Run,
         scenario: &Scenario,
-    ) -> Result<(), String> {
+    ) -> Result<(), SanityError> {
         let rows = trace.rows();
         let round = trace.round[rows - 1];
         let theta = run.estimate();
@@ -37,7 +65,7 @@ impl Sanity {
         let limit = trace.sq_error_limit.last().map(|value| ("sq-error-limit", value));
         for (name, value) in measured.chain(limit) {
             if !value.is_finite() && size < LARGE {
-                return Err(format!("{name} is {value} at round {round}"));
+                return Err(SanityError::NotFinite { name, value: *value, round });
             }
         }
         if rows.is_power_of_two() || rows.is_multiple_of(100) {
@@ -52,7 +80,7 @@ impl Sanity {
         run: &dyn Run,
         scenario: &Scenario,
         round: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), SanityError> {
         let Some(clients) = run.clients().filter(|c| !c.corrections.is_empty()) else {
             return Ok(());
         };
@@ -74,9 +102,7 @@ impl Sanity {
         let sum = norm(&sum);
         let size = self.size;
         if sum.is_finite() && sum > TOLERANCE * size {
-            return Err(format!(
-                "the corrections of the control variates sum to {sum:.1e} instead of 0 at round {round}, where their size is {size:.1e}"
-            ));
+            return Err(SanityError::Corrections { sum, size, round });
         }
         Ok(())
     }
@@ -134,10 +160,10 @@ mod tests {
         let check = |trace: &Trace, run: &Prescribed| Sanity::default().check(trace, run, scenario);
         assert_eq!(check(&row(1.0, 2.0), &run), Ok(()), "rounding is no contradiction");
         run.corrections[0] += 1e-3;
-        let said = check(&row(1.0, 2.0), &run).unwrap_err();
+        let said = check(&row(1.0, 2.0), &run).unwrap_err().to_string();
         assert!(said.contains("sum to 1.0e-3 instead of 0 at round 7"), "{said}");
         run.corrections[0] -= 1e-3;
-        let said = check(&row(1.0, f64::NAN), &run).unwrap_err();
+        let said = check(&row(1.0, f64::NAN), &run).unwrap_err().to_string();
         assert_eq!(said, "lyapunov is NaN at round 7");
         assert_eq!(check(&row(1e200, f64::INFINITY), &run), Ok(()), "it is diverging");
     }

@@ -6,5 +6,5 @@ mod steps;
 mod support;
 
 pub use on_supports::{SupportRound, VariatesToLearn};
-pub use rows::{SparseRow, SparseRows};
+pub use rows::{SparseRow, SparseRows, SparseRowsError};
 pub use steps::{LogisticLoss, SparseRecords};

@@ -3,6 +3,8 @@
 //! *Invariant*: sums over non-zeros have eight accumulators, which are folded by halves, and
 //! no multiply-add is fused. All code is scalar, so every instruction set gives the same bits.
 
+use thiserror::Error;
+
 /// Rows of `d` numbers, of which only some are stored (compressed sparse rows); the others
 /// are 0.
 ///
@@ -25,6 +27,49 @@ pub struct SparseRow<'a> {
     pub values: &'a [f64],
 }
 
+/// Why arrays are no compressed sparse rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SparseRowsError {
+    /// There must be as many values as indices.
+    #[error("there are {values} values, but {indices} indices")]
+    Lengths {
+        /// The number of values.
+        values: usize,
+        /// The number of indices.
+        indices: usize,
+    },
+    /// The first offset is not 0, or the last is not the number of values.
+    #[error("the offsets of rows must begin at 0 and end at {values}")]
+    Offsets {
+        /// The number of values.
+        values: usize,
+    },
+    /// An offset is smaller than the one before it.
+    #[error("row {row} ends before it begins")]
+    EndsEarly {
+        /// The row, from 0.
+        row: usize,
+    },
+    /// The indices of a row are not sorted, or an index occurs twice in it.
+    #[error("row {row}: index {index} does not rise")]
+    NotRising {
+        /// The row, from 0.
+        row: usize,
+        /// The index, which is at most the one before it.
+        index: u32,
+    },
+    /// A row has an index that is no column.
+    #[error("row {row}: index {index} is not below {d}")]
+    Beyond {
+        /// The row, from 0.
+        row: usize,
+        /// The index.
+        index: u32,
+        /// The number of columns.
+        d: usize,
+    },
+}
+
 impl SparseRows {
     /// Rows of `d` numbers: row k has the values from `offsets[k]` to `offsets[k + 1]`, in the
     /// columns `indices`.
@@ -36,25 +81,25 @@ impl SparseRows {
         offsets: Vec<usize>,
         indices: Vec<u32>,
         values: Vec<f64>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SparseRowsError> {
         let count = values.len();
         let stored = indices.len();
         if count != stored {
-            return Err(format!("there are {count} values, but {stored} indices"));
+            return Err(SparseRowsError::Lengths { values: count, indices: stored });
         }
         if offsets.first() != Some(&0) || offsets.last() != Some(&count) {
-            return Err(format!("the offsets of rows must begin at 0 and end at {count}"));
+            return Err(SparseRowsError::Offsets { values: count });
         }
         if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
-            return Err(format!("row {row} ends before it begins"));
+            return Err(SparseRowsError::EndsEarly { row });
         }
         for (row, ends) in offsets.windows(2).enumerate() {
             let columns = &indices[ends[0]..ends[1]];
             if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
-                return Err(format!("row {row}: index {} does not rise", pair[1]));
+                return Err(SparseRowsError::NotRising { row, index: pair[1] });
             }
             if let Some(last) = columns.last().filter(|last| **last as usize >= d) {
-                return Err(format!("row {row}: index {last} is not below {d}"));
+                return Err(SparseRowsError::Beyond { row, index: *last, d });
             }
         }
         Ok(Self { d, offsets, indices, values })
@@ -266,7 +311,9 @@ mod tests {
     #[test]
     fn rows_that_are_not_whole_are_refused() {
         let of = |offsets: &[usize], indices: &[u32], values: &[f64]| {
-            SparseRows::new(3, offsets.to_vec(), indices.to_vec(), values.to_vec()).unwrap_err()
+            SparseRows::new(3, offsets.to_vec(), indices.to_vec(), values.to_vec())
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(of(&[0, 1], &[0], &[1.0, 2.0]), "there are 2 values, but 1 indices");
         assert!(of(&[0, 1], &[0, 1], &[1.0, 2.0]).contains("must begin at 0 and end at 2"));

@@ -49,7 +49,8 @@ impl Dataset {
             let message = "this problem has no sparse features; only `logistic-dataset` has them";
             return Err(Fault::new("dataset.storage", message));
         }
-        let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
+        let contents =
+            files.open(&self.file).map_err(|e| Fault::new("dataset.file", e.to_string()))?;
         let mut records = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
             Contents::Arrays(arrays) => {

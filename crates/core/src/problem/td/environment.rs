@@ -5,6 +5,7 @@ use crate::kernel::{Rows, axpy, dot, products};
 use crate::linalg::{Matrix, Singular};
 use crate::problem::affine::Affine;
 use crate::problem::chain::Chain;
+use thiserror::Error;
 
 /// One client's environment: a state kernel under the policy, and rewards.
 pub struct Environment {
@@ -15,13 +16,16 @@ pub struct Environment {
 }
 
 /// Why there is no instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoSolution {
     /// This client's chain has no unique stationary distribution.
+    #[error("client {0}'s chain has no unique stationary distribution")]
     Stationary(usize),
     /// This client's mean system is singular.
+    #[error("client {0}'s mean system is singular")]
     Client(usize),
     /// The mean of the clients' systems is singular.
+    #[error("the clients' mean system is singular")]
     Mean,
 }
 

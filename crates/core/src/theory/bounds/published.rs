@@ -9,6 +9,7 @@ use super::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::LazyLock;
+use thiserror::Error;
 
 /// What is known of a published bound, whatever the run: one table of `published.toml`.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -143,12 +144,15 @@ impl From<BoundId> for &'static str {
     }
 }
 
+/// No published bound has this key.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no published bound is called {0}")]
+pub struct UnknownBound(pub String);
+
 impl TryFrom<String> for BoundId {
-    type Error = String;
-    fn try_from(name: String) -> Result<Self, String> {
-        Self::all()
-            .find(|id| id.key() == name)
-            .ok_or_else(|| format!("no published bound is called {name}"))
+    type Error = UnknownBound;
+    fn try_from(name: String) -> Result<Self, UnknownBound> {
+        Self::all().find(|id| id.key() == name).ok_or(UnknownBound(name))
     }
 }
 

@@ -2,6 +2,7 @@
 //! the source of each noise.
 
 use super::coin::{CoinPair, GeometricSteps};
+use super::error::MomentsError;
 use super::form::Form;
 use super::local::Drive;
 use super::round::{COHORT, Preparation, RoundAtom, SharedSteps};
@@ -25,9 +26,9 @@ struct Drift {
 impl Preparation<'_, '_> {
     /// The ends Π y + n of all clients after local steps, THEORY (2.2), (2.5), or Π̄ y + n under a coin,
     /// THEORY (2.8). A proximal term without an anchor pulls to the start.
-    pub fn steps(&mut self, operation: &Operation) -> Result<RoundAtom, String> {
+    pub fn steps(&mut self, operation: &Operation) -> Result<RoundAtom, MomentsError> {
         let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
-            return Err("no local steps".into());
+            return Err(MomentsError::NoLocalSteps);
         };
         let start = self.moved(self.rows(start), |_| (1.0, 0.0));
         let correction = correction.as_ref().map(|xi| self.rows(xi));
@@ -85,7 +86,7 @@ impl Preparation<'_, '_> {
         start: &RoundAtom,
         drift: Option<Drift>,
         tossed: &mut Vec<(usize, NoiseSource, Arc<GeometricSteps>)>,
-    ) -> Result<(), String> {
+    ) -> Result<(), MomentsError> {
         let Operation::Steps { step, count, batch, proximal, draws, coin, .. } = operation else {
             return Ok(());
         };
@@ -139,7 +140,7 @@ impl Preparation<'_, '_> {
         at: &Expression,
         calls: &PerClient<u64>,
         draws: Option<usize>,
-    ) -> Result<RoundAtom, String> {
+    ) -> Result<RoundAtom, MomentsError> {
         let at = self.moved(self.rows(at), |_| (1.0, 0.0));
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
@@ -193,7 +194,7 @@ impl Preparation<'_, '_> {
         draws: Option<(usize, bool)>,
         source: &NoiseSource,
         drive: Drive,
-    ) -> Result<Vec<(usize, NoiseSource, Law)>, String> {
+    ) -> Result<Vec<(usize, NoiseSource, Law)>, MomentsError> {
         let mut with = Vec::new();
         let Some(draws) = draws else { return Ok(with) };
         let type_of = source.of.unwrap_or(0);
@@ -213,9 +214,9 @@ impl Preparation<'_, '_> {
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.
-    fn note_draw(&mut self, rows: &RoundAtom, server: bool) -> Result<usize, String> {
+    fn note_draw(&mut self, rows: &RoundAtom, server: bool) -> Result<usize, MomentsError> {
         if rows.depends & COHORT != 0 {
-            return Err("what comes of the cohort's draw enters what its members send again".into());
+            return Err(MomentsError::RepeatedCohort);
         }
         let first = self.noises;
         self.noises += if server { 1 } else { self.setup.types.len() };
@@ -235,7 +236,7 @@ impl Preparation<'_, '_> {
     }
 
     /// The mean of the members' rows, N⁻¹ Σ_k a_k and L⁻¹ times the noise Σ_k (1_k − p) a_k of THEORY (4.6).
-    pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, String> {
+    pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, MomentsError> {
         // An offset that all rows share is not touched by the draw.
         let rows = self.rows(rows);
         let optimum = rows.origin.of_type(0).0;
@@ -250,7 +251,11 @@ impl Preparation<'_, '_> {
 
     /// The row `member` for each member of the cohort, and `other` for each other client: b_k + p a_k and the
     /// noise (1_k − p) a_k of THEORY (4.6), (4.7), where b_k is `other` and a_k is `member` − `other`.
-    pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<RoundAtom, String> {
+    pub fn select(
+        &mut self,
+        member: &Expression,
+        other: &Expression,
+    ) -> Result<RoundAtom, MomentsError> {
         let other = self.rows(other);
         let origin = other.origin.clone();
         let mut change = self.moved(self.rows(member), |g| origin.of_type(g));
@@ -305,12 +310,12 @@ impl Preparation<'_, '_> {
         of: &Expression,
         mask: usize,
         level: Level,
-    ) -> Result<RoundAtom, String> {
+    ) -> Result<RoundAtom, MomentsError> {
         let Mask { probability, each, level: drawn } = self.round.masks[mask].clone();
         let mut out = self.moved(self.value(of, level), |_| (0.0, 0.0));
         let bit = 1 << mask.min(62);
         if out.depends & bit != 0 || mask > 62 {
-            return Err("what a random mask removes is masked by it again".into());
+            return Err(MomentsError::RepeatedMask);
         }
         let d = self.setup.d;
         let variance = probability * (1.0 - probability);

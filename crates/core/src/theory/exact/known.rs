@@ -2,6 +2,7 @@
 //! all numbers of local steps, and all numbers of clients.
 
 use super::coin::GeometricSteps;
+use super::error::MomentsError;
 use super::local::{Drive, Steps, oracle_noise};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
@@ -67,8 +68,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn kept<K: Eq + Hash, V>(
     all: &Kept<K, V>,
     key: K,
-    make: impl FnOnce() -> Result<V, String>,
-) -> Result<Arc<V>, String> {
+    make: impl FnOnce() -> Result<V, MomentsError>,
+) -> Result<Arc<V>, MomentsError> {
     if let Some(known) = lock(all).get(&key) {
         return Ok(known.clone());
     }
@@ -100,20 +101,19 @@ impl KnownSteps {
     fn one_step(
         &self,
         OneStep { facts, client, drives, same }: OneStep<'_>,
-    ) -> Result<Steps, String> {
+    ) -> Result<Steps, MomentsError> {
         if self.of_means {
             return Ok(Steps::new(facts, client, None, drives, same));
         }
         let oracle = kept(&self.oracles, facts.distribution(client), || {
-            oracle_noise(facts, client)
-                .ok_or_else(|| "second moments of the problem's field do not close".to_owned())
+            oracle_noise(facts, client).ok_or(MomentsError::OpenField)
         })?;
         Ok(Steps::new(facts, client, Some(&oracle), drives, same))
     }
 
     /// The local steps of both runs, whose numbers `one.drives` states. If one run takes more steps, the
     /// draws of its extra steps are its own: THEORY (2.7).
-    pub(super) fn steps(&self, one: OneStep<'_>) -> Result<Arc<Steps>, String> {
+    pub(super) fn steps(&self, one: OneStep<'_>) -> Result<Arc<Steps>, MomentsError> {
         let [a, b] = one.drives.map(|drive| drive.update.steps);
         kept(&self.made, (one.key(), [a, b]), || {
             let both = self.times(one, a.min(b))?;
@@ -127,7 +127,7 @@ impl KnownSteps {
     }
 
     /// `count` steps of both runs, by THEORY (2.5), (2.6) from powers of two, of which shared ones are kept.
-    fn times(&self, one: OneStep<'_>, count: u64) -> Result<Steps, String> {
+    fn times(&self, one: OneStep<'_>, count: u64) -> Result<Steps, MomentsError> {
         if !self.shared {
             return Ok(self.one_step(one)?.times(count));
         }
@@ -145,7 +145,7 @@ impl KnownSteps {
     }
 
     /// 1, 2, 4, … up to 2^`level` steps.
-    fn powers(&self, one: OneStep<'_>, level: u32) -> Result<Vec<Arc<Steps>>, String> {
+    fn powers(&self, one: OneStep<'_>, level: u32) -> Result<Vec<Arc<Steps>>, MomentsError> {
         let powers =
             kept(&self.powers, one.key(), || Ok(Mutex::new(vec![Arc::new(self.one_step(one)?)])))?;
         // Nobody waits for others: two threads may compute the same, to the same bits.
@@ -167,7 +167,7 @@ impl KnownSteps {
         &self,
         one: OneStep<'_>,
         probability: f64,
-    ) -> Result<Arc<GeometricSteps>, String> {
+    ) -> Result<Arc<GeometricSteps>, MomentsError> {
         let shared = if self.shared { self.clone() } else { self.afresh() };
         kept(&self.coins, (one.key(), probability.to_bits()), || {
             let powers = shared.powers(one, GeometricSteps::doublings(probability))?;

@@ -15,6 +15,7 @@
 
 mod coin;
 mod draws;
+mod error;
 mod form;
 mod known;
 mod layers;
@@ -34,6 +35,7 @@ mod types;
 mod values;
 mod variates;
 
+pub use error::{KeptSum, MomentsError};
 pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
 pub use outline::Outline;

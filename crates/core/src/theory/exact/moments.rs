@@ -1,5 +1,6 @@
 //! The exact moments of a program's rounds, one round after another: THEORY (4.9), and the moments of all noises.
 
+use super::error::MomentsError;
 use super::form::Form;
 use super::known::KnownSteps;
 use super::layers;
@@ -22,11 +23,11 @@ use std::rc::Rc;
 ///
 /// # Errors
 /// Why they do not.
-pub fn closes(facts: &dyn Facts) -> Result<(), String> {
+pub fn closes(facts: &dyn Facts) -> Result<(), MomentsError> {
     match (facts.linear(), facts.independent()) {
         (true, true) => Ok(()),
-        (false, _) => Err("the field of the problem is not linear".into()),
-        (_, false) => Err("the draws of a client depend on each other".into()),
+        (false, _) => Err(MomentsError::CurvedField),
+        (_, false) => Err(MomentsError::DependentDraws),
     }
 }
 
@@ -55,7 +56,7 @@ impl<'a> ProgramMoments<'a> {
         program: &'a Program,
         facts: &'a dyn Facts,
         variates: Option<usize>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MomentsError> {
         Self::prepare(program, facts, variates, true)
     }
 
@@ -65,7 +66,7 @@ impl<'a> ProgramMoments<'a> {
         facts: &'a dyn Facts,
         variates: Option<usize>,
         average: bool,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MomentsError> {
         closes(facts)?;
         Self::with_steps(program, facts, variates, average, KnownSteps::default())
     }
@@ -74,7 +75,10 @@ impl<'a> ProgramMoments<'a> {
     ///
     /// # Errors
     /// Why there are none.
-    pub(super) fn of_means(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
+    pub(super) fn of_means(
+        program: &'a Program,
+        facts: &'a dyn Facts,
+    ) -> Result<Self, MomentsError> {
         Self::with_steps(program, facts, None, false, KnownSteps::of_means())
     }
 
@@ -85,13 +89,13 @@ impl<'a> ProgramMoments<'a> {
         variates: Option<usize>,
         average: bool,
         steps: KnownSteps,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MomentsError> {
         if (program.clients, program.dimension) != (facts.clients(), facts.dim()) {
-            return Err("the program is that of another number of clients or dimensions".into());
+            return Err(MomentsError::OtherSize);
         }
         let cohort = program.rounds.iter().any(|round| round.cohort.is_some());
         if cohort && facts.unequal_shares().is_some() {
-            return Err("a cohort of clients of unequal shares has no fixed mean".into());
+            return Err(MomentsError::UnequalCohort);
         }
         let (types, type_of) = client_types(program, facts);
         let setup = Setup::new(facts, types, type_of, average, steps);
@@ -108,11 +112,8 @@ impl<'a> ProgramMoments<'a> {
         round: u64,
         origins: &[Origin],
         target: Option<&[Origin]>,
-    ) -> Result<Rc<PreparedRound>, String> {
-        let place = self
-            .program
-            .place(round)
-            .ok_or_else(|| format!("nothing is known of round {round}"))?;
+    ) -> Result<Rc<PreparedRound>, MomentsError> {
+        let place = self.program.place(round).ok_or(MomentsError::UnknownRound { round })?;
         let next = self.program.place(round + 1);
         let all_origins = origins.iter().chain(target.into_iter().flatten());
         let bits: Vec<u64> = all_origins.flat_map(Origin::bits).collect();
@@ -339,7 +340,7 @@ impl<'a> ProgramMoments<'a> {
         start: &[f64],
         rounds: &[u64],
         burn_in: Option<u64>,
-    ) -> Result<Vec<Moments>, String> {
+    ) -> Result<Vec<Moments>, MomentsError> {
         self.followed(start, 1.0, rounds, burn_in)
     }
 
@@ -351,7 +352,7 @@ impl<'a> ProgramMoments<'a> {
         unit: f64,
         rounds: &[u64],
         burn_in: Option<u64>,
-    ) -> Result<Vec<Moments>, String> {
+    ) -> Result<Vec<Moments>, MomentsError> {
         let d = self.setup.d;
         let mut state = self.initial(start, unit);
         // The difference of two runs has no weight.
@@ -405,7 +406,7 @@ impl<'a> ProgramMoments<'a> {
     ///
     /// # Errors
     /// Why it is not known.
-    pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, String> {
+    pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, MomentsError> {
         let found = self.followed(start, 0.0, rounds, None)?;
         Ok(found.iter().map(|moments| moments.sq_error).collect())
     }

@@ -1,6 +1,7 @@
 //! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises, THEORY (4.1).
 
 use super::coin::InfiniteMoments;
+use super::error::MomentsError;
 use super::form::Form;
 use super::local::Drive;
 use super::setup::{Origin, Setup, tidy};
@@ -64,7 +65,7 @@ pub(super) fn prepare(
     origins: &[Origin],
     after: &[Level],
     target: Option<&[Origin]>,
-) -> Result<PreparedRound, String> {
+) -> Result<PreparedRound, MomentsError> {
     let mut p = Preparation {
         setup,
         round,
@@ -184,7 +185,7 @@ impl Preparation<'_, '_> {
     ///
     /// # Errors
     /// Why its moments do not close.
-    fn operation(&mut self, operation: &Operation) -> Result<RoundAtom, String> {
+    fn operation(&mut self, operation: &Operation) -> Result<RoundAtom, MomentsError> {
         match operation {
             Operation::Steps { .. } => self.steps(operation),
             Operation::Fields { at, calls, draws, .. } => self.fields(at, calls, *draws),

@@ -4,6 +4,7 @@
 //! with α = 1 they are the distance of an estimate from θ*, and with β = 1 that of a control variate from
 //! its limit. So nothing cancels close to θ*. The choice of α and β decides about rounding alone.
 
+use super::error::MomentsError;
 use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};
 use super::types::Type;
@@ -73,7 +74,7 @@ impl<'a> Setup<'a> {
         g: usize,
         drives: [Drive; 2],
         same: bool,
-    ) -> Result<Arc<Steps>, String> {
+    ) -> Result<Arc<Steps>, MomentsError> {
         self.known.steps(self.one_step(g, drives, same))
     }
 

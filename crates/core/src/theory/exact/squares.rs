@@ -6,6 +6,7 @@
 //! each type, the covariance of a client's deviations.
 
 use super::coin::NEGLIGIBLE;
+use super::error::MomentsError;
 use super::known::KnownSteps;
 use super::layers::{self, trace};
 use super::local::largest;
@@ -99,7 +100,7 @@ impl<'a> Squares<'a> {
         facts: &'a dyn Facts,
         start: &StartError,
         known: Option<(Vec<Type>, &KnownSteps)>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MomentsError> {
         let exact = match known {
             None => ProgramMoments::prepare(program, facts, None, false)?,
             Some((types, known)) => {
@@ -110,8 +111,8 @@ impl<'a> Squares<'a> {
         let cycle = Cycle::prepare(exact, WRITTEN)?;
         // Refuses infinite moments.
         cycle.square_map()?;
-        if let Some(reason) = cycle.what_adds_up() {
-            return Err(reason.into());
+        if let Some(sum) = cycle.what_adds_up() {
+            return Err(sum.into());
         }
         let size = cycle.begin.mean.len();
         let n = cycle.lift.free.len() + 1;
@@ -150,7 +151,7 @@ impl<'a> Squares<'a> {
             let full = spread.apply(&read.apply(mean));
             let size = full.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
             if full.iter().zip(mean).any(|(x, y)| (x - y).abs() > 1e-8 * size) {
-                return Err("what it keeps for ever depends on its start".into());
+                return Err(MomentsError::KeptStart);
             }
         }
         // Combinations that nothing reads, now or later, are left out. Vectors that clients keep may have such.

@@ -10,6 +10,7 @@
 //! start, and neither noise nor a constant is added to it, THEORY (5.4).
 
 use super::coin::InfiniteMoments;
+use super::error::{KeptSum, MomentsError};
 use super::setup::ProgramState;
 use super::stationary::{Cycle, column, mean_map, means_after};
 use super::values::SpectralRadii;
@@ -22,15 +23,6 @@ const SQUARED: usize = 160;
 const ROUNDING: f64 = 1e-9;
 /// The largest number below 1.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
-
-const INFINITE_MEANS: &str =
-    "means are infinite after the random number of local steps between communications";
-const INFINITE_SQUARES: &str =
-    "second moments are infinite after the random number of local steps between communications";
-const UNSTABLE: &str = "its moments do not come to rest";
-const OF_START: &str = "where it comes to rest depends on its start";
-const NOISE_ADDS_UP: &str = "noise adds up in what it keeps";
-const CONSTANT_ADDS_UP: &str = "a constant adds up in what it keeps";
 
 /// T of THEORY (5.2): the map of second moments over a cycle, without what noise at the mean adds.
 pub(super) struct SquareMap<'c, 'a> {
@@ -88,9 +80,9 @@ impl<'a> Cycle<'a> {
     ///
     /// # Errors
     /// If they are infinite after a round.
-    pub(super) fn square_map(&self) -> Result<SquareMap<'_, 'a>, String> {
+    pub(super) fn square_map(&self) -> Result<SquareMap<'_, 'a>, MomentsError> {
         if self.infinite.is_some() {
-            return Err(INFINITE_SQUARES.into());
+            return Err(MomentsError::InfiniteSquares);
         }
         let zeros = vec![0.0; self.begin.mean.len()];
         Ok(SquareMap { cycle: self, zeros, whole: OnceCell::new(), blocks: self.free_blocks() })
@@ -107,15 +99,15 @@ impl<'a> Cycle<'a> {
     ///
     /// # Errors
     /// Why they do not.
-    pub fn check_means(&self) -> Result<(), String> {
+    pub fn check_means(&self) -> Result<(), MomentsError> {
         if self.infinite == Some(InfiniteMoments::All) {
-            Err(INFINITE_MEANS.into())
+            Err(MomentsError::InfiniteMeans)
         } else if !contracts(&self.free_mean_map()) {
-            Err(UNSTABLE.into())
+            Err(MomentsError::Unstable)
         } else if self.depends_on_start() {
-            Err(OF_START.into())
+            Err(MomentsError::DependsOnStart)
         } else if self.constant_is_kept() {
-            Err(format!("{UNSTABLE}: {CONSTANT_ADDS_UP}"))
+            Err(MomentsError::UnstableSum(KeptSum::Constant))
         } else {
             Ok(())
         }
@@ -125,23 +117,23 @@ impl<'a> Cycle<'a> {
     ///
     /// # Errors
     /// Why they do not.
-    pub(super) fn check_squares(&self, map: &SquareMap<'_, '_>) -> Result<(), String> {
+    pub(super) fn check_squares(&self, map: &SquareMap<'_, '_>) -> Result<(), MomentsError> {
         if !map.contracts() {
-            Err(UNSTABLE.into())
+            Err(MomentsError::Unstable)
         } else if self.noise_is_kept() {
-            Err(format!("{UNSTABLE}: {NOISE_ADDS_UP}"))
+            Err(MomentsError::UnstableSum(KeptSum::Noise))
         } else {
             Ok(())
         }
     }
 
-    /// Why what the linear map of means keeps is no constant, in words: noise is added to it, or a constant that
+    /// Why what the linear map of means keeps is no constant: noise is added to it, or a constant that
     /// something reads. `None` if neither is.
-    pub(super) fn what_adds_up(&self) -> Option<&'static str> {
+    pub(super) fn what_adds_up(&self) -> Option<KeptSum> {
         if self.noise_is_kept() {
-            Some(NOISE_ADDS_UP)
+            Some(KeptSum::Noise)
         } else if self.constant_is_kept() {
-            Some(CONSTANT_ADDS_UP)
+            Some(KeptSum::Constant)
         } else {
             None
         }

@@ -4,6 +4,7 @@
 //! [`super::stability`] proves before anything is said to be stationary.
 
 use super::coin::InfiniteMoments;
+use super::error::MomentsError;
 use super::layers::{self, entry, entry_mut};
 use super::moments::ProgramMoments;
 use super::reduction::Lift;
@@ -48,7 +49,7 @@ impl<'a> Cycle<'a> {
         program: &'a Program,
         facts: &'a dyn Facts,
         variates: Option<usize>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MomentsError> {
         Self::prepare(ProgramMoments::prepare(program, facts, variates, false)?, WRITTEN)
     }
 
@@ -57,16 +58,16 @@ impl<'a> Cycle<'a> {
     ///
     /// # Errors
     /// Why there are none.
-    pub fn of_means(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
+    pub fn of_means(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, MomentsError> {
         Self::prepare(ProgramMoments::of_means(program, facts)?, WRITTEN_OF_MEANS)
     }
 
     /// The cycle of moments that do not follow the mean of all estimates, if the state has at most `most`
     /// coordinates.
-    pub(super) fn prepare(exact: ProgramMoments<'a>, most: usize) -> Result<Self, String> {
+    pub(super) fn prepare(exact: ProgramMoments<'a>, most: usize) -> Result<Self, MomentsError> {
         let ProgramMoments { program, setup, .. } = &exact;
         if program.cycle == 0 {
-            return Err("its rounds do not repeat, as frontiers and stationary errors need".into());
+            return Err(MomentsError::NotRepeating);
         }
         let length = program.cycle as u64;
         let first = program.order.len() as u64 - length + 1;
@@ -93,9 +94,7 @@ impl<'a> Cycle<'a> {
         }
         let size = state.mean.len() - 1;
         if size > most {
-            return Err(format!(
-                "its state has {size} coordinates, and at most {most} are solved for"
-            ));
+            return Err(MomentsError::TooLarge { size, most });
         }
         state.covariance = Matrix::zeros(size + 1, size + 1);
         let own_sizes = rounds[rounds.len() - 1].own_next.iter().map(|forms| forms.len() * setup.d);
@@ -156,7 +155,7 @@ impl<'a> Cycle<'a> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn biases(&self) -> Result<Vec<Vec<f64>>, String> {
+    pub fn biases(&self) -> Result<Vec<Vec<f64>>, MomentsError> {
         let mut mean = self.mean()?;
         let mut biases = Vec::with_capacity(self.rounds.len());
         for round in &self.rounds {
@@ -171,13 +170,13 @@ impl<'a> Cycle<'a> {
     ///
     /// # Errors
     /// Why means do not converge.
-    fn mean(&self) -> Result<Vec<f64>, String> {
+    fn mean(&self) -> Result<Vec<f64>, MomentsError> {
         self.check_means()?;
         let count = self.lift.free.len();
         let constant = self.free_after(self.lift.all_from(&vec![0.0; count], 1.0));
         let linear_map = |x: &[f64]| self.free_after(self.lift.all_from(x, 0.0));
         let free = fixed_point(&constant, linear_map, || Matrix::of_map(count, linear_map))
-            .ok_or(DIVERGES)?;
+            .ok_or(MomentsError::Unstable)?;
         let mean = self.lift.all_from(&free, 1.0);
         // Only free coordinates must be fixed: what is kept may change where nothing reads it.
         let after = means_after(&self.rounds, mean.clone());
@@ -185,7 +184,7 @@ impl<'a> Cycle<'a> {
         for i in &self.lift.free {
             let is_fixed = (mean[i + 1] - after[i + 1]).abs() <= 1e-8 * size;
             if !is_fixed {
-                return Err(DIVERGES.into());
+                return Err(MomentsError::Unstable);
             }
         }
         Ok(mean)
@@ -234,13 +233,14 @@ impl<'a> Cycle<'a> {
     ///
     /// # Errors
     /// Why there are none.
-    pub fn stationary(&self) -> Result<(Vec<Moments>, CovarianceBlocks), String> {
+    pub fn stationary(&self) -> Result<(Vec<Moments>, CovarianceBlocks), MomentsError> {
         let mean = self.mean()?;
         let map = self.square_map()?;
         self.check_squares(&map)?;
         let none = Matrix::zeros(map.blocks.length(), 1);
         let constant = self.numbers(&self.after(&self.state(&none, &mean))).into_entries();
-        let found = fixed_point(&constant, |x| map.apply(x), || map.whole()).ok_or(DIVERGES)?;
+        let found = fixed_point(&constant, |x| map.apply(x), || map.whole())
+            .ok_or(MomentsError::Unstable)?;
         let state = self.state(&column(&found), &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
         let last = self.exact.program.order.len() as u64;
@@ -261,7 +261,7 @@ impl<'a> Cycle<'a> {
             .chain(&state.own)
             .all(|matrix| is_covariance(matrix, size));
         if rest > 1e-7 * size || !are_covariances {
-            return Err(DIVERGES.into());
+            return Err(MomentsError::Unstable);
         }
         let blocks = self.exact.blocks(&after, last + 1, &phases[phases.len() - 1]);
         Ok((phases, blocks))
@@ -297,7 +297,7 @@ fn follow_mean(
     round: u64,
     state: &mut ProgramState,
     target: Option<&[Origin]>,
-) -> Result<Rc<PreparedRound>, String> {
+) -> Result<Rc<PreparedRound>, MomentsError> {
     let prepared = exact.prepared(round, &state.origins, target)?;
     state.mean = prepared.mean_after(&state.mean);
     state.origins.clone_from(&prepared.origins);
@@ -346,5 +346,3 @@ pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Ve
 pub(super) fn column(numbers: &[f64]) -> Matrix {
     Matrix::from_entries(numbers.len(), 1, numbers.to_vec())
 }
-
-const DIVERGES: &str = "its moments do not come to rest";

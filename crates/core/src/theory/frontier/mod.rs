@@ -25,6 +25,7 @@ use crate::problem::{Facts, Fault, group_clients};
 use crate::round_program::{RoundPrice, RoundSettings, Rounds};
 use crate::theory::exact::{KnownSteps, Type};
 use rounds::TypedProblem;
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// Step sizes of equal ratio.
@@ -186,7 +187,7 @@ fn not_positive(name: &str) -> Fault {
 }
 
 /// The fault of an algorithm that has no exact moments.
-fn unknown(rounds: &dyn Rounds, reason: String) -> Fault {
+fn unknown(rounds: &dyn Rounds, reason: impl Display) -> Fault {
     Fault::new("algorithms", format!("{} cannot be solved exactly: {reason}", rounds.name()))
 }
 

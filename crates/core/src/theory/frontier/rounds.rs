@@ -4,7 +4,7 @@ use super::Search;
 use super::curve::ErrorCurve;
 use crate::problem::Facts;
 use crate::round_program::{LocalRuns, Program, RoundSettings, Rounds};
-use crate::theory::exact::{KnownSteps, Outline, Squares, Type};
+use crate::theory::exact::{KnownSteps, MomentsError, Outline, Squares, Type};
 
 /// A problem with its clients in types, and what is searched for on it.
 pub struct TypedProblem<'a> {
@@ -39,7 +39,7 @@ impl<'a> TypedProblem<'a> {
         settings: &RoundSettings,
         known: &KnownSteps,
         then: impl FnOnce(&mut Squares<'_>) -> T,
-    ) -> Result<T, String> {
+    ) -> Result<T, MomentsError> {
         let rounds = self.rounds(settings.algorithm);
         let mut program = rounds.program(settings)?;
         let mut types_and_steps = None;
@@ -64,7 +64,7 @@ impl<'a> TypedProblem<'a> {
     ///
     /// # Errors
     /// Why there are none.
-    pub fn moments(&self, settings: &RoundSettings) -> Result<usize, String> {
+    pub fn moments(&self, settings: &RoundSettings) -> Result<usize, MomentsError> {
         match self.rounds(settings.algorithm).local_runs(settings) {
             Some(runs) => Ok(moments_of_runs(&runs, self.facts.dim(), self.types.len())),
             None => self.squares(settings, &self.known, |squares| squares.size()),
@@ -75,7 +75,7 @@ impl<'a> TypedProblem<'a> {
     ///
     /// # Errors
     /// Why they have no moments.
-    pub fn curve(&self, settings: &RoundSettings) -> Result<ErrorCurve, String> {
+    pub fn curve(&self, settings: &RoundSettings) -> Result<ErrorCurve, MomentsError> {
         self.squares(settings, &self.known.afresh(), |squares| ErrorCurve::new(squares))
     }
 }

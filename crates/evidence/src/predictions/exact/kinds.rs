@@ -4,6 +4,7 @@ use super::known::KnownCell;
 use exactfed_runner::manifest::Prediction as By;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
 use exactfed_runner::runner::predict;
+use thiserror::Error;
 
 /// An axis of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct ValueKind {
     /// What it is, with the number of its equation in a source.
     pub meaning: &'static str,
     /// When it is known.
-    pub(super) known: &'static str,
+    pub(super) known: KnownWhere,
     pub(super) how: ValueSource,
 }
 
@@ -37,12 +38,12 @@ impl ValueKind {
 
     /// Whether it is of the instance alone, whatever is run on it.
     pub(super) fn is_of_instance(&self) -> bool {
-        [ALWAYS, SMALL, BOUNDED, MEASURED].contains(&self.known)
+        [Always, Small, Bounded, Measured].contains(&self.known)
     }
 
     /// Whether it follows from the program of an algorithm's rounds.
     pub(super) fn is_of_rounds(&self) -> bool {
-        [CLOSED, COUPLED, STABLE, LIMIT].contains(&self.known)
+        [Closed, Coupled, Stable, Limit].contains(&self.known)
     }
 
     /// Whether it is a spectral radius.
@@ -52,7 +53,7 @@ impl ValueKind {
 
     /// Whether it is made of the exact moments at the recorded rounds.
     pub(super) fn needs_moments(&self) -> bool {
-        self.known == CLOSED
+        self.known == Closed
     }
 }
 
@@ -78,31 +79,80 @@ const R: ArrayAxis = ArrayAxis::Rounds;
 const N: ArrayAxis = ArrayAxis::Clients;
 const D: ArrayAxis = ArrayAxis::Entries;
 
-/// Where values of one kind are known.
-const ALWAYS: &str = "of every instance";
-const SMALL: &str = "of instances with at most 10⁷ entries of all clients";
-const BOUNDED: &str =
-    "for mean losses of records; otherwise θ* solves a linear system with rounded coefficients";
-const MEASURED: &str = "where the eigenvalues of all Jacobians can be computed";
-const EVEN: &str = "where all clients take the same number of local steps between communications, and it is not too large";
-const LIMIT: &str = "on linear fields with independent draws (or of few clients and states), and without noise where `sq-error-limit` is among the metrics; not for a part of clients of unequal weight, and not where means diverge";
-const CLOSED: &str =
-    "where the equations of second moments close: on linear fields whose noise has known moments";
-const STABLE: &str = "where the equations of second moments close and are stable: on linear fields whose noise has known moments, at a constant step size";
-const BLOCKS: &str = "where the equations of second moments close and are stable, for one run with control variates of each client's own";
-const EXPANDED: &str = "where all clients take the same number of plain local steps of constant size and all communicate, on independent draws with known second derivatives of the mean fields";
-const SPREAD: &str = "where one run of all clients takes the same number of plain local steps of constant size, on independent draws";
-const QUADRATIC: &str =
-    "for FedAvg on linear fields with independent draws and clients of equal weight";
-const COUPLED: &str =
-    "where the equations of second moments close and communication is not decided by a coin";
-const CONVEX: &str =
-    "for clients of equal weight that take the same number of plain local steps of constant size";
-const FALLING: &str =
-    "for the mean of all estimates of one run of all clients, on independent draws";
+/// Where values of one kind are known; the message says it in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum KnownWhere {
+    /// On every instance.
+    #[error("of every instance")]
+    Always,
+    /// On instances with few clients and dimensions.
+    #[error("of instances with at most 10⁷ entries of all clients")]
+    Small,
+    /// Where the error of θ* has a bound.
+    #[error(
+        "for mean losses of records; otherwise θ* solves a linear system with rounded coefficients"
+    )]
+    Bounded,
+    /// Where the Jacobians are small enough to be decomposed.
+    #[error("where the eigenvalues of all Jacobians can be computed")]
+    Measured,
+    /// Where rounds have a fixed number of local steps.
+    #[error(
+        "where all clients take the same number of local steps between communications, and it is not too large"
+    )]
+    Even,
+    /// Where means converge.
+    #[error(
+        "on linear fields with independent draws (or of few clients and states), and without noise where `sq-error-limit` is among the metrics; not for a part of clients of unequal weight, and not where means diverge"
+    )]
+    Limit,
+    /// Where second moments close.
+    #[error(
+        "where the equations of second moments close: on linear fields whose noise has known moments"
+    )]
+    Closed,
+    /// Where second moments close and converge.
+    #[error(
+        "where the equations of second moments close and are stable: on linear fields whose noise has known moments, at a constant step size"
+    )]
+    Stable,
+    /// Where second moments close and converge, and each client has a control variate.
+    #[error(
+        "where the equations of second moments close and are stable, for one run with control variates of each client's own"
+    )]
+    Blocks,
+    /// Where the expansion of the bias in the step size holds.
+    #[error(
+        "where all clients take the same number of plain local steps of constant size and all communicate, on independent draws with known second derivatives of the mean fields"
+    )]
+    Expanded,
+    /// Where the expansion of the covariance in the step size holds.
+    #[error(
+        "where one run of all clients takes the same number of plain local steps of constant size, on independent draws"
+    )]
+    Spread,
+    /// Where RR's identity for the bias holds.
+    #[error("for FedAvg on linear fields with independent draws and clients of equal weight")]
+    Quadratic,
+    /// Where second moments of two runs on the same draws close.
+    #[error(
+        "where the equations of second moments close and communication is not decided by a coin"
+    )]
+    Coupled,
+    /// Where the contraction of two runs on the same draws is bounded.
+    #[error(
+        "for clients of equal weight that take the same number of plain local steps of constant size"
+    )]
+    Convex,
+    /// Where the central limit theorem of averaged estimates holds.
+    #[error("for the mean of all estimates of one run of all clients, on independent draws")]
+    Falling,
+}
+
+use KnownWhere::*;
 
 /// A kind of value, whose meaning is to follow.
-const fn value(name: &'static str, known: &'static str, how: ValueSource) -> ValueKind {
+const fn value(name: &'static str, known: KnownWhere, how: ValueSource) -> ValueKind {
     let axes: &[ArrayAxis] = match how {
         Found(axes, _) => axes,
         Moments(_) | Curve(..) => &[R],
@@ -116,48 +166,48 @@ const fn value(name: &'static str, known: &'static str, how: ValueSource) -> Val
 
 /// All kinds of values.
 pub static KINDS: &[ValueKind] = &[
-    value("optimum", ALWAYS, Found(&[D], |k| Some(k.facts.optimum().to_vec())))
+    value("optimum", Always, Found(&[D], |k| Some(k.facts.optimum().to_vec())))
         .meaning("θ*, the zero of the mean of the clients' mean fields"),
-    value("optimum_error", BOUNDED, Found(&[], |k| Some(vec![k.facts.optimum_error()?])))
+    value("optimum_error", Bounded, Found(&[], |k| Some(vec![k.facts.optimum_error()?])))
         .meaning("a bound on the distance of `optimum` from θ*, with all rounding errors"),
-    value("shares", ALWAYS, Found(&[N], |k| k.of_clients(|c| vec![k.facts.share(c)])))
+    value("shares", Always, Found(&[N], |k| k.of_clients(|c| vec![k.facts.share(c)])))
         .meaning("π_c, the weight of each client in every mean; their sum is 1"),
     value(
         "client_optima",
-        SMALL,
+        Small,
         Found(&[N, D], |k| k.of_clients(|c| k.facts.local_optimum(c).to_vec())),
     )
     .meaning("θ_c*, the zero of each client's mean field"),
     value(
         "client_fields",
-        SMALL,
+        Small,
         Found(&[N, D], |k| k.of_clients(|c| k.facts.field_at_optimum(c))),
     )
     .meaning("F̄_c(θ*), each client's mean field at θ*"),
-    value("start", ALWAYS, Found(&[D], |k| Some(k.scenario.start.clone()))).meaning("θ_0"),
-    value("zeta1", MEASURED, Found(&[], |k| k.measure(|m| m.zeta1)))
+    value("start", Always, Found(&[D], |k| Some(k.scenario.start.clone()))).meaning("θ_0"),
+    value("zeta1", Measured, Found(&[], |k| k.measure(|m| m.zeta1)))
         .meaning("ζ₁, the root mean square of ‖F̄_c(θ*)‖ (RR A2)"),
-    value("zeta2", MEASURED, Found(&[], |k| k.measure(|m| m.zeta2)))
+    value("zeta2", Measured, Found(&[], |k| k.measure(|m| m.zeta2)))
         .meaning("ζ₂, the root mean square of ‖H_c − A‖ (RR A2)"),
-    value("mu", MEASURED, Found(&[], |k| k.measure(|m| m.mu)))
+    value("mu", Measured, Found(&[], |k| k.measure(|m| m.mu)))
         .meaning("μ, the smallest eigenvalue of the symmetric part of A = Σ π_c H_c"),
-    value("smoothness", MEASURED, Found(&[], |k| k.measure(|m| m.smoothness)))
+    value("smoothness", Measured, Found(&[], |k| k.measure(|m| m.smoothness)))
         .meaning("L, the largest spectral norm of a client's H_c"),
-    value("noise", MEASURED, Found(&[], |k| k.measure(|m| m.noise)))
+    value("noise", Measured, Found(&[], |k| k.measure(|m| m.noise)))
         .meaning("Σ π_c tr C_c, the noise at θ*"),
-    value("drift", EVEN, Found(&[], |k| k.drift()))
+    value("drift", Even, Found(&[], |k| k.drift()))
         .meaning("‖θ* − Σ π_c θ_c^(H)‖/(γH), after local steps without noise from θ* (SLIDES)"),
     value(
         "limit",
-        LIMIT,
+        Limit,
         Found(&[D], |k| Some(predict::limit(k.prepared.cell, k.scenario)?.to_vec())),
     )
     .meaning("lim E θ_t (SCAFFLSA Theorem 4.1, (24))"),
-    value("bias", LIMIT, Vector(Bias, By::ExactBias))
+    value("bias", Limit, Vector(Bias, By::ExactBias))
         .meaning("lim E θ_t − θ* (SCAFFLSA Theorem 4.1, (24))"),
     value(
         "mean",
-        CLOSED,
+        Closed,
         Found(&[R, D], |k| {
             k.of_moments(|m| m.mean.iter().zip(k.facts.optimum()).map(|(x, o)| x + o).collect())
         }),
@@ -165,87 +215,87 @@ pub static KINDS: &[ValueKind] = &[
     .meaning("E θ_t, exact moments"),
     value(
         "covariance",
-        CLOSED,
+        Closed,
         Found(&[R, D, D], |k| k.of_moments(|m| m.covariance.entries().to_vec())),
     )
     .meaning("Cov θ_t, exact moments"),
-    value("sq_error", CLOSED, Moments(Quantity::SqError)).meaning("E‖θ_t − θ*‖², exact moments"),
-    value("sq_error_limit", CLOSED, Moments(Quantity::SqErrorLimit))
+    value("sq_error", Closed, Moments(Quantity::SqError)).meaning("E‖θ_t − θ*‖², exact moments"),
+    value("sq_error_limit", Closed, Moments(Quantity::SqErrorLimit))
         .meaning("E‖θ_t − lim E θ‖², exact moments"),
-    value("sq_error_average", CLOSED, Moments(Quantity::SqErrorAverage))
+    value("sq_error_average", Closed, Moments(Quantity::SqErrorAverage))
         .meaning("E‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², exact moments"),
-    value("sq_error_clients", CLOSED, Moments(Quantity::SqErrorClients))
+    value("sq_error_clients", Closed, Moments(Quantity::SqErrorClients))
         .meaning("E Σ π_c ‖θ_c − θ*‖² after the local steps, exact moments"),
-    value("lyapunov", CLOSED, Moments(Quantity::Lyapunov))
+    value("lyapunov", Closed, Moments(Quantity::Lyapunov))
         .meaning("E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments"),
-    value("sq_coupling", COUPLED, Curve(Quantity::SqCoupling, By::ExactMoments))
+    value("sq_coupling", Coupled, Curve(Quantity::SqCoupling, By::ExactMoments))
         .meaning("E‖θ_t − θ'_t‖² of two runs on the same draws, θ' from θ*, exact moments"),
-    value("stationary_covariance", STABLE, Vector(Covariance, By::Stationary))
+    value("stationary_covariance", Stable, Vector(Covariance, By::Stationary))
         .meaning("lim Cov θ_t, exact moments"),
-    value("stationary_cross_covariance", BLOCKS, Vector(CrossCovariance, By::Stationary))
+    value("stationary_cross_covariance", Blocks, Vector(CrossCovariance, By::Stationary))
         .meaning("lim Cov(θ_t, ξ_c), exact moments"),
-    value("stationary_variate_covariance", BLOCKS, Vector(VariateCovariance, By::Stationary))
+    value("stationary_variate_covariance", Blocks, Vector(VariateCovariance, By::Stationary))
         .meaning("lim Cov(ξ_c), exact moments"),
     value(
         "stationary_variate_pair_covariance",
-        BLOCKS,
+        Blocks,
         Vector(VariatePairCovariance, By::Stationary),
     )
     .meaning("lim Cov(ξ_c, ξ_c'), c' the client after c, exact moments"),
-    value("stationary_sq_error", STABLE, AtRest(Quantity::SqError))
+    value("stationary_sq_error", Stable, AtRest(Quantity::SqError))
         .meaning("lim E‖θ_t − θ*‖², exact moments"),
-    value("stationary_sq_error_clients", STABLE, AtRest(Quantity::SqErrorClients))
+    value("stationary_sq_error_clients", Stable, AtRest(Quantity::SqErrorClients))
         .meaning("lim E Σ π_c ‖θ_c − θ*‖², exact moments"),
-    value("stationary_lyapunov", STABLE, AtRest(Quantity::Lyapunov))
+    value("stationary_lyapunov", Stable, AtRest(Quantity::Lyapunov))
         .meaning("lim E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments"),
-    value("mean_radius", STABLE, Found(&[], |k| k.radius(|r| r.mean)))
+    value("mean_radius", Stable, Found(&[], |k| k.radius(|r| r.mean)))
         .meaning("spectral radius of a round's map of the mean"),
-    value("square_radius", STABLE, Found(&[], |k| k.radius(|r| r.square))).meaning(
+    value("square_radius", Stable, Found(&[], |k| k.radius(|r| r.square))).meaning(
         "spectral radius of a round's map of second moments: they diverge from 1 on, and it is \
              infinite if they are infinite after one round",
     ),
-    value("reach", EXPANDED, Found(&[], |k| Some(vec![k.theory.reach(k.id())?]))).meaning(
+    value("reach", Expanded, Found(&[], |k| Some(vec![k.theory.reach(k.id())?]))).meaning(
         "γ(H − 1)Nλ, λ the largest diagonal entry of A: the first order holds where it \
              is small",
     ),
-    value("first_order_bias", EXPANDED, Vector(Bias, By::FirstOrder)).meaning(
+    value("first_order_bias", Expanded, Vector(Bias, By::FirstOrder)).meaning(
         "(γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X], A X + X Aᵀ = C, without b_h under control \
              variates (RR Theorem 4 with the signs that hold)",
     ),
-    value("first_order_bias_printed", EXPANDED, Vector(Bias, By::FirstOrderPrinted))
+    value("first_order_bias_printed", Expanded, Vector(Bias, By::FirstOrderPrinted))
         .meaning("the same with the signs that RR's first version prints in Table 1"),
-    value("second_order_bias", EXPANDED, Vector(Bias, By::SecondOrder))
+    value("second_order_bias", Expanded, Vector(Bias, By::SecondOrder))
         .meaning("the first order and the next term, the clients' own variance within a round"),
-    value("closure_bias", EXPANDED, Vector(Bias, By::Closure)).meaning(
+    value("closure_bias", Expanded, Vector(Bias, By::Closure)).meaning(
         "the field's curvature on the exact moments of its linearisation, beyond the \
              first order",
     ),
-    value("identity_bias", QUADRATIC, Vector(Bias, By::RrIdentity))
+    value("identity_bias", Quadratic, Vector(Bias, By::RrIdentity))
         .meaning("the expression of RR's Proposition 2 with all its factors"),
-    value("identity_bias_printed", QUADRATIC, Vector(Bias, By::RrIdentityPrinted))
+    value("identity_bias_printed", Quadratic, Vector(Bias, By::RrIdentityPrinted))
         .meaning("the expression of RR's Proposition 2 as it is printed"),
-    value("first_order_covariance", SPREAD, Vector(Covariance, By::FirstOrder))
+    value("first_order_covariance", Spread, Vector(Covariance, By::FirstOrder))
         .meaning("(γ/N) X, A X + X Aᵀ = C (SLIDES, expansion of covariance)"),
-    value("first_order_cross_covariance", SPREAD, Vector(CrossCovariance, By::FirstOrder))
+    value("first_order_cross_covariance", Spread, Vector(CrossCovariance, By::FirstOrder))
         .meaning("Cov(θ, ξ_c) to first order (SLIDES, with the sign that holds)"),
     value(
         "first_order_cross_covariance_printed",
-        SPREAD,
+        Spread,
         Vector(CrossCovariance, By::FirstOrderPrinted),
     )
     .meaning("the same with the sign that SLIDES prints"),
-    value("first_order_variate_covariance", SPREAD, Vector(VariateCovariance, By::FirstOrder))
+    value("first_order_variate_covariance", Spread, Vector(VariateCovariance, By::FirstOrder))
         .meaning("Cov(ξ_c) = ((1 − 2/N) C_c + C/N)/H (SLIDES)"),
     value(
         "first_order_variate_pair_covariance",
-        SPREAD,
+        Spread,
         Vector(VariatePairCovariance, By::FirstOrder),
     )
     .meaning("Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH), c' the client after c (SLIDES)"),
-    value("clt", FALLING, Curve(Quantity::SqErrorAverage, By::Clt))
+    value("clt", Falling, Curve(Quantity::SqErrorAverage, By::Clt))
         .meaning("tr(A⁻¹CA⁻ᵀ)/(NHt) of the mean of t estimates (Polyak and Juditsky 1992)"),
-    value("contraction", CONVEX, Curve(Quantity::SqCoupling, By::Contraction))
+    value("contraction", Convex, Curve(Quantity::SqCoupling, By::Contraction))
         .meaning("(1 − γμ)^{Ht} ‖θ_0 − θ*‖², of `sq_coupling` (RR Propositions 1 and 3)"),
-    value("contraction_printed", CONVEX, Curve(Quantity::SqCoupling, By::ContractionPrinted))
+    value("contraction_printed", Convex, Curve(Quantity::SqCoupling, By::ContractionPrinted))
         .meaning("(1 − γμ)^{2Ht} ‖θ_0 − θ*‖², as SLIDES prints it"),
 ];

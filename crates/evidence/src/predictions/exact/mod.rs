@@ -11,7 +11,9 @@ use crate::cells::setting_text::cell_name;
 use crate::predictions::expected::quantity_of_any_moments;
 use crate::predictions::instances::build_knowing;
 use crate::predictions::quantity_of;
+use exactfed_core::round_program::ProgramError;
 use exactfed_core::theory::bounds::Bound;
+use exactfed_core::theory::exact::MomentsError;
 use exactfed_core::words::count;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prediction;
@@ -20,9 +22,54 @@ use exactfed_runner::plan::{Cell, NEEDS_OPTIMUM, Plan, selected};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{KnownOptima, Prepared};
 use kinds::ValueSource;
-pub use kinds::{ArrayAxis, KINDS, ValueKind};
+pub use kinds::{ArrayAxis, KINDS, KnownWhere, ValueKind};
 use known::KnownCell;
 use std::path::Path;
+use thiserror::Error;
+
+/// Why a value is not known.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum UnknownValue {
+    /// There are no moments, or they are not computed.
+    #[error(transparent)]
+    NoMoments(#[from] predict::NoMoments),
+    /// The value follows from the settings of built-in algorithms.
+    #[error("it is known of built-in algorithms alone")]
+    BuiltInAlone,
+    /// The moments of the rounds, of which the value is made, are not known.
+    #[error("{error}: it is known {known}")]
+    OfRounds {
+        /// Why they are not known.
+        error: MomentsError,
+        /// Where such values are known.
+        known: KnownWhere,
+    },
+    /// The cell is none of those of which the value is known.
+    #[error("it is known {0}")]
+    Elsewhere(KnownWhere),
+}
+
+/// Why the rounds of a cell's algorithm are not shown as a program.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UnknownProgram {
+    /// The rounds are no program.
+    #[error(transparent)]
+    Rounds(#[from] ProgramError),
+    /// The algorithm is built in: its settings say what its rounds are.
+    #[error("it is known of algorithms of your own alone")]
+    BuiltIn,
+}
+
+/// Why a selection is not that of one cell, with lines that list cells.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FindError {
+    /// No cell is selected; the lines list those of the plan.
+    #[error("no cell is selected; there are{0}")]
+    NoCell(String),
+    /// Several cells are selected, which the lines list.
+    #[error("several cells are selected; name one of{0}")]
+    SeveralCells(String),
+}
 
 /// A value, or why it is not known.
 #[derive(Debug)]
@@ -33,7 +80,7 @@ pub struct TheoryValue {
     pub shape: Vec<usize>,
     /// Its numbers, the last axis fastest. Some may be infinite or NaN, never all of them, except that a
     /// spectral radius may be infinite.
-    pub value: Result<Vec<f64>, String>,
+    pub value: Result<Vec<f64>, UnknownValue>,
 }
 
 /// A published bound or equality at each recorded round.
@@ -62,7 +109,7 @@ pub struct CellTheory<'a> {
     /// The published bounds that are about its algorithm.
     pub bounds: Vec<BoundCurve>,
     /// The rounds of an algorithm of one's own, as text, or why there are none.
-    pub program: Result<String, String>,
+    pub program: Result<String, UnknownProgram>,
 }
 
 impl CellTheory<'_> {
@@ -76,24 +123,24 @@ impl CellTheory<'_> {
 ///
 /// # Errors
 /// If there is none, or several.
-pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a Cell, String> {
+pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a Cell, FindError> {
     const MOST_NAMED: usize = 12;
     let found: Vec<&Cell> = plan
         .cells
         .iter()
         .filter(|cell| cell.id.starts_with(id) && selected(cell, wanted))
         .collect();
-    let (what, all) = match found.as_slice() {
+    let (error, all): (fn(String) -> FindError, Vec<&Cell>) = match found.as_slice() {
         [one] => return Ok(one),
-        [] => ("no cell is selected; there are", plan.cells.iter().collect()),
-        _ => ("several cells are selected; name one of", found),
+        [] => (FindError::NoCell, plan.cells.iter().collect()),
+        _ => (FindError::SeveralCells, found),
     };
     let lines = all.iter().take(MOST_NAMED).map(|c| format!("\n  {} {}", c.id, cell_name(c)));
     let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!("\n  and {}", count(more, "further cell")),
     };
-    Err(format!("{what}{}{more}", lines.collect::<String>()))
+    Err(error(lines.collect::<String>() + &more))
 }
 
 /// What theory knows of a cell of a plan, on its instance of this number; `known` gives optima that
@@ -125,8 +172,8 @@ pub fn cell_theory<'a>(
     let bounds = bounds(&known, &rounds);
     let program = match predict::program(cell, known.scenario).map(|traced| &**traced) {
         Some(Ok(program)) => Ok(program.to_string()),
-        Some(Err(why)) => Err(why.clone()),
-        None => Err("it is known of algorithms of your own alone".into()),
+        Some(Err(why)) => Err(UnknownProgram::Rounds(why.clone())),
+        None => Err(UnknownProgram::BuiltIn),
     };
     Ok(CellTheory { cell, name, rounds, values, bounds, program })
 }
@@ -176,28 +223,29 @@ fn length(known: &KnownCell<'_>, axis: &ArrayAxis) -> usize {
 }
 
 /// Why a value is not known.
-fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> String {
+fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> UnknownValue {
     let too_costly = match &known.moments {
         Err(predict::NoMoments::Costly(cost)) if kind.needs_moments() => Some(*cost),
         _ => by.and_then(|by| known.theory.too_costly(known.id(), by)),
     };
-    let too_costly = too_costly.map(|cost| predict::NoMoments::Costly(cost).to_string());
+    let too_costly = too_costly.map(|cost| predict::NoMoments::Costly(cost).into());
     too_costly.or_else(|| own_reason(known, kind)).unwrap_or_else(|| {
-        let known_where = format!("it is known {}", kind.known);
+        let elsewhere = UnknownValue::Elsewhere(kind.known);
         match &known.moments {
-            Err(predict::NoMoments::Unknown(why)) if kind.is_of_rounds() => {
-                format!("{why}: {known_where}")
+            Err(predict::NoMoments::Unknown(error)) if kind.is_of_rounds() => {
+                UnknownValue::OfRounds { error: error.clone(), known: kind.known }
             }
-            Ok(_) if kind.is_radius() => {
-                known.radii().as_ref().map_or_else(ToString::to_string, |_| known_where)
-            }
-            _ => known_where,
+            Ok(_) if kind.is_radius() => match known.radii() {
+                Ok(_) => elsewhere,
+                Err(none) => none.clone().into(),
+            },
+            _ => elsewhere,
         }
     })
 }
 
 /// Why a value is not known of an algorithm of one's own; `None` for another algorithm.
-fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<String> {
+fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<UnknownValue> {
     let cell = known.prepared.cell;
     let scenario = known.scenario;
     let program = predict::program(cell, scenario)?;
@@ -205,13 +253,13 @@ fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<String> {
         return None;
     }
     Some(match (&**program, &known.moments) {
-        _ if !kind.is_of_rounds() => "it is known of built-in algorithms alone".into(),
-        (Err(why), _) => why.clone(),
-        (Ok(_), Err(why)) => why.to_string(),
-        (Ok(_), Ok(_)) if kind.is_radius() => known.radii().as_ref().err()?.to_string(),
+        _ if !kind.is_of_rounds() => UnknownValue::BuiltInAlone,
+        (Err(error), _) => predict::NoMoments::Unknown(error.clone().into()).into(),
+        (Ok(_), Err(none)) => none.clone().into(),
+        (Ok(_), Ok(_)) if kind.is_radius() => known.radii().as_ref().err()?.clone().into(),
         (Ok(_), Ok(_)) => match predict::cycle(cell, scenario)? {
-            Err(why) => why.to_string(),
-            Ok(cycle) => cycle.stationary().err()?,
+            Err(none) => none.into(),
+            Ok(cycle) => predict::NoMoments::Unknown(cycle.stationary().err()?).into(),
         },
     })
 }

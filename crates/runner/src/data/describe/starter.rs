@@ -1,7 +1,7 @@
 //! The manifest to start from.
 
 use super::features::FeatureRows;
-use super::{FileRecords, Remedy, is_classes, others};
+use super::{FileRecords, Remedy, StarterError, is_classes, others};
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::Column;
 
@@ -11,7 +11,7 @@ const SPARSE: f64 = 0.3;
 /// records are held out: the others must have them too.
 const FEWEST: usize = 10;
 /// The most bytes of dense features.
-const MOST_DENSE_BYTES: u128 = super::super::MOST_BYTES as u128;
+pub const MOST_DENSE_BYTES: u128 = super::super::MOST_BYTES as u128;
 /// The weight of the penalty.
 const L2: f64 = 0.01;
 
@@ -38,11 +38,11 @@ impl<'a> Starter<'a> {
         path: &'a str,
         classes: &[(String, usize)],
         (moments, constant): (&[(f64, f64)], &[usize]),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, StarterError> {
         let kind = kind(records, classes)?;
         let (n, d) = records.features.size();
         if constant.len() == d {
-            return Err("no feature varies".into());
+            return Err(StarterError::ConstantFeatures);
         }
         // Only named features can be left out.
         let fixed = records.names.is_empty() && !constant.is_empty();
@@ -54,10 +54,8 @@ impl<'a> Starter<'a> {
         if wide
             && !(matches!(records.features, FeatureRows::Sparse(_)) && kind == "logistic-dataset")
         {
-            let all = kept.len();
-            return Err(format!(
-                "`{kind}` stores these features dense, and there are {all} of {n} records; at most {MOST_DIMENSIONS} features are allowed, and {MOST_DENSE_BYTES} bytes"
-            ));
+            let features = kept.len();
+            return Err(StarterError::TooManyFeatures { kind, features, records: n });
         }
         let rare = (records.features.nonzeros() as f64) < SPARSE * (n as f64 * d as f64);
         let standardise = !rare && !fixed && !wide;
@@ -69,7 +67,7 @@ impl<'a> Starter<'a> {
         let curvature = if kind == "least-squares-dataset" { 1.0 } else { 0.25 };
         let step_size = one_digit(0.5 / (curvature * (largest + 1.0) + L2));
         if step_size.is_nan() || step_size <= 0.0 {
-            return Err("some features are too large: scale them".into());
+            return Err(StarterError::LargeFeatures);
         }
         let varied = !standardise || {
             let rarer = records.features.rarer();
@@ -163,15 +161,16 @@ fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
 }
 
 /// The problem that takes records with these labels.
-fn kind(records: &FileRecords<'_>, classes: &[(String, usize)]) -> Result<&'static str, String> {
+fn kind(
+    records: &FileRecords<'_>,
+    classes: &[(String, usize)],
+) -> Result<&'static str, StarterError> {
     match (&*records.labels, classes.len()) {
-        (_, 1) => Err("all labels are the same".into()),
+        (_, 1) => Err(StarterError::EqualLabels),
         (_, 2) => Ok("logistic-dataset"),
         _ if is_classes(&records.labels, classes) => Ok("softmax-dataset"),
         (Column::Numbers(_) | Column::LongNumbers(_), _) => Ok("least-squares-dataset"),
-        (Column::Text(_), n) => Err(format!(
-            "there are {n} different labels of text; two classes or numbers are needed"
-        )),
+        (Column::Text(_), n) => Err(StarterError::TextLabels(n)),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::features::FeatureRows;
 use super::{
-    FileRecords, Remedy, TableNotes, counts, first_names, known_rows, label_place, may_be_clients,
+    FileRecords, RecordsError, Remedy, TableNotes, counts, first_names, known_rows, label_place,
+    may_be_clients,
 };
 use exactfed_core::problem::arrays::{Column, DataFile, no_column, sanitised};
 use exactfed_core::problem::column::{Exceptions, row_indices};
@@ -33,13 +34,13 @@ pub fn records<'a>(
     file: &DataFile,
     columns: &'a [(String, Column)],
     label: Option<&str>,
-) -> Result<FileRecords<'a>, String> {
+) -> Result<FileRecords<'a>, RecordsError> {
     let place = match label {
         Some(label) => columns
             .iter()
             .position(|(name, _)| name == label)
-            .ok_or_else(|| no_column(label, "", columns))?,
-        None => label_place(columns).ok_or("there are no columns")?,
+            .ok_or_else(|| RecordsError::UnknownColumn(no_column(label, "", columns)))?,
+        None => label_place(columns).ok_or(RecordsError::NoColumns)?,
     };
     let labels =
         NamedColumn { name: &columns[place].0, column: columns[place].1.with_marks_read() };

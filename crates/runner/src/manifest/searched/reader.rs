@@ -2,10 +2,26 @@
 
 use super::algorithm::{SearchedAlgorithm, TriedSetting, settings_of};
 use super::names::{AlgorithmVariant, VARIANTS, WrittenAlgorithm, variant};
-use crate::manifest::entries;
+use crate::manifest::entries::{self, TreeError};
 use crate::manifest::schema::ManifestSchema;
 use exactfed_core::algorithm::{AlgorithmInfo, Spec};
+use exactfed_core::problem::Fault;
+use thiserror::Error;
 use toml::{Table, Value};
+
+/// Why tried values of settings make no algorithm.
+#[derive(Debug, Error)]
+enum ChoiceError {
+    /// A key that must be written has no values.
+    #[error("`{name}` needs values of `{key}`: write {{ {name} = {{ {key} = [ … ] }} }}")]
+    MissingKey { name: String, key: String },
+    /// The values are not those of the kind's keys.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// A value is out of range.
+    #[error("`{}` of `{name}` {}", fault.key, fault.message)]
+    Fault { name: String, fault: Fault },
+}
 
 /// What is wrong with an algorithm of a frontier.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,8 +179,8 @@ impl<'a> SearchedReader<'a> {
         for choice in 0..number {
             match self.choice(&settings_of(tried, choice)) {
                 Ok(spec) => choices.push(spec),
-                Err(message) => {
-                    self.fault(message);
+                Err(error) => {
+                    self.fault(error.to_string());
                     break;
                 }
             }
@@ -172,7 +188,7 @@ impl<'a> SearchedReader<'a> {
         choices
     }
 
-    fn choice(&self, settings: &[(&str, f64)]) -> Result<Spec, String> {
+    fn choice(&self, settings: &[(&str, f64)]) -> Result<Spec, ChoiceError> {
         let mut table = Table::new();
         table.insert("step-size".into(), Value::Float(1.0));
         if let Some(key) = self.local_steps_key() {
@@ -191,11 +207,8 @@ impl<'a> SearchedReader<'a> {
         let required = self.table()["required"].as_array().into_iter().flatten();
         for key in required.filter_map(serde_json::Value::as_str) {
             if !table.contains_key(key) {
-                return Err(format!(
-                    "`{}` needs values of `{key}`: write {{ {} = {{ {key} = [ … ] }} }}",
-                    self.written.name(),
-                    self.written.name()
-                ));
+                let name = self.written.name().to_owned();
+                return Err(ChoiceError::MissingKey { name, key: key.to_owned() });
             }
         }
         let spec = entries::algorithm(
@@ -204,9 +217,7 @@ impl<'a> SearchedReader<'a> {
             self.schema,
         )?;
         match spec.check().into_iter().next() {
-            Some(fault) => {
-                Err(format!("`{}` of `{}` {}", fault.key, self.written.name(), fault.message))
-            }
+            Some(fault) => Err(ChoiceError::Fault { name: self.written.name().to_owned(), fault }),
             None => Ok(spec),
         }
     }

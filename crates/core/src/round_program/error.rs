@@ -1,0 +1,79 @@
+//! Why there is no program of an algorithm's rounds, or why a program that was read is none.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why the rounds of an algorithm are not known as a program, or a program is not sound.
+///
+/// Results store the message alone, so that what is read from them is [`Self::Refused`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[serde(into = "String", from = "String")]
+pub enum ProgramError {
+    /// The algorithm does not say what its rounds do.
+    #[error("its rounds are not traced")]
+    NotTraced,
+    /// The algorithm is known from results, which hold no code that could be traced.
+    #[error(
+        "the code of the algorithm `{kind}` is not at hand, or has changed since; results run no code, so do this where the same code is registered, or name its file with --run-code"
+    )]
+    NoCode {
+        /// The kind of the algorithm in manifests.
+        kind: String,
+    },
+    /// The reason that whoever traces rounds states: code of a user, or results of an earlier run.
+    #[error("{0}")]
+    Refused(String),
+    /// Programs cannot say how the runs of the algorithm share their draws.
+    #[error("second moments do not close")]
+    Open,
+    /// Single local steps are asked of an algorithm whose local steps no coin ends.
+    #[error("no coin ends the local steps")]
+    NoCoin,
+    /// The order of rounds names a round that does not exist, or there are no clients or dimensions.
+    #[error("it names a round that it does not have")]
+    UnknownRound,
+    /// More rounds repeat than there are.
+    #[error("its cycle is longer than its rounds")]
+    LongCycle,
+    /// The state before the first round is not that of the server alone.
+    #[error("it begins with more than θ_0")]
+    Beginning,
+    /// Two rounds that follow each other do not fit together.
+    #[error("a round leaves another state than the next one has")]
+    OtherState,
+    /// The number of clients that are drawn is 0, or that of all clients.
+    #[error("a cohort is empty, or everybody")]
+    CohortSize,
+    /// There are too many masks, or a probability is not in [0, 1].
+    #[error("a mask has no probability")]
+    MaskProbability,
+    /// A list of an operation has another length than it must have, or its mask or cohort is missing.
+    #[error("operation {place} of a round is not complete")]
+    IncompleteOperation {
+        /// Its place among the operations of its round.
+        place: usize,
+    },
+    /// An expression names an atom that does not exist, or numbers of another length.
+    #[error("an expression reads what is not there")]
+    UnknownAtom,
+    /// Noises of two kinds of draws depend on each other in a way that moments do not follow.
+    #[error("{earlier} and {later} are combined in a way whose noise is not followed")]
+    CombinedDraws {
+        /// The kind of draws that is applied first.
+        earlier: String,
+        /// The kind of draws that is applied to the result.
+        later: String,
+    },
+}
+
+impl From<ProgramError> for String {
+    fn from(error: ProgramError) -> Self {
+        error.to_string()
+    }
+}
+
+impl From<String> for ProgramError {
+    fn from(message: String) -> Self {
+        Self::Refused(message)
+    }
+}

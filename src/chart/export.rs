@@ -4,11 +4,13 @@
 //! fonts of a machine. An SVG must carry its looks in attributes or plain style sheets: variables
 //! and queries of style sheets (`var()`, `@media`) are not known here.
 
+use super::figure::DrawError;
 use super::font;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::fontdb::{Database, Source};
 use resvg::usvg::{Options, Tree, WriteOptions};
 use std::sync::{Arc, LazyLock};
+use thiserror::Error;
 
 /// Width of one column of a paper of two columns, in inches.
 pub const COLUMN: f64 = 3.25;
@@ -40,6 +42,31 @@ pub fn pixels(inches: f64) -> u32 {
     (inches * DRAWN).round().max(NARROWEST) as u32
 }
 
+/// Why a figure is not exported for papers.
+#[derive(Debug, Error)]
+pub enum ExportError {
+    /// The figure cannot be drawn.
+    #[error(transparent)]
+    Draw(#[from] DrawError),
+    /// The drawing is no SVG.
+    #[error(transparent)]
+    Svg(#[from] resvg::usvg::Error),
+    /// The drawing cannot be converted to PDF.
+    #[error("{0}")]
+    Pdf(svg2pdf::ConversionError),
+    /// The image cannot be encoded as PNG.
+    #[error(transparent)]
+    Png(#[from] png::EncodingError),
+    /// The image would have too many pixels.
+    #[error("an image of {wide} × {high} pixels is too large: choose a smaller width, or PDF")]
+    TooLarge {
+        /// Its width in pixels.
+        wide: f64,
+        /// Its height in pixels.
+        high: f64,
+    },
+}
+
 /// A drawing whose text is outlines.
 pub struct Outlines(Tree);
 
@@ -48,24 +75,24 @@ impl Outlines {
     ///
     /// # Errors
     /// If it is not one.
-    pub fn new(svg: &str) -> Result<Self, String> {
+    pub fn new(svg: &str) -> Result<Self, ExportError> {
         let options = Options {
             font_family: font::FAMILY.into(),
             fontdb: Arc::clone(&FONTS),
             ..Options::default()
         };
-        let drawing = Tree::from_str(svg, &options).map_err(|e| e.to_string())?;
+        let drawing = Tree::from_str(svg, &options)?;
         // With text in it, svg2pdf would embed subsets of the fonts, by crates that add 4 MB to the
         // program.
         let without_text = outlined(&drawing);
-        Ok(Self(Tree::from_str(&without_text, &options).map_err(|e| e.to_string())?))
+        Ok(Self(Tree::from_str(&without_text, &options)?))
     }
 
     /// An SVG file of this width in inches.
     ///
     /// # Errors
     /// None.
-    pub fn svg(&self, inches: f64) -> Result<Vec<u8>, String> {
+    pub fn svg(&self, inches: f64) -> Result<Vec<u8>, ExportError> {
         let wide = self.width();
         let high = self.height();
         let tall = inches * high / wide;
@@ -90,11 +117,11 @@ impl Outlines {
     ///
     /// # Errors
     /// If the drawing cannot be converted.
-    pub fn pdf(&self, inches: f64) -> Result<Vec<u8>, String> {
+    pub fn pdf(&self, inches: f64) -> Result<Vec<u8>, ExportError> {
         let dpi = (self.width() / inches) as f32;
         let page = svg2pdf::PageOptions { dpi };
         let mut file = svg2pdf::to_pdf(&self.0, svg2pdf::ConversionOptions::default(), page)
-            .map_err(|e| e.to_string())?;
+            .map_err(ExportError::Pdf)?;
         sort_resources(&mut file);
         Ok(file)
     }
@@ -103,23 +130,19 @@ impl Outlines {
     ///
     /// # Errors
     /// If the image is too large.
-    pub fn png(&self, inches: f64) -> Result<Vec<u8>, String> {
+    pub fn png(&self, inches: f64) -> Result<Vec<u8>, ExportError> {
         let wide = (inches * RESOLUTION).round();
         let scale = wide / self.width();
         let high = (self.height() * scale).round().max(1.0);
-        let too_large = || {
-            format!(
-                "an image of {wide} × {high} pixels is too large: choose a smaller width, or PDF"
-            )
-        };
+        let too_large = ExportError::TooLarge { wide, high };
         if wide * high > MOST_PIXELS {
-            return Err(too_large());
+            return Err(too_large);
         }
-        let mut image = Pixmap::new(wide as u32, high as u32).ok_or_else(too_large)?;
+        let mut image = Pixmap::new(wide as u32, high as u32).ok_or(too_large)?;
         image.fill(Color::WHITE);
         let scale = scale as f32;
         resvg::render(&self.0, Transform::from_scale(scale, scale), &mut image.as_mut());
-        encode(&image).map_err(|e| e.to_string())
+        Ok(encode(&image)?)
     }
 }
 
@@ -298,7 +321,7 @@ mod tests {
     #[test]
     fn what_cannot_be_exported_is_refused() {
         assert!(Outlines::new("<p>no drawing</p>").is_err());
-        let too_large = Outlines::new(SVG).unwrap().png(200.0).unwrap_err();
+        let too_large = Outlines::new(SVG).unwrap().png(200.0).unwrap_err().to_string();
         assert!(too_large.contains("60000 × 36923 pixels"), "{too_large}");
     }
 }

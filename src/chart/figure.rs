@@ -13,6 +13,16 @@ use std::error::Error;
 use std::fmt::Write;
 use style::color_name;
 
+/// A figure cannot be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("figure {figure}: {message}")]
+pub struct DrawError {
+    /// The id of the figure.
+    pub figure: String,
+    /// The error of plotters.
+    pub message: String,
+}
+
 /// The titles of the panels of a figure and the ends of their axes, which are decimal logarithms of
 /// a logarithmic one, so that a page can draw them.
 pub fn frames(plot: &Plot) -> Vec<Value> {
@@ -29,7 +39,7 @@ pub fn frames(plot: &Plot) -> Vec<Value> {
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.
-pub fn svg(figure: &Figure, width: u32) -> Result<String, String> {
+pub fn svg(figure: &Figure, width: u32) -> Result<String, DrawError> {
     let layout = PanelLayout::new(figure, width);
     draw_figure(figure, &layout.areas, width, layout.height)
 }
@@ -38,7 +48,7 @@ pub fn svg(figure: &Figure, width: u32) -> Result<String, String> {
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.
-pub fn svg_of_size(figure: &Figure, wide: u32, high: u32) -> Result<String, String> {
+pub fn svg_of_size(figure: &Figure, wide: u32, high: u32) -> Result<String, DrawError> {
     let area = PanelArea { x: 0, y: 0, wide, high, is_large: true };
     draw_figure(figure, &[area], wide, TITLE + high)
 }
@@ -50,13 +60,14 @@ fn draw_figure(
     areas: &[PanelArea],
     width: u32,
     height: u32,
-) -> Result<String, String> {
+) -> Result<String, DrawError> {
     let mut entries: Vec<&LegendEntry> = figure.legend().iter().collect();
     let panels = match &figure.body {
         Body::Plot(plot) => draw_plot(plot, areas, &mut entries),
         Body::Maps(maps) => draw_maps(maps, areas),
     };
-    let panels = panels.map_err(|e| format!("figure {}: {e}", figure.id))?;
+    let panels = panels
+        .map_err(|error| DrawError { figure: figure.id.to_string(), message: error.to_string() })?;
     let legend = draw_legend(&entries, width, |color| patch_opacity(&figure.body, color));
     let top = -i64::from(legend.height);
     let height = legend.height + height + 4;

@@ -38,7 +38,7 @@ mod truncation;
 mod tuning;
 mod view;
 
-use crate::chart::export::{Outlines, TEXT, pixels};
+use crate::chart::export::{ExportError, Outlines, TEXT, pixels};
 use crate::chart::{self, style};
 use crate::compare::record::{FINALS, RECORD};
 use crate::compare::results::write_record;
@@ -89,7 +89,7 @@ pub struct Writer {
 }
 
 /// A drawing of so many inches as a file.
-type Export = fn(&Outlines, f64) -> Result<Vec<u8>, String>;
+type Export = fn(&Outlines, f64) -> Result<Vec<u8>, ExportError>;
 
 impl Writer {
     /// A writer of pages of these formats in this folder, which it creates. Figures for papers
@@ -210,12 +210,15 @@ impl Writer {
             (Format::Png, ".png", Outlines::png),
             (Format::Svg, PAPER, Outlines::svg),
         ];
-        let outlines = LazyCell::new(|| Outlines::new(&chart::svg(figure, pixels(self.inches))?));
+        let draw = || -> Result<Outlines, ExportError> {
+            Outlines::new(&chart::svg(figure, pixels(self.inches))?)
+        };
+        let outlines = LazyCell::new(draw);
         for (_, end, export) in exports.iter().filter(|one| self.formats.contains(&one.0)) {
             let file = folder.join(format!("{}{end}", figure.id));
-            let bytes = outlines.as_ref().map_err(String::clone);
-            let bytes = bytes.and_then(|outlines| export(outlines, self.inches));
-            self.owned.write(&file, &bytes.map_err(|e| error(&file, e))?)?;
+            let outlines = outlines.as_ref().map_err(|e| error(&file, e))?;
+            let bytes = export(outlines, self.inches).map_err(|e| error(&file, e))?;
+            self.owned.write(&file, &bytes)?;
         }
         Ok(())
     }

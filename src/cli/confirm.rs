@@ -16,6 +16,18 @@ const MOST_SECONDS: f64 = 86_400.0;
 /// what was planned.
 const SHORT_SECONDS: f64 = 600.0;
 
+/// A run was not confirmed: the answer is no, or there is no terminal to ask on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{question}; {outcome}{hint}")]
+pub struct NotConfirmed {
+    /// What was asked, without its last words.
+    question: String,
+    /// What becomes of the cells.
+    outcome: &'static str,
+    /// What else a user can do.
+    hint: &'static str,
+}
+
 /// Asks whether to run these missing cells, if they are many or take long.
 ///
 /// # Errors
@@ -63,7 +75,7 @@ impl PlannedTime {
     ///
     /// # Errors
     /// The message that they are not run, and what runs them.
-    pub fn confirm(&self, missing: &[&Cell], seconds: f64) -> Result<(), String> {
+    pub fn confirm(&self, missing: &[&Cell], seconds: f64) -> Result<(), NotConfirmed> {
         if missing.is_empty() || seconds <= self.unasked() {
             return Ok(());
         }
@@ -73,8 +85,9 @@ impl PlannedTime {
         let question = format!(
             "{cells} that follow from the candidates to run, about {time} on {threads}, where {planned} were planned"
         );
-        asked(&question, "they were not run: pass --yes to run them").map_err(|why| {
-            format!("{why}, or add no candidates (`extend = 0` in [tune]); all others are stored")
+        asked(&question, "they were not run: pass --yes to run them").map_err(|not| NotConfirmed {
+            hint: ", or add no candidates (`extend = 0` in [tune]); all others are stored",
+            ..not
         })
     }
 }
@@ -91,14 +104,14 @@ pub fn duration(seconds: f64) -> String {
 
 /// Asks a question; an error if the answer is no, which has the outcome `refused`, or if there is
 /// no terminal to ask on.
-fn asked(question: &str, refused: &str) -> Result<(), String> {
+fn asked(question: &str, refused: &'static str) -> Result<(), NotConfirmed> {
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
     let outcome = match stdin.is_terminal() && stderr.is_terminal() {
         true if is_confirmed(question, &mut stdin.lock(), &mut stderr) => return Ok(()),
         true => refused,
         false => "pass --yes to run them",
     };
-    Err(format!("{question}; {outcome}"))
+    Err(NotConfirmed { question: question.to_owned(), outcome, hint: "" })
 }
 
 /// The question about this many cells and seconds; `None` if no confirmation is needed.

@@ -17,6 +17,7 @@ use crate::stats::looks::{Look, Looks};
 use crate::store::{PlannedLooks, Results, Status, Store};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::words::count;
+use exactfed_runner::files;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::Silent;
 use rayon::ThreadPool;
@@ -141,7 +142,7 @@ impl OpenLooks {
                 )));
             }
             (None, most) => {
-                refuse_other_looks(&plan, store).map_err(refuse)?;
+                refuse_other_looks(&plan, store).map_err(|error| refuse(error.to_string()))?;
                 let by_default = first.saturating_mul(Looks::GROWTH).min(MAX_REPLICATES);
                 Looks { first, most: most.unwrap_or(by_default) }
             }
@@ -257,15 +258,28 @@ impl OpenLooks {
     }
 }
 
+/// Why looks are not taken.
+#[derive(Debug, thiserror::Error)]
+enum LooksError {
+    /// The record of earlier looks cannot be read.
+    #[error(transparent)]
+    Unread(#[from] files::Error),
+    /// Other looks at the same cells were planned.
+    #[error(
+        "--until-decided: looks from {} to {} replicates were planned before verdicts were seen, and none of them is at {replicates}: go on with --replicates {}, or run with other noise (--set noise-seed=…)",
+        planned.first, planned.most, planned.first
+    )]
+    OthersPlanned { planned: Looks, replicates: u64 },
+}
+
 /// Refuses new looks at cells for which looks at other numbers of replicates were planned.
-fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), String> {
-    let recorded = store.planned_looks(&plan.experiment).map_err(|e| e.to_string())?;
+fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), LooksError> {
+    let recorded = store.planned_looks(&plan.experiment)?;
     let same = |p: &&PlannedLooks| plan.has_cells(p.looks.first, &p.cells);
     match recorded.iter().find(same).map(|planned| planned.looks) {
         None => Ok(()),
-        Some(Looks { first, most }) => Err(format!(
-            "--until-decided: looks from {first} to {most} replicates were planned before verdicts were seen, and none of them is at {}: go on with --replicates {first}, or run with other noise (--set noise-seed=…)",
-            plan.manifest.replicates
-        )),
+        Some(planned) => {
+            Err(LooksError::OthersPlanned { planned, replicates: plan.manifest.replicates })
+        }
     }
 }

@@ -260,7 +260,6 @@ fn revision(name: &str) -> Result<DiffSource, Failure> {
         let message = format!("error: {name}: commit {commit} has no reports in {folder}/");
         return Err(Failure::input(message));
     }
-    let texts = texts.into_iter().map(|text| text.map_err(|wrong| wrong.to_string()));
     let files = paths.into_iter().zip(texts).collect();
     reports(name, revision_name(name, commit, folder), files)
 }

@@ -115,7 +115,6 @@ fn read(
         wanted.map(|(path, id)| (path.clone(), id.clone())).unzip();
     let name = commit.id.clone();
     let texts = git::blobs(&ids).map_err(|e| error(Path::new(&name), e))?;
-    let texts = texts.into_iter().map(|text| text.map_err(|wrong| wrong.to_string()));
     let (mut tables, texts): (Vec<_>, Vec<_>) =
         paths.into_iter().zip(texts).partition(|(path, _)| path == table);
     if changed.contains("") {
@@ -124,7 +123,7 @@ fn read(
             Some((_, Ok(text))) => history.note(number, table, &benchmarks(&text)),
             // The benchmarks stay as they were, like the experiment of a record that is not read.
             Some((_, Err(wrong))) => {
-                history.unread.push((wrong, number, BENCHMARKS.join("/")));
+                history.unread.push((wrong.to_string(), number, BENCHMARKS.join("/")));
             }
         }
     }

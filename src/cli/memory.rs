@@ -52,8 +52,13 @@ fn format_bytes(bytes: f64) -> String {
     if number < 1e6 { format!("{number:.1} {name}") } else { format!("{number:.1e} {name}") }
 }
 
+/// A text is no size of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a size is a number of bytes, such as 500M or 64G")]
+pub struct SizeError;
+
 /// Parses `64G`, `500M` or a number of bytes.
-pub fn parse_size(text: &str) -> Result<f64, String> {
+pub fn parse_size(text: &str) -> Result<f64, SizeError> {
     let plain = text.trim_end_matches(['B', 'b']);
     let unit = match plain.chars().last().map(|c| c.to_ascii_uppercase()) {
         Some('K') => 1e3,
@@ -65,7 +70,7 @@ pub fn parse_size(text: &str) -> Result<f64, String> {
     let digits = if unit > 1.0 { &plain[..plain.len() - 1] } else { plain };
     match digits.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number * unit),
-        _ => Err("a size is a number of bytes, such as 500M or 64G".into()),
+        _ => Err(SizeError),
     }
 }
 

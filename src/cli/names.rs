@@ -6,7 +6,7 @@
 //! case.
 
 use crate::store::is_cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Extensions of the files in results and reports.
 const OWN_ENDINGS: &[&str] =
@@ -17,12 +17,25 @@ const RULE: &str = "letters, digits, - _ . only, no part beginning with a dot; n
      `figures`, 16 hexadecimal digits or `pack-` followed by these, contain `.damaged-`, or end \
      like the files of results and reports (.toml .md .html .csv .json .jsonl .svg .tex .parquet)";
 
+/// The path of a manifest names no experiment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "error: {}: the name of an experiment comes from the path of its manifest and cannot contain \"{part}\"\n  = allowed: {RULE}\n",
+    file.display()
+)]
+pub struct NameError {
+    /// The manifest.
+    pub file: PathBuf,
+    /// The part of the name that is not allowed.
+    pub part: String,
+}
+
 /// The name of a manifest's experiment: its path below the last folder called `experiments`
 /// or, if there is none, the file name, without `.toml`.
 ///
 /// # Errors
 /// If the rule does not allow that name.
-pub fn from_manifest(file: &Path) -> Result<String, String> {
+pub fn from_manifest(file: &Path) -> Result<String, NameError> {
     let whole = file.with_extension("");
     let parts: Vec<String> =
         whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
@@ -37,12 +50,9 @@ pub fn from_manifest(file: &Path) -> Result<String, String> {
 ///
 /// # Errors
 /// The file, the part of the name, and the rule.
-pub fn check(name: &str, file: &Path) -> Result<(), String> {
+pub fn check(name: &str, file: &Path) -> Result<(), NameError> {
     let Some(part) = name.split('/').find(|part| !is_allowed(part)) else { return Ok(()) };
-    Err(format!(
-        "error: {}: the name of an experiment comes from the path of its manifest and cannot contain \"{part}\"\n  = allowed: {RULE}\n",
-        file.display()
-    ))
+    Err(NameError { file: file.to_owned(), part: part.to_owned() })
 }
 
 fn is_allowed(part: &str) -> bool {
@@ -91,10 +101,10 @@ mod tests {
     #[test]
     fn a_manifest_names_its_experiment() {
         let name = |path: &str| from_manifest(Path::new(path));
-        assert_eq!(name("experiments/a/b.toml").as_deref(), Ok("a/b"));
-        assert_eq!(name("x/experiments/y/experiments/c.toml").as_deref(), Ok("c"));
-        assert_eq!(name("/tmp/some where/c.toml").as_deref(), Ok("c"));
-        assert!(name("experiments/a b.toml").unwrap_err().contains("\"a b\""));
+        assert_eq!(name("experiments/a/b.toml"), Ok("a/b".into()));
+        assert_eq!(name("x/experiments/y/experiments/c.toml"), Ok("c".into()));
+        assert_eq!(name("/tmp/some where/c.toml"), Ok("c".into()));
+        assert!(name("experiments/a b.toml").unwrap_err().to_string().contains("\"a b\""));
         assert!(name("..").is_err());
     }
 }

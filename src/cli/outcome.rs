@@ -33,7 +33,8 @@ impl Code {
 }
 
 /// Why a command failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     /// The message, ready to be printed.
     pub message: String,

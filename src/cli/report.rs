@@ -57,11 +57,22 @@ pub struct Args {
 /// The widths of figures that are allowed, in inches.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1.0..=20.0;
 
+/// A text is no width of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WidthError {
+    /// It is not a name of a width, nor a number with a unit.
+    #[error("expected column, text, or a length such as 5.5in, 89mm, 9cm or 240pt")]
+    NoLength,
+    /// It is too narrow or too wide.
+    #[error("a figure is from {} to {} inches wide", WIDTHS.start(), WIDTHS.end())]
+    OutOfRange,
+}
+
 /// The width that a text names, in inches: `column`, `text`, or a length such as `89mm`.
 ///
 /// # Errors
 /// What is allowed.
-pub fn figure_inches(text: &str) -> Result<f64, String> {
+pub fn figure_inches(text: &str) -> Result<f64, WidthError> {
     let length = || {
         let units = [("in", 1.0), ("mm", 25.4), ("cm", 2.54), ("pt", 72.0)];
         let mut found =
@@ -72,14 +83,9 @@ pub fn figure_inches(text: &str) -> Result<f64, String> {
     let width = match text {
         "column" => COLUMN,
         "text" => TEXT,
-        _ => length()
-            .ok_or("expected column, text, or a length such as 5.5in, 89mm, 9cm or 240pt")?,
+        _ => length().ok_or(WidthError::NoLength)?,
     };
-    let (least, most) = (WIDTHS.start(), WIDTHS.end());
-    match WIDTHS.contains(&width) {
-        true => Ok(width),
-        false => Err(format!("a figure is from {least} to {most} inches wide")),
-    }
+    if WIDTHS.contains(&width) { Ok(width) } else { Err(WidthError::OutOfRange) }
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {

@@ -116,12 +116,17 @@ pub fn parse_lines(text: &str) -> Vec<(usize, String)> {
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
+/// A text is no part of the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a share is I/N with I from 1 to N, such as 2/8")]
+pub struct ShardError;
+
 /// Shard I of N, as `I/N`.
-pub fn parse(text: &str) -> Result<(u64, u64), String> {
+pub fn parse(text: &str) -> Result<(u64, u64), ShardError> {
     let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match parsed {
         Some((i, n)) if 1 <= i && i <= n => Ok((i, n)),
-        _ => Err("a share is I/N with I from 1 to N, such as 2/8".into()),
+        _ => Err(ShardError),
     }
 }
 

@@ -7,7 +7,7 @@
 use super::claims::SideClaim;
 use super::comparison::{Comparison, compare};
 use super::judge::Options;
-use super::record::RECORD;
+use super::record::{RECORD, RecordError};
 use super::side::{SCHEMA, Side, SideExperiment};
 use crate::evidence::claims::Estimate;
 use crate::stats::verdict::Verdict;
@@ -49,7 +49,7 @@ impl History {
         number: usize,
         commit: Commit,
         name: String,
-        experiments: BTreeMap<String, Option<Result<SideExperiment, String>>>,
+        experiments: BTreeMap<String, Option<Result<SideExperiment, RecordError>>>,
     ) {
         let mut after = Side { name, ..self.side.clone() };
         for (experiment, read) in experiments {
@@ -62,7 +62,7 @@ impl History {
                     let why = format!("no {RECORD} of schema {SCHEMA}");
                     self.unread.push((why, number, experiment));
                 }
-                Some(Err(why)) => self.unread.push((why, number, experiment)),
+                Some(Err(error)) => self.unread.push((error.to_string(), number, experiment)),
                 None => {
                     self.note(number, &experiment, &[]);
                     after.experiments.remove(&experiment);

@@ -14,6 +14,7 @@ use super::claims::SideClaim;
 use super::side::{
     OmittedRuns, SCHEMA, SideCell, SideExperiment, SideRuns, count_diverged, differing_paths,
 };
+use crate::store::git::NotText;
 use exactfed_core::words::{inert, revived};
 use exactfed_runner::files::{hex, sha256};
 use exactfed_runner::plan::{CellId, Setting, Shapes};
@@ -24,6 +25,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
+use thiserror::Error;
 
 /// The file of settings that cells share.
 pub const RECORD: &str = "record.toml";
@@ -190,13 +192,54 @@ fn finals_text(finals: &[Option<f64>]) -> String {
     words.join(" ")
 }
 
+/// Why the record of an experiment is not read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// A file is not text.
+    #[error("{file}: {error}")]
+    NotText {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        error: NotText,
+    },
+    /// A line of [`RECORD`] is wrong.
+    #[error("{RECORD}:{line}: {message}")]
+    RecordLine {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// [`RECORD`] is wrong as a whole.
+    #[error("{RECORD}: {message}")]
+    Record {
+        /// What is wrong.
+        message: String,
+    },
+    /// A line of [`FINALS`] is wrong.
+    #[error("{FINALS}:{line}: {message}")]
+    FinalsLine {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The errors were changed after they were written.
+    #[error("{FINALS}: does not have the hash that it was written with")]
+    OtherHash,
+    /// There is a record without its errors.
+    #[error("{FINALS}: is missing")]
+    NoFinals,
+}
+
 /// A record from its files; the first reports had no `record.toml`.
 ///
 /// # Errors
 /// If a file was changed: its name, the line where one is to blame, and what is wrong there.
-pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String> {
+pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, RecordError> {
     let Some(text) = record else { return Ok(SideExperiment::default()) };
-    let table: toml::Table = toml::from_str(text).map_err(|e| toml_message(text, &e))?;
+    let table: toml::Table = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
     let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
     let schema = u32::try_from(schema).unwrap_or(0);
     let tail: &[&str] = match schema {
@@ -205,12 +248,12 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String
         // This program does not know how to read the rest.
         _ => return Ok(SideExperiment { schema, ..SideExperiment::default() }),
     };
-    let file: RecordFile = toml::from_str(text).map_err(|e| toml_message(text, &e))?;
+    let file: RecordFile = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
     // Before the hash is checked: a message that names a line helps more.
     let cells = read_cells(finals, &file.settings, tail)
-        .map_err(|wrong| format!("{FINALS}:{}: {}", wrong.line, wrong.message))?;
+        .map_err(|WrongLine { line, message }| RecordError::FinalsLine { line, message })?;
     if hash(finals) != file.finals {
-        return Err(format!("{FINALS}: does not have the hash that it was written with"));
+        return Err(RecordError::OtherHash);
     }
     Ok(SideExperiment {
         schema: SCHEMA,
@@ -222,35 +265,36 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String
 }
 
 /// What is wrong with the text of [`RECORD`], and in which line.
-fn toml_message(text: &str, e: &toml::de::Error) -> String {
+fn toml_error(text: &str, e: &toml::de::Error) -> RecordError {
+    let message = e.message().to_owned();
     match e.span() {
         Some(span) => {
             let line = 1 + text[..span.start].matches('\n').count();
-            format!("{RECORD}:{line}: {}", e.message())
+            RecordError::RecordLine { line, message }
         }
-        None => format!("{RECORD}: {}", e.message()),
+        None => RecordError::Record { message },
     }
 }
 
 /// The text of a file of a record, or what is wrong with its bytes.
-pub type FileText = Result<String, String>;
+pub type FileText = Result<String, NotText>;
 
 /// The files of a record that a folder has.
 #[derive(Default)]
 struct FolderFiles {
-    record: Option<FileText>,
-    finals: Option<FileText>,
+    record: Option<Result<String, RecordError>>,
+    finals: Option<Result<String, RecordError>>,
 }
 
 /// The experiments to which these files belong, each a [`RECORD`] or [`FINALS`] with its path and
 /// text, by their folders; or what is wrong with the files of a folder.
 pub fn experiments(
     files: Vec<(String, FileText)>,
-) -> BTreeMap<String, Result<SideExperiment, String>> {
+) -> BTreeMap<String, Result<SideExperiment, RecordError>> {
     let mut folders: BTreeMap<String, FolderFiles> = BTreeMap::new();
     for (path, text) in files {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
-        let text = text.map_err(|wrong| format!("{file}: {wrong}"));
+        let text = text.map_err(|error| RecordError::NotText { file: file.to_owned(), error });
         let of_folder = folders.entry(folder.to_owned()).or_default();
         if file == FINALS {
             of_folder.finals = Some(text);
@@ -262,11 +306,11 @@ pub fn experiments(
 }
 
 /// The experiment of a folder with these files.
-fn read_folder(files: FolderFiles) -> Result<SideExperiment, String> {
+fn read_folder(files: FolderFiles) -> Result<SideExperiment, RecordError> {
     let record = files.record.transpose()?;
     let finals = files.finals.transpose()?;
     if record.is_some() && finals.is_none() {
-        return Err(format!("{FINALS}: is missing"));
+        return Err(RecordError::NoFinals);
     }
     read(record.as_deref(), &finals.unwrap_or_default())
 }
@@ -479,7 +523,7 @@ mod tests {
     #[test]
     fn what_is_not_as_it_was_written_is_refused() {
         let [(_, toml), (_, finals)] = files(&record(), || record().cells.into_iter());
-        let wrong = |toml: &str, finals: &str| read(Some(toml), finals).unwrap_err();
+        let wrong = |toml: &str, finals: &str| read(Some(toml), finals).unwrap_err().to_string();
         let refused = |finals: &str, place: &str| {
             let message = wrong(&toml, finals);
             assert!(message.starts_with(place), "{message}");

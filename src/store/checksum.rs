@@ -14,6 +14,17 @@ const CHECKSUM: &str = "# sha256 ";
 /// What is wrong with bytes that do not have their checksum.
 pub const CHANGED: &str = "is not as it was written";
 
+/// Why a text with a checksum is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum ChecksumError {
+    /// The text was changed after it was written.
+    #[error("{CHANGED}")]
+    Changed,
+    /// The text was written with other keys.
+    #[error("{}", .0.message())]
+    Keys(#[from] toml::de::Error),
+}
+
 /// Bytes of the hash in hexadecimal digits, and of the line end after it.
 const HASH_AND_LINE_END: usize = 64 + 1;
 
@@ -30,8 +41,8 @@ pub fn checked_body(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// A record as text whose last line is its checksum.
-pub fn with_checksum(record: &impl Serialize) -> Result<String, String> {
-    let text = toml::to_string(record).map_err(|e| e.to_string())?;
+pub fn with_checksum(record: &impl Serialize) -> Result<String, toml::ser::Error> {
+    let text = toml::to_string(record)?;
     Ok(format!("{text}{}", checksum_line(text.as_bytes())))
 }
 
@@ -41,10 +52,10 @@ pub fn has_checksum(text: &str) -> bool {
 }
 
 /// The record of a text, whose last line must be its checksum.
-pub fn parse_checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let body = checked_body(bytes).ok_or(CHANGED)?;
-    let text = std::str::from_utf8(body).map_err(|_| CHANGED)?;
-    toml::from_str(text).map_err(|e| e.message().to_owned())
+pub fn parse_checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ChecksumError> {
+    let body = checked_body(bytes).ok_or(ChecksumError::Changed)?;
+    let text = std::str::from_utf8(body).map_err(|_| ChecksumError::Changed)?;
+    Ok(toml::from_str(text)?)
 }
 
 /// The record in a file; `None` if there is no such file.

@@ -5,7 +5,7 @@
 //! another experiment. A folder that holds cells without a sound `experiment.toml` is an
 //! error that names the file; it is never skipped.
 
-use super::checksum::{has_checksum, parse_checked, read_checked, with_checksum};
+use super::checksum::{ChecksumError, has_checksum, parse_checked, read_checked, with_checksum};
 use super::folder::Store;
 use super::paths::{EXPERIMENT, FolderEntries, contents, failed_cell, file_name, is_pack};
 use super::table;
@@ -36,33 +36,50 @@ pub struct StoredExperiment {
     pub source: Source,
 }
 
+/// Why the file of an experiment is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredExperimentError {
+    /// The text is not as it was written.
+    #[error(transparent)]
+    Checksum(#[from] ChecksumError),
+    /// The text is that of an experiment, without a checksum.
+    #[error("has no checksum: it is damaged, or an older release wrote it")]
+    NoChecksum,
+    /// Pages would show code that did not make the results.
+    #[error(
+        "the source of the algorithm `{kind}` does not have the hash that identifies its cells"
+    )]
+    OtherSource {
+        /// The kind of the algorithm.
+        kind: String,
+    },
+}
+
 impl StoredExperiment {
     /// The experiment in the text of such a file; `None` if it is another kind of file, such as
     /// a manifest that happens to have this name.
     ///
     /// # Errors
     /// If the text holds an experiment and is not as it was written.
-    pub fn parse(text: &str) -> Result<Option<Self>, String> {
+    pub fn parse(text: &str) -> Result<Option<Self>, StoredExperimentError> {
         if has_checksum(text) {
             let experiment: Self = parse_checked(text.as_bytes())?;
             experiment.check_sources()?;
             return Ok(Some(experiment));
         }
         match toml::from_str::<Self>(text) {
-            Ok(_) => Err("has no checksum: it is damaged, or an older release wrote it".to_owned()),
+            Ok(_) => Err(StoredExperimentError::NoChecksum),
             Err(_) => Ok(None),
         }
     }
 
     /// Checks that the source of each algorithm, which pages show, has the hash that is in the ids of
     /// its cells.
-    fn check_sources(&self) -> Result<(), String> {
+    fn check_sources(&self) -> Result<(), StoredExperimentError> {
         for known in &self.source.algorithms {
             let Definition { kind, source, source_hash, .. } = &known.definition;
             if !source.is_empty() && *source_hash != sha256(source.as_bytes()) {
-                return Err(format!(
-                    "the source of the algorithm `{kind}` does not have the hash that identifies its cells"
-                ));
+                return Err(StoredExperimentError::OtherSource { kind: kind.clone() });
             }
         }
         Ok(())

@@ -4,7 +4,6 @@
 //! commands by object ids alone.
 
 use exactfed_runner::files::{Error, error};
-use std::fmt;
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,13 +41,13 @@ fn cannot_start(e: &std::io::Error) -> Error {
 }
 
 /// The standard output of git; the first line of its message if it failed.
-fn printed_text(output: &Output) -> Result<String, String> {
+fn printed_text(output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let messages = String::from_utf8_lossy(&output.stderr);
     let first = messages.lines().next().unwrap_or("git failed");
-    Err(first.trim_start_matches("fatal: ").to_owned())
+    Err(GitError::Refused(first.trim_start_matches("fatal: ").to_owned()))
 }
 
 /// The commit that a revision names; `no` says what a name that is none might have been.
@@ -127,13 +126,34 @@ fn strip_folder<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
 }
 
 /// A committed file whose bytes are not UTF-8 text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not UTF-8 text")]
 pub struct NotText;
 
-impl fmt::Display for NotText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("is not UTF-8 text")
-    }
+/// Why git does not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// The program cannot be started.
+    #[error(transparent)]
+    NotStarted(Error),
+    /// The list of the objects that git is asked for cannot be written.
+    #[error("git: {0}")]
+    List(#[from] std::io::Error),
+    /// The first line of the message with which git ended.
+    #[error("{0}")]
+    Refused(String),
+    /// Git ended while it listed objects.
+    #[error("git: {message}")]
+    Failed {
+        /// The whole message of git.
+        message: String,
+    },
+    /// The repository does not have an object.
+    #[error("git does not give the object {id}")]
+    NoObject {
+        /// The hash of the object.
+        id: String,
+    },
 }
 
 /// The texts of these objects, by one process. What one of them contains says nothing about the
@@ -141,31 +161,31 @@ impl fmt::Display for NotText {
 ///
 /// # Errors
 /// If git cannot be run, or does not give one of them.
-pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, String> {
+pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, GitError> {
     let answers = cat_files(ids)?;
     let mut rest = &answers[..];
     let mut texts = Vec::with_capacity(ids.len());
     for id in ids {
         let blob = next_blob(id, &mut rest);
-        let bytes = blob.ok_or_else(|| format!("git does not give the object {id}"))?;
+        let bytes = blob.ok_or_else(|| GitError::NoObject { id: id.clone() })?;
         texts.push(String::from_utf8(bytes.to_vec()).map_err(|_| NotText));
     }
     Ok(texts)
 }
 
 /// What `git cat-file --batch` answers to these ids, one answer after another.
-fn cat_files(ids: &[String]) -> Result<Vec<u8>, String> {
-    let describe = |e: std::io::Error| format!("git: {e}");
+fn cat_files(ids: &[String]) -> Result<Vec<u8>, GitError> {
     // A file instead of a pipe: git answers while it reads, so that both ends of two pipes could
     // wait for each other.
-    let mut list = tempfile::tempfile().map_err(describe)?;
+    let mut list = tempfile::tempfile()?;
     let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-    list.write_all(lines.as_bytes()).map_err(describe)?;
-    list.rewind().map_err(describe)?;
+    list.write_all(lines.as_bytes())?;
+    list.rewind()?;
     let output = Command::new("git").args(["cat-file", "--batch"]).stdin(list).output();
-    let output = output.map_err(|e| cannot_start(&e).to_string())?;
+    let output = output.map_err(|e| GitError::NotStarted(cannot_start(&e)))?;
     if !output.status.success() {
-        return Err(format!("git: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(GitError::Failed { message });
     }
     Ok(output.stdout)
 }

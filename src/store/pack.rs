@@ -67,10 +67,35 @@ pub struct PackLine {
     pub programs: Vec<Traced>,
 }
 
+/// Why the index of a pack is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// A line is no JSON, or has other keys.
+    #[error(transparent)]
+    Line(#[from] serde_json::Error),
+    /// The settings of a cell are no TOML.
+    #[error("{}", .0.message())]
+    Settings(#[from] toml::de::Error),
+    /// The id of a cell is not the hash of its settings.
+    #[error("has settings of cell {hash} where those of {id} belong")]
+    OtherSettings {
+        /// The id that the settings have.
+        hash: CellId,
+        /// The id that they should have.
+        id: CellId,
+    },
+    /// The cells together have more rows than a file can have.
+    #[error("has too many rows")]
+    TooManyRows,
+    /// A number in the index is larger than a file can be.
+    #[error("is too large")]
+    TooLarge,
+}
+
 impl PackLine {
     /// The settings as a table.
-    pub fn settings(&self) -> Result<toml::Table, String> {
-        toml::from_str(&self.cell).map_err(|e| e.message().to_owned())
+    pub fn settings(&self) -> Result<toml::Table, PackError> {
+        Ok(toml::from_str(&self.cell)?)
     }
 }
 
@@ -229,11 +254,11 @@ fn pack_name(bytes: &[u8]) -> String {
 }
 
 /// The text of an index, with its checksum.
-fn index_text(head: &PackHead, lines: &[PackLine]) -> Result<String, String> {
-    let mut index = serde_json::to_string(head).map_err(|e| e.to_string())?;
+fn index_text(head: &PackHead, lines: &[PackLine]) -> serde_json::Result<String> {
+    let mut index = serde_json::to_string(head)?;
     index.push('\n');
     for line in lines {
-        index += &serde_json::to_string(line).map_err(|e| e.to_string())?;
+        index += &serde_json::to_string(line)?;
         index.push('\n');
     }
     let last = checksum_line(index.as_bytes());
@@ -306,33 +331,33 @@ fn find_index(footer: &[u8]) -> Option<Range<usize>> {
 }
 
 /// Checks that the id of a cell is the hash of its settings, which are TOML.
-pub fn check_settings(id: CellId, settings: &str) -> Result<(), String> {
+pub fn check_settings(id: CellId, settings: &str) -> Result<(), PackError> {
     let hash = CellId::of(settings);
     if hash != id {
-        return Err(format!("has settings of cell {hash} where those of {id} belong"));
+        return Err(PackError::OtherSettings { hash, id });
     }
     Ok(())
 }
 
 /// Reads an index without its checksum, and checks the settings of its cells.
-fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
+fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), PackError> {
     let mut lines = index.split_inclusive(|byte| *byte == b'\n');
     let first = lines.next().unwrap_or_default();
-    let head: PackHead = serde_json::from_slice(first).map_err(|e| e.to_string())?;
+    let head: PackHead = serde_json::from_slice(first)?;
     let provenance = Arc::new(head.provenance.clone());
     let mut cells: Vec<PackedCell> = Vec::new();
     let mut row = 0_u32;
     let mut line_start = as_u32(first.len())?;
     for text in lines {
-        let line: PackLine = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+        let line: PackLine = serde_json::from_slice(text)?;
         check_settings(line.id, &line.cell)?;
         // Neighbours mostly have the same label, which they share.
         let label = match cells.last() {
             Some(last) if *last.record.label == *line.label => last.record.label.clone(),
             _ => line.label.into(),
         };
-        let end = row.checked_add(as_u32(line.rows)?).ok_or("has too many rows")?;
-        let line_end = line_start.checked_add(as_u32(text.len())?).ok_or("is too large")?;
+        let end = row.checked_add(as_u32(line.rows)?).ok_or(PackError::TooManyRows)?;
+        let line_end = line_start.checked_add(as_u32(text.len())?).ok_or(PackError::TooLarge)?;
         let record = CellSummary {
             id: line.id,
             label,
@@ -347,6 +372,6 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
     Ok((head, cells))
 }
 
-fn as_u32(n: usize) -> Result<u32, &'static str> {
-    u32::try_from(n).map_err(|_| "is too large")
+fn as_u32(n: usize) -> Result<u32, PackError> {
+    u32::try_from(n).map_err(|_| PackError::TooLarge)
 }

@@ -1,7 +1,7 @@
 //! What an experiment is about: the topics by which the index is filtered, each with the words by
 //! which readers of other papers search for it.
 
-use exactfed_runner::plan::{Plan, Setting};
+use exactfed_runner::plan::Plan;
 
 /// A topic: its name, synonyms, which only the search knows, and whether a plan is about it.
 type Topic = (&'static str, &'static str, fn(&Plan) -> bool);
@@ -15,10 +15,10 @@ const TOPICS: [Topic; 7] = [
         kinds(plan).any(|kind| kind.ends_with("-dataset"))
     }),
     ("Dirichlet split", "heterogeneous heterogeneity non-iid label skew", |plan| {
-        has(plan, "split", "dirichlet")
+        has(plan, &["split", "dirichlet"])
     }),
     ("partial participation", "client sampling subset of clients cohort", |plan| {
-        has(plan, "cohort", "")
+        has(plan, &["cohort"])
     }),
     (
         "TD learning",
@@ -36,12 +36,11 @@ fn kinds(plan: &Plan) -> impl Iterator<Item = &str> {
     plan.all_cells().map(|cell| cell.identity.problem.kind()).chain(frontier)
 }
 
-/// Whether a cell has a setting of this name whose value begins so.
-fn has(plan: &Plan, name: &str, begin: &str) -> bool {
-    let is_it = |(path, value): (&str, &Setting)| {
-        path.rsplit('.').next() == Some(name) && value.to_string().starts_with(begin)
-    };
-    plan.all_cells().any(|cell| cell.settings.iter().any(is_it))
+/// Whether a cell has a setting whose path ends with these keys. A table is a setting, and so is each
+/// value in it.
+fn has(plan: &Plan, keys: &[&str]) -> bool {
+    let ends_so = |path: &str| path.rsplit('.').take(keys.len()).eq(keys.iter().rev().copied());
+    plan.all_cells().any(|cell| cell.settings.iter().any(|(path, _)| ends_so(path)))
 }
 
 /// The topics of an experiment, and the words by which it is found.

@@ -64,9 +64,9 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         ("noise", Setting::Text(text)) => format!("{text} noise"),
         ("average", Setting::Text(text)) if **text == *"none" => "iterates".into(),
         ("average", _) => "averaged".into(),
-        ("start", Setting::Text(text)) => match &**text {
-            "zero" | "zero true" => "from 0".into(),
-            "limit" | "limit true" => "from the limit".into(),
+        ("start", Setting::Text(_)) => match &*value.shown() {
+            "zero" => "from 0".into(),
+            "limit" => "from the limit".into(),
             "offset" => "from an offset".into(),
             "offset 0" => "from θ*".into(),
             other => format!("from {other}"),

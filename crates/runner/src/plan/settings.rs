@@ -3,6 +3,7 @@
 use crate::manifest::document::Value;
 use exactfed_core::problem::Fault;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -37,6 +38,15 @@ impl Setting {
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() && value.to_string() == text => Self::Number(value),
             _ => Self::Text(text.into()),
+        }
+    }
+
+    /// The value as a reader sees it: a table of one flag that is set, such as `{ zero = true }`,
+    /// which [`inline`] writes as `zero true`, is the name of the flag.
+    pub fn shown(&self) -> Cow<'_, str> {
+        match self {
+            Self::Number(value) => Cow::Owned(value.to_string()),
+            Self::Text(text) => Cow::Borrowed(text.strip_suffix(" true").unwrap_or(text)),
         }
     }
 

@@ -36,6 +36,9 @@ pub struct QuantityInfo {
     /// Whether it is a norm or a difference of objectives, and not a square: rounding leaves more
     /// of it.
     pub is_norm: bool,
+    /// Whether it is the squared distance of an estimate from what it should be, which sentences call
+    /// an error.
+    pub is_error: bool,
     /// Of a quantity of which more is better, what is compared in its place; `None` where less is
     /// better.
     pub shortfall: Option<Shortfall>,
@@ -117,6 +120,7 @@ impl QuantityInfo {
             kind,
             expected: None,
             is_norm: false,
+            is_error: false,
             shortfall: None,
             needs_optimum: false,
         }
@@ -132,6 +136,10 @@ impl QuantityInfo {
 
     const fn of_optimum(self) -> Self {
         Self { needs_optimum: true, ..self }
+    }
+
+    const fn error(self) -> Self {
+        Self { is_error: true, ..self }
     }
 
     const fn norm(self) -> Self {
@@ -217,6 +225,7 @@ quantities! {
     errors {
         /// ‖θ_t − θ*‖².
         SqError = Info::new("sq-error", "sq_error", "‖θ − θ*‖²", Error)
+            .error()
             .of_optimum()
             .meaning("squared distance of the server's estimate from the optimum", r"\lVert \theta_t - \theta^* \rVert^2")
             .expected(|moments, _, _| Some(moments.sq_error));
@@ -255,6 +264,7 @@ quantities! {
         /// linear problems with independent noise that are not too large; if it is listed, also without noise on any
         /// field, around the fixed point that theory finds.
         SqErrorLimit = Info::new("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Measured(Limit, |_| None))
+            .error()
             .of_optimum()
             .meaning(
                 "squared distance from the fixed point of the mean, which is its limit where it converges",
@@ -263,19 +273,23 @@ quantities! {
             .expected(measure::expected_from_limit);
         /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.
         SqErrorAverage = Info::new("sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²", Measured(Estimate, measure::mean_so_far))
+            .error()
             .of_optimum()
             .meaning("squared distance of the average of the estimates so far", r"\lVert \bar\theta_t - \theta^* \rVert^2")
             .expected(|moments, _, _| Some(moments.sq_error_average));
         /// N⁻¹ Σ_c ‖θ_c − θ*‖², the clients at the end of their local steps; weighted as they are.
         SqErrorClients = Info::new("sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²", Measured(Clients, measure::clients))
+            .error()
             .of_optimum()
             .meaning("mean squared distance of the clients", r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2")
             .expected(|moments, _, _| moments.sq_error_clients);
         /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
         SqErrorVirtual = Info::new("sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²", Measured(VirtualOptimum, |at| Some(at.distance_to(at.facts.virtual_optimum()?))))
+            .error()
             .meaning("squared distance from the fixed point of the virtual chain", r"\lVert \theta_t - \tilde\theta \rVert^2");
         /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary distributions (TD).
         SqErrorFeatures = Info::new("sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ", Measured(Features, measure::in_features))
+            .error()
             .of_optimum()
             .meaning(
                 "squared distance in the mean covariance of the features",
@@ -425,7 +439,7 @@ impl Quantity {
     pub fn loss_name(self) -> String {
         match self.info().shortfall {
             Some(shortfall) => shortfall.name.to_owned(),
-            None if self.name().contains("error") => "error".to_owned(),
+            None if self.info().is_error => "error".to_owned(),
             None => self.name().replace('-', " "),
         }
     }

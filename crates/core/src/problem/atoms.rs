@@ -3,10 +3,11 @@
 //! the user's `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
 
 use super::affine::{Affine, mean_part};
-use super::arrays::{DataFile, Files, NpzArrays, index_text};
+use super::arrays::{DataFile, Files, NpzArrays};
 use super::facts::Facts;
 use super::fault::Fault;
 use super::oracle::Problem;
+use super::probabilities::check_probabilities;
 use crate::kernel::alias::Alias;
 use crate::kernel::{Draws, axpy, dot};
 use crate::linalg::Matrix;
@@ -65,49 +66,6 @@ pub struct Atoms {
     optimum: Vec<f64>,
 }
 
-/// The largest difference between the sum of a row of probabilities and 1.
-pub const ROUNDING: f64 = 1e-9;
-
-/// Whether all numbers have single precision, as those of a float32 file.
-pub fn has_single_precision(data: &[f64]) -> bool {
-    data.iter().all(|x| f64::from(*x as f32) == *x)
-}
-
-/// Checks rows of probabilities: no entry is negative and each row sums to one. A row of
-/// float32 numbers whose sum is 1 up to their rounding is divided by its sum.
-///
-/// # Errors
-/// The first entry or row that fails.
-pub fn probabilities(
-    arrays: &NpzArrays<'_>,
-    name: &str,
-    data: &[f64],
-    shape: &[usize],
-) -> Result<Vec<f64>, Fault> {
-    if let Some(entry) = data.iter().position(|&p| p < 0.0) {
-        let index = index_text(entry, shape);
-        let p = data[entry];
-        return Err(arrays.fault(format!("`{name}`[{index}] is {p}; a probability is 0 or more")));
-    }
-    let width = shape[shape.len() - 1];
-    let within = 0.5 * f64::from(f32::EPSILON) * width.max(8) as f64;
-    let mut data = data.to_vec();
-    for (i, row) in data.chunks_exact_mut(width).enumerate() {
-        let sum = row.iter().fold(0.0, |sum, p| sum + p);
-        let off = (sum - 1.0).abs();
-        if off <= ROUNDING {
-            continue;
-        }
-        if off <= within && has_single_precision(row) {
-            row.iter_mut().for_each(|p| *p /= sum);
-            continue;
-        }
-        let row = index_text(i, &shape[..shape.len() - 1]);
-        return Err(arrays.fault(format!("`{name}`[{row}] sums to {sum}; a row must sum to one")));
-    }
-    Ok(data)
-}
-
 impl Atoms {
     /// Reads the atoms of all clients, checks them, and computes the facts that follow from them.
     fn new(arrays: &NpzArrays<'_>) -> Result<Self, Fault> {
@@ -125,7 +83,7 @@ impl Atoms {
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d)];
         let offsets = arrays.get("b", axes)?.to_vec();
         let p = arrays.get("p", &mut [("N", &mut n), ("M", &mut m)])?;
-        let p = probabilities(arrays, "p", p, &[n, m])?;
+        let p = check_probabilities(arrays, "p", p, &[n, m])?;
         if n as u64 > MAX_CLIENTS {
             return Err(
                 arrays.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each"))

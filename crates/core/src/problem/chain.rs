@@ -6,7 +6,7 @@ use crate::linalg::{Dd, Matrix, Singular, refine, solve};
 /// The most states for which the stationary distribution is found by a factorisation alone.
 const MOST_FACTORED: usize = 128;
 /// How far probabilities may be from summing to 1: ten times what a user's may be.
-const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
+const ROUNDING: f64 = 10.0 * super::probabilities::ROUNDING;
 
 /// The transpose of a square matrix.
 fn transpose(rows: &SparseRows) -> SparseRows {

@@ -1,10 +1,10 @@
 //! TD(0) on a user's chains, from an `.npz` file.
 
 use super::arrays::{DataFile, Files, NpzArrays};
-use super::atoms::{ROUNDING, has_single_precision, probabilities};
 use super::chain::Chain;
 use super::cost::ProblemCost;
 use super::fault::{Fault, Faults};
+use super::probabilities::{ROUNDING, check_probabilities, has_single_precision};
 use super::td::{self, Environment, NoSolution, Noise, Td};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
@@ -72,7 +72,7 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     if next != s {
         return Err(arrays.fault(format!("`P` has {s} × {next} kernels; they must be square")));
     }
-    let p = probabilities(arrays, "P", p, &[n, s, s])?;
+    let p = check_probabilities(arrays, "P", p, &[n, s, s])?;
     let rewards = arrays.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
     let mu = arrays.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
     let agree = if has_single_precision(mu) { SINGLE } else { ROUNDING };

@@ -30,6 +30,7 @@ pub mod logistic;
 pub mod mdp;
 mod minimise;
 mod oracle;
+mod probabilities;
 pub mod quadratic;
 mod records;
 pub mod settings;

@@ -1,0 +1,47 @@
+//! Probabilities that users give in files, and how far they may be from summing to one.
+
+use super::arrays::{NpzArrays, index_text};
+use super::fault::Fault;
+
+/// The largest difference between the sum of a row of probabilities and 1.
+pub const ROUNDING: f64 = 1e-9;
+
+/// Whether all numbers have single precision, as those of a float32 file.
+pub fn has_single_precision(data: &[f64]) -> bool {
+    data.iter().all(|x| f64::from(*x as f32) == *x)
+}
+
+/// Checks rows of probabilities: no entry is negative and each row sums to one. A row of
+/// float32 numbers whose sum is 1 up to their rounding is divided by its sum.
+///
+/// # Errors
+/// The first entry or row that fails.
+pub fn check_probabilities(
+    arrays: &NpzArrays<'_>,
+    name: &str,
+    data: &[f64],
+    shape: &[usize],
+) -> Result<Vec<f64>, Fault> {
+    if let Some(entry) = data.iter().position(|&p| p < 0.0) {
+        let index = index_text(entry, shape);
+        let p = data[entry];
+        return Err(arrays.fault(format!("`{name}`[{index}] is {p}; a probability is 0 or more")));
+    }
+    let width = shape[shape.len() - 1];
+    let within = 0.5 * f64::from(f32::EPSILON) * width.max(8) as f64;
+    let mut data = data.to_vec();
+    for (i, row) in data.chunks_exact_mut(width).enumerate() {
+        let sum = row.iter().fold(0.0, |sum, p| sum + p);
+        let off = (sum - 1.0).abs();
+        if off <= ROUNDING {
+            continue;
+        }
+        if off <= within && has_single_precision(row) {
+            row.iter_mut().for_each(|p| *p /= sum);
+            continue;
+        }
+        let row = index_text(i, &shape[..shape.len() - 1]);
+        return Err(arrays.fault(format!("`{name}`[{row}] sums to {sum}; a row must sum to one")));
+    }
+    Ok(data)
+}

@@ -129,14 +129,16 @@ class _Job:
         return digest
 
     def wanted(self) -> dict[str, int]:
-        """The cells that are to be run next, with the expected nanoseconds of each."""
-        frame = pl.DataFrame(self._native.frame(self._out, 1)).select("cell", "state", "seconds")
+        """The cells that are to be run next, with the operations of each."""
+        frame = pl.DataFrame(self._native.frame(self._out, None))
         states = {"missing", "damaged"}
         if self._options["rerun_failed"]:
             states.add("failed")
         found = {
-            cell: max(1, round(seconds * 1e9))
-            for cell, state, seconds in frame.iter_rows()
+            cell: operations
+            for cell, state, operations in frame.select(
+                "cell", "state", "operations"
+            ).iter_rows()
             if cell not in self._handled and (state in states or self._options["force"])
         }
         self._follows = len(frame) > len(self._native)
@@ -180,7 +182,7 @@ class _Job:
             raise
 
     def _split(self, cells: dict[str, int]) -> list[_Task]:
-        """Tasks of about the same expected cost: the costliest cells first."""
+        """Tasks of about as many operations: the costliest cells first."""
         most = self._tasks or _PER_WORKER * (self._workers() or os.cpu_count() or 1)
         tasks = [_Task([], 0) for _ in range(min(most, len(cells)))]
         least = [(0, i) for i in range(len(tasks))]

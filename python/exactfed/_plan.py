@@ -42,7 +42,8 @@ class Plan:
         rounds, runs
             The number of rounds, and of runs.
         seconds
-            The expected computing time, also of cells that are done.
+            The computing time, also of cells that are done, measured by running the first rounds of
+            one cell of each shape; null where that fails.
         memory
             The expected peak of memory in bytes of the cell by itself on one thread, within a
             factor of about two.

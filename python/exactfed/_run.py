@@ -67,8 +67,8 @@ def run(
     progress
         ``True`` for a progress bar, which in a notebook also shows the headline and the first
         figure of the cells that are stored so far. Or a function that is called with the work so
-        far and that of the whole run, in nanoseconds that they are expected to take on one thread,
-        and the number of cells that are done; :func:`load` opens the results so far.
+        far and that of the whole run, in operations, and the number of cells that are done;
+        :func:`load` opens the results so far.
     force, rerun_failed
         Also run cells that are done, or that failed before.
     until_decided

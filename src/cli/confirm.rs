@@ -1,10 +1,11 @@
 //! Asks for confirmation before a run that is larger than the user may have intended.
 
+use super::cell_times::CellTimes;
 use super::outcome::Failure;
 use super::shard::Cells;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::cost::expected_seconds;
+use exactfed_runner::runner::cost::operations;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// The largest number of cells that runs without confirmation.
@@ -15,6 +16,9 @@ const MOST_SECONDS: f64 = 86_400.0;
 /// The time that runs which follow from results take without confirmation, though it is more than
 /// what was planned.
 const SHORT_SECONDS: f64 = 600.0;
+/// The seconds that no operation takes on any machine. Cells are measured before a question only if
+/// they could take so long that the question is asked.
+const SLOWEST_OPERATION: f64 = 1e-7;
 
 /// A run was not confirmed: the answer is no, or there is no terminal to ask on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,35 +38,57 @@ pub struct NotConfirmed {
 /// If the answer is no; or, without a terminal to ask on, with the flag that confirms.
 pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     let cells = || missing.iter().flat_map(|(_, cells)| cells);
-    let seconds = expected_seconds(cells().copied(), threads);
+    let mut seconds = 0.0;
+    if may_exceed(cells().copied(), MOST_SECONDS, threads) {
+        for (plan, cells) in missing {
+            let times = CellTimes::of_cells(plan, cells)?;
+            seconds += times.total(cells.iter().copied(), threads).unwrap_or(0.0);
+        }
+    }
     let Some(question) = question(cells().count(), seconds, threads) else { return Ok(()) };
     asked(&question, "nothing was run").map_err(|why| Failure::input(format!("error: {why}")))
 }
 
-/// The time that the runs of a tuned experiment were expected to take before the first: what
-/// follows from results is confirmed up to this.
+/// Whether cells could take longer than so many seconds, judged by their operations.
+pub fn may_exceed<'c>(cells: impl Iterator<Item = &'c Cell>, seconds: f64, threads: usize) -> bool {
+    let all = cells.map(|cell| operations(&cell.identity)).fold(0, u64::saturating_add);
+    all as f64 * SLOWEST_OPERATION / threads as f64 > seconds
+}
+
+/// Whether cells that follow from results may take long enough for a question.
+pub fn may_need_question(following: &[Cell], threads: usize) -> bool {
+    may_exceed(following.iter(), SHORT_SECONDS, threads)
+}
+
+/// The time that the runs of a tuned experiment take without those that follow from results beyond
+/// what the manifest lists. What follows is run up to this without confirmation.
 pub struct PlannedTime {
-    /// Of the candidates in the manifest, in seconds.
+    /// The seconds of the candidates in the manifest.
     pub candidates: f64,
-    /// Of the fresh runs of what is selected, at most.
+    /// The most seconds of the fresh runs of what is selected.
     pub fresh: f64,
     threads: usize,
 }
 
 impl PlannedTime {
-    /// The time of a plan's candidates, whether they were run or not, and of what follows them.
-    pub fn new(plan: &Plan, threads: usize) -> Self {
+    /// The time of a plan's candidates, whether they were run or not, and of what follows them;
+    /// `None` if no cell could be measured.
+    pub fn new(plan: &Plan, times: &CellTimes, threads: usize) -> Option<Self> {
         let groups = plan.possible_evaluations();
         // The selected candidate, and that which is best for all algorithms.
         let most = if groups.len() > 1 { 2.0 } else { 1.0 };
-        let dearest = |cells: &Vec<Cell>| {
-            let each = cells.iter().map(|cell| expected_seconds(std::iter::once(cell), threads));
-            most * each.fold(0.0, f64::max)
-        };
-        let fresh = groups.iter().map(dearest).sum();
+        let mut fresh = 0.0;
+        for cells in &groups {
+            let mut dearest: f64 = 0.0;
+            for cell in cells {
+                dearest = dearest.max(times.total(std::iter::once(cell), threads)?);
+            }
+            fresh += most * dearest;
+        }
         // Of candidates that race, all may go on to the end.
         let candidates = plan.tuning.as_ref().map_or(&plan.cells, |tuning| &tuning.listed);
-        Self { candidates: expected_seconds(candidates.iter(), threads), fresh, threads }
+        let candidates = times.total(candidates.iter(), threads)?;
+        Some(Self { candidates, fresh, threads })
     }
 
     /// What follows from results may take without a question, in seconds.
@@ -70,17 +96,24 @@ impl PlannedTime {
         (self.candidates + self.fresh).max(SHORT_SECONDS)
     }
 
-    /// Asks whether to run these missing cells, if all that follows from results takes `seconds`, and
-    /// that is more than was planned.
+    /// Asks whether to run these missing cells, if all that `follows` from results takes longer than
+    /// was planned.
     ///
     /// # Errors
     /// The message that they are not run, and what runs them.
-    pub fn confirm(&self, missing: &[&Cell], seconds: f64) -> Result<(), NotConfirmed> {
+    pub fn confirm(
+        &self,
+        missing: &[&Cell],
+        follows: &[Cell],
+        times: &CellTimes,
+    ) -> Result<(), NotConfirmed> {
+        let seconds = times.total(follows.iter(), self.threads).unwrap_or(0.0);
         if missing.is_empty() || seconds <= self.unasked() {
             return Ok(());
         }
         let planned = duration(self.candidates + self.fresh);
-        let time = duration(expected_seconds(missing.iter().copied(), self.threads));
+        let time = times.total(missing.iter().copied(), self.threads).unwrap_or(0.0);
+        let time = duration(time);
         let (cells, threads) = (count(missing.len(), "cell"), count(self.threads, "thread"));
         let question = format!(
             "{cells} that follow from the candidates to run, about {time} on {threads}, where {planned} were planned"
@@ -92,11 +125,13 @@ impl PlannedTime {
     }
 }
 
-/// A time in words, to two digits.
+/// A time in words, to two digits or more.
 pub fn duration(seconds: f64) -> String {
     match seconds {
-        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
+        s if s < 9.95 => format!("{s:.1} s"),
         s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 597.0 => format!("{:.1} min", s / 60.0),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),
     }
@@ -154,6 +189,15 @@ mod tests {
         assert_eq!(question(100_001, 0.0, 2).unwrap(), "100001 cells to run");
         let long = question(3, 86_401.0 * 30.0, 2).unwrap();
         assert_eq!(long, "3 cells to run, about 720.0 h on 2 threads");
+    }
+
+    #[test]
+    fn durations_have_two_digits() {
+        let words = [0.0123, 0.9994, 0.9996, 1.449, 9.96, 119.0, 150.0, 599.0, 7300.0];
+        let words = words.map(duration);
+        let expected =
+            ["12 ms", "999 ms", "1.0 s", "1.4 s", "10 s", "119 s", "2.5 min", "10 min", "2.0 h"];
+        assert_eq!(words, expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The command line: one file per command, and files for what commands share.
 
+mod cell_times;
 mod check;
 mod code;
 mod commands;
@@ -32,6 +33,7 @@ pub mod shard;
 mod submit;
 mod verify;
 
+pub use cell_times::seconds_of_cells;
 pub use check::check;
 pub use commands::{Cli, dispatch, main, main_with};
 pub use decide::decide;

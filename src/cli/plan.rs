@@ -1,5 +1,6 @@
 //! `plan`: lists the cells of manifests with their state and estimated time.
 
+use super::cell_times::{CellTimes, representatives};
 use super::confirm::{PlannedTime, duration};
 use super::manifests::Manifests;
 use super::memory;
@@ -13,7 +14,6 @@ use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::exact::MomentsError;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan, short};
-use exactfed_runner::runner::cost::expected_seconds;
 use exactfed_runner::runner::{Prepared, predict};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -46,10 +46,14 @@ const MOST_BUILT: usize = 64;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open(&args.out)?;
-    let threads = pool(args.threads)?.current_num_threads();
+    let pool = pool(args.threads)?;
+    let begin = Instant::now();
     let all = args.manifests.plans()?.into_iter().map(|plan| tuned::all_stages(plan, &store));
-    for plan in &all.collect::<Result<Vec<Plan>, _>>()? {
-        print(&describe(plan, &store, threads, args.all)?)?;
+    let plans = all.collect::<Result<Vec<Plan>, _>>()?;
+    // A run plans its cells too before the first.
+    let planning = begin.elapsed() / plans.len().max(1) as u32;
+    for plan in &plans {
+        print(&describe(plan, &store, &pool, planning, args.all)?)?;
     }
     Ok(Code::Done)
 }
@@ -64,69 +68,100 @@ pub fn frontiers(plan: &Plan) -> String {
     }
 }
 
-/// The cells of a plan, their states and their expected times.
-fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<String, Failure> {
+/// The cells of a plan, which took `planning`, their states and their times on the threads of a pool.
+fn describe(
+    plan: &Plan,
+    store: &Store,
+    pool: &rayon::ThreadPool,
+    planning: Duration,
+    all: bool,
+) -> Result<String, Failure> {
+    let threads = pool.current_num_threads();
     let many = plan.cells.len() > MANY;
     let cells: Vec<&Cell> = plan.cells.iter().collect();
-    let sample = if many { kinds(&cells) } else { cells };
+    let sample = if many { sampled(&cells) } else { cells };
     memory::fits_instances(plan, &sample)?;
     let begin = Instant::now();
-    let sample = prepared(plan, &sample)?;
+    let sample = pool.install(|| prepared(plan, &sample))?;
     let set_up_time = begin.elapsed();
     warn_of(plan, &sample);
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let (cells, runs) = (count(plan.cells.len(), "cell"), runs_of_each(plan));
     let mut out = format!("{}: {cells} of {runs}\n", plan.experiment);
-    let (mut done, mut seconds, mut steps) = (0, 0.0, 0_u64);
-    let mut labels = Labels::default();
-    for cell in &plan.cells {
-        let (state, time) = match store.status(&plan.experiment, &cell.id) {
-            Status::Done => {
-                done += 1;
-                ("done", String::new())
-            }
-            status => {
-                let cost = expected_seconds(std::iter::once(cell), threads);
-                seconds += cost;
-                steps = steps.saturating_add(client_steps(cell, &clients));
-                let state = if status == Status::Missing { "missing" } else { "damaged" };
-                (state, format!("about {}", duration(cost)))
-            }
-        };
-        if all || !many || labels.is_example(cell, state) {
-            let settings = varied(cell).join(", ");
-            let line = format!("  {}  {state:7}  {}  {settings}  {time}", cell.id, cell.label);
-            let line = format!("{}\n", line.trim_end());
-            if many && !all { labels.examples.push_str(&line) } else { out.push_str(&line) }
-        }
-    }
-    if many && !all {
-        labels.write(&mut out);
-    }
-    out.push_str(&what_follows(plan, threads)?);
+    let statuses: Vec<Status> =
+        plan.cells.iter().map(|cell| store.status(&plan.experiment, &cell.id)).collect();
+    let with_status = plan.cells.iter().zip(&statuses);
+    let missing = with_status.filter(|(_, status)| **status != Status::Done);
+    let missing: Vec<&Cell> = missing.map(|(cell, _)| cell).collect();
+    // What follows from candidates is planned from all of them, also from those that are done.
+    let all_cells: Vec<&Cell> = plan.cells.iter().collect();
+    let timed = if plan.tuning.is_some() { &all_cells } else { &missing };
+    let times = CellTimes::measure(plan, timed, &sample);
+    out.push_str(&list_cells(plan, &statuses, &times, threads, many && !all));
+    out.push_str(&what_follows(plan, &times, threads)?);
     out.push_str(&set_up(set_up_time));
-    out.push_str(&without_optimum(plan, &sample, (set_up_time.as_secs_f64(), seconds), threads));
+    let runs_time = times.total(missing.iter().copied(), threads);
+    let stated = (set_up_time.as_secs_f64(), runs_time.unwrap_or(0.0));
+    out.push_str(&without_optimum(plan, &sample, stated, threads));
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
     out.push_str(&frontiers(plan));
-    let _ = match plan.cells.len() - done {
-        0 => writeln!(out, "{done} done, 0 missing"),
-        missing => writeln!(
-            out,
-            "{done} done, {missing} missing: {steps:.2e} client steps, about {} on {}",
-            duration(seconds),
-            count(threads, "thread"),
-            steps = steps as f64
-        ),
-    };
+    out.push_str(&times.not_measured(&missing));
+    let _ = write!(out, "{} done, {} missing", plan.cells.len() - missing.len(), missing.len());
+    if !missing.is_empty() {
+        let steps = missing.iter().map(|cell| client_steps(cell, &clients));
+        let steps = steps.fold(0, u64::saturating_add);
+        let _ = write!(out, ": {:.2e} client steps", steps as f64);
+        if let Some(seconds) = runs_time {
+            let time = duration(seconds + (planning + set_up_time).as_secs_f64());
+            let _ = write!(out, ", about {time} on {}", count(threads, "thread"));
+        }
+    }
+    out.push('\n');
     Ok(out)
+}
+
+/// The lines of the cells with their states and times; of a large grid, which is `summarised`, the
+/// number of cells of each label and state, and an example of each.
+fn list_cells(
+    plan: &Plan,
+    statuses: &[Status],
+    times: &CellTimes,
+    threads: usize,
+    summarised: bool,
+) -> String {
+    let mut out = String::new();
+    let mut labels = Labels::default();
+    for (cell, status) in plan.cells.iter().zip(statuses) {
+        let state = match status {
+            Status::Done => "done",
+            Status::Missing => "missing",
+            Status::Damaged(_) | Status::Failed(_) => "damaged",
+        };
+        if summarised && !labels.is_example(cell, state) {
+            continue;
+        }
+        let time = match times.total(std::iter::once(cell), threads) {
+            Some(seconds) if *status != Status::Done => format!("about {}", duration(seconds)),
+            Some(_) | None => String::new(),
+        };
+        let settings = varied(cell).join(", ");
+        let line = format!("  {}  {state:7}  {}  {settings}  {time}", cell.id, cell.label);
+        let lines = if summarised { &mut labels.examples } else { &mut out };
+        lines.push_str(line.trim_end());
+        lines.push('\n');
+    }
+    if summarised {
+        labels.write(&mut out);
+    }
+    out
 }
 
 /// What is run after the candidates of a tuned experiment, at most, from the plan before any
 /// results.
-fn what_follows(plan: &Plan, threads: usize) -> Result<String, Failure> {
+fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String, Failure> {
     if plan.tuning.is_none() {
         return Ok(String::new());
     }
@@ -134,7 +169,12 @@ fn what_follows(plan: &Plan, threads: usize) -> Result<String, Failure> {
     let groups = manifest.possible_evaluations().len();
     let more = count(groups * manifest.most_further_candidates(), "further candidate");
     let fresh = if groups > 1 { 2 * groups } else { groups };
-    let (fresh, time) = (count(fresh, "cell"), PlannedTime::new(&manifest, threads));
+    let fresh = count(fresh, "cell");
+    let Some(time) = PlannedTime::new(&manifest, times, threads) else {
+        return Ok(format!(
+            "then fresh runs of what is selected, up to {fresh}; and, where candidates are best at the edge of their range, up to {more}\n"
+        ));
+    };
     let (of_fresh, unasked) = (duration(time.fresh), duration(time.unasked()));
     let race = match plan.has_race() {
         true => format!(
@@ -249,6 +289,20 @@ impl<'a> Labels<'a> {
         }
         let _ = write!(out, "such as\n{}--all lists every cell\n", self.examples);
     }
+}
+
+/// The cells of a large grid whose instances are built: one of every kind, and on the problems of
+/// these also those that are measured.
+fn sampled<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
+    let mut sample = kinds(cells);
+    let problem = |cell: &Cell| Arc::as_ptr(&cell.identity.problem);
+    let built: HashSet<_> = sample.iter().map(|cell| problem(cell)).collect();
+    let on_built: Vec<&Cell> =
+        cells.iter().copied().filter(|cell| built.contains(&problem(cell))).collect();
+    let known: HashSet<_> = sample.iter().map(|cell| cell.id).collect();
+    let measured = representatives(&on_built).into_iter();
+    sample.extend(measured.filter(|cell| !known.contains(&cell.id)).take(MOST_BUILT));
+    sample
 }
 
 /// A cell of every kind, a kind being a problem and an algorithm; of more than

@@ -129,7 +129,7 @@ impl Progress {
         stop: Arc<AtomicBool>,
     ) -> Self {
         let progress = Self {
-            line: ProgressLine::new(name, total.nanoseconds, quiet),
+            line: ProgressLine::new(name, total.operations, quiet),
             before: before as u64,
             all: all as u64,
             done: AtomicU64::default(),
@@ -199,12 +199,12 @@ impl Observer for Progress {
 
     fn worked(&self, work: RunWork) {
         self.work.add(work);
-        self.line.bar.inc(work.nanoseconds);
+        self.line.bar.inc(work.operations);
         self.line.report(|| self.state());
     }
 
     fn skipped(&self, work: RunWork) {
-        self.line.bar.dec_length(work.nanoseconds);
+        self.line.bar.dec_length(work.operations);
     }
 
     fn cell(&self, diverged: usize) {

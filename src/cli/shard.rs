@@ -7,7 +7,7 @@
 use super::outcome::Failure;
 use exactfed_runner::files::read_stream_text;
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::runner::cost::operations;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::path::Path;
@@ -49,7 +49,7 @@ pub fn split(cells: &[Cells<'_>], n: u64) -> Vec<u64> {
     let mut order = Vec::new();
     for (plan, cells) in cells {
         for cell in cells {
-            let cost = Reverse(expected_nanoseconds(&cell.identity));
+            let cost = Reverse(operations(&cell.identity));
             order.push((cost, cell.id.as_str(), plan.experiment.as_str(), order.len()));
         }
     }
@@ -171,7 +171,7 @@ mod tests {
         let costs: BTreeMap<&str, u64> = plans
             .iter()
             .flat_map(|p| &p.cells)
-            .map(|c| (c.id.as_str(), expected_nanoseconds(&c.identity)))
+            .map(|c| (c.id.as_str(), operations(&c.identity)))
             .collect();
         let largest = *costs.values().max().unwrap();
         for n in [1, 2, 3, 5, 8, 13, 64, 66, 100] {
@@ -204,7 +204,7 @@ mod tests {
     fn costs_follow_steps_rounds_and_batches() {
         let with = |overrides: &[&str]| {
             let cells = plan(MANIFESTS[1], overrides).cells;
-            cells.iter().map(|c| expected_nanoseconds(&c.identity)).max().unwrap() - CELL
+            cells.iter().map(|c| operations(&c.identity)).max().unwrap() - CELL
         };
         let once = with(&["replicates=1", "oracle=stochastic"]);
         assert_eq!(with(&["replicates=4", "oracle=stochastic"]), 4 * once);
@@ -212,7 +212,7 @@ mod tests {
         assert!(batched > 5 * once && batched < 8 * once, "{batched} and {once}");
         let mut cell = plan(MANIFESTS[1], &[]).cells.remove(0);
         cell.identity.rounds = u64::MAX;
-        assert_eq!(expected_nanoseconds(&cell.identity), u64::MAX, "more than there is, not less");
+        assert_eq!(operations(&cell.identity), u64::MAX, "more than there is, not less");
     }
 
     #[test]

@@ -158,6 +158,22 @@ impl Store {
     }
 }
 
+/// Encodes cells as they are written, and writes nothing; the number of bytes.
+///
+/// # Errors
+/// If they cannot be encoded.
+pub fn encoded_size(
+    plan: &Plan,
+    cells: &[Done<'_>],
+    provenance: &Provenance,
+) -> Result<usize, String> {
+    let lines: Vec<PackLine> = cells.iter().map(pack_line).collect();
+    let experiment = plan.experiment.clone();
+    let head = PackHead { experiment, provenance: provenance.clone(), ..PackHead::default() };
+    let frame = parquet::rows_frame(plan, cells).map_err(|e| e.to_string())?;
+    Ok(Pack::encode(head, &lines, &plan.source.text, frame)?.len())
+}
+
 /// The line of a cell in the index of its pack.
 fn pack_line(done: &Done<'_>) -> PackLine {
     PackLine {

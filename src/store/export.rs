@@ -21,7 +21,7 @@ use super::sink::Sink;
 use exactfed_evidence::results::Provenance;
 use exactfed_runner::files::{Error, error, stream_named};
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
-use exactfed_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::runner::cost::operations;
 use exactfed_runner::runner::memory;
 use polars::prelude::*;
 use rayon::prelude::*;
@@ -479,12 +479,20 @@ fn facts_schema() -> Schema {
     parquet::schema_of(&facts_columns(&[]))
 }
 
-/// The cells of a plan, one row each: their state, the seconds that their runs are expected to take on
-/// `threads` threads, the memory on one thread, and every setting in which they differ.
+/// What a frame of cells says of the work on each cell.
+pub enum WorkColumn {
+    /// The operations, which every machine counts the same.
+    Operations,
+    /// The seconds that a command measured, in the order of the cells.
+    Seconds(Vec<Option<f64>>),
+}
+
+/// The cells of a plan, one row each: their state, the work on them, the memory on one thread, and every
+/// setting in which they differ.
 ///
 /// # Errors
 /// If the columns cannot be put together.
-pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<DataFrame> {
+pub fn cells_frame(plan: &Plan, store: &Store, work: WorkColumn) -> PolarsResult<DataFrame> {
     let mut all: Vec<Leaves> = Vec::new();
     let mut values = SettingValues::default();
     for cell in &plan.cells {
@@ -494,7 +502,6 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
         values.add(leaves.clone());
         all.push(leaves);
     }
-    let threads = threads.max(1) as f64;
     let cells = &plan.cells;
     let mut columns = vec![
         column("cell", cells, |cell| cell.id.as_str()),
@@ -504,9 +511,12 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
         column("state", cells, |cell| state_name(&store.status(&plan.experiment, &cell.id))),
         column("rounds", cells, |cell| cell.identity.rounds),
         column("runs", cells, |cell| cell.identity.runs()),
-        column("seconds", cells, |cell| {
-            expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads
-        }),
+        match work {
+            WorkColumn::Operations => {
+                column("operations", cells, |cell| operations(&cell.identity))
+            }
+            WorkColumn::Seconds(seconds) => column("seconds", seconds, |seconds| seconds),
+        },
         column("memory", cells, memory::of_cell),
     ];
     let taken: Vec<&str> = columns.iter().map(|column| column.name().as_str()).collect();

@@ -45,7 +45,7 @@ mod table;
 
 pub use batch_writer::BatchWriter;
 pub use cache::CheckedCache;
-pub use cells::Status;
+pub use cells::{Status, encoded_size};
 pub use exactfed_evidence::results::{
     Cached, CellSummary, Columns, PlannedLooks, Provenance, Results, ShownVerdicts, StoredCell,
 };

@@ -228,15 +228,28 @@ impl Pack {
         manifest: &str,
         frame: DataFrame,
     ) -> Result<PathBuf, Error> {
-        let mut columns = parquet::optional_columns();
-        columns.retain(|name| frame.column(name).is_ok_and(has_values));
-        let head = PackHead { columns, ..head };
-        let index = index_text(&head, lines).map_err(|e| error(folder, e))?;
-        let metadata = vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)];
-        let bytes = parquet::encode(metadata, frame).map_err(|e| error(folder, e))?;
+        let bytes = Self::encode(head, lines, manifest, frame).map_err(|e| error(folder, e))?;
         let path = folder.join(pack_name(&bytes));
         write_synced(&path, &bytes)?;
         Ok(path)
+    }
+
+    /// The bytes of a pack.
+    ///
+    /// # Errors
+    /// If the cells cannot be encoded.
+    pub fn encode(
+        head: PackHead,
+        lines: &[PackLine],
+        manifest: &str,
+        frame: DataFrame,
+    ) -> Result<Vec<u8>, String> {
+        let mut columns = parquet::optional_columns();
+        columns.retain(|name| frame.column(name).is_ok_and(has_values));
+        let head = PackHead { columns, ..head };
+        let index = index_text(&head, lines)?;
+        let metadata = vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)];
+        parquet::encode(metadata, frame).map_err(|e| e.to_string())
     }
 }
 

@@ -6,13 +6,13 @@
 
 use super::follower::Follower;
 use super::session::{Session, Task, missing};
-use crate::cli::confirm::PlannedTime;
+use crate::cli::cell_times::CellTimes;
+use crate::cli::confirm::{PlannedTime, may_need_question};
 use crate::cli::outcome::{Code, Failure};
 use crate::cli::{memory, shard};
 use crate::evidence::tuned;
 use crate::store::Lock;
-use exactfed_runner::plan::{CellId, Plan};
-use exactfed_runner::runner::cost::expected_seconds;
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use std::collections::HashSet;
 
 impl Session<'_> {
@@ -31,7 +31,8 @@ impl Session<'_> {
             return Ok(code);
         }
         let threads = self.pool.current_num_threads();
-        let (planned, mut seconds) = (PlannedTime::new(plan, threads), 0.0);
+        // All cells that followed so far.
+        let mut follows: Vec<Cell> = Vec::new();
         let mut handled: HashSet<CellId> = plan.cells.iter().map(|cell| cell.id).collect();
         let mut reported: HashSet<String> = HashSet::new();
         while !self.interrupt.is_requested() {
@@ -49,10 +50,9 @@ impl Session<'_> {
             let cells = shard::chosen(plans, None, self.options.shard)?.remove(0).1;
             let missing = missing(&next, &cells, &self.store, self.options);
             memory::fits(&[(&next, missing.clone())], threads, self.options.memory)?;
-            seconds += expected_seconds(next.cells.iter(), threads);
-            let confirm =
-                || if self.options.yes { Ok(()) } else { planned.confirm(&missing, seconds) };
-            if let Err(why) = self.interrupt.immediately(confirm) {
+            follows.extend_from_slice(&next.cells);
+            let confirm = || self.confirm_following(plan, &missing, &follows, threads);
+            if let Err(why) = self.interrupt.immediately(confirm)? {
                 follower.warning(&format!("error: {}: {why}", plan.experiment));
                 return Ok(code.and(Code::SomeFailed));
             }
@@ -62,6 +62,24 @@ impl Session<'_> {
             before += new;
         }
         Ok(code)
+    }
+
+    /// Asks whether to run these missing cells, if all that `follows` from results takes longer than
+    /// was planned; the message that they are not run if they are not.
+    fn confirm_following(
+        &self,
+        plan: &Plan,
+        missing: &[&Cell],
+        follows: &[Cell],
+        threads: usize,
+    ) -> Result<Result<(), String>, Failure> {
+        if self.options.yes || !may_need_question(follows, threads) {
+            return Ok(Ok(()));
+        }
+        let cells: Vec<&Cell> = plan.cells.iter().chain(follows).collect();
+        let times = CellTimes::of_cells(plan, &cells)?;
+        let Some(planned) = PlannedTime::new(plan, &times, threads) else { return Ok(Ok(())) };
+        Ok(planned.confirm(missing, follows, &times))
     }
 
     /// Reports the further candidates that are left out, each reason once.

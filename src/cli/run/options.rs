@@ -16,7 +16,7 @@ pub struct RunOptions {
     /// Run only the cells listed in this file, one id per line (- for standard input)
     #[arg(long, value_name = "FILE")]
     pub only: Option<PathBuf>,
-    /// Run shard I of N of the cells; shards are balanced by expected cost
+    /// Run shard I of N of the cells; shards are balanced by their operations
     #[arg(long, value_name = "I/N", value_parser = shard::parse)]
     pub shard: Option<(u64, u64)>,
     /// Also run cells that are done

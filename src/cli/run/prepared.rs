@@ -59,7 +59,7 @@ impl<'a> PreparedRun<'a> {
         // Pages are written as experiments end: those that take least time come first, so that
         // there is something to read soon, and last those whose frontiers have to be computed for
         // their pages, which takes a time that is not known.
-        let place = |task: &Task<'_>| (!are_known(task.plan, &store), task.work.nanoseconds);
+        let place = |task: &Task<'_>| (!are_known(task.plan, &store), task.work.operations);
         waiting.sort_by_cached_key(place);
         let (by, earlier) =
             (provenance(), EarlierRuns { is_forced: options.force, ..EarlierRuns::default() });

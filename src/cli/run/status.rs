@@ -137,9 +137,9 @@ impl RunStatus {
     pub fn read(&self) -> Value {
         let state = lock(&self.state);
         let counts = || state.experiments.values();
-        let RunWork { steps, nanoseconds: work } = self.done.get();
+        let RunWork { steps, operations: work } = self.done.get();
         let total = counts().map(|c| c.work).sum::<RunWork>() - self.skipped.get();
-        let total = total.nanoseconds.max(work);
+        let total = total.operations.max(work);
         let seconds = state.took.or(state.begin.map(|begin| begin.elapsed()));
         let seconds = seconds.unwrap_or_default().as_secs_f64();
         let is_running = state.phase == Phase::Running;

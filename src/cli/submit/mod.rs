@@ -10,6 +10,7 @@ mod script;
 mod slurm;
 mod wait;
 
+use super::cell_times::CellTimes;
 use super::code::{code_of_all, require_code};
 use super::confirm::duration;
 use super::manifests::Manifests;
@@ -20,7 +21,6 @@ use crate::store::{Status, Store};
 use exactfed_core::words::count;
 use exactfed_runner::files::error;
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::cost::expected_nanoseconds;
 use folder::SubmissionFolder;
 pub use folder::set_program;
 use script::{Job, typed};
@@ -105,7 +105,6 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let list = cell_list(&missing);
     folder::refuse_submitted(&args.out, &list)?;
     let tasks = args.tasks.min(cells as u64);
-    let table = task_table(&missing, tasks, args.threads_per_task);
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| error(path, e));
     let here = Path::new(".");
     let folder = folder::next_folder(&absolute(&args.out)?);
@@ -121,6 +120,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     };
     let scripts = [("task.sh", job.task()?), ("merge.sh", job.merge()?)];
     if args.dry_run {
+        let table = task_table(&missing, tasks, args.threads_per_task)?;
         print(&dry_run(&job, args, &scripts, &table))?;
         return Ok(Code::Done);
     }
@@ -180,27 +180,39 @@ fn cell_list(missing: &[Cells<'_>]) -> String {
     list
 }
 
+/// The cells of a task.
+#[derive(Clone, Copy, Default)]
+struct TaskLoad {
+    cells: usize,
+    /// Their time on one thread of this machine; `None` where no cell could be measured.
+    seconds: Option<f64>,
+}
+
 /// The number of cells and the estimated time of each task.
-fn task_table(missing: &[Cells<'_>], tasks: u64, threads: u64) -> String {
-    let mut load = vec![(0usize, 0u64); tasks as usize];
-    let all = missing.iter().flat_map(|(_, cells)| cells);
-    for (shard, cell) in shard::split(missing, tasks).into_iter().zip(all) {
-        let (cells, cost) = &mut load[shard as usize];
-        *cells += 1;
-        *cost = cost.saturating_add(expected_nanoseconds(&cell.identity));
+fn task_table(missing: &[Cells<'_>], tasks: u64, threads: u64) -> Result<String, Failure> {
+    let mut load = vec![TaskLoad { cells: 0, seconds: Some(0.0) }; tasks as usize];
+    let mut shards = shard::split(missing, tasks).into_iter();
+    for (plan, cells) in missing {
+        let times = CellTimes::of_cells(plan, cells)?;
+        for (cell, shard) in cells.iter().zip(&mut shards) {
+            let task = &mut load[shard as usize];
+            task.cells += 1;
+            task.seconds = task.seconds.zip(times.seconds(cell)).map(|(sum, more)| sum + more);
+        }
     }
-    let time = |cost: u64| duration(cost as f64 * 1e-9 / threads as f64);
+    let time = |seconds: f64| duration(seconds / threads as f64);
     let mut out = String::from(" task    cells  estimated time\n");
-    for (i, (cells, cost)) in load.iter().take(LISTED).enumerate() {
-        let _ = writeln!(out, "{:5}  {cells:7}  about {}", i + 1, time(*cost));
+    for (i, TaskLoad { cells, seconds }) in load.iter().take(LISTED).enumerate() {
+        let about = seconds.map_or("not measured".into(), |s| format!("about {}", time(s)));
+        let _ = writeln!(out, "{:5}  {cells:7}  {about}", i + 1);
     }
     if load.len() > LISTED {
-        let costs = || load.iter().map(|(_, cost)| *cost);
-        let (least, most) = (costs().min().unwrap_or(0), costs().max().unwrap_or(0));
-        let (least, most) = (time(least), time(most));
+        let known = load.iter().filter_map(|task| task.seconds);
+        let least = time(known.clone().fold(f64::INFINITY, f64::min));
+        let most = time(known.fold(0.0, f64::max));
         let _ = writeln!(out, "  …    {} tasks in all, {least} to {most}", load.len());
     }
-    out
+    Ok(out)
 }
 
 /// The command that submits the tasks. The user's options come after those that they may

@@ -1,16 +1,16 @@
-//! How well the expected costs of cells match their measured times, and how evenly they split the
-//! cells into shards. Prints the numbers of docs/notes/scale.md from the results of `make reproduce`.
+//! How well the operations of cells match their measured times, and how evenly they split the cells
+//! into shards. Prints the numbers of docs/notes/scale.md from the results of `make reproduce`.
 //!
 //! `cargo run --release --locked -p exactfed-tools --bin shard_balance -- results`
 
 use exactfed::cli::shard::{Cells, split};
 use exactfed::files::Error;
 use exactfed::plan::Plan;
-use exactfed::runner::cost::expected_nanoseconds;
+use exactfed::runner::cost::operations;
 use exactfed::store::Store;
 use std::path::Path;
 
-/// The id of a cell, its measured and its expected time in seconds.
+/// The id of a cell, its measured time in seconds and its operations.
 type Timed<'a> = (&'a str, f64, f64);
 
 /// The time of the slowest of `n` shards, divided by that of the mean.
@@ -34,20 +34,26 @@ fn main() -> Result<(), Error> {
     for (plan, cell) in plans.iter().flat_map(|plan| plan.cells.iter().map(move |c| (plan, c))) {
         let stored = store.summary(&plan.experiment, &cell.id)?;
         let seconds = stored.expect("`exactfed run` has run every cell").seconds;
-        cells.push((&cell.id, seconds, expected_nanoseconds(&cell.identity) as f64 * 1e-9));
+        cells.push((&cell.id, seconds, operations(&cell.identity) as f64));
     }
     let measured: f64 = cells.iter().map(|(_, seconds, _)| seconds).sum();
-    let expected: f64 = cells.iter().map(|(.., cost)| cost).sum();
+    let operations: f64 = cells.iter().map(|(.., operations)| operations).sum();
     let (all, experiments) = (cells.len(), plans.len());
     println!(
-        "{all} cells of {experiments} experiments: {expected:.0} s expected, {measured:.0} s measured"
+        "{all} cells of {experiments} experiments: {operations:.2e} operations in {measured:.0} s"
     );
     let long = cells.iter().filter(|(_, seconds, _)| *seconds > 0.01);
-    let ratios: Vec<f64> = long.map(|(_, seconds, cost)| cost / seconds).collect();
+    let mut rates: Vec<f64> = long.map(|(_, seconds, operations)| operations / seconds).collect();
+    rates.sort_by(f64::total_cmp);
+    let median = rates[rates.len() / 2];
     for factor in [2.0, 3.0] {
-        let within = ratios.iter().filter(|r| (1.0 / factor..=factor).contains(*r)).count();
-        let percent = 100.0 * within as f64 / ratios.len() as f64;
-        println!("of {} over 10 ms, {percent:.0} % within a factor of {factor}", ratios.len());
+        let range = median / factor..=median * factor;
+        let within = rates.iter().filter(|rate| range.contains(*rate)).count();
+        let percent = 100.0 * within as f64 / rates.len() as f64;
+        println!(
+            "of {} over 10 ms, {percent:.0} % within a factor of {factor} of {median:.2e} operations/s",
+            rates.len()
+        );
     }
     let mut by_id: Vec<usize> = (0..all).collect();
     by_id.sort_by_key(|&i| cells[i].0);

@@ -1,90 +1,110 @@
-//! How large a problem is and what its parts cost, as far as its settings, and the sizes of its
-//! files, determine it. In nanoseconds, fitted to measured times.
+//! The size of a problem and the operations of its parts, counted from its settings and the sizes of
+//! its files, so that every machine counts the same.
+//!
+//! An operation is one instruction on the numbers of a register, of which each holds [`LANES`]
+//! numbers. Counts say which of two cells is the costlier, and by how much: they balance shards and
+//! measure progress. They say nothing about seconds, which the runner measures.
 
 use super::dataset::{Dataset, TestRecords};
 use super::size::InstanceSize;
 
-/// N of a problem whose data file determines it.
+/// The assumed number of clients where a data file determines it.
 const CLIENTS: u64 = 10;
-/// Features of a file whose bytes do not show them.
+/// The assumed number of features of a file whose bytes do not show it.
 const FEATURES: u64 = 8;
-/// Numbers of a file that is not there.
+/// The assumed number of numbers in a file that is missing.
 const NUMBERS: u64 = 10_000;
-/// Classes of a file of records.
+/// The assumed number of classes of a file of records.
 pub const CLASSES: u64 = 10;
-/// What a client's mean field costs in addition to its d² entries.
-const FIELD: u64 = 20;
+/// Numbers that one instruction handles.
+const LANES: u64 = 4;
+/// Operations of a random number, and of the call that uses it.
+const DRAW: u64 = 10;
+/// Operations of an exponential, or of a logarithm.
+const EXPONENTIAL: u64 = 20;
+/// Operations of a record besides those on its numbers: it is found, and its result is added.
+const RECORD: u64 = 10;
 
-/// What the parts of a problem cost.
+/// The operations on a vector, such as a scalar product.
+pub fn vector_operations(entries: u64) -> u64 {
+    entries.div_ceil(LANES)
+}
+
+/// The size of a problem, and the operations of its parts.
 pub struct ProblemCost {
-    /// N, the number of clients.
+    /// The number of clients.
     pub clients: u64,
-    /// d, the dimension of θ.
+    /// The dimension of θ.
     pub dimension: u64,
-    /// What an oracle call costs.
+    /// The operations of an oracle call.
     pub call: u64,
-    /// What the mean fields of all clients cost together.
+    /// The operations of the mean field of all clients.
     pub field: u64,
-    /// Passes over the records, if it has any.
+    /// Passes over the records, if the problem has records.
     pub records: Option<RecordsCost>,
 }
 
-/// What passes over records cost.
+/// The operations of passes over records.
 pub struct RecordsCost {
     /// The number of records that clients hold.
     pub held: u64,
     /// The number of records of the test set.
     pub test: u64,
-    /// What one record costs.
+    /// The operations of each record.
     pub one: RecordCost,
 }
 
-/// What a record costs, in an oracle call and where it is measured.
+/// The operations of a record, in an oracle call and where it is measured.
 pub struct RecordCost {
     call: u64,
-    /// What the loss of a record costs.
+    /// The operations of its loss.
     pub loss: u64,
-    /// What predicting the class of a record costs.
+    /// The operations of its class.
     pub class: u64,
     gradient: u64,
-    /// What a record's part of f(θ) − f(θ*) costs.
+    /// The operations of its part of f(θ) − f(θ*).
     pub suboptimality: u64,
 }
 
 impl RecordCost {
-    /// The cost of a record of logistic regression with `features` features that are not 0, if an
-    /// oracle call on it costs `call`.
-    pub fn logistic(call: u64, features: u64) -> Self {
-        let [loss, class, gradient] = [60, 10, 20].map(|fixed: u64| fixed.saturating_add(features));
-        Self { call, loss, class, gradient, suboptimality: loss }
+    /// Counts those of a record of two classes with dense features: a scalar product gives the class,
+    /// and a multiple of the features is the gradient.
+    pub fn logistic(features: u64) -> Self {
+        Self::of_two_classes(vector_operations(features))
     }
 
-    /// The cost of a record of least squares, which needs no exponential; `features` are not 0.
+    /// Counts those of a record of two classes with so many features that are not 0. Each is loaded
+    /// by itself.
+    pub fn sparse_logistic(nonzeros: u64) -> Self {
+        Self::of_two_classes(nonzeros)
+    }
+
+    fn of_two_classes(pass: u64) -> Self {
+        let class = RECORD.saturating_add(pass);
+        let gradient = class.saturating_add(pass).saturating_add(EXPONENTIAL);
+        let loss = class.saturating_add(2 * EXPONENTIAL);
+        Self { call: gradient.saturating_add(DRAW), loss, class, gradient, suboptimality: loss }
+    }
+
+    /// Counts those of a record whose label is a number.
     pub fn least_squares(features: u64) -> Self {
-        let one = 10_u64.saturating_add(features);
-        let call = 20_u64.saturating_add(features.saturating_mul(3) / 2);
-        Self { call, loss: one, class: one, gradient: one, suboptimality: one }
+        let pass = vector_operations(features);
+        let class = RECORD.saturating_add(pass);
+        let gradient = class.saturating_add(pass);
+        let call = gradient.saturating_add(DRAW);
+        Self { call, loss: class, class, gradient, suboptimality: class }
     }
 
-    /// The cost of a record of softmax regression.
+    /// Counts those of a record of several classes.
     pub fn softmax(classes: u64, features: u64) -> Self {
-        let entries = classes.saturating_mul(features);
-        let class = entries / 16;
-        let loss = classes.saturating_mul(8).saturating_add(class);
-        let call = loss.saturating_add(30).saturating_add(entries / 12);
-        let gradient = loss.saturating_add(entries / 64);
-        Self { call, loss, class, gradient, suboptimality: loss.saturating_mul(3) / 2 }
+        let pass = classes.saturating_mul(vector_operations(features));
+        let class = RECORD.saturating_add(pass);
+        let exponentials = classes.saturating_mul(EXPONENTIAL) / LANES;
+        let loss = class.saturating_add(exponentials).saturating_add(EXPONENTIAL);
+        let gradient = loss.saturating_add(pass);
+        let suboptimality = loss.saturating_add(exponentials);
+        Self { call: gradient.saturating_add(DRAW), loss, class, gradient, suboptimality }
     }
-}
-
-/// What an oracle call on a dense record of two classes costs.
-pub fn dense_call(features: u64) -> u64 {
-    27_u64.saturating_add(features.saturating_mul(3) / 2)
-}
-
-/// What an oracle call on a sparse record costs.
-pub fn sparse_call(nonzeros: u64) -> u64 {
-    30_u64.saturating_add(nonzeros.saturating_mul(3))
 }
 
 /// The sizes of a problem on records.
@@ -97,8 +117,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Estimates the sizes of a problem on a file, and the features of a record: of a sparse one the
-    /// features that are not 0. θ has `classes` numbers for each feature.
+    /// Reads off those of a file, with so many numbers of θ for each feature; and its features, of
+    /// sparse ones those that are not 0.
     pub fn of_file(dataset: &Dataset, batch: usize, classes: u64) -> (Self, u64) {
         let (lines, numbers) = dataset.file.size.map_or((0, NUMBERS), |s| (s.lines, s.numbers));
         let records = if lines == 0 { numbers / (FEATURES + 1) } else { lines };
@@ -117,7 +137,7 @@ impl Held {
         (Self { clients, dimension, held: records - test, test, batch }, features)
     }
 
-    /// The sizes of a problem that draws `records` records for each client.
+    /// The sizes of a problem whose records are drawn for each client.
     pub fn drawn(clients: usize, dimension: usize, records: usize, batch: usize) -> Self {
         let clients = clients as u64;
         let dimension = dimension as u64;
@@ -141,18 +161,24 @@ impl Held {
 }
 
 impl ProblemCost {
-    /// The cost of a problem without records, given the nanoseconds of an oracle call as a function of
-    /// d, such as [`matrix_call`].
+    /// The cost of a problem without records, given the operations of an oracle call as a function
+    /// of d, such as [`matrix_call`].
     pub fn without_records(extent: Option<&InstanceSize>, call: fn(u64) -> u64) -> Self {
-        let clients = extent.map_or(CLIENTS, |extent| extent.clients as u64);
-        let dimension = extent.map_or(FEATURES, |extent| extent.dimension as u64);
-        let entries = dimension.saturating_mul(dimension);
-        let field = clients.saturating_mul(entries.saturating_add(FIELD));
+        let size = |extent: &InstanceSize| (extent.clients as u64, extent.dimension as u64);
+        let (clients, dimension) = extent.map_or((CLIENTS, FEATURES), size);
+        let product = dimension.saturating_mul(vector_operations(dimension));
+        let field = clients.saturating_mul(product.saturating_add(DRAW));
         Self { clients, dimension, call: call(dimension), field, records: None }
     }
 }
 
-/// What an oracle call costs that multiplies with a d × d matrix.
+/// The operations of an oracle call that multiplies with a d × d matrix and draws d numbers.
 pub fn matrix_call(d: u64) -> u64 {
-    38_u64.saturating_add(d.saturating_mul(d).saturating_mul(3))
+    let product = d.saturating_mul(vector_operations(d));
+    DRAW.saturating_add(product).saturating_add(d.saturating_mul(DRAW))
+}
+
+/// The operations of an oracle call on a transition between two states, which have features each.
+pub fn transition_call(d: u64) -> u64 {
+    DRAW.saturating_add(vector_operations(d).saturating_mul(3))
 }

@@ -4,7 +4,6 @@
 
 use super::affine::half_square;
 use super::arrays::Files;
-use super::cost::ProblemCost;
 use super::facts::{DrawSmoothness, Facts};
 use super::fault::{Fault, Faults, MOST_DIMENSIONS};
 use super::oracle::Problem;
@@ -65,10 +64,6 @@ impl super::settings::Settings for Settings {
         faults.non_negative("model-spread", self.model_spread);
         faults.non_negative("noise", self.noise);
         faults.0
-    }
-
-    fn cost(&self, _exact: bool) -> ProblemCost {
-        ProblemCost::without_records(self.extent().as_ref(), |_| 106)
     }
 
     fn extent(&self) -> Option<InstanceSize> {

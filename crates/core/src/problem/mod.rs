@@ -43,7 +43,7 @@ mod twin;
 
 pub use crate::kernel::Draws;
 pub use chain::{Move, Trajectory};
-pub use cost::{ProblemCost, RecordCost, RecordsCost};
+pub use cost::{ProblemCost, RecordCost, RecordsCost, vector_operations};
 pub(crate) use defaults::{is_default, is_unit, unit};
 pub use exact::Exact;
 pub use facts::{DrawSmoothness, Facts, RecordsOf, by_distribution};

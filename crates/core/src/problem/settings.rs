@@ -73,7 +73,7 @@ pub trait Settings {
             None => self.extent().map(|extent| extent.clients),
         }
     }
-    /// What the parts of the problem cost, with the exact oracle or with its own.
+    /// Counts the operations of the parts of the problem, with the exact oracle or with its own.
     fn cost(&self, _exact: bool) -> ProblemCost {
         ProblemCost::without_records(self.extent().as_ref(), cost::matrix_call)
     }

@@ -12,7 +12,7 @@ use exactfed::manifest::Source;
 use exactfed::plan::Plan;
 use exactfed::runner::stream_names;
 use exactfed::store::Store;
-use exactfed::store::export::cells_frame;
+use exactfed::store::export::{WorkColumn, cells_frame};
 use numpy::PyArray1;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -127,10 +127,17 @@ impl NativePlan {
         Ok((clients, PyArray1::from_slice(py, &built.start)))
     }
 
-    /// The cells as a frame, with their state in a results folder.
-    fn frame(&self, py: Python<'_>, out: PathBuf, threads: usize) -> PyResult<NativeFrame> {
+    /// The cells as a frame, with their state in a results folder, and with the seconds that they take
+    /// on so many threads; or with their operations, which are counted and not measured.
+    fn frame(&self, py: Python<'_>, out: PathBuf, threads: Option<usize>) -> PyResult<NativeFrame> {
         let plan = self.following(py, out.clone())?.plan;
-        let made = move || Ok(cells_frame(&plan, &Store::open(&out)?, threads));
+        let made = move || {
+            let work = match threads {
+                None => WorkColumn::Operations,
+                Some(threads) => WorkColumn::Seconds(cli::seconds_of_cells(&plan, threads)),
+            };
+            Ok(cells_frame(&plan, &Store::open(&out)?, work))
+        };
         NativeFrame::new(py, interruptible(py, raise, made)?)
     }
 }

@@ -55,7 +55,7 @@ impl NotFinite {
 }
 
 impl RunProgress {
-    /// The expected cost of the work so far and in all, in nanoseconds of one thread, cells that
+    /// The operations of the work so far and in all, the number of cells that
     /// are done, and steps of clients.
     fn state(&self) -> [u64; 4] {
         [&self.done, &self.total, &self.cells, &self.steps].map(|count| count.load(Relaxed))
@@ -64,12 +64,12 @@ impl RunProgress {
 
 impl Observer for RunProgress {
     fn worked(&self, work: RunWork) {
-        self.done.fetch_add(work.nanoseconds, Relaxed);
+        self.done.fetch_add(work.operations, Relaxed);
         self.steps.fetch_add(work.steps, Relaxed);
     }
 
     fn skipped(&self, work: RunWork) {
-        self.total.fetch_sub(work.nanoseconds, Relaxed);
+        self.total.fetch_sub(work.operations, Relaxed);
     }
 
     fn cell(&self, _diverged: usize) {
@@ -97,7 +97,7 @@ impl Observer for RunProgress {
 
 impl Follower for RunProgress {
     fn begins(&self, workload: Workload<'_>) {
-        self.total.fetch_add(workload.work.nanoseconds, Relaxed);
+        self.total.fetch_add(workload.work.operations, Relaxed);
     }
 
     fn message(&self, _text: &str) {}

@@ -192,7 +192,7 @@ pub enum Opening {
 }
 
 /// Whether oracles are noisy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Oracle {
     /// Oracles with the problem's noise.

@@ -1,117 +1,110 @@
-//! What a cell is expected to cost, computed from its settings and the sizes of its data files.
+//! The operations of a cell, counted from its settings and the sizes of its data files.
 //!
-//! Nothing is timed, and all numbers are whole, so that every machine expects the same: how cells
-//! are split into shards depends on it. The constants are fitted to measured times;
-//! docs/notes/scale.md compares expected and measured costs.
+//! *Invariant*: nothing is timed, and all numbers are whole, so that every machine counts the same:
+//! how cells are split into shards depends on it. Seconds are measured, by [`super::timing`].
+//!
+//! An operation is one instruction on the numbers of a register, as [`ProblemCost`] counts them.
+//! What is no arithmetic counts as a round number of operations, which need not be exact: it matters
+//! in cells that take little time. docs/notes/scale.md says how well the counts balance shards.
 
 use super::prepare::wants_twin;
 use crate::manifest::Oracle;
-use crate::plan::{Cell, Identity};
+use crate::plan::Identity;
 use crate::quantity::{MeasuredOn, Metric, TimeAverage};
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Learning, Variates};
-use exactfed_core::problem::{ProblemCost, RecordCost, RecordsCost, RecordsOf};
+use exactfed_core::problem::{ProblemCost, RecordCost, RecordsCost, RecordsOf, vector_operations};
 
-/// What a cell costs in addition to its rounds, in nanoseconds: it is prepared and written.
-pub const CELL: u64 = 500_000;
-/// What a round costs in addition to its clients, in nanoseconds.
-const ROUND: u64 = 260;
-/// What a client costs in a round in addition to its oracle calls, in nanoseconds.
-const CLIENT: u64 = 23;
-/// What a matrix of averages costs in a round in addition to its d² entries, in nanoseconds.
-const MATRIX: u64 = 28;
-/// What a recorded round costs in addition to its metrics, in nanoseconds.
+/// The operations of a cell in addition to its runs: it is prepared, encoded and written.
+pub const CELL: u64 = 1_000_000;
+/// The operations of a round in addition to its clients.
+const ROUND: u64 = 200;
+/// The operations of a client in a round in addition to its vectors and its oracle calls.
+const CLIENT: u64 = 20;
+/// The operations of a recorded round in addition to its metrics.
 const ROW: u64 = 500;
-/// Mini-batches and proximal terms take a loop that no kernel speeds up: it takes this many times
-/// as long for each oracle call.
-const WITHOUT_KERNEL: u64 = 3;
-/// Control variates that are measured take this many times as long for each oracle call.
-const MEASURED_VARIATES: u64 = 4;
-/// The cost of a linearised twin, in tenths of that of the run.
-const TWIN: u64 = 14;
+/// Mini-batches, proximal terms and control variates that are measured have no kernel, which would
+/// keep vectors in registers: an oracle call counts as so many.
+const WITHOUT_KERNEL: u64 = 2;
 
-/// What one run of a cell is expected to cost, in nanoseconds of one thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The operations of the parts of a cell's runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunCost {
-    /// A round.
+    /// The operations of a round.
     pub round: u64,
-    /// What is measured at a recorded round.
+    /// The operations of what is measured at a recorded round.
     pub row: u64,
 }
 
 impl RunCost {
-    /// That of a run of this cell.
+    /// Counts the operations of a cell.
     pub fn new(identity: &Identity) -> Self {
         let problem = identity.problem.cost(identity.oracle == Oracle::Exact);
         Self { round: round(identity, &problem), row: row(identity, &problem) }
     }
 
-    /// So many rounds, of which so many are recorded; `u64::MAX` if they cost more.
+    /// The operations of so many rounds, of which so many are recorded; `u64::MAX` if they are more.
     pub fn of_rounds(self, rounds: u64, rows: u64) -> u64 {
         self.round.saturating_mul(rounds).saturating_add(self.row.saturating_mul(rows))
     }
 }
 
-/// The expected cost of a cell in nanoseconds of one thread; `u64::MAX` if it is larger.
-pub fn expected_nanoseconds(identity: &Identity) -> u64 {
+/// The operations of a cell; `u64::MAX` if they are more.
+pub fn operations(identity: &Identity) -> u64 {
     let rows = identity.record.points(identity.rounds);
     let run = RunCost::new(identity).of_rounds(identity.rounds, rows);
     run.saturating_mul(identity.runs()).saturating_add(CELL)
 }
 
-/// The expected time of these cells on so many threads, in seconds.
-pub fn expected_seconds<'a>(cells: impl Iterator<Item = &'a Cell>, threads: usize) -> f64 {
-    let costs = cells.map(|cell| expected_nanoseconds(&cell.identity));
-    costs.fold(0, u64::saturating_add) as f64 * 1e-9 / threads as f64
-}
-
-/// What a round of a run costs, with all that is run beside it and averaged.
+/// The operations of a round of a run, with all that is run beside it and averaged.
 fn round(identity: &Identity, problem: &ProblemCost) -> u64 {
-    let (clients, d) = (problem.clients, problem.dimension);
+    let d = problem.dimension;
     let components = identity.algorithm.components();
-    let runs = components.iter().map(|component| component_round(component, problem));
-    let runs = runs.fold(0, u64::saturating_add);
+    let component_rounds = components.iter().map(|component| component_round(component, problem));
+    let own = component_rounds.fold(0, u64::saturating_add);
     let record = &identity.record;
-    let coupled = u64::from(record.metrics.contains(&Metric::SqCoupling));
-    let twin = if wants_twin(identity) { TWIN } else { 0 };
+    let has_coupled_run = record.metrics.contains(&Metric::SqCoupling);
+    let runs = 1 + u64::from(has_coupled_run) + u64::from(wants_twin(identity));
     let matrices = record.averages.iter().map(|average| match average {
         TimeAverage::Bias => 0,
         TimeAverage::Covariance => 1,
-        _ => clients,
+        TimeAverage::CrossCovariance
+        | TimeAverage::VariateCovariance
+        | TimeAverage::VariatePairCovariance => problem.clients,
     });
-    let entries = d.saturating_mul(d);
     let matrices = matrices.fold(0, u64::saturating_add);
-    let averages = matrices.saturating_mul(entries.saturating_add(MATRIX));
+    let averages = matrices.saturating_mul(d.saturating_mul(vector_operations(d)));
     let mean = if record.metrics.contains(&Metric::SqErrorAverage) { d } else { 0 };
-    let round = (runs / 10).saturating_mul(10 * (1 + coupled) + twin);
-    round.saturating_add(averages).saturating_add(mean)
+    own.saturating_mul(runs).saturating_add(averages).saturating_add(mean)
 }
 
-/// What a round of a run of the engine costs.
+/// The operations of a round of a run of the engine.
 fn component_round(component: &Component, problem: &ProblemCost) -> u64 {
     let terms = &component.terms;
     let clients = usize::try_from(problem.clients).unwrap_or(usize::MAX);
     let batches = terms.batches.iter().fold(0u64, |sum, batch| sum.saturating_add(*batch));
     let steps = terms.steps_of_all(clients);
     let calls = steps.saturating_mul(batches) / terms.batches.len().max(1) as u64;
-    let without_kernel = terms.proximal > 0.0 || terms.batches.iter().any(|batch| *batch > 1);
-    let factor = if without_kernel { WITHOUT_KERNEL } else { 1 };
-    let more = match terms.variates {
-        Variates::Fresh | Variates::Kept(Learning::OptionOne) => MEASURED_VARIATES,
+    let has_kernel = terms.proximal == 0.0 && terms.batches.iter().all(|batch| *batch == 1);
+    let own = if has_kernel { 1 } else { WITHOUT_KERNEL };
+    let of_variates = match terms.variates {
+        Variates::Fresh | Variates::Kept(Learning::OptionOne) => WITHOUT_KERNEL,
         Variates::None | Variates::Kept(Learning::OptionTwo) | Variates::Unknown(_) => 0,
     };
-    let cohort = terms.cohort.unwrap_or(clients) as u64;
-    let calls = calls.saturating_mul(factor + more).saturating_mul(problem.call);
-    calls.saturating_add(cohort.saturating_mul(CLIENT)).saturating_add(ROUND)
+    // A client copies θ, and its own is added to the mean.
+    let each_client = CLIENT.saturating_add(vector_operations(problem.dimension) * 2);
+    let participants = terms.cohort.unwrap_or(clients) as u64;
+    let calls = calls.saturating_mul(own + of_variates).saturating_mul(problem.call);
+    calls.saturating_add(participants.saturating_mul(each_client)).saturating_add(ROUND)
 }
 
-/// What is measured at a recorded round.
+/// The operations of what is measured at a recorded round.
 fn row(identity: &Identity, problem: &ProblemCost) -> u64 {
     let metrics = identity.record.metrics.iter().map(|metric| measured(*metric, problem));
     metrics.fold(ROW.saturating_add(problem.dimension), u64::saturating_add)
 }
 
-/// What a metric costs at a recorded round.
+/// The operations of a metric at a recorded round.
 fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
     let pass = |of: RecordsOf, each: fn(&RecordCost) -> u64| {
@@ -141,7 +134,7 @@ mod tests {
     use exactfed_core::problem::arrays::FileSize;
     use std::sync::Arc;
 
-    /// The expected cost of the one cell of a manifest on a file with these bytes.
+    /// The operations of the one cell of a manifest on a file with these bytes.
     fn cost(metrics: &str, records: usize) -> u64 {
         let text = format!(
             "title = \"t\"\nseed = 1\nreplicates = 3\nstart.zero = true\nbudget.rounds = 40\n\
@@ -161,9 +154,20 @@ mod tests {
         assert_eq!(size, FileSize { lines, numbers: 4 * lines });
         // What is known of the file already is not counted again, and not forgotten.
         let again = Plan::of_source(plan.source.clone());
-        let [first, again] = [&plan, &again].map(|p| expected_nanoseconds(&p.cells[0].identity));
+        let [first, again] = [&plan, &again].map(|p| operations(&p.cells[0].identity));
         assert_eq!(first, again);
         first
+    }
+
+    /// Counts are whole numbers that follow from the settings, and so are those of every machine.
+    #[test]
+    fn operations_are_counted() {
+        // Four clients take two steps on a record of three features each: a scalar product and a
+        // gradient in one register each, an exponential, and a draw.
+        let call = 10 + 2 + 20 + 10;
+        let round = 4 * (2 * call + 20 + 2) + 200;
+        let row = 500 + 3;
+        assert_eq!(cost("", 4000), 3 * (40 * round + 22 * row) + CELL);
     }
 
     /// Losses and accuracies cost a pass over their records at each recorded round of each run.
@@ -172,8 +176,8 @@ mod tests {
         let plain = cost("", 4000);
         let passes = |metric: &str| (cost(metric, 4000) - plain) as f64 / (3.0 * 22.0 * 4001.0);
         let (train, test) = (passes("\"train-loss\""), passes("\"test-loss\""));
-        assert!((0.74..0.76).contains(&(train / (60.0 + 3.0))), "{train}");
-        assert!((0.24..0.26).contains(&(test / (60.0 + 3.0))), "{test}");
+        assert!((0.74..0.76).contains(&(train / (10.0 + 1.0 + 40.0))), "{train}");
+        assert!((0.24..0.26).contains(&(test / (10.0 + 1.0 + 40.0))), "{test}");
         assert!(passes("\"test-accuracy\"") < passes("\"accuracy\""));
         assert!(passes("\"suboptimality\", \"sq-gradient\"") > passes("\"sq-gradient\""));
         // And so the cost grows with the file.

@@ -13,6 +13,7 @@ mod phase;
 pub mod predict;
 mod prepare;
 mod sanity;
+mod timing;
 mod work;
 
 use crate::panics::{caught, lock};
@@ -29,6 +30,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+pub use timing::{MeasuredTask, TaskTime};
 pub use work::{RunWork, RunWorkCount, WorkRate};
 
 /// Observes the progress of a run.
@@ -139,7 +141,7 @@ struct Queue<'a> {
 impl<'a> Queue<'a> {
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
-        order.sort_by_cached_key(|&i| Reverse(cost::expected_nanoseconds(&cells[i].cell.identity)));
+        order.sort_by_cached_key(|&i| Reverse(cost::operations(&cells[i].cell.identity)));
         let tasks =
             order.iter().flat_map(|&i| cells[i].tasks().into_iter().map(move |runs| (i, runs)));
         Self {

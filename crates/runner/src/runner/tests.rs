@@ -60,9 +60,9 @@ fn progress_counts_what_is_measured() {
         let seen = Counted::default();
         run(&prepared, 2, &seen, |_| Ok::<_, ()>(())).unwrap();
         assert_eq!(seen.done.get() + seen.skipped.get(), all);
-        let cells = plan.cells.iter().map(|cell| cost::expected_nanoseconds(&cell.identity));
-        let expected: u64 = cells.map(|nanoseconds| nanoseconds - cost::CELL).sum();
-        let ratio = all.nanoseconds as f64 / expected as f64;
+        let cells = plan.cells.iter().map(|cell| cost::operations(&cell.identity));
+        let expected: u64 = cells.map(|operations| operations - cost::CELL).sum();
+        let ratio = all.operations as f64 / expected as f64;
         assert!((0.9..=1.0).contains(&ratio), "{ratio}");
     }
     // Of a run whose metrics cost more than its steps, the steps are less than half of the work.
@@ -71,7 +71,7 @@ fn progress_counts_what_is_measured() {
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let work = |rounds, rows| prepared[0].work_rate().work(rounds, rows);
     let (rounds, rows) = (plan.cells[0].identity.rounds, prepared[0].recorded.len() as u64);
-    let [steps, all] = [0, rows].map(|rows| work(rounds, rows).nanoseconds);
+    let [steps, all] = [0, rows].map(|rows| work(rounds, rows).operations);
     assert!(steps < all / 2, "{steps} of {all}");
 }
 

@@ -1,5 +1,5 @@
-//! Work on runs, which progress counts: by its expected cost, since measuring may take longer than
-//! the steps.
+//! Work on runs, which progress counts: in operations, since measuring may take longer than the
+//! steps.
 
 use super::cost::RunCost;
 use super::prepare::Prepared;
@@ -12,19 +12,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct RunWork {
     /// Client steps.
     pub steps: u64,
-    /// What they and what is measured are expected to cost, in nanoseconds of one thread.
-    pub nanoseconds: u64,
+    /// The operations of these steps and of what is measured.
+    pub operations: u64,
 }
 
 impl RunWork {
     /// So many times this.
     pub fn times(self, count: u64) -> Self {
-        self.with(Self { steps: count, nanoseconds: count }, u64::saturating_mul)
+        self.with(Self { steps: count, operations: count }, u64::saturating_mul)
     }
 
     fn with(self, other: Self, operation: fn(u64, u64) -> u64) -> Self {
         let steps = operation(self.steps, other.steps);
-        Self { steps, nanoseconds: operation(self.nanoseconds, other.nanoseconds) }
+        Self { steps, operations: operation(self.operations, other.operations) }
     }
 }
 
@@ -52,21 +52,21 @@ impl Sum for RunWork {
 #[derive(Debug, Default)]
 pub struct RunWorkCount {
     steps: AtomicU64,
-    nanoseconds: AtomicU64,
+    operations: AtomicU64,
 }
 
 impl RunWorkCount {
     /// Adds the work of a run to the count.
     pub fn add(&self, work: RunWork) {
         self.steps.fetch_add(work.steps, Ordering::Relaxed);
-        self.nanoseconds.fetch_add(work.nanoseconds, Ordering::Relaxed);
+        self.operations.fetch_add(work.operations, Ordering::Relaxed);
     }
 
     /// The work so far.
     pub fn get(&self) -> RunWork {
         RunWork {
             steps: self.steps.load(Ordering::Relaxed),
-            nanoseconds: self.nanoseconds.load(Ordering::Relaxed),
+            operations: self.operations.load(Ordering::Relaxed),
         }
     }
 }
@@ -84,7 +84,7 @@ impl WorkRate {
     #[inline]
     pub fn work(self, rounds: u64, rows: u64) -> RunWork {
         let steps = self.steps.saturating_mul(rounds);
-        RunWork { steps, nanoseconds: self.cost.of_rounds(rounds, rows) }
+        RunWork { steps, operations: self.cost.of_rounds(rounds, rows) }
     }
 }
 

@@ -4,7 +4,7 @@ use super::loss::{Logistic, Loss, dense};
 use super::sparse::SparseLogistic;
 use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::cost::{Held, ProblemCost, RecordCost, dense_call, sparse_call};
+use crate::problem::cost::{Held, ProblemCost, RecordCost};
 use crate::problem::dataset::{ClientRecords, Dataset};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
@@ -51,9 +51,9 @@ impl crate::problem::settings::Settings for Settings {
 
     fn cost(&self, exact: bool) -> ProblemCost {
         let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
-        let sparse = self.dataset.is_sparse();
-        let call = if sparse { sparse_call(features) } else { dense_call(features) };
-        sizes.cost(exact, RecordCost::logistic(call, features))
+        let is_sparse = self.dataset.is_sparse();
+        let kind = if is_sparse { RecordCost::sparse_logistic } else { RecordCost::logistic };
+        sizes.cost(exact, kind(features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

@@ -10,7 +10,7 @@ mod loss;
 pub mod sparse;
 
 use super::arrays::Files;
-use super::cost::{Held, ProblemCost, RecordCost, dense_call};
+use super::cost::{Held, ProblemCost, RecordCost};
 use super::fault::{Fault, Faults};
 use super::records::InstanceInputs;
 use super::settings::OnRecords;
@@ -135,7 +135,7 @@ impl super::settings::Settings for Settings {
         let held = self.records;
         let d = self.dimension;
         let sizes = Held::drawn(self.clients, d, held, self.batch);
-        sizes.cost(exact, RecordCost::logistic(dense_call(d as u64), d as u64))
+        sizes.cost(exact, RecordCost::logistic(d as u64))
     }
 
     fn extent(&self) -> Option<InstanceSize> {

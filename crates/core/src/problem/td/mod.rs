@@ -8,7 +8,7 @@ mod noise;
 
 use super::affine::{Affine, mean_part};
 use super::chain::{Chain, Move, Trajectory};
-use super::cost::ProblemCost;
+use super::cost::{ProblemCost, transition_call};
 use super::facts::Facts;
 use super::lazy::get_or_compute;
 use super::oracle::{Problem, advance_by_oracle};
@@ -25,7 +25,7 @@ use std::sync::OnceLock;
 
 /// What the parts of a problem on chains cost.
 pub fn cost(extent: Option<&InstanceSize>) -> ProblemCost {
-    ProblemCost::without_records(extent, |d| 8 + d / 4)
+    ProblemCost::without_records(extent, transition_call)
 }
 
 /// An instance: features, the environments of the clients, and how their draws follow each other.

@@ -1,8 +1,8 @@
 """Draws functions of the Rust sources at random, for readers who have not seen the code.
 
-`python3 scripts/draw_functions.py --seed 1 --count 25` prints a list of places, and with `--sources`
-the functions themselves, with their documents. Tests, and functions of fewer than four lines, are left
-out. The readings so far are in docs/notes/readings.md.
+`python3 scripts/draw_functions.py --seed 1 --count 25` prints a list of places, and with
+`--sources` the functions themselves, with their documents. Tests, and functions of fewer than four
+lines, are left out. The readings so far are in docs/notes/readings.md.
 """
 
 import argparse
@@ -31,7 +31,8 @@ def end_of_function(lines, first):
         line = lines[i]
         if line.startswith(" " * indent + "}"):
             return i
-        if line.rstrip().endswith(";") and not any("{" in earlier for earlier in lines[first : i + 1]):
+        is_opened = any("{" in earlier for earlier in lines[first : i + 1])
+        if line.rstrip().endswith(";") and not is_opened:
             return None
     return None
 
@@ -59,7 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=25)
-    parser.add_argument("--sources", action="store_true", help="print the functions, not only their places")
+    parser.add_argument("--sources", action="store_true", help="print the functions as well")
     options = parser.parse_args()
     every = [(path, *found) for path in sources() for found in functions(path)]
     drawn = random.Random(options.seed).sample(every, options.count)

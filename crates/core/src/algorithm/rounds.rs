@@ -389,20 +389,7 @@ impl<'a> RoundWriter<'a> {
             draws,
             coin,
         });
-        let rows = sum([(ends, 1.0)]);
-        let weights = self.runs.progress_weights(terms);
-        let mut server_step = terms.server_step;
-        let after = self.add(match weights {
-            _ if members => Operation::Members { rows },
-            None => mean(rows),
-            Some(weights) => {
-                let everybody: Vec<usize> = (0..clients).collect();
-                server_step *= terms.progress_factor(&weights, &everybody);
-                let total: f64 = weights.iter().sum();
-                let weights = weights.iter().map(|weight| weight / total).collect();
-                Operation::Sum { rows, weights: Weights::Each(weights) }
-            }
-        });
+        let (after, server_step) = self.average(number, ends);
         let estimate = sum([(theta, 1.0 - server_step), (after, server_step)]);
         let learned = match terms.variates {
             Variates::None | Variates::Unknown(_) => {
@@ -416,17 +403,8 @@ impl<'a> RoundWriter<'a> {
                 sum([(self.measured_fields(number, members), 1.0)])
             }
             Variates::Kept(Learning::OptionTwo) => {
-                // c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), with the origin F̄_k(θ*), THEORY (4.8); under a coin
-                // c_k + (p/γ)(θ̄ − θ_k).
                 let from = if coin.is_some() { after } else { theta };
-                let mut all = vec![
-                    (from, self.learning_rates(number, 1.0)),
-                    (ends, self.learning_rates(number, -1.0)),
-                ];
-                all.extend(own.map(|own| (own, Coefficient::Number(1.0))));
-                all.extend(variates.map(|mean| (mean, Coefficient::Number(-1.0))));
-                all.sort_by_key(|(atom, _)| *atom);
-                combination(all)
+                self.learned_by_progress(number, [from, ends], [own, variates])
             }
         };
         if !members {
@@ -435,6 +413,41 @@ impl<'a> RoundWriter<'a> {
         let other = own.map_or_else(|| sum([]), |own| sum([(own, 1.0)]));
         let selected = self.add(Operation::Select { member: learned, other });
         RunEnd { estimate, variates: Some(sum([(selected, 1.0)])), ends }
+    }
+
+    /// The average of the clients' ends, and the step of the server towards it.
+    fn average(&mut self, run: usize, ends: usize) -> (usize, f64) {
+        let terms = self.terms(run);
+        let rows = sum([(ends, 1.0)]);
+        let mut server_step = terms.server_step;
+        let average = match self.runs.progress_weights(terms) {
+            _ if self.is_part() => Operation::Members { rows },
+            None => mean(rows),
+            Some(weights) => {
+                let everybody: Vec<usize> = (0..self.runs.size.clients).collect();
+                server_step *= terms.progress_factor(&weights, &everybody);
+                let total: f64 = weights.iter().sum();
+                let weights = weights.iter().map(|weight| weight / total).collect();
+                Operation::Sum { rows, weights: Weights::Each(weights) }
+            }
+        };
+        (self.add(average), server_step)
+    }
+
+    /// c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), with the origin F̄_k(θ*), THEORY (4.8); under a coin
+    /// c_k + (p/γ)(θ̄ − θ_k). The variates are c_k and c̄, where there are any.
+    fn learned_by_progress(
+        &self,
+        run: usize,
+        [from, ends]: [usize; 2],
+        [own, mean]: [Option<usize>; 2],
+    ) -> Expression {
+        let mut all =
+            vec![(from, self.learning_rates(run, 1.0)), (ends, self.learning_rates(run, -1.0))];
+        all.extend(own.map(|own| (own, Coefficient::Number(1.0))));
+        all.extend(mean.map(|mean| (mean, Coefficient::Number(-1.0))));
+        all.sort_by_key(|(atom, _)| *atom);
+        combination(all)
     }
 
     /// How fast the variates of a run learn, 1/(γ_k E_k) or p/γ_k, times a sign: the reciprocal of ℓ_k in

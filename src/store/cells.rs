@@ -1,7 +1,7 @@
 //! Cells: found, summarised and written.
 
 use super::folder::Store;
-use super::pack::{Pack, PackHead, PackLine};
+use super::pack::{EncodeError, Pack, PackHead, PackLine};
 use super::packs::CellInPack;
 use super::parquet::{self, TraceRows};
 use exactfed_core::round_program::Traced;
@@ -166,11 +166,11 @@ pub fn encoded_size(
     plan: &Plan,
     cells: &[Done<'_>],
     provenance: &Provenance,
-) -> Result<usize, String> {
+) -> Result<usize, EncodeError> {
     let lines: Vec<PackLine> = cells.iter().map(pack_line).collect();
     let experiment = plan.experiment.clone();
     let head = PackHead { experiment, provenance: provenance.clone(), ..PackHead::default() };
-    let frame = parquet::rows_frame(plan, cells).map_err(|e| e.to_string())?;
+    let frame = parquet::rows_frame(plan, cells)?;
     Ok(Pack::encode(head, &lines, &plan.source.text, frame)?.len())
 }
 

@@ -243,13 +243,13 @@ impl Pack {
         lines: &[PackLine],
         manifest: &str,
         frame: DataFrame,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, EncodeError> {
         let mut columns = parquet::optional_columns();
         columns.retain(|name| frame.column(name).is_ok_and(has_values));
         let head = PackHead { columns, ..head };
         let index = index_text(&head, lines)?;
         let metadata = vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)];
-        parquet::encode(metadata, frame).map_err(|e| e.to_string())
+        Ok(parquet::encode(metadata, frame)?)
     }
 }
 
@@ -259,6 +259,17 @@ fn has_values(column: &Column) -> bool {
 
 fn as_usize_range(range: &Range<u32>) -> Range<usize> {
     range.start as usize..range.end as usize
+}
+
+/// Why cells cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// The index of the cells.
+    #[error(transparent)]
+    Index(#[from] serde_json::Error),
+    /// The table of their rounds.
+    #[error(transparent)]
+    Table(#[from] polars::prelude::PolarsError),
 }
 
 /// The name of the pack that has these bytes.

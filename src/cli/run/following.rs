@@ -7,7 +7,7 @@
 use super::follower::Follower;
 use super::session::{Session, Task, missing};
 use crate::cli::cell_times::CellTimes;
-use crate::cli::confirm::{PlannedTime, may_need_question};
+use crate::cli::confirm::{NotConfirmed, PlannedTime, may_need_question};
 use crate::cli::outcome::{Code, Failure};
 use crate::cli::{memory, shard};
 use crate::evidence::tuned;
@@ -72,7 +72,7 @@ impl Session<'_> {
         missing: &[&Cell],
         follows: &[Cell],
         threads: usize,
-    ) -> Result<Result<(), String>, Failure> {
+    ) -> Result<Result<(), NotConfirmed>, Failure> {
         if self.options.yes || !may_need_question(follows, threads) {
             return Ok(Ok(()));
         }

@@ -3,7 +3,7 @@
 //! *Invariant*: the headline is made from results. A manifest's `finding` is shown only while the
 //! claims that it names hold; otherwise the headline is made from the ranking.
 
-use super::description;
+use super::manifest_texts::TextFiller;
 use super::number_text::ratio_text;
 use super::tuning::at_the_edge;
 use crate::evidence::family::{family, family_of, named_families};
@@ -46,7 +46,8 @@ pub fn finding(experiment: &Experiment<'_>) -> Result<Finding, String> {
     let own = manifest.finding.as_deref().unwrap_or_default();
     let analysis = manifest.analysis.as_deref().unwrap_or_default();
     let complete = !own.is_empty() && experiment.missing.is_empty();
-    let filled = if complete { description::render(own, experiment)? } else { None };
+    let filler = TextFiller::of_results(experiment);
+    let filled = if complete { filler.fill(own)? } else { None };
     let (headline, line) = match filled {
         Some(text) => {
             let (headline, line) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -56,7 +57,7 @@ pub fn finding(experiment: &Experiment<'_>) -> Result<Finding, String> {
     };
     let names = names(experiment);
     let (headline_parts, line) = (parts(&headline, &names), parts(&line, &names));
-    let analysis = description::render(analysis, experiment)?.unwrap_or_default();
+    let analysis = filler.fill(analysis)?.unwrap_or_default();
     let paragraphs = analysis.split("\n\n").map(one_line).filter(|p| !p.is_empty()).collect();
     Ok(Finding { headline: headline_parts, text: headline, line, paragraphs })
 }

@@ -10,7 +10,6 @@
 mod amendments;
 mod claims;
 mod coverage;
-mod description;
 pub mod diff;
 mod finding;
 mod fixed_figure;
@@ -24,6 +23,7 @@ mod interval_chart;
 mod latex;
 mod live;
 mod looks;
+mod manifest_texts;
 mod markdown;
 mod matrix;
 mod navigation;
@@ -301,7 +301,7 @@ pub fn notebook(experiment: &Experiment<'_>) -> Result<String, Error> {
 pub fn check_texts(plan: &Plan) -> Result<(), (&'static str, String)> {
     let manifest = &plan.manifest;
     for (key, text) in [("analysis", &manifest.analysis), ("finding", &manifest.finding)] {
-        description::check(text.as_deref().unwrap_or_default(), plan).map_err(|e| (key, e))?;
+        manifest_texts::check(text.as_deref().unwrap_or_default(), plan).map_err(|e| (key, e))?;
     }
     Ok(())
 }

@@ -1,0 +1,357 @@
+//! The functions of texts. Where runs do not differ, because nothing is random, a number has no
+//! interval.
+
+use super::bias_share::BiasShare;
+use super::facts::{CellFacts, ClaimFacts, DigitsText, TextFacts, number_text};
+use crate::evidence::claims::Estimate;
+use crate::stats::selection::selection_error;
+use crate::stats::verdict::Verdict;
+use crate::stats::{self, Ratio, Summary};
+use exactfed_core::words::readable;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::frontier::FrontierQuantity;
+use exactfed_runner::plan::Setting;
+use minijinja::value::{Kwargs, Object, Value};
+use minijinja::{Environment, Error, ErrorKind, State};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The names of the functions.
+pub const NAMES: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, overtaken, diverged, estimate, number, nearest, least_certain, weakest, smallest, largest, supported, least, holds, refuted, undecided";
+
+/// The name of the [`Guards`] among the variables of a template, which no text can write.
+pub const GUARDS: &str = "the results";
+
+/// What functions see: the facts, and whether what a text says of verdicts holds so far.
+pub struct Guards {
+    facts: Arc<TextFacts>,
+    fails: AtomicBool,
+}
+
+impl Guards {
+    pub fn new(facts: &Arc<TextFacts>) -> Arc<Self> {
+        Arc::new(Self { facts: facts.clone(), fails: AtomicBool::new(false) })
+    }
+
+    /// Whether each claim has the verdict that the text says.
+    pub fn hold(&self) -> bool {
+        !self.fails.load(Relaxed)
+    }
+
+    fn fail(&self) {
+        self.fails.store(true, Relaxed);
+    }
+}
+
+impl fmt::Debug for Guards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(GUARDS)
+    }
+}
+
+impl Object for Guards {}
+
+/// What the template is filled from.
+fn guards(state: &State<'_, '_>) -> Result<Arc<Guards>, Error> {
+    let value = state.lookup(GUARDS).and_then(|value| value.downcast_object::<Guards>());
+    value.ok_or_else(|| invalid("there are no results".to_owned()))
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
+}
+
+/// Registers the functions of [`NAMES`].
+pub fn register(environment: &mut Environment<'static>) {
+    environment.add_function("cell", cell);
+    add_means(environment, "mean", Quantity::SqError, three_digits);
+    add_means(environment, "limit", Quantity::SqErrorLimit, three_digits);
+    add_means(environment, "value", Quantity::SqError, two_digits);
+    add_ratios(environment, "ratio", Quantity::SqError, three_digits);
+    add_ratios(environment, "ratio_limit", Quantity::SqErrorLimit, three_digits);
+    add_ratios(environment, "times", Quantity::SqError, two_digits);
+    environment.add_function("bias", bias);
+    environment.add_function("overtaken", overtaken);
+    environment.add_function("diverged", diverged);
+    add_of_claim(environment, "estimate", |c| three_digits(c.text, c.nearest.estimate));
+    add_of_claim(environment, "number", |c| two_digits(c.text, c.nearest.estimate));
+    add_of_claim(environment, "nearest", |c| c.nearest.name.clone());
+    add_of_claim(environment, "least_certain", |c| three_digits(c.text, c.weakest.estimate));
+    add_of_claim(environment, "weakest", |c| c.weakest.name.clone());
+    add_of_claim(environment, "smallest", |c| (c.text)(c.smallest, 3));
+    add_of_claim(environment, "largest", |c| (c.text)(c.largest, 3));
+    add_of_claim(environment, "supported", |c| format!("{} of {}", c.supported, c.parts));
+    add_guard(environment, "holds", Verdict::Supported);
+    add_guard(environment, "refuted", Verdict::Refuted);
+    add_guard(environment, "undecided", Verdict::Inconclusive);
+    environment.add_function("least", least);
+}
+
+/// An estimate as text.
+type EstimateText = fn(DigitsText, Estimate) -> String;
+
+/// An estimate without its interval, for a headline.
+fn two_digits(text: DigitsText, estimate: Estimate) -> String {
+    text(estimate.value, 2)
+}
+
+/// An estimate with its interval, with three digits; alone where it has no interval.
+fn three_digits(text: DigitsText, Estimate { value, interval: (low, high) }: Estimate) -> String {
+    let number = text(value, 3);
+    if high - low > 1e-9 * value.abs() {
+        format!("{number} [{}, {}]", text(low, 3), text(high, 3))
+    } else {
+        number
+    }
+}
+
+/// Registers a function for the mean of a quantity, which is `usual` unless the text names another.
+fn add_means(
+    environment: &mut Environment<'static>,
+    name: &'static str,
+    usual: Quantity,
+    shown: EstimateText,
+) {
+    let function = move |state: &State<'_, '_>, id: String, options: Kwargs| {
+        let guards = guards(state)?;
+        let quantity = quantity(&options, usual)?;
+        Ok::<String, Error>(match finals(&guards.facts.cells, &id, quantity)? {
+            Finals::Sample(sample) => {
+                let Summary { mean, interval, .. } = Summary::new(sample);
+                let text = number_text(quantity.is_counted());
+                shown(text, Estimate { value: mean, interval })
+            }
+            Finals::Missing(why) => why.to_owned(),
+        })
+    };
+    environment.add_function(name, function);
+}
+
+/// Registers a function for the ratio of two cells.
+fn add_ratios(
+    environment: &mut Environment<'static>,
+    name: &'static str,
+    usual: Quantity,
+    shown: EstimateText,
+) {
+    let function = move |state: &State<'_, '_>, a: String, b: String, options: Kwargs| {
+        let guards = guards(state)?;
+        let cells = &guards.facts.cells;
+        let quantity = quantity(&options, usual)?;
+        let error_of_selection = selection_error(&[
+            (1.0, selection_changes(by_id(cells, &a)?, quantity)),
+            (-1.0, selection_changes(by_id(cells, &b)?, quantity)),
+        ]);
+        Ok::<String, Error>(match (finals(cells, &a, quantity)?, finals(cells, &b, quantity)?) {
+            (Finals::Sample(a), Finals::Sample(b)) => {
+                let several = cells.iter().any(|facts| facts.cell.identity.instances > 1);
+                let ratio = Ratio::of_selected(a, b, several, error_of_selection);
+                let interval = (ratio.low, ratio.high);
+                shown(readable, Estimate { value: ratio.estimate, interval })
+            }
+            (Finals::Missing(why), _) | (_, Finals::Missing(why)) => why.to_owned(),
+        })
+    };
+    environment.add_function(name, function);
+}
+
+/// Registers a function that shows something of a claim.
+fn add_of_claim(
+    environment: &mut Environment<'static>,
+    name: &'static str,
+    shown: fn(&ClaimFacts) -> String,
+) {
+    environment.add_function(name, move |state: &State<'_, '_>, id: String| {
+        Ok::<String, Error>(shown(claim(&guards(state)?.facts, &id)?))
+    });
+}
+
+/// Registers a function that fails the text unless a claim has this verdict.
+fn add_guard(environment: &mut Environment<'static>, name: &'static str, wanted: Verdict) {
+    environment.add_function(name, move |state: &State<'_, '_>, id: String| {
+        let guards = guards(state)?;
+        if claim(&guards.facts, &id)?.verdict != wanted {
+            guards.fail();
+        }
+        Ok::<&str, Error>("")
+    });
+}
+
+/// The id of the only cell with this label and these settings.
+fn cell(state: &State<'_, '_>, label: String, settings: Kwargs) -> Result<String, Error> {
+    find(&guards(state)?.facts.cells, &label, &settings)
+}
+
+/// The squared norm of the exact bias of a cell.
+fn bias(state: &State<'_, '_>, id: String) -> Result<String, Error> {
+    let guards = guards(state)?;
+    let facts = by_id(&guards.facts.cells, &id)?;
+    if let Some(why) = facts.lacks_bias {
+        return Err(invalid(why.into()));
+    }
+    Ok(facts.exact_bias.map_or_else(|| UNKNOWN.to_owned(), |bias| readable(bias, 3)))
+}
+
+/// The number of clients between those of two cells at which the squared bias is as large as the
+/// variance. The text says that there is one.
+fn overtaken(state: &State<'_, '_>, few: String, many: String) -> Result<String, Error> {
+    let guards = guards(state)?;
+    let few = bias_share(&guards.facts.cells, &few)?;
+    let many = bias_share(&guards.facts.cells, &many)?;
+    let Some(clients) = few.zip(many).and_then(|(few, many)| few.equality_before(many)) else {
+        guards.fail();
+        return Ok(UNKNOWN.to_owned());
+    };
+    Ok(readable(clients, 2))
+}
+
+/// `None` if the clients, the bias or the variance of a cell are not known.
+fn bias_share(facts: &[CellFacts], id: &str) -> Result<Option<BiasShare>, Error> {
+    let clients = by_id(facts, id)?.cell.settings.get("clients").and_then(Setting::number);
+    let variance = finals(facts, id, Quantity::Variance)?.mean();
+    let bias = finals(facts, id, Quantity::Bias)?.mean();
+    let (Some(clients), Some(variance), Some(bias)) = (clients, variance, bias) else {
+        return Ok(None);
+    };
+    Ok(Some(BiasShare { clients, ratio: bias * bias / variance }))
+}
+
+/// How many runs of a cell diverged.
+fn diverged(state: &State<'_, '_>, id: String) -> Result<String, Error> {
+    let guards = guards(state)?;
+    let facts = by_id(&guards.facts.cells, &id)?;
+    if facts.replicates == 0 {
+        return Ok("–".to_owned());
+    }
+    Ok(format!("{} of {}", facts.diverged, facts.replicates))
+}
+
+/// A quantity of the least cost at a point of a frontier.
+fn least(state: &State<'_, '_>, algorithm: String, options: Kwargs) -> Result<String, Error> {
+    let guards = guards(state)?;
+    let clients: Option<u64> = options.get("clients")?;
+    let target: f64 = options.get("target")?;
+    let price: Option<f64> = options.get("price")?;
+    let budget: Option<f64> = options.get("budget")?;
+    let named: Option<String> = options.get("of")?;
+    options.assert_all_used()?;
+    let named = named.as_deref().unwrap_or(FrontierQuantity::default().name());
+    let Some((quantity, ..)) = FrontierQuantity::ALL.into_iter().find(|q| q.1 == named) else {
+        let all = FrontierQuantity::ALL.map(|(_, name, _)| name).join(", ");
+        return Err(invalid(format!("\"{named}\" is no quantity (allowed: {all})")));
+    };
+    let mut frontiers = guards.facts.frontiers.iter();
+    let found = frontiers.find(|f| f.is_at(&algorithm, clients, target, [price, budget]));
+    let Some(found) = found else {
+        let clients = clients.map_or_else(String::new, |n| format!(", clients = {n}"));
+        let price = price.map_or_else(String::new, |price| format!(", price = {price}"));
+        let budget = budget.map_or_else(String::new, |budget| format!(", budget = {budget}"));
+        return Err(invalid(format!(
+            "no frontier has the point {algorithm}{clients}, target = {target}{price}{budget}"
+        )));
+    };
+    Ok(found.text(quantity).unwrap_or_else(|| UNKNOWN.to_owned()))
+}
+
+/// The claim of this id.
+fn claim<'a>(facts: &'a TextFacts, id: &str) -> Result<&'a ClaimFacts, Error> {
+    facts.claims.get(id).ok_or_else(|| {
+        let all: Vec<&str> = facts.claims.keys().map(String::as_str).collect();
+        let all = if all.is_empty() { "there are none".into() } else { all.join(", ") };
+        invalid(format!("\"{id}\" is no claim (allowed: {all})"))
+    })
+}
+
+fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
+    facts.iter().find(|f| f.cell.id == *id).ok_or_else(|| invalid(format!("{id} is no cell")))
+}
+
+/// The quantity that `of="…"` names.
+fn quantity(options: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
+    let named: Option<String> = options.get("of")?;
+    options.assert_all_used()?;
+    let Some(name) = named else { return Ok(usual) };
+    Quantity::named(&name).ok_or_else(|| {
+        let all: Vec<&str> = Quantity::ALL.iter().map(|q| q.name()).collect();
+        invalid(format!("\"{name}\" is no quantity (allowed: {})", all.join(", ")))
+    })
+}
+
+/// The text in the place of a number that is missing.
+const UNKNOWN: &str = "not known";
+
+/// A quantity at the last round.
+enum Finals<'a> {
+    Sample(&'a [f64]),
+    /// Why there is none.
+    Missing(&'static str),
+}
+
+impl Finals<'_> {
+    fn mean(&self) -> Option<f64> {
+        match self {
+            Self::Sample(sample) => Some(stats::mean(sample)),
+            Self::Missing(_) => None,
+        }
+    }
+}
+
+/// A quantity of a cell at the last round.
+///
+/// # Errors
+/// If there is no such cell, or it cannot have the quantity.
+fn finals<'a>(facts: &'a [CellFacts], id: &str, quantity: Quantity) -> Result<Finals<'a>, Error> {
+    let facts = by_id(facts, id)?;
+    if let Some(why) = facts.lacks.get(&quantity) {
+        return Err(invalid(format!("of {}: {why}", facts.cell.label)));
+    }
+    Ok(match facts.finals.get(&quantity) {
+        Some(sample) => Finals::Sample(sample),
+        // A cell that was run and did not diverge has its errors.
+        None if facts.finals.is_empty() => Finals::Missing("diverged"),
+        None => Finals::Missing(UNKNOWN),
+    })
+}
+
+/// [`CellResult::selection_changes`](crate::evidence::CellResult::selection_changes).
+fn selection_changes(facts: &CellFacts, quantity: Quantity) -> &[f64] {
+    let selected_by = facts.selected_by.as_ref().filter(|by| by.metric == quantity);
+    selected_by.map_or(&[][..], |by| &by.changes)
+}
+
+fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
+    let value = |name: &str| Ok((name.replace('_', "-"), wanted.get(name)?));
+    let values: Vec<(String, Value)> = wanted.args().map(value).collect::<Result<_, Error>>()?;
+    let fits = |f: &&CellFacts| {
+        let same = |(name, value): &(String, Value)| match f.cell.settings.get(name) {
+            Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|v| v == *x),
+            Some(Setting::Text(text)) => value.as_str().is_some_and(|v| text.starts_with(v)),
+            None => false,
+        };
+        f.cell.label == label && values.iter().all(same)
+    };
+    let found: Vec<&CellFacts> = facts.iter().filter(fits).collect();
+    match found.as_slice() {
+        [one] => Ok(one.cell.id.to_string()),
+        several => {
+            let settings: String = values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
+            let named =
+                format!("cell(\"{label}\"{settings}) names {} cells, not one", several.len());
+            let mut labels: Vec<&str> = facts.iter().map(|f| f.cell.label.as_str()).collect();
+            labels.dedup();
+            // What tells the first two apart, as an argument.
+            let apart = several.first().zip(several.get(1)).and_then(|(a, b)| {
+                let differ =
+                    |name: &&String| a.cell.settings.get(name) != b.cell.settings.get(name);
+                let name = a.cell.varied.iter().find(differ)?;
+                Some((name.replace('-', "_"), a.cell.settings.get(name)?))
+            });
+            Err(invalid(match apart {
+                Some((name, value)) => format!("{named}: add a setting, such as {name} = {value}"),
+                None => format!("{named} (labels: {})", labels.join(", ")),
+            }))
+        }
+    }
+}

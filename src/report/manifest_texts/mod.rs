@@ -1,0 +1,93 @@
+//! The texts of a manifest on its results (`analysis` and `finding`), in which calls stand for
+//! numbers from the results, so that no sentence becomes outdated. The reference of manifests lists
+//! the functions at the key `analysis`.
+//!
+//! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in time
+//! and memory that grow with the text alone, because it contains nothing but calls.
+
+mod bias_share;
+mod calls;
+mod facts;
+mod frontier_facts;
+mod functions;
+
+use crate::evidence::Experiment;
+use exactfed_runner::plan::Plan;
+use facts::TextFacts;
+use minijinja::value::{Rest, Value};
+use minijinja::{Environment, ErrorKind, UndefinedBehavior};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+/// The template engine with the functions of texts. It has nothing else: no filters, ranges or
+/// loops.
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = empty_environment();
+    functions::register(&mut environment);
+    environment
+});
+
+/// The same functions where results are missing: none has a value.
+static WITHOUT_RESULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = empty_environment();
+    for name in functions::NAMES.split(", ") {
+        environment.add_function(name, |_: Rest<Value>| "(no result)");
+    }
+    environment
+});
+
+fn empty_environment() -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment
+}
+
+/// Fills texts from results.
+pub struct TextFiller {
+    environment: &'static Environment<'static>,
+    facts: Arc<TextFacts>,
+}
+
+impl TextFiller {
+    /// Fills texts from the results of an experiment.
+    pub fn of_results(experiment: &Experiment<'_>) -> Self {
+        if !experiment.missing.is_empty() {
+            return Self { environment: &WITHOUT_RESULTS, facts: Arc::default() };
+        }
+        Self { environment: &ENVIRONMENT, facts: Arc::new(TextFacts::of_results(experiment)) }
+    }
+
+    /// Fills a text; `None` if a claim has another verdict than the text says.
+    ///
+    /// # Errors
+    /// If it is no template, or names no cell or more than one.
+    pub fn fill(&self, text: &str) -> Result<Option<String>, String> {
+        calls::check(text)?;
+        let guards = functions::Guards::new(&self.facts);
+        let context = BTreeMap::from([(functions::GUARDS, Value::from_dyn_object(guards.clone()))]);
+        let filled = self.environment.render_str(text, context).map_err(|e| {
+            let message = e.detail().map_or(e.to_string(), str::to_owned);
+            match e.kind() {
+                ErrorKind::UnknownFunction => format!("{message} (allowed: {})", functions::NAMES),
+                _ => message,
+            }
+        })?;
+        Ok(guards.hold().then_some(filled))
+    }
+}
+
+/// Whether a text can be filled from results of this plan.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
+    // Most texts have no calls, and the facts of a large plan take time.
+    if !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
+        return Ok(());
+    }
+    let facts = Arc::new(TextFacts::of_plan(plan));
+    TextFiller { environment: &ENVIRONMENT, facts }.fill(text).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,15 +2,12 @@
 
 use super::interval_chart;
 use super::number_text::{self, NumberText, counted, short};
-use super::truncation::{MOST_ROWS, TableFiles, TextTable};
+use super::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
 use crate::compare::SideClaim;
-use crate::evidence::bound_rows::BoundRow;
-use crate::evidence::cell_name;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
-use crate::evidence::first_order::FirstOrderRow;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_core::sources;
-use exactfed_runner::manifest::claim::{ClaimKeys, Refutes};
+use exactfed_runner::manifest::claim::ClaimKeys;
 use serde::Serialize;
 
 /// A claim with its verdict.
@@ -31,6 +28,8 @@ pub struct ClaimText {
     /// What was tested.
     pub formula: String,
     pub estimate: String,
+    /// The number of the estimate; `None` where nothing was tested.
+    pub value: Option<f64>,
     pub p: String,
     /// The confidence of an interval that agrees with the verdict.
     pub confidence: String,
@@ -59,13 +58,13 @@ pub fn side_estimate(claim: Option<&SideClaim>) -> Option<String> {
 }
 
 /// How the numbers of a claim are written.
-fn number_of(claim: &JudgedClaim<'_>) -> NumberText {
+pub fn number_of(claim: &JudgedClaim<'_>) -> NumberText {
     if claim.scale == EstimateScale::Counted { counted } else { short }
 }
 
 /// An estimate of a claim with its interval, if it has one.
-fn estimate(claim: &JudgedClaim<'_>, Estimate { value, interval }: Estimate) -> String {
-    number_text::interval_by(number_of(claim), value, interval)
+pub fn estimate(claim: &JudgedClaim<'_>, Estimate { value, interval }: Estimate) -> TextCell {
+    TextCell::stating(value, number_text::interval_by(number_of(claim), value, interval))
 }
 
 /// The head of a column of estimates, of which all or not all are exact.
@@ -80,11 +79,13 @@ pub fn keys(source: &str) -> Vec<&'static str> {
 
 /// A claim of a page.
 pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
-    let (common, judgement) = (claim.common, claim.judgement);
+    let common = claim.common;
+    let judgement = claim.judgement;
     let source = common.source.as_deref().unwrap_or_default();
     let verdict = judgement.verdict.name();
     let is_surprising =
         claim.expected() == Verdict::Supported || claim.expected() != judgement.verdict;
+    let shown_estimate = estimate(claim, claim.estimate());
     ClaimText {
         stated: common.clone(),
         page: page.to_owned(),
@@ -101,7 +102,8 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
         },
         amended: false,
         formula: claim.formula.clone(),
-        estimate: estimate(claim, claim.estimate()),
+        estimate: shown_estimate.text,
+        value: shown_estimate.number,
         p: probability(claim.p().unwrap_or(f64::NAN)),
         confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(judgement.level)),
         n: claim.n,
@@ -182,15 +184,15 @@ fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
         "" => "one of them".to_owned(),
         name => name.to_owned(),
     };
-    let margin = match regions_differ(claim) {
-        true => format!(", where it may be at most {}", number_of(claim)(nearest.region.1)),
-        false => String::new(),
+    let margin = if regions_differ(claim) {
+        format!(", where it may be at most {}", number_of(claim)(nearest.region.1))
+    } else {
+        String::new()
     };
-    let decides = match std::ptr::eq(nearest, weakest) || claim.is_exact() {
-        true => String::new(),
-        false => {
-            format!("; least certain is {}: {}", named(weakest), estimate(claim, weakest.estimate))
-        }
+    let decides = if std::ptr::eq(nearest, weakest) || claim.is_exact() {
+        String::new()
+    } else {
+        format!("; least certain is {}: {}", named(weakest), estimate(claim, weakest.estimate).text)
     };
     let (low, high) = nearest.region;
     let place = match nearest.estimate.value {
@@ -220,13 +222,14 @@ fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
 fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
     let differ = regions_differ(claim);
-    let row = |p: &ClaimPart| {
-        let name = if p.name.is_empty() { "–" } else { &p.name };
-        let mut row =
-            vec![name.to_owned(), estimate(claim, p.estimate), p.verdict.name().to_owned()];
+    let row = |part: &ClaimPart| {
+        let name = if part.name.is_empty() { "–" } else { &part.name };
+        let mut row = vec![name.into(), estimate(claim, part.estimate)];
         if differ {
-            row.insert(2, number_of(claim)(p.region.1));
+            let limit = part.region.1;
+            row.push(TextCell::stating(limit, number_of(claim)(limit)));
         }
+        row.push(part.verdict.name().into());
         row
     };
     let mut heads = vec!["cell", estimate_head(claim.is_exact()), "by itself"];
@@ -235,26 +238,6 @@ fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     }
     let name = format!("claim-{}", claim.common.id);
     TextTable::first(&heads, parts.iter().map(row), (MOST_ROWS, &name), files)
-}
-
-/// The claims that an earlier version of the page supported and this one withdraws: the limit that each stated, and the
-/// number that is farthest beyond it.
-pub fn withdrawn(claims: &[JudgedClaim<'_>]) -> TextTable {
-    let is_withdrawn = |claim: &&JudgedClaim<'_>| claim.common.refutes == Some(Refutes::Withdrawn);
-    let row = |claim: &JudgedClaim<'_>| {
-        let text = number_of(claim);
-        let (low, high) = claim.region();
-        let limits = [(low, "at least"), (high, "at most")];
-        // A ratio is at least 0 whatever the claim says.
-        let limits = limits.iter().filter(|(limit, _)| limit.is_finite() && *limit != 0.0);
-        let limits: Vec<String> =
-            limits.map(|(limit, words)| format!("{words} {}", text(*limit))).collect();
-        let place = claim.nearest().map_or_else(|| "–".to_owned(), |part| part.name.clone());
-        let statement = claim.common.statement.clone();
-        vec![statement, limits.join(", "), estimate(claim, claim.estimate()), place]
-    };
-    let heads = ["statement", "it claimed", "found", "where"];
-    TextTable::new(&heads, claims.iter().filter(is_withdrawn).map(row))
 }
 
 /// The confidence of an interval with this level, with the digits that distinguish it from 100 %.
@@ -275,46 +258,10 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
-    let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
-    let row = |BoundRow { cell, bound, measured }: &BoundRow<'_>| {
-        let proved = if bound.info.proved { "" } else { " (not a proved bound)" };
-        let value = bound.value.as_ref().map_or("–".into(), |value| short(*value));
-        let unmet = bound.value.as_ref().err().into_iter().flatten();
-        let unmet = unmet.map(|u| match (u.have, u.need) {
-            (0.0, 1.0) => u.condition.clone(),
-            (have, need) => {
-                format!("{} ({} against {})", u.condition, counted(have), counted(need))
-            }
-        });
-        let unmet = unmet.collect::<Vec<_>>().join("; ");
-        let measured = measured.map_or("–".into(), short);
-        vec![cell_name(cell), format!("{}{proved}", bound.info.name), value, measured, unmet]
-    };
-    TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
-}
-
-/// Where the first order of the bias holds.
-pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
-    let heads =
-        ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
-    let percent = |x: &Option<f64>| match x {
-        Some(x) => format!("{:.1} %", 100.0 * x),
-        None => "–".into(),
-    };
-    let row = |row: &FirstOrderRow<'_>| {
-        let mut cells = vec![cell_name(row.cell), short(row.reach), short(row.bias)];
-        cells.extend(row.apart.iter().map(percent));
-        cells
-    };
-    TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
-}
-
 /// How many claims have each verdict.
 pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimText>) -> Vec<(Verdict, usize)> {
     let verdicts: Vec<Verdict> = claims.into_iter().map(|claim| claim.verdict).collect();
     let count = |verdict| verdicts.iter().filter(|own| **own == verdict).count();
-    let counts = Verdict::ALL.into_iter().map(|(verdict, _)| (verdict, count(verdict)));
-    counts.filter(|(_, count)| *count > 0).collect()
+    let counted = Verdict::ALL.into_iter().map(|(verdict, _)| (verdict, count(verdict)));
+    counted.filter(|(_, count)| *count > 0).collect()
 }

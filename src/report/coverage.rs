@@ -2,12 +2,12 @@
 //! errors that were found in them.
 
 use super::claims::ClaimText;
-use super::number_text::short;
-use crate::evidence::errata::{Erratum, SourceErrata, errata as all_errata};
-use exactfed_core::sources::{Publication, Statement, sources as all_sources, statements};
+use super::text_table::{TextCell, TextTable};
+use crate::evidence::errata::{Erratum, ErratumClass, SourceErrata, errata as all_errata};
+use crate::stats::verdict::Verdict;
+use exactfed_core::sources::{Statement, sources as all_sources, statements};
 use exactfed_core::words::joined;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// How a statement is tested at best.
@@ -54,105 +54,212 @@ fn tally<T: Ord>(all: impl Iterator<Item = T>) -> Vec<(T, usize)> {
 
 /// Whether the cells of a claim meet the conditions of a statement.
 fn inside(claim: &ClaimText, statement: &str) -> &'static str {
-    let conditions = claim.conditions.iter().find(|(name, ..)| *name == statement);
-    match claim.stated.identity {
-        true => IDENTITY,
-        false => conditions.map_or("", |(_, summary, _)| summary),
+    if claim.stated.identity {
+        return IDENTITY;
     }
+    let conditions = claim.conditions.iter().find(|(name, ..)| *name == statement);
+    conditions.map_or("", |(_, summary, _)| summary)
 }
 
 /// A claim on a statement, or on an error.
-fn claim_on(claim: &ClaimText, statement: &str) -> Value {
-    json!({
-        "page": claim.page,
-        "id": claim.stated.id,
-        "statement": claim.stated.statement,
-        "verdict": claim.verdict,
-        "verdict_text": claim.verdict_text,
-        "estimate": claim.estimate,
-        "inside": inside(claim, statement),
-    })
+#[derive(Serialize)]
+struct ClaimOnStatement {
+    page: String,
+    id: String,
+    statement: String,
+    verdict: Verdict,
+    verdict_text: String,
+    estimate: String,
+    /// Whether its cells meet the conditions of the statement; empty where that is not checked.
+    inside: &'static str,
 }
 
-/// The statements of all sources, each with the claims on it; `None` unless a claim names one.
-pub fn coverage(claims: &[&ClaimText]) -> Option<Value> {
-    claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
-    let on = |statement: &Statement| -> Vec<&ClaimText> {
-        let of = |claim: &&ClaimText| claim.stated.statements.contains(&statement.name);
-        claims.iter().copied().filter(of).collect()
-    };
-    let row = |statement: &Statement| {
-        let claims = on(statement);
-        let words: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
-        let words = joined(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        let first = &statement.first_version;
-        json!({
-            "place": statement.place(),
-            "says": statement.says,
-            // What it is about, and its conditions.
-            "conditions": match first.is_empty() {
-                true => words,
-                false => format!("{words} (first version: {first})"),
-            },
-            "claims": claims.iter().map(|c| claim_on(c, &statement.name)).collect::<Vec<_>>(),
-            // Tests of the program that check it.
-            "tests": statement.tests,
-            // Why no claim measures it.
-            "reason": statement.reason,
-            "tested": TestExtent::of(statement, &claims),
-        })
-    };
-    let source = |source: &Publication| {
-        let own = statements().iter().filter(|statement| statement.source() == source.key);
-        let (name, rows) = (source.authors_and_year(), own.map(row).collect::<Vec<_>>());
-        json!({ "key": source.key, "name": name, "rows": rows })
-    };
-    Some(json!({
-        "sources": all_sources().iter().map(source).collect::<Vec<_>>(),
-        "statements": statements().len(),
-        // The kinds of tests, each with the number of its statements.
-        "counts": tally(statements().iter().map(|one| TestExtent::of(one, &on(one)))),
-    }))
+impl ClaimOnStatement {
+    fn new(claim: &ClaimText, inside: &'static str) -> Self {
+        Self {
+            page: claim.page.clone(),
+            id: claim.stated.id.clone(),
+            statement: claim.stated.statement.clone(),
+            verdict: claim.verdict,
+            verdict_text: claim.verdict_text.clone(),
+            estimate: claim.estimate.clone(),
+            inside,
+        }
+    }
 }
 
-/// The errors in the sources, with the verdicts of the claims that show them; `None` unless a claim
-/// names a statement of a source.
-pub fn errata(claims: &[&ClaimText]) -> Option<Value> {
-    claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
-    let entry = |erratum: &Erratum| {
-        let named = |name: &String| {
-            let (page, id) = name.split_once('#')?;
-            let claim = claims.iter().find(|c| c.page == page && c.stated.id == id)?;
-            Some(claim_on(claim, ""))
-        };
-        let rows = erratum.counterexamples.iter().filter_map(|example| {
-            let (printed, holds) = example.numbers()?;
-            Some([example.what.clone(), short(printed), short(holds)])
+/// The page on the statements of all sources.
+#[derive(Serialize)]
+pub struct Coverage {
+    sources: Vec<CoveredSource>,
+    /// The number of statements.
+    statements: usize,
+    /// The kinds of tests, each with the number of its statements.
+    counts: Vec<(TestExtent, usize)>,
+}
+
+/// The statements of a publication.
+#[derive(Serialize)]
+struct CoveredSource {
+    key: &'static str,
+    name: String,
+    rows: Vec<CoveredStatement>,
+}
+
+/// A statement with the claims on it.
+#[derive(Serialize)]
+struct CoveredStatement {
+    place: &'static str,
+    says: &'static str,
+    conditions: String,
+    claims: Vec<ClaimOnStatement>,
+    /// Tests of the program that check it.
+    tests: &'static [String],
+    /// Why no claim measures it.
+    reason: &'static str,
+    tested: TestExtent,
+}
+
+impl Coverage {
+    /// The statements with the claims on each; `None` unless a claim names one.
+    pub fn new(claims: &[&ClaimText]) -> Option<Self> {
+        if !name_statements(claims) {
+            return None;
+        }
+        let sources = all_sources().iter().map(|source| {
+            let own = statements().iter().filter(|statement| statement.source() == source.key);
+            CoveredSource {
+                key: &source.key,
+                name: source.authors_and_year(),
+                rows: own.map(|statement| CoveredStatement::new(statement, claims)).collect(),
+            }
         });
-        let mut entry = json!(erratum);
-        // Number, as printed, as it holds.
-        entry["rows"] = json!(rows.collect::<Vec<_>>());
-        entry["shown_by"] = erratum.claims.iter().filter_map(named).collect();
-        entry
-    };
-    let of_source = |source: &SourceErrata| {
+        let extents = statements().iter().map(|one| TestExtent::of(one, &claims_on(one, claims)));
+        Some(Self {
+            sources: sources.collect(),
+            statements: statements().len(),
+            counts: tally(extents),
+        })
+    }
+}
+
+/// Whether a claim names a statement of a source.
+fn name_statements(claims: &[&ClaimText]) -> bool {
+    claims.iter().any(|claim| !claim.stated.statements.is_empty())
+}
+
+/// The claims that name a statement.
+fn claims_on<'c>(statement: &Statement, claims: &[&'c ClaimText]) -> Vec<&'c ClaimText> {
+    let names_it = |claim: &&ClaimText| claim.stated.statements.contains(&statement.name);
+    claims.iter().copied().filter(names_it).collect()
+}
+
+impl CoveredStatement {
+    fn new(statement: &'static Statement, all_claims: &[&ClaimText]) -> Self {
+        let claims = claims_on(statement, all_claims);
+        let conditions: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
+        let words = joined(&conditions.iter().map(String::as_str).collect::<Vec<_>>());
+        let first = &statement.first_version;
+        let on_it =
+            claims.iter().map(|claim| ClaimOnStatement::new(claim, inside(claim, &statement.name)));
+        Self {
+            place: statement.place(),
+            says: &statement.says,
+            conditions: if first.is_empty() {
+                words
+            } else {
+                format!("{words} (first version: {first})")
+            },
+            claims: on_it.collect(),
+            tests: &statement.tests,
+            reason: &statement.reason,
+            tested: TestExtent::of(statement, &claims),
+        }
+    }
+}
+
+/// The page on the errors in the sources.
+#[derive(Serialize)]
+pub struct Errata {
+    sources: Vec<SourceWithErrata>,
+    /// The number of entries.
+    count: usize,
+    /// The classes, each with the number of its entries.
+    classes: Vec<(ErratumClass, usize)>,
+}
+
+/// The errors in a publication.
+#[derive(Serialize)]
+struct SourceWithErrata {
+    key: &'static str,
+    name: String,
+    /// Which text of it was compared.
+    compared: &'static str,
+    /// By class, results first.
+    errata: Vec<ErratumEntry>,
+}
+
+/// An error with what shows it.
+#[derive(Serialize)]
+struct ErratumEntry {
+    #[serde(flatten)]
+    erratum: &'static Erratum,
+    /// Exact numbers of instances, as printed and as they hold.
+    numbers: TextTable,
+    /// The claims that show it.
+    shown_by: Vec<ClaimOnStatement>,
+}
+
+impl Errata {
+    /// The errors with the verdicts of the claims that show them; `None` unless a claim names a
+    /// statement of a source.
+    pub fn new(claims: &[&ClaimText]) -> Option<Self> {
+        if !name_statements(claims) {
+            return None;
+        }
+        let all: Vec<&Erratum> = all_errata().iter().flat_map(|source| &source.errata).collect();
+        Some(Self {
+            sources: all_errata()
+                .iter()
+                .filter_map(|source| SourceWithErrata::new(source, claims))
+                .collect(),
+            count: all.len(),
+            classes: tally(all.iter().map(|erratum| erratum.class)),
+        })
+    }
+}
+
+impl SourceWithErrata {
+    /// `None` of an unknown publication.
+    fn new(source: &'static SourceErrata, claims: &[&ClaimText]) -> Option<Self> {
+        let publication = all_sources().iter().find(|known| known.key == source.source)?;
         let mut errata: Vec<&Erratum> = source.errata.iter().collect();
         errata.sort_by_key(|erratum| erratum.class);
-        let publication = all_sources().iter().find(|known| known.key == source.source)?;
-        Some(json!({
-            "key": publication.key,
-            "name": publication.authors_and_year(),
-            // Which text of it was compared.
-            "compared": source.compared,
-            // By class, results first.
-            "errata": errata.into_iter().map(entry).collect::<Vec<_>>(),
-        }))
-    };
-    let errata = || all_errata().iter().flat_map(|source| &source.errata);
-    Some(json!({
-        "sources": all_errata().iter().filter_map(of_source).collect::<Vec<_>>(),
-        "count": errata().count(),
-        // The classes, each with the number of its entries.
-        "classes": tally(errata().map(|erratum| erratum.class)),
-    }))
+        Some(Self {
+            key: &publication.key,
+            name: publication.authors_and_year(),
+            compared: &source.compared,
+            errata: errata.into_iter().map(|one| ErratumEntry::new(one, claims)).collect(),
+        })
+    }
+}
+
+impl ErratumEntry {
+    fn new(erratum: &'static Erratum, claims: &[&ClaimText]) -> Self {
+        let rows = erratum.counterexamples.iter().filter_map(|example| {
+            let (printed, holds) = example.numbers()?;
+            let what = example.what.as_str().into();
+            Some(vec![what, TextCell::short(printed), TextCell::short(holds)])
+        });
+        let shown_by = erratum.claims.iter().filter_map(|name| {
+            let (page, id) = name.split_once('#')?;
+            let claim = claims.iter().find(|c| c.page == page && c.stated.id == id)?;
+            Some(ClaimOnStatement::new(claim, inside(claim, "")))
+        });
+        Self {
+            erratum,
+            numbers: TextTable::new(&["number", "as printed", "as it holds"], rows),
+            shown_by: shown_by.collect(),
+        }
+    }
 }

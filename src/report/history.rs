@@ -1,9 +1,9 @@
 //! The history of reports as text, Markdown or a page.
 
-use super::Pages;
 use super::claims::side_estimate;
 use super::diff::clean;
 use super::interval_chart;
+use super::templates::Templates;
 use crate::compare::SideClaim;
 use crate::compare::history::{History, HistoryStep, States};
 use crate::evidence::claims::Estimate;
@@ -60,7 +60,7 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
         claims => moved.map(claim).collect::<Vec<_>>(),
         total => history.states.keys().filter(|(of, _)| of != BENCHMARKS[1]).count(),
     };
-    Pages::new().render(&format!("history.{format}").replace("text", "txt"), values)
+    Templates::new().render(&format!("history.{format}").replace("text", "txt"), values)
 }
 
 /// A state of a claim, as templates see it.

@@ -5,11 +5,11 @@
 //! program and have a page of their own, with counts of their own, unless there are no others.
 
 use super::claims::{self, ClaimText};
-use super::coverage::{coverage, errata};
-use super::finding::ColoredText;
-use super::guide;
+use super::colored_text::ColoredText;
+use super::coverage::{Coverage, Errata};
+use super::guide::{self, GuideProblem};
+use super::page::{Page, planned_cells};
 use super::topics::topics;
-use super::view::{Page, planned_cells};
 use crate::chart::thumbnail::{Thumbnail, thumbnail};
 use crate::evidence::claims::JudgedClaim;
 use crate::evidence::family::{family, family_name};
@@ -17,8 +17,8 @@ use crate::evidence::{Experiment, Figure};
 use crate::stats::verdict::{LEVEL, Verdict};
 use exactfed_core::sources::{self, Publication};
 use exactfed_runner::manifest::claim::Expected;
+use minijinja::value::{Serde, Value};
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the index needs of an experiment.
@@ -29,7 +29,7 @@ pub struct IndexEntry {
     /// The p-values of its claims, adjusted on its page; none of exact numbers.
     p: Vec<f64>,
     /// The problems with a frontier, as the page *Which algorithm, when?* shows them.
-    guide: Vec<Value>,
+    guide: Vec<GuideProblem>,
     /// Its first map of the best algorithm, as SVG.
     map: Option<String>,
 }
@@ -61,7 +61,8 @@ struct Card {
 impl IndexEntry {
     /// The entry of an experiment with this page.
     pub fn new(experiment: &Experiment<'_>, page: Page) -> Self {
-        let (plan, manifest) = (&experiment.plan, &experiment.plan.manifest);
+        let plan = experiment.plan;
+        let manifest = &plan.manifest;
         let source = manifest.source.as_deref().unwrap_or_default();
         let kinds = || plan.all_cells().map(|cell| &cell.identity);
         let problem = plan.frontier_problem.iter().map(|problem| problem.kind());
@@ -72,7 +73,7 @@ impl IndexEntry {
         let owned = |kinds: BTreeSet<&str>| kinds.into_iter().map(str::to_owned).collect();
         let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());
         let question = manifest.question.as_deref().unwrap_or_default().trim();
-        let (topics, words) = topics(plan);
+        let topics = topics(plan);
         let card = Card {
             name: plan.experiment.clone(),
             title: manifest.title.clone(),
@@ -84,8 +85,8 @@ impl IndexEntry {
             counts: page.claims.counts,
             problems: owned(problems.collect()),
             algorithms: owned(algorithms.collect()),
-            topics,
-            words,
+            topics: topics.names,
+            words: topics.words,
             cells: (planned_cells(plan), experiment.missing.len()),
         };
         let p = experiment.claims.iter().filter_map(JudgedClaim::p).collect();
@@ -111,89 +112,192 @@ impl IndexEntry {
     }
 }
 
-/// The page *Which algorithm, when?* of the experiments of the index; `None` where no experiment has
-/// a frontier.
-fn guide(shown: &[IndexEntry]) -> Option<Value> {
-    let problems: Vec<&Value> = shown.iter().flat_map(|entry| &entry.guide).collect();
-    let claims = shown.iter().flat_map(|entry| &entry.claims);
-    let mut answering: Vec<&IndexEntry> =
-        shown.iter().filter(|entry| !entry.guide.is_empty()).collect();
-    answering.sort_by_key(|entry| entry.map.is_none());
-    let finding = |entry: &IndexEntry| {
-        let IndexEntry { card, map, .. } = entry;
-        json!({ "name": card.name, "headline": card.headline, "map": map })
-    };
-    (!problems.is_empty()).then(|| {
-        json!({
-            // What the pages of its problems find, maps first.
-            "findings": answering.into_iter().map(finding).collect::<Vec<_>>(),
-            // The claims that answer its question.
-            "answers": claims.filter(|claim| claim.stated.answer).collect::<Vec<_>>(),
-            "problems": problems,
-        })
-    })
+/// What the pages about all experiments show.
+pub struct OverviewPages {
+    /// The experiments of the index with their claims and disagreements.
+    index: Gallery,
+    /// The smoke experiments, where there are others.
+    smoke: Option<Gallery>,
+    guide: Option<Guide>,
+    coverage: Option<Coverage>,
+    errata: Option<Errata>,
 }
 
-/// What each page about all experiments shows, by its name; nothing of a page that would be empty.
-/// Smoke experiments are on the index where there are no others.
-pub fn pages(entries: Vec<IndexEntry>) -> BTreeMap<&'static str, Value> {
-    let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
-    let of_sources = [("coverage", coverage(&claims)), ("errata", errata(&claims))];
-    let (smoke, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(IndexEntry::is_smoke);
-    let (shown, apart) = if others.is_empty() { (smoke, others) } else { (others, smoke) };
-    let smoke = (!apart.is_empty()).then(|| gallery(apart));
-    let guide = guide(&shown);
-    let all = gallery(shown);
-    let with = |key: &str| all[key].as_array().filter(|list| !list.is_empty()).map(|_| all.clone());
-    let of_claims = [("claims", with("claims")), ("disagreements", with("disputes"))];
-    let others = [("which-algorithm", guide), ("smoke", smoke), ("index", Some(all))];
-    let pages = others.into_iter().chain(of_sources).chain(of_claims);
-    pages.filter_map(|(page, shown)| Some((page, shown?))).collect()
+impl OverviewPages {
+    /// The pages on these experiments. Smoke experiments are on the index where there are no others.
+    pub fn new(entries: Vec<IndexEntry>) -> Self {
+        let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
+        let coverage = Coverage::new(&claims);
+        let errata = Errata::new(&claims);
+        let (smoke, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(IndexEntry::is_smoke);
+        let (shown, apart) = if others.is_empty() { (smoke, others) } else { (others, smoke) };
+        Self {
+            guide: Guide::new(&shown),
+            index: Gallery::new(shown),
+            smoke: (!apart.is_empty()).then(|| Gallery::new(apart)),
+            coverage,
+            errata,
+        }
+    }
+
+    /// What the page of this name shows; `None` of a page that would be empty.
+    pub fn shown(&self, page: &str) -> Option<Value> {
+        match page {
+            "index" => Some(Value::from(Serde(&self.index))),
+            "claims" if !self.index.claims.is_empty() => Some(Value::from(Serde(&self.index))),
+            "disagreements" if !self.index.disputes.is_empty() => {
+                Some(Value::from(Serde(&self.index)))
+            }
+            "smoke" => self.smoke.as_ref().map(|smoke| Value::from(Serde(smoke))),
+            "which-algorithm" => self.guide.as_ref().map(|guide| Value::from(Serde(guide))),
+            "coverage" => self.coverage.as_ref().map(|coverage| Value::from(Serde(coverage))),
+            "errata" => self.errata.as_ref().map(|errata| Value::from(Serde(errata))),
+            _ => None,
+        }
+    }
 }
+
+/// The page *Which algorithm, when?*.
+#[derive(Serialize)]
+struct Guide {
+    /// What the pages of its problems find, maps first.
+    findings: Vec<GuideFinding>,
+    /// The claims that answer its question.
+    answers: Vec<ClaimText>,
+    problems: Vec<GuideProblem>,
+}
+
+/// What an experiment of the guide finds.
+#[derive(Serialize)]
+struct GuideFinding {
+    name: String,
+    headline: Vec<ColoredText>,
+    /// Its first map of the best algorithm, as SVG.
+    map: Option<String>,
+}
+
+impl Guide {
+    /// The guide to these experiments; `None` where none has a frontier.
+    fn new(shown: &[IndexEntry]) -> Option<Self> {
+        let mut answering: Vec<&IndexEntry> =
+            shown.iter().filter(|entry| !entry.guide.is_empty()).collect();
+        if answering.is_empty() {
+            return None;
+        }
+        let problems = shown.iter().flat_map(|entry| entry.guide.iter().cloned()).collect();
+        answering.sort_by_key(|entry| entry.map.is_none());
+        let findings = answering.into_iter().map(|entry| GuideFinding {
+            name: entry.card.name.clone(),
+            headline: entry.card.headline.clone(),
+            map: entry.map.clone(),
+        });
+        let claims = shown.iter().flat_map(|entry| &entry.claims);
+        Some(Self {
+            findings: findings.collect(),
+            answers: claims.filter(|claim| claim.stated.answer).cloned().collect(),
+            problems,
+        })
+    }
+}
+
+/// A choice among publications: its key, and its short citation.
+type PublicationChoice = (&'static str, String);
 
 /// Experiments that are shown together, and their claims.
-fn gallery(entries: Vec<IndexEntry>) -> Value {
-    let sampled = entries.iter().filter(|entry| !entry.p.is_empty()).count();
-    let all_p: Vec<f64> = entries.iter().flat_map(|entry| entry.p.iter().copied()).collect();
-    let decided = |level: f64| all_p.iter().filter(|p| **p <= level).count();
-    let (mut cards, mut all) = (Vec::new(), Vec::new());
-    for entry in entries {
-        cards.push(entry.card);
-        all.extend(entry.claims);
+#[derive(Serialize)]
+struct Gallery {
+    /// The number of experiments.
+    cards: usize,
+    levels: SampledLevels,
+    counts: Vec<(Verdict, usize)>,
+    /// The counts of claims that are expected to hold.
+    tested: Vec<(Verdict, usize)>,
+    /// The counts of claims that are expected to be refuted.
+    controls: Vec<(Verdict, usize)>,
+    author_groups: usize,
+    bars: Vec<VerdictBar>,
+    disputes: Vec<Dispute>,
+    /// Numbers and names of the families whose algorithms occur.
+    families: Vec<(usize, String)>,
+    /// What the experiments can be chosen by.
+    publications: Vec<PublicationChoice>,
+    topics: BTreeSet<&'static str>,
+    algorithms: BTreeSet<String>,
+    /// The publications that claims name, as choices.
+    stated: Vec<PublicationChoice>,
+    /// The same publications in full.
+    cited: Vec<&'static Publication>,
+    claims: Vec<ClaimText>,
+    groups: Vec<CardGroup>,
+}
+
+/// How many verdicts on samples there are at two levels.
+#[derive(Serialize)]
+struct SampledLevels {
+    /// Experiments with p-values.
+    experiments: usize,
+    /// The p-values that are at most the level of a page.
+    decided: usize,
+    /// Those that are at most the level over all experiments together.
+    decided_together: usize,
+}
+
+impl SampledLevels {
+    fn new(entries: &[IndexEntry]) -> Self {
+        let experiments = entries.iter().filter(|entry| !entry.p.is_empty()).count();
+        let decided =
+            |level: f64| entries.iter().flat_map(|entry| &entry.p).filter(|p| **p <= level).count();
+        Self {
+            experiments,
+            decided: decided(LEVEL),
+            decided_together: decided(LEVEL / experiments as f64),
+        }
     }
-    let named: BTreeSet<&str> = cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
-    let publications =
-        sources::sources().iter().filter(|source| named.contains(source.key.as_str()));
-    let choice = |source: &'static Publication| (&*source.key, source.authors_and_year());
-    let algorithms: BTreeSet<&String> = cards.iter().flat_map(|card| &card.algorithms).collect();
-    let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
-    let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
-    let cited = sources::named_in(&stated.join(";"));
-    let (controls, tested): (Vec<&ClaimText>, Vec<_>) =
-        all.iter().partition(|claim| claim.stated.expected == Expected::Refuted);
-    json!({
-        "cards": cards.len(),
-        // Experiments with p-values, how many of these are at most the level, and at most the level over all.
-        "levels": (sampled, decided(LEVEL), decided(LEVEL / sampled as f64)),
-        "counts": claims::counts(&all),
-        // The same of claims that are expected to hold, and of those that are expected to be refuted.
-        "tested": claims::counts(tested),
-        "controls": claims::counts(controls),
-        "author_groups": author_groups(&cited),
-        "bars": bars(&all),
-        "disputes": disputes(&all),
-        // Numbers and names of the families whose algorithms occur.
-        "families": families.into_iter().map(|f| (f, family_name(f))).collect::<Vec<_>>(),
-        // What the experiments can be chosen by: key of the publication and its short citation.
-        "publications": publications.map(choice).collect::<Vec<_>>(),
-        "topics": cards.iter().flat_map(|card| &card.topics).collect::<BTreeSet<_>>(),
-        "algorithms": algorithms,
-        // The publications that claims name, as choices and in full.
-        "stated": cited.iter().copied().map(choice).collect::<Vec<_>>(),
-        "cited": cited,
-        "claims": all,
-        "groups": groups(&cards),
-    })
+}
+
+impl Gallery {
+    fn new(entries: Vec<IndexEntry>) -> Self {
+        let levels = SampledLevels::new(&entries);
+        let mut cards = Vec::new();
+        let mut claims = Vec::new();
+        for entry in entries {
+            cards.push(entry.card);
+            claims.extend(entry.claims);
+        }
+        let named: BTreeSet<&str> =
+            cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
+        let publications =
+            sources::sources().iter().filter(|source| named.contains(source.key.as_str()));
+        let algorithms: BTreeSet<String> =
+            cards.iter().flat_map(|card| card.algorithms.iter().cloned()).collect();
+        let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
+        let stated: Vec<&str> = claims.iter().filter_map(|c| c.stated.source.as_deref()).collect();
+        let cited = sources::named_in(&stated.join(";"));
+        let (controls, tested): (Vec<&ClaimText>, Vec<_>) =
+            claims.iter().partition(|claim| claim.stated.expected == Expected::Refuted);
+        Self {
+            cards: cards.len(),
+            levels,
+            counts: claims::counts(&claims),
+            tested: claims::counts(tested),
+            controls: claims::counts(controls),
+            author_groups: author_groups(&cited),
+            bars: bars(&claims),
+            disputes: disputes(&claims),
+            families: families.into_iter().map(|f| (f, family_name(f))).collect(),
+            publications: publications.map(choice).collect(),
+            topics: cards.iter().flat_map(|card| card.topics.iter().copied()).collect(),
+            algorithms,
+            stated: cited.iter().copied().map(choice).collect(),
+            cited,
+            claims,
+            groups: groups(cards),
+        }
+    }
+}
+
+fn choice(source: &'static Publication) -> PublicationChoice {
+    (&source.key, source.authors_and_year())
 }
 
 /// How many of the sources share no author with an earlier one.
@@ -222,64 +326,99 @@ const QUESTIONS: [&str; 12] = [
     "Do runs agree with exact theory and with bounds?",
 ];
 
+/// The experiments that ask a question.
+#[derive(Serialize)]
+struct CardGroup {
+    question: Option<String>,
+    cards: Vec<Card>,
+}
+
 /// The cards by question: those of the published experiments in their order, then those that most
 /// experiments ask, and last the experiments that state none.
-fn groups(cards: &[Card]) -> Vec<Value> {
-    let mut groups: Vec<(Option<&str>, Vec<&Card>)> = Vec::new();
+fn groups(cards: Vec<Card>) -> Vec<CardGroup> {
+    let mut groups: Vec<CardGroup> = Vec::new();
     for card in cards {
-        let question = card.question.as_deref();
-        match groups.iter_mut().find(|(known, _)| *known == question) {
-            Some((_, cards)) => cards.push(card),
-            None => groups.push((question, vec![card])),
+        match groups.iter_mut().find(|group| group.question == card.question) {
+            Some(group) => group.cards.push(card),
+            None => groups.push(CardGroup { question: card.question.clone(), cards: vec![card] }),
         }
     }
-    let place = |question: &str| QUESTIONS.iter().position(|known| *known == question);
-    groups.sort_by_key(|(question, cards)| {
-        let place = question.map(|q| place(q).unwrap_or(QUESTIONS.len()));
-        (place.unwrap_or(usize::MAX), std::cmp::Reverse(cards.len()))
+    groups.sort_by_key(|group| {
+        let place = group.question.as_ref().map(|question| {
+            QUESTIONS.iter().position(|known| known == question).unwrap_or(QUESTIONS.len())
+        });
+        (place.unwrap_or(usize::MAX), std::cmp::Reverse(group.cards.len()))
     });
-    let group = |(question, cards)| json!({ "question": question, "cards": cards });
-    groups.into_iter().map(group).collect()
+    groups
+}
+
+/// The verdicts of some claims as a bar.
+#[derive(Serialize)]
+struct VerdictBar {
+    name: String,
+    /// The key of the publication whose claims they are; empty of other claims.
+    key: &'static str,
+    counts: Vec<(Verdict, usize)>,
+    /// Verdict, left end and width, in percent of the longest bar.
+    segments: Vec<(Verdict, f64, f64)>,
+}
+
+impl VerdictBar {
+    /// A bar of these counts, where so many claims fill the width.
+    fn new(name: String, key: &'static str, counts: Vec<(Verdict, usize)>, longest: usize) -> Self {
+        let unit = 100.0 / longest as f64;
+        let mut left = 0.0;
+        let mut segments = Vec::new();
+        for (verdict, count) in &counts {
+            let width = *count as f64 * unit;
+            segments.push((*verdict, left, width));
+            left += width;
+        }
+        Self { name, key, counts, segments }
+    }
 }
 
 /// The verdicts for each publication; a claim counts for the one that its source names first.
-fn bars(claims: &[ClaimText]) -> Vec<Value> {
-    let first = |claim: &ClaimText| {
-        let words = claim.stated.source.as_deref().unwrap_or_default();
-        let mut words = words.split(|c: char| !c.is_alphanumeric());
-        words.find_map(|word| sources::named_in(word).first().map(|source| source.key.as_str()))
-    };
-    let of = |source: Option<&'static Publication>| {
+fn bars(claims: &[ClaimText]) -> Vec<VerdictBar> {
+    let mut all = Vec::new();
+    for source in sources::sources().iter().map(Some).chain([None]) {
         let key = source.map(|source| source.key.as_str());
-        let name = source
-            .map_or("other sources".into(), |s| format!("{} ({})", s.authors_and_year(), s.key));
-        let own = claims.iter().filter(|claim| first(claim) == key);
-        (name, key.unwrap_or_default(), claims::counts(own))
-    };
-    let sources = sources::sources().iter().map(Some).chain([None]);
-    let bars: Vec<_> = sources.map(of).filter(|(.., counts)| !counts.is_empty()).collect();
-    let total = |counts: &[(Verdict, usize)]| counts.iter().map(|(_, count)| count).sum();
-    let longest = bars.iter().map(|(.., counts)| total(counts)).max().unwrap_or(1);
-    bars.iter().map(|(name, key, counts)| bar(name, key, counts, longest)).collect()
+        let counts = claims::counts(claims.iter().filter(|claim| first_key(claim) == key));
+        if !counts.is_empty() {
+            all.push((source, counts));
+        }
+    }
+    let totals = all.iter().map(|(_, counts)| counts.iter().map(|(_, count)| count).sum());
+    let longest = totals.max().unwrap_or(1);
+    all.into_iter()
+        .map(|(source, counts)| match source {
+            Some(source) => {
+                let name = format!("{} ({})", source.authors_and_year(), source.key);
+                VerdictBar::new(name, &source.key, counts, longest)
+            }
+            None => VerdictBar::new("other sources".into(), "", counts, longest),
+        })
+        .collect()
 }
 
-/// The verdicts of some claims as a bar, where so many claims fill the width; `key` is that of the
-/// publication whose claims they are.
-fn bar(name: &str, key: &str, counts: &[(Verdict, usize)], longest: usize) -> Value {
-    let (unit, mut left) = (100.0 / longest as f64, 0.0);
-    let segment = |(verdict, count): &(Verdict, usize)| {
-        let (begin, width) = (left, *count as f64 * unit);
-        left += width;
-        (*verdict, begin, width)
-    };
-    // Verdict, left end and width, in percent of the longest bar.
-    let segments: Vec<(Verdict, f64, f64)> = counts.iter().map(segment).collect();
-    json!({ "name": name, "key": key, "counts": counts, "segments": segments })
+/// The key of the publication that a claim's source names first.
+fn first_key(claim: &ClaimText) -> Option<&'static str> {
+    let source = claim.stated.source.as_deref().unwrap_or_default();
+    let mut words = source.split(|c: char| !c.is_alphanumeric());
+    words.find_map(|word| sources::named_in(word).first().map(|source| source.key.as_str()))
 }
 
-/// The disagreements: of each the sides with the claims that state them, their verdicts as a bar, and
-/// whether a claim of a side is refuted.
-fn disputes(claims: &[ClaimText]) -> Vec<Value> {
+/// Statements that contradict each other.
+#[derive(Serialize)]
+struct Dispute {
+    /// Each side with the claims that state it.
+    sides: Vec<(String, Vec<ClaimText>)>,
+    bar: VerdictBar,
+    /// Whether a claim of a side is refuted.
+    has_refuted: bool,
+}
+
+fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
     let mut all: BTreeMap<&str, Vec<&ClaimText>> = BTreeMap::new();
     for claim in claims {
         if let Some(dispute) = claim.stated.dispute.as_ref().filter(|name| !name.is_empty()) {
@@ -287,26 +426,33 @@ fn disputes(claims: &[ClaimText]) -> Vec<Value> {
         }
     }
     let longest = all.values().map(Vec::len).max().unwrap_or(1);
-    let card = |(name, claims): (&str, Vec<&ClaimText>)| {
+    all.into_iter().map(|(name, claims)| Dispute::new(name, &claims, longest)).collect()
+}
+
+impl Dispute {
+    /// The dispute of this name; the longest bar is of so many claims.
+    fn new(name: &str, claims: &[&ClaimText], longest: usize) -> Self {
         let counts = claims::counts(claims.iter().copied());
-        let has_refuted = counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted);
-        let mut sides: Vec<(&str, Vec<&ClaimText>)> = Vec::new();
-        for claim in claims {
+        let mut sides: Vec<(String, Vec<ClaimText>)> = Vec::new();
+        for claim in claims.iter().copied() {
             let side = claim.stated.side.as_deref().unwrap_or(&claim.stated.statement);
             match sides.iter_mut().find(|(other, _)| *other == side) {
-                Some((_, rows)) => rows.push(claim),
-                None => sides.push((side, vec![claim])),
+                Some((_, stating)) => stating.push(claim.clone()),
+                None => sides.push((side.to_owned(), vec![claim.clone()])),
             }
         }
-        let bar = bar(name, "", &counts, longest);
-        json!({ "sides": sides, "bar": bar, "has_refuted": has_refuted })
-    };
-    all.into_iter().map(card).collect()
+        Self {
+            sides,
+            has_refuted: counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted),
+            bar: VerdictBar::new(name.to_owned(), "", counts, longest),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::navigation::PAGES;
 
     fn entry(name: &str, question: Option<&str>) -> IndexEntry {
         let (name, question) = (name.into(), question.map(str::to_owned));
@@ -315,10 +461,15 @@ mod tests {
     }
 
     /// The names of the cards on a page, by group.
-    fn names(page: &Value) -> Vec<Vec<&str>> {
-        let groups = page["groups"].as_array().unwrap().iter();
-        let cards = groups.map(|group| group["cards"].as_array().unwrap().iter());
-        cards.map(|cards| cards.map(|card| card["name"].as_str().unwrap()).collect()).collect()
+    fn names(gallery: &Gallery) -> Vec<Vec<&str>> {
+        let groups = gallery.groups.iter();
+        groups.map(|group| group.cards.iter().map(|card| card.name.as_str()).collect()).collect()
+    }
+
+    /// The names of the pages that are not empty.
+    fn shown(pages: &OverviewPages) -> Vec<&'static str> {
+        let names = PAGES.iter().map(|(page, _)| *page);
+        names.filter(|page| pages.shown(page).is_some()).collect()
     }
 
     #[test]
@@ -334,15 +485,18 @@ mod tests {
                 entry("old/smoke/y", None),
             ]
         };
-        let shown = pages(all());
+        let pages = OverviewPages::new(all());
         let expected: Vec<Vec<&str>> =
             vec![vec!["a/three", "a/four"], vec!["a/one"], vec!["a/two", "smoke"]];
-        assert_eq!((names(&shown["index"]), &shown["index"]["cards"]), (expected, &json!(5)));
-        assert_eq!(names(&shown["smoke"]), [["smoke/x"], ["old/smoke/y"]]);
-        let shown = pages(all().into_iter().filter(IndexEntry::is_smoke).collect());
-        assert!(shown.len() == 1 && shown["index"]["cards"] == 2, "alone they are the index");
-        let shown = pages(Vec::new());
-        assert!(shown.len() == 1 && names(&shown["index"]).is_empty());
+        assert_eq!((names(&pages.index), pages.index.cards), (expected, 5));
+        let smoke = pages.smoke.as_ref().unwrap();
+        assert_eq!(names(smoke), [["smoke/x"], ["old/smoke/y"]]);
+        let alone = OverviewPages::new(all().into_iter().filter(IndexEntry::is_smoke).collect());
+        assert_eq!(shown(&alone), ["index"], "alone they are the index");
+        assert_eq!(alone.index.cards, 2);
+        let none = OverviewPages::new(Vec::new());
+        assert_eq!(shown(&none), ["index"]);
+        assert!(names(&none.index).is_empty());
     }
 
     /// A question that is asked in other words would silently be among the last.
@@ -362,7 +516,7 @@ mod tests {
     #[test]
     fn segments_of_a_bar_fill_its_share_of_the_width() {
         let counts = vec![(Verdict::Supported, 3), (Verdict::Refuted, 1)];
-        let expected = json!([("supported", 0.0, 37.5), ("refuted", 37.5, 12.5)]);
-        assert_eq!(bar("", "", &counts, 8)["segments"], expected);
+        let expected = [(Verdict::Supported, 0.0, 37.5), (Verdict::Refuted, 37.5, 12.5)];
+        assert_eq!(VerdictBar::new(String::new(), "", counts, 8).segments, expected);
     }
 }

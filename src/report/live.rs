@@ -5,7 +5,7 @@
 //! *Invariant*: once the run has ended, no page has a bar and there is no status
 //! (`tests/suite/run_live.rs`).
 
-use super::Writer;
+use super::writer::Writer;
 use exactfed_runner::files::{Error, error, sha256};
 use exactfed_runner::panics::lock;
 use minijinja::context;
@@ -104,7 +104,7 @@ impl Writer {
             drop(live);
             return self.owned.write(&path, text.as_bytes());
         };
-        let bar = self.pages.render("live.html", context! { file, up, version })?;
+        let bar = self.templates.render("live.html", context! { file, up, version })?;
         // The lock is held until then: a status names no version that is not there.
         self.owned.write(&path, with_bar(text, &bar).as_bytes())
     }

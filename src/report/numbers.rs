@@ -6,7 +6,6 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// A stored sequence: its block (0 of singles, 1 of doubles), the index of its first number, its
@@ -20,6 +19,13 @@ pub struct Numbers {
     singles: Vec<u8>,
     doubles: Vec<u8>,
     known: HashMap<Vec<u64>, Slice>,
+}
+
+/// The blocks in base64, as a page holds them.
+#[derive(Serialize)]
+pub struct NumberBlocks {
+    pub singles: String,
+    pub doubles: String,
 }
 
 /// Whether single precision stores a number to seven digits.
@@ -55,9 +61,11 @@ impl Numbers {
     }
 
     /// The blocks as a page holds them.
-    pub fn blocks(&self) -> Value {
-        let [singles, doubles] = [&self.singles, &self.doubles].map(|b| STANDARD.encode(b));
-        json!({ "singles": singles, "doubles": doubles })
+    pub fn blocks(&self) -> NumberBlocks {
+        NumberBlocks {
+            singles: STANDARD.encode(&self.singles),
+            doubles: STANDARD.encode(&self.doubles),
+        }
     }
 }
 
@@ -74,7 +82,7 @@ mod tests {
         assert_eq!(numbers.add([1.0, 0.0, f64::NAN, -3e37]), a);
         assert_eq!(numbers.add([2.0]), Slice(0, 4, 1));
         let blocks = numbers.blocks();
-        let [singles, doubles] = ["singles", "doubles"].map(|name| blocks[name].as_str().unwrap());
+        let NumberBlocks { singles, doubles } = &blocks;
         assert_eq!(STANDARD.decode(doubles).unwrap()[..8], 1e-60_f64.to_le_bytes());
         assert_eq!(STANDARD.decode(singles).unwrap().len(), 20);
         assert_eq!(numbers.bytes(), singles.len() + doubles.len());

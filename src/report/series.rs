@@ -72,8 +72,8 @@ fn number(value: f64) -> String {
 }
 
 /// A line of a CSV file.
-pub fn line(fields: &[String]) -> String {
-    fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(",") + "\n"
+pub fn line(fields: &[impl AsRef<str>]) -> String {
+    fields.iter().map(|field| quoted(field.as_ref())).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A field after RFC 4180, that no spreadsheet takes for a formula.

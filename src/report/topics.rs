@@ -43,9 +43,16 @@ fn has(plan: &Plan, keys: &[&str]) -> bool {
     plan.all_cells().any(|cell| cell.settings.iter().any(|(path, _)| ends_so(path)))
 }
 
-/// The topics of an experiment, and the words by which it is found.
-pub fn topics(plan: &Plan) -> (Vec<&'static str>, String) {
-    let own = TOPICS.into_iter().filter(|(.., holds)| holds(plan));
-    let (names, words): (_, Vec<&str>) = own.map(|(name, words, _)| (name, words)).unzip();
-    (names, words.join(" "))
+/// What an experiment is about.
+pub struct PlanTopics {
+    pub names: Vec<&'static str>,
+    /// Other words by which it is found.
+    pub words: String,
+}
+
+/// The topics of an experiment.
+pub fn topics(plan: &Plan) -> PlanTopics {
+    let own: Vec<Topic> = TOPICS.into_iter().filter(|(.., holds)| holds(plan)).collect();
+    let words: Vec<&str> = own.iter().map(|(_, words, _)| *words).collect();
+    PlanTopics { names: own.iter().map(|(name, ..)| *name).collect(), words: words.join(" ") }
 }

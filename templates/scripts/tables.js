@@ -1,21 +1,5 @@
 // Tables: a click on a head sorts by it, words above filter; commands are copied.
 
-// A number as pages write it: 1.2·10⁻³, −0.5, ×1 920.
-const WRITTEN_NUMBER =
-  /^[×[\s]*([−+-]?)(?:(?:(\d[\d.]*)·)?10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)|(\d[\d.]*(?:\s\d{3})*))/;
-
-function writtenNumber(text) {
-  const found = WRITTEN_NUMBER.exec(text.trim());
-  if (!found) return NaN;
-  const [, sign, mantissa, raisedDigits, plainDigits] = found;
-  const digits = [...(raisedDigits ?? "")].map(digit =>
-    digit === "⁻" ? "-" : "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(digit),
-  );
-  const value = Number((plainDigits ?? mantissa ?? "1").replace(/\s/g, ""));
-  const isPositive = sign === "" || sign === "+";
-  return (isPositive ? 1 : -1) * value * 10 ** Number(digits.join(""));
-}
-
 // --- order ---
 // What follows on a click: ascending, descending, and the order of the page.
 const NEXT_ORDER = { ascending: "descending", descending: null };
@@ -45,18 +29,29 @@ function makeSortable(table) {
   });
 }
 
+// The text of a cell, without the name of its column, which narrow screens show.
+function cellText(cell) {
+  const name = cell.querySelector(".of")?.textContent ?? "";
+  return cell.textContent.slice(name.length).trim();
+}
+
+// The number that a cell states; the page writes it beside the typeset text.
+function cellNumber(cell) {
+  return "value" in cell.dataset ? Number(cell.dataset.value) : NaN;
+}
+
 // Rows by the texts of a column, or by its numbers if at least half of what it says is numbers;
 // what is none comes last.
 function sortedRows(rows, column, sign) {
-  const text = row => row.cells[column].textContent.trim();
-  const value = row => writtenNumber(text(row));
+  const text = row => cellText(row.cells[column]);
+  const number = row => cellNumber(row.cells[column]);
   const filled = rows.filter(row => !/^[–-]?$/.test(text(row)));
-  const numeric = filled.filter(row => !Number.isNaN(value(row)));
+  const numeric = filled.filter(row => !Number.isNaN(number(row)));
   const isNumeric = filled.length > 0 && numeric.length >= filled.length / 2;
   const byText = (a, b) => sign * text(a).localeCompare(text(b));
   const byNumber = (a, b) => {
-    const x = value(a);
-    const y = value(b);
+    const x = number(a);
+    const y = number(b);
     if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
     return sign * (x - y);
   };

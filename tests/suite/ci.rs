@@ -68,7 +68,7 @@ fn a_changed_constant_makes_continuous_integration_compute_everything() {
     assert_eq!(manifest, ["results"]);
     let page = tree.stages_after("templates/report.page", ("{% import", "{%  import"));
     assert_eq!(page, ["fuzz", "browser"]);
-    let text_of_pages = tree.stages_after("src/report/finding.rs", ("//! ", "//!  "));
+    let text_of_pages = tree.stages_after("src/report/page/finding.rs", ("//! ", "//!  "));
     assert_eq!(text_of_pages, ["fuzz", "browser"]);
     assert!(tree.stages_after("README.md", ("# exactfed", "# Exactfed")).is_empty());
     // A new template may be missing from a package.

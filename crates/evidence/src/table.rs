@@ -59,10 +59,15 @@ impl FinalsColumns {
         }
     }
 
-    /// A cell's values of the settings that vary; empty where it has no such one.
+    /// A cell's values of the settings that vary; `None` where it has no such one.
+    pub fn settings_of<'c>(&self, cell: &'c Cell) -> Vec<Option<&'c Setting>> {
+        self.settings.iter().map(|name| value(cell, name)).collect()
+    }
+
+    /// The same values as texts; empty where the cell has no such setting.
     pub fn values(&self, cell: &Cell) -> Vec<String> {
-        let texts = self.settings.iter().map(|name| value(cell, name).map(ToString::to_string));
-        texts.map(Option::unwrap_or_default).collect()
+        let settings = self.settings_of(cell).into_iter();
+        settings.map(|setting| setting.map(Setting::to_string).unwrap_or_default()).collect()
     }
 }
 

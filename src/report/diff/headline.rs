@@ -2,7 +2,7 @@
 //! are as they were.
 
 use crate::compare::{Change, ChangeVerdict, Comparison};
-use crate::report::finding::ColoredText;
+use crate::report::colored_text::ColoredText;
 use crate::report::number_text::short;
 use exactfed_core::words::{readable, thousands};
 

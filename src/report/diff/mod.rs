@@ -7,8 +7,8 @@
 
 mod headline;
 
-use super::Pages;
 use super::claims::{probability, side_estimate};
+use super::templates::Templates;
 use crate::chart;
 use crate::compare::{
     Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
@@ -76,9 +76,10 @@ pub fn render(
     if let DiffFormat::Json = format {
         return Ok(format!("{:#}\n", json_of(comparison, fails)));
     }
-    let (pages, diff) = (Pages::new(), shown(comparison, fails));
+    let templates = Templates::new();
+    let diff = shown(comparison, fails);
     let page = |name: &str, most: usize, more: Value| {
-        pages.render(name, context! { diff => diff.clone(), most, ..more })
+        templates.render(name, context! { diff => diff.clone(), most, ..more })
     };
     match format {
         DiffFormat::Html(changes) => {

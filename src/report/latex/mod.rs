@@ -5,10 +5,10 @@
 
 mod escape;
 
-use super::amendments::AMENDED;
 use super::claims::ClaimText;
-use super::truncation::TextTable;
-use super::view::Page;
+use super::page::Page;
+use super::page::amendments::AMENDED;
+use super::text_table::{TextCell, TextTable};
 use escape::text;
 use exactfed_runner::plan::Plan;
 use std::fmt::Write;
@@ -20,20 +20,21 @@ const CLAIMS: usize = 10;
 
 /// All tables of a page.
 pub fn tables(plan: &Plan, page: &Page) -> String {
-    let (name, title) = (&plan.experiment, &plan.manifest.title);
+    let name = &plan.experiment;
+    let title = &plan.manifest.title;
     let comment = name.replace(char::is_control, " ");
     let mut out = format!("% {comment}: tables.\n% Needs \\usepackage{{booktabs,graphicx}}.\n");
     let label = format!("tab:{}", name.replace('/', ":"));
-    if page.tables.finals.rows.is_empty() {
+    if page.errors.rows.is_empty() {
         out.push_str("No cell has results yet.\n");
     }
     // The last column is the cell's id, which only programs use.
-    table(&mut out, &without_last(&page.tables.finals), title, &label);
+    table(&mut out, &without_last(&page.errors), title, &label);
     claims(&mut out, &page.claims.list, &format!("{label}:claims"));
     for (rows, words, end) in [
-        (&page.tables.instances, "How heterogeneous the problems are", "problems"),
-        (&page.tables.bounds, "Published bounds at the last round", "bounds"),
-        (&page.tables.first_order, "How far predictions are from the bias", "orders"),
+        (&page.heterogeneity.instances, "How heterogeneous the problems are", "problems"),
+        (&page.bounds, "Published bounds at the last round", "bounds"),
+        (&page.first_order, "How far predictions are from the bias", "orders"),
     ] {
         table(&mut out, rows, &format!("{words}. {title}"), &format!("{label}:{end}"));
     }
@@ -41,9 +42,12 @@ pub fn tables(plan: &Plan, page: &Page) -> String {
 }
 
 fn without_last(table: &TextTable) -> TextTable {
-    let shorter = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
-    let rows = table.rows.iter().map(shorter).collect();
-    TextTable { heads: shorter(&table.heads), rows, ..table.clone() }
+    let mut shorter = table.clone();
+    shorter.heads.pop();
+    for row in &mut shorter.rows {
+        row.pop();
+    }
+    shorter
 }
 
 /// Whether a cell is a number, an interval, or the lack of one.
@@ -54,7 +58,7 @@ fn numeric(cell: &str) -> bool {
 fn table(out: &mut String, table: &TextTable, caption: &str, label: &str) {
     let right = |column: usize| {
         let cells = table.rows.iter().filter_map(|row| row.get(column));
-        cells.filter(|cell| !cell.is_empty()).all(|cell| numeric(cell))
+        cells.filter(|cell| !cell.text.is_empty()).all(|cell| numeric(&cell.text))
     };
     let columns: String =
         (0..table.heads.len()).map(|c| if right(c) { 'r' } else { 'l' }).collect();
@@ -78,9 +82,13 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
             let source = claim.stated.source.as_ref().filter(|source| !source.is_empty());
             let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
             let statement = format!("{}{source}", claim.stated.statement);
-            vec![statement, claim.verdict_text.clone(), claim.estimate.clone()]
+            vec![
+                statement.into(),
+                claim.verdict_text.as_str().into(),
+                claim.estimate.as_str().into(),
+            ]
         };
-        let rows: Vec<Vec<String>> = some.iter().map(row).collect();
+        let rows: Vec<Vec<TextCell>> = some.iter().map(row).collect();
         tabular(out, columns, "claim & verdict & estimate", &rows);
         out.push_str("\n\\end{table}\n");
     }
@@ -97,10 +105,10 @@ fn begin(out: &mut String, caption: &str, label: &str, part: usize) {
     );
 }
 
-fn tabular(out: &mut String, columns: &str, heads: &str, rows: &[Vec<String>]) {
+fn tabular(out: &mut String, columns: &str, heads: &str, rows: &[Vec<TextCell>]) {
     let _ = writeln!(out, "\\begin{{tabular}}{{{columns}}}\n\\toprule\n{heads} \\\\\n\\midrule");
     for row in rows {
-        let cells: Vec<String> = row.iter().map(|text| cell(text)).collect();
+        let cells: Vec<String> = row.iter().map(|one| cell(&one.text)).collect();
         let _ = writeln!(out, "{} \\\\", cells.join(" & "));
     }
     out.push_str("\\bottomrule\n\\end{tabular}");

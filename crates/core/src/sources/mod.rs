@@ -2,7 +2,7 @@
 //! what they state, in one TOML file per source.
 //!
 //! *Invariant*: the entries are those of the section *Sources* in docs/GLOSSARY.md (a test of
-//! `report::view` compares them).
+//! `report::page::experiment` compares them).
 
 mod statement;
 

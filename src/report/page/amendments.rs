@@ -1,9 +1,10 @@
 //! The amendments of a manifest as pages state them: what was changed after verdicts had been seen.
 
-use super::claims::ClaimText;
-use super::truncation::TextTable;
+use crate::report::claims::ClaimText;
+use crate::report::text_table::{TextCell, TextTable};
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::amendment::Amendment;
+use exactfed_runner::manifest::amendment::{AmendedValue, Amendment};
+use serde::Serialize;
 
 /// Changes that the warning names; the table below it has all.
 const NAMED: usize = 4;
@@ -16,8 +17,21 @@ fn changed(amendment: &Amendment) -> String {
     }
 }
 
-/// A warning that names what was changed; empty if there are no amendments.
-pub fn warning(amendments: &[Amendment]) -> String {
+/// The amendments of a manifest.
+#[derive(Serialize)]
+pub struct AmendmentsSection {
+    /// A warning that names what was changed; empty if there are no amendments.
+    pub warning: String,
+    pub table: TextTable,
+}
+
+impl AmendmentsSection {
+    pub fn new(amendments: &[Amendment]) -> Self {
+        Self { warning: warning(amendments), table: table(amendments) }
+    }
+}
+
+fn warning(amendments: &[Amendment]) -> String {
     let all: Vec<String> = amendments.iter().map(changed).collect();
     let mut named: Vec<&str> = all.iter().take(NAMED).map(String::as_str).collect();
     let more = format!("{} more", all.len().saturating_sub(NAMED));
@@ -33,15 +47,27 @@ pub fn warning(amendments: &[Amendment]) -> String {
     )
 }
 
-/// All amendments.
-pub fn table(amendments: &[Amendment]) -> TextTable {
-    let text = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let row = |amendment: &Amendment| {
-        let [from, to] =
-            [&amendment.from, &amendment.to].map(|v| v.as_ref().map(|v| v.to_string()));
-        vec![changed(amendment), text(from), text(to), text(amendment.reason.clone())]
-    };
-    TextTable::new(&["changed", "from", "to", "reason"], amendments.iter().map(row))
+fn table(amendments: &[Amendment]) -> TextTable {
+    let rows = amendments.iter().map(|amendment| {
+        vec![
+            changed(amendment).into(),
+            value_cell(amendment.from.as_ref()),
+            value_cell(amendment.to.as_ref()),
+            amendment.reason.as_deref().map_or_else(TextCell::dash, TextCell::from),
+        ]
+    });
+    TextTable::new(&["changed", "from", "to", "reason"], rows)
+}
+
+/// A value before or after a change, if it is known.
+fn value_cell(value: Option<&AmendedValue>) -> TextCell {
+    match value {
+        Some(AmendedValue::Number(number)) => {
+            TextCell::stating(*number, AmendedValue::Number(*number).to_string())
+        }
+        Some(text) => text.to_string().into(),
+        None => TextCell::dash(),
+    }
 }
 
 /// What the word in verdicts means.

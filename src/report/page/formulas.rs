@@ -6,12 +6,40 @@ use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
-use serde_json::{Value, json};
+use serde::Serialize;
+
+/// What the algorithms and the quantities of a page are.
+#[derive(Serialize)]
+pub struct FormulasSection {
+    pub algorithms: Vec<NamedFormula>,
+    pub quantities: Vec<NamedFormula>,
+}
+
+impl FormulasSection {
+    pub fn new(experiment: &Experiment<'_>) -> Self {
+        Self { algorithms: algorithms(experiment), quantities: quantities(experiment) }
+    }
+}
 
 /// A name with its formulas.
-fn formula(name: &str, words: &str, tex: &[&str]) -> Value {
-    let mathml: Vec<String> = tex.iter().map(|tex| mathml(tex)).collect();
-    json!({ "name": name, "words": words, "tex": tex, "mathml": mathml })
+#[derive(Serialize)]
+pub struct NamedFormula {
+    pub name: String,
+    pub words: String,
+    pub tex: Vec<String>,
+    /// The same formulas for HTML.
+    pub mathml: Vec<String>,
+}
+
+impl NamedFormula {
+    fn new(name: &str, words: &str, tex: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            words: words.to_owned(),
+            tex: tex.iter().map(|tex| (*tex).to_owned()).collect(),
+            mathml: tex.iter().map(|tex| mathml(tex)).collect(),
+        }
+    }
 }
 
 /// TeX as MathML; the TeX itself if it cannot be converted.
@@ -25,25 +53,38 @@ fn mathml(tex: &str) -> String {
     }
 }
 
-/// The algorithms of an experiment.
-pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Value> {
+/// The algorithms of an experiment, by kind.
+fn algorithms(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
     let cells = &experiment.plan.cells;
-    fn kind_of(cell: &Cell) -> (&str, bool) {
-        let coin = cell.settings.get("communication-probability").is_some();
-        (cell.identity.algorithm.kind(), coin)
-    }
-    let of_kind = |(kind, coin)| {
-        let own: Vec<&Cell> = cells.iter().filter(|cell| kind_of(cell) == (kind, coin)).collect();
+    let mut formulas = Vec::new();
+    for kind in unique(cells.iter().map(RoundKind::new)) {
+        let own: Vec<&Cell> = cells.iter().filter(|cell| RoundKind::new(cell) == kind).collect();
         let labels = unique(own.iter().map(|cell| cell.label.as_str()));
-        let round = own[0].identity.algorithm.round()?;
-        let vectors = if coin { "" } else { vectors_sent(own.into_iter()) };
-        Some(formula(&labels.join("; "), &format!("{}{vectors}", round.words), round.tex))
-    };
-    unique(cells.iter().map(kind_of)).into_iter().filter_map(of_kind).collect()
+        let Some(round) = own[0].identity.algorithm.round() else { continue };
+        let vectors = if kind.has_coin { "" } else { vectors_sent(own.into_iter()) };
+        let words = format!("{}{vectors}", round.words);
+        formulas.push(NamedFormula::new(&labels.join("; "), &words, round.tex));
+    }
+    formulas
+}
+
+/// What determines the formula of a round.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct RoundKind<'a> {
+    algorithm: &'a str,
+    /// Whether a coin decides when clients communicate.
+    has_coin: bool,
+}
+
+impl<'a> RoundKind<'a> {
+    fn new(cell: &'a Cell) -> Self {
+        let has_coin = cell.settings.get("communication-probability").is_some();
+        Self { algorithm: cell.identity.algorithm.kind(), has_coin }
+    }
 }
 
 /// The quantities that an experiment's figures show or that it records.
-pub fn quantities(experiment: &Experiment<'_>) -> Vec<Value> {
+fn quantities(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
     let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let record = &experiment.plan.manifest.record;
     let recorded = record.metrics.iter().map(|m| m.quantity());
@@ -52,15 +93,15 @@ pub fn quantities(experiment: &Experiment<'_>) -> Vec<Value> {
 }
 
 /// A quantity of these cells: twice where only some have it around the mean.
-fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<Value> {
+fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<NamedFormula> {
     let around = quantity.average().map_or(Vec::new(), |average| centres(average, cells.iter()));
     let optimum = quantity.formula_around_optimum();
     let is_moment = optimum != quantity.formula() && around.contains(&Centre::Optimum);
     let around_mean =
         quantity.info().meaning.filter(|_| !is_moment || around.contains(&Centre::Mean));
-    let own = around_mean.map(|(words, tex)| formula(quantity.formula(), words, &[tex]));
+    let own = around_mean.map(|(words, tex)| NamedFormula::new(quantity.formula(), words, &[tex]));
     let (words, tex) = AROUND_OPTIMUM;
-    let moment = is_moment.then(|| formula(optimum, words, &[tex]));
+    let moment = is_moment.then(|| NamedFormula::new(optimum, words, &[tex]));
     own.into_iter().chain(moment).collect()
 }
 

@@ -1,8 +1,7 @@
 //! Looks at growing numbers of replicates as pages state them.
 
-use super::claims::ClaimText;
 use crate::evidence::looks::TakenLooks;
-use crate::stats::looks::Look;
+use crate::report::claims::ClaimText;
 use exactfed_core::words::{count, enumerated, readable};
 
 /// A level in per cent.
@@ -14,9 +13,10 @@ fn percent(level: f64) -> String {
 pub fn sentence(looks: &TakenLooks) -> String {
     let TakenLooks { planned, taken, decided } = looks;
     let all = planned.all();
-    let each = |text: fn(&Look) -> String| enumerated(&taken.iter().map(text).collect::<Vec<_>>());
-    let at = each(|look| look.replicates.to_string());
-    let levels = each(|look| percent(look.level));
+    let replicates: Vec<String> = taken.iter().map(|look| look.replicates.to_string()).collect();
+    let at = enumerated(&replicates);
+    let level_texts: Vec<String> = taken.iter().map(|look| percent(look.level)).collect();
+    let levels = enumerated(&level_texts);
     let noun = if taken.len() == 1 { "level" } else { "levels" };
     let judged = format!("They were judged at {at} replicates, at the family-wise {noun} {levels}");
     let plan = match all.len() {
@@ -26,13 +26,14 @@ pub fn sentence(looks: &TakenLooks) -> String {
             planned.most
         ),
     };
-    let of_look = |(i, look): (usize, &Look)| {
+    let mut ends = Vec::new();
+    for (i, look) in taken.iter().enumerate() {
         let claims = decided.iter().filter(|at| **at == Some(i)).count();
-        let claims_were = format!("{} {}", count(claims, "claim"), was(claims));
-        let look = look.replicates;
-        (claims > 0).then(|| format!("{claims_were} decided at {look} replicates"))
-    };
-    let mut ends: Vec<String> = taken.iter().enumerate().filter_map(of_look).collect();
+        if claims > 0 {
+            let claims_were = format!("{} {}", count(claims, "claim"), was(claims));
+            ends.push(format!("{claims_were} decided at {} replicates", look.replicates));
+        }
+    }
     let open = decided.iter().filter(|at| at.is_none()).count();
     if open > 0 {
         ends.push(format!("{} {} not decided", count(open, "claim"), was(open)));
@@ -53,10 +54,11 @@ pub fn add_remarks(looks: Option<&TakenLooks>, claims: &mut [ClaimText]) {
     let planned = planned.all().len();
     for (claim, at) in claims.iter_mut().zip(decided) {
         let Some((at, look)) = at.and_then(|at| Some((at, taken.get(at)?))) else { continue };
-        let (replicates, level) = (look.replicates, percent(look.level));
         claim.remarks.push(format!(
-            "decided at look {} of at most {planned}, at {replicates} replicates, where the family-wise level was {level}",
-            at + 1
+            "decided at look {} of at most {planned}, at {} replicates, where the family-wise level was {}",
+            at + 1,
+            look.replicates,
+            percent(look.level)
         ));
     }
 }

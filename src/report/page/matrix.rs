@@ -3,8 +3,8 @@
 //!
 //! *Invariant*: a grid point that is ranked is in the matrix once.
 
-use super::number_text::{ratio_text, short};
 use crate::evidence::{Separation, Standing, Standings, unique, when_text};
+use crate::report::number_text::{ratio_text, short};
 use exactfed_core::words::{count, joined, readable, thousands};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;

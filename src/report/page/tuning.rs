@@ -1,70 +1,117 @@
 //! What tuning found, as the table of a page and as `tuned.csv`.
 
-use super::number_text::{bracket, nine_digits, ratio_text, short};
-use super::series::line;
-use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::evidence::tuned::STOPPING_LEVEL;
 use crate::evidence::{CandidateCounts, CandidateRow, Experiment, TunedRow, TuningResult};
+use crate::report::number_text::{bracket, nine_digits, ratio_text, short};
+use crate::report::series::line;
+use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 fn setting_or_empty(value: &Option<Setting>) -> String {
     value.as_ref().map(Setting::to_string).unwrap_or_default()
 }
 
-/// The section on tuning: how candidates were made and compared, and what was selected; `None` where
-/// nothing is tuned.
-pub fn section(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Option<Value> {
-    let found = experiment.tuning.as_ref()?;
-    let metric = found.metric.formula();
-    let mut heads = vec!["algorithm".to_owned()];
-    heads.extend(found.axes.iter().cloned());
-    heads.extend(found.settings.iter().map(|setting| setting.key.clone()));
-    heads.push(format!("{metric} of fresh runs"));
-    let shares = found.rows.iter().any(|row| row.shared.is_some());
-    if shares {
-        heads.extend(["with one value for all".to_owned(), times_larger(found.metric)]);
+/// What tuning found.
+#[derive(Serialize)]
+pub struct TuningSection {
+    /// How candidates were made and compared.
+    pub sentences: Vec<String>,
+    /// What was selected.
+    pub table: TextTable,
+}
+
+impl TuningSection {
+    /// The section, whose numbers are in files too; `None` where nothing is tuned.
+    pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Option<Self> {
+        let found = experiment.tuning.as_ref()?;
+        files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
+        if found.stopped_after.is_some() {
+            files("candidates.csv", &mut |out| out.write_all(candidates_csv(found).as_bytes()));
+        }
+        let columns = TuningColumns::new(found);
+        let rows = found.rows.iter().take(MOST_ROWS).map(|row| columns.row(row));
+        let table = TextTable::new(&columns.heads(), rows).of_rows(found.rows.len(), "tuned.csv");
+        Some(Self { sentences: sentences(experiment, found), table })
     }
-    heads.push("mean when selected".into());
-    heads.push("candidates".into());
-    let bordered = found.rows.iter().any(|row| !row.edges.is_empty());
-    heads.extend(bordered.then(|| "at the edge".to_owned()));
-    let row = |row: &TunedRow| {
-        let mut cells = vec![row.label.clone()];
-        cells.extend(row.values.iter().map(setting_or_empty));
-        cells.extend(values(row.selected.as_deref(), found.settings.len(), "–"));
-        cells.push(row.fresh.map_or_else(
-            || "–".to_owned(),
-            |s| match bracket(short, s.mean, s.interval) {
-                Some(bracket) => format!("{} {bracket}", short(s.mean)),
-                None => short(s.mean),
-            },
-        ));
+}
+
+/// Which columns the table of what was selected has.
+struct TuningColumns<'a> {
+    found: &'a TuningResult,
+    /// Whether one value for all algorithms together was run too.
+    has_shared: bool,
+    /// Whether something that was selected is at the edge of what was tried.
+    has_edges: bool,
+}
+
+impl<'a> TuningColumns<'a> {
+    fn new(found: &'a TuningResult) -> Self {
+        Self {
+            found,
+            has_shared: found.rows.iter().any(|row| row.shared.is_some()),
+            has_edges: found.rows.iter().any(|row| !row.edges.is_empty()),
+        }
+    }
+
+    fn heads(&self) -> Vec<String> {
+        let found = self.found;
+        let mut heads = vec!["algorithm".to_owned()];
+        heads.extend(found.axes.iter().cloned());
+        heads.extend(found.settings.iter().map(|setting| setting.key.clone()));
+        heads.push(format!("{} of fresh runs", found.metric.formula()));
+        if self.has_shared {
+            heads.extend(["with one value for all".to_owned(), times_larger(found.metric)]);
+        }
+        heads.extend(["mean when selected".to_owned(), "candidates".to_owned()]);
+        if self.has_edges {
+            heads.push("at the edge".to_owned());
+        }
+        heads
+    }
+
+    fn row(&self, row: &TunedRow) -> Vec<TextCell> {
+        let settings = self.found.settings.len();
+        let mut cells: Vec<TextCell> = vec![row.label.as_str().into()];
+        cells.extend(
+            row.values.iter().map(|value| value.as_ref().map(TextCell::from).unwrap_or_default()),
+        );
+        cells.extend((0..settings).map(|i| {
+            let value = row.selected.as_ref().and_then(|selected| selected[i]);
+            value.map_or_else(TextCell::dash, |x| TextCell::stating(x, x.to_string()))
+        }));
+        cells.push(row.fresh.map_or_else(TextCell::dash, |summary| {
+            let mean = short(summary.mean);
+            match bracket(short, summary.mean, summary.interval) {
+                Some(bracket) => TextCell::stating(summary.mean, format!("{mean} {bracket}")),
+                None => TextCell::stating(summary.mean, mean),
+            }
+        }));
         match &row.shared {
             Some((shared, _)) if Some(shared) == row.selected.as_ref() => {
-                cells.extend(["the same".to_owned(), "1".to_owned()]);
+                cells.extend(["the same".into(), TextCell::stating(1.0, "1".to_owned())]);
             }
             Some((shared, ratio)) => {
-                cells.push(values(Some(shared), found.settings.len(), "–").join(", "));
-                cells.push(ratio_text(ratio));
+                let values = values(Some(shared), settings, "–").join(", ");
+                cells.push(match shared[..] {
+                    [Some(value)] => TextCell::stating(value, values),
+                    _ => values.into(),
+                });
+                cells.push(TextCell::stating(ratio.estimate, ratio_text(ratio)));
             }
-            None if shares => cells.extend(["–".to_owned(), "–".to_owned()]),
+            None if self.has_shared => cells.extend([TextCell::dash(), TextCell::dash()]),
             None => {}
         }
-        cells.push(short(row.tuning_value));
-        cells.push(candidates_in_words(row.candidates));
-        cells.extend(bordered.then(|| row.edges.join("; ")));
+        cells.push(TextCell::short(row.tuning_value));
+        let candidates = candidates_in_words(row.candidates);
+        cells.push(TextCell::stating(row.candidates.all as f64, candidates));
+        if self.has_edges {
+            cells.push(row.edges.join("; ").into());
+        }
         cells
-    };
-    files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
-    if found.stopped_after.is_some() {
-        files("candidates.csv", &mut |out| out.write_all(candidates_csv(found).as_bytes()));
     }
-    let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
-        .of_rows(found.rows.len(), "tuned.csv");
-    Some(json!({ "sentences": sentences(experiment, found), "table": table }))
 }
 
 /// How many candidates there are, and of how many the runs ended early.
@@ -88,8 +135,8 @@ fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<
 
 /// How many selected candidates are at the edge of what was tried, so that the ranking may change.
 pub fn at_the_edge(found: &TuningResult) -> Option<String> {
-    let (at_edge, all) =
-        (found.rows.iter().filter(|row| !row.edges.is_empty()).count(), found.rows.len());
+    let at_edge = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
+    let all = found.rows.len();
     let are = if at_edge == 1 { "is" } else { "are" };
     (at_edge > 0).then(|| {
         format!("{at_edge} of {all} selected candidates {are} at the edge of what was tried")

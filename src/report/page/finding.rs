@@ -3,11 +3,12 @@
 //! *Invariant*: the headline is made from results. A manifest's `finding` is shown only while the
 //! claims that it names hold; otherwise the headline is made from the ranking.
 
-use super::manifest_texts::TextFiller;
-use super::number_text::ratio_text;
 use super::tuning::at_the_edge;
 use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
+use crate::report::colored_text::ColoredText;
+use crate::report::manifest_texts::TextFiller;
+use crate::report::number_text::ratio_text;
 use exactfed_core::words::{count, enumerated, readable};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::quantity::Shortfall;
@@ -29,37 +30,37 @@ pub struct Finding {
     pub paragraphs: Vec<String>,
 }
 
-/// A part of a text: the name of an algorithm, or what stands between names.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ColoredText {
-    pub text: String,
-    /// The family of the algorithm, whose colour the text has.
-    pub family: Option<usize>,
+impl Finding {
+    /// The finding of an experiment.
+    ///
+    /// # Errors
+    /// If a text cannot be filled.
+    pub fn new(experiment: &Experiment<'_>) -> Result<Self, String> {
+        let manifest = &experiment.plan.manifest;
+        let filler = TextFiller::of_results(experiment);
+        let (text, line) = match &manifest.finding {
+            Some(finding) if !finding.is_empty() && experiment.missing.is_empty() => {
+                filler.fill(finding)?.map(|filled| split_finding(&filled))
+            }
+            _ => None,
+        }
+        .unwrap_or_else(|| of_ranking(experiment));
+        let analysis = filler.fill(manifest.analysis.as_deref().unwrap_or_default())?;
+        let paragraphs = analysis.unwrap_or_default();
+        let names = names(experiment);
+        Ok(Self {
+            headline: parts(&text, &names),
+            text,
+            line: parts(&line, &names),
+            paragraphs: paragraphs.split("\n\n").map(one_line).filter(|p| !p.is_empty()).collect(),
+        })
+    }
 }
 
-/// The finding of an experiment.
-///
-/// # Errors
-/// If a text cannot be filled.
-pub fn finding(experiment: &Experiment<'_>) -> Result<Finding, String> {
-    let manifest = &experiment.plan.manifest;
-    let own = manifest.finding.as_deref().unwrap_or_default();
-    let analysis = manifest.analysis.as_deref().unwrap_or_default();
-    let complete = !own.is_empty() && experiment.missing.is_empty();
-    let filler = TextFiller::of_results(experiment);
-    let filled = if complete { filler.fill(own)? } else { None };
-    let (headline, line) = match filled {
-        Some(text) => {
-            let (headline, line) = text.split_once("\n\n").unwrap_or((&text, ""));
-            (one_line(headline), one_line(line))
-        }
-        None => of_ranking(experiment),
-    };
-    let names = names(experiment);
-    let (headline_parts, line) = (parts(&headline, &names), parts(&line, &names));
-    let analysis = filler.fill(analysis)?.unwrap_or_default();
-    let paragraphs = analysis.split("\n\n").map(one_line).filter(|p| !p.is_empty()).collect();
-    Ok(Finding { headline: headline_parts, text: headline, line, paragraphs })
+/// The headline of a manifest's text, and the line below it.
+fn split_finding(filled: &str) -> (String, String) {
+    let (headline, line) = filled.split_once("\n\n").unwrap_or((filled, ""));
+    (one_line(headline), one_line(line))
 }
 
 fn one_line(text: &str) -> String {
@@ -68,7 +69,8 @@ fn one_line(text: &str) -> String {
 
 /// A headline from the ranking, and the line below it; the title where nothing is compared.
 fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
-    let (standings, cells) = (&experiment.standings, &experiment.cells);
+    let standings = &experiment.standings;
+    let cells = &experiment.cells;
     if !cells.is_empty() && cells.iter().all(|cell| cell.runs.diverged == cell.runs.count) {
         let runs = count(cells.len(), "cell");
         return ("All runs diverged".into(), format!("{runs}; smaller step sizes may converge."));
@@ -79,15 +81,14 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         [] | [_] => return (experiment.plan.manifest.title.clone(), String::new()),
         rows => of_several_settings(rows, standings),
     };
-    let settings = experiment.tuned_in_words();
-    let settings = if settings.is_empty() { settings } else { format!("Tuned: {settings}. ") };
-    let edge = experiment.tuning.as_ref().and_then(at_the_edge);
-    let edge = edge.map_or(String::new(), |edge| format!(" {edge}."));
-    let headline = match experiment.tuning.is_some() {
-        true => format!("Tuned, {headline}"),
-        false => with_capital(&headline, standings),
+    let meaning = meaning_of_loss(standings.by);
+    let Some(tuning) = &experiment.tuning else {
+        return (with_capital(&headline, standings), line + &meaning);
     };
-    (headline, settings + &line + &meaning_of_loss(standings.by) + &edge)
+    let settings = experiment.tuned_in_words();
+    let tuned = if settings.is_empty() { settings } else { format!("Tuned: {settings}. ") };
+    let edge = at_the_edge(tuning).map_or(String::new(), |edge| format!(" {edge}."));
+    (format!("Tuned, {headline}"), tuned + &line + &meaning + &edge)
 }
 
 /// What the ratios of a quantity of which more is better are of; empty for others.
@@ -99,10 +100,7 @@ fn meaning_of_loss(by: Quantity) -> String {
 
 /// How the best is called: of a quantity of which more is better its loss is the lowest.
 fn lowest(by: Quantity) -> String {
-    match by.more_is_better() {
-        true => format!("lowest in {}", by.loss_name()),
-        false => "lowest".to_owned(),
-    }
+    if by.more_is_better() { format!("lowest in {}", by.loss_name()) } else { "lowest".to_owned() }
 }
 
 /// How an error is called that counts as 0. An error rate of records is a share of whole numbers.
@@ -125,7 +123,8 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
     let alike = near.iter().all(|(_, rival)| is_close(rival, margin));
     let first: Vec<&str> =
         std::iter::once(&*row.leaders[0]).chain(near.iter().map(|(name, _)| *name)).collect();
-    let (all, error) = (1 + rivals.len(), standings.by.loss_name());
+    let all = 1 + rivals.len();
+    let error = standings.by.loss_name();
     let lowest = lowest(standings.by);
     let at = standings.at.map_or(String::new(), |at| format!(" {}", when_text(Some(at))));
     let next = far.first().map(|(name, rival)| {
@@ -149,46 +148,59 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
             }
         }
     };
-    let margin = match alike && first.len() > 1 {
-        true => {
-            format!("Differences below {} are of no practical importance. ", margin_text(standings))
-        }
-        false => String::new(),
+    let margin_note = if alike && first.len() > 1 {
+        format!("Differences below {} are of no practical importance. ", margin_text(standings))
+    } else {
+        String::new()
     };
-    let ratio = |(name, rival): &(&str, &Rival)| format!("{name} {}", ratio_text(&rival.ratio));
-    let ratios: Vec<String> = rivals.iter().map(ratio).collect();
-    let pairs = count(row.n, &format!("paired {}", row.unit));
-    let line = match ratios.is_empty() {
-        true => String::new(),
-        false => {
-            let (mean, ratios) = (row.mean(), ratios.join(", "));
-            format!("Ratios of {mean}s of the {error} to {}’s: {ratios}; {pairs}.", row.leaders[0])
-        }
-    };
-    (headline, margin + &line)
+    let line = ratios_to_best(row, &rivals, &error);
+    (headline, margin_note + &line)
+}
+
+/// The ratios of all others to the first, as a sentence; empty if there are no others.
+fn ratios_to_best(row: &Standing, rivals: &[(&str, &Rival)], error: &str) -> String {
+    if rivals.is_empty() {
+        return String::new();
+    }
+    let ratios: Vec<String> =
+        rivals.iter().map(|(name, rival)| format!("{name} {}", ratio_text(&rival.ratio))).collect();
+    format!(
+        "Ratios of {}s of the {error} to {}’s: {}; {}.",
+        row.mean(),
+        row.leaders[0],
+        ratios.join(", "),
+        paired(row)
+    )
+}
+
+/// How many runs or instances are compared in pairs.
+fn paired(row: &Standing) -> String {
+    count(row.n, &format!("paired {}", row.unit))
 }
 
 /// The only setting, where the smallest error is zero to rounding, so that no other is a number of
 /// times as large.
 fn of_zero_error(row: &Standing, standings: &Standings) -> (String, String) {
     let rivals = row.rivals();
-    let is_zero = |rival: &Rival| rival.separation == Separation::BothZero;
-    let zeros = rivals.iter().filter(|(_, rival)| is_zero(rival)).map(|(name, _)| *name);
-    let zeros: Vec<&str> = std::iter::once(&*row.leaders[0]).chain(zeros).collect();
-    let (all, error) = (1 + rivals.len(), standings.by.loss_name());
+    let mut zeros: Vec<&str> = vec![&row.leaders[0]];
+    let mut others: Vec<&str> = Vec::new();
+    for (name, rival) in &rivals {
+        let is_zero = rival.separation == Separation::BothZero;
+        if is_zero { zeros.push(name) } else { others.push(name) }
+    }
+    let all = 1 + rivals.len();
+    let error = standings.by.loss_name();
     let at = standings.at.map_or(String::new(), |at| format!(" {}", when_text(Some(at))));
     let both = if zeros.len() == 2 { "both " } else { "" };
-    let others: Vec<&str> =
-        rivals.iter().filter(|(_, rival)| !is_zero(rival)).map(|(name, _)| *name).collect();
     let rest = match others.as_slice() {
         [] if all == 1 => format!(": {}", row.no_others()),
         [] => String::new(),
         others => format!("; that of {} is not", listed(others, all)),
     };
-    let (zero, names) = (zero(standings.by), listed(&zeros, all));
+    let zero = zero(standings.by);
+    let names = listed(&zeros, all);
     let headline = format!("the {error} of {both}{names} is {zero}{at}{rest}");
-    let pairs = count(row.n, &format!("paired {}", row.unit));
-    (headline, format!("What is {zero} has no ratio to another; {pairs}."))
+    (headline, format!("What is {zero} has no ratio to another; {}.", paired(row)))
 }
 
 /// Several settings: the algorithm that is lowest in most of them by more than the margin, and the
@@ -208,11 +220,13 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
         return (without_lead(rows, standings), format!("{compared} {comparisons}."));
     };
     let leader = &row.leaders[0];
-    let (alone, error) = (settings_of(leader), standings.by.loss_name());
+    let alone = settings_of(leader);
+    let error = standings.by.loss_name();
     let most = if alone > 1 { "up to " } else { "" };
-    let others = leads.iter().map(|row| row.leaders[0].clone()).filter(|other| other != leader);
+    let other_leaders =
+        unique(leads.iter().map(|row| &row.leaders[0]).filter(|one| *one != leader));
     let others: Vec<String> =
-        unique(others).iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
+        other_leaders.iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
     let distance = if row.is_zero {
         format!("in one of which its {error} is {} and {next}’s is not", zero(standings.by))
     } else {
@@ -225,7 +239,7 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
         [] => String::new(),
         others => format!(" Alone lowest are also {}.", others.join(", ")),
     };
-    let pairs = count(row.n, &format!("paired {}", row.unit));
+    let pairs = paired(row);
     let found = if row.is_zero {
         format!("it is {} over {pairs}", zero(standings.by))
     } else {

@@ -3,8 +3,10 @@
 //! *Invariant*: a table that fits is complete; a truncated one has a note on how many rows there
 //! are, which of them it shows and which file has all.
 
+use super::number_text::short;
 use super::series::line;
 use exactfed_core::words::thousands;
+use exactfed_runner::plan::Setting;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -15,11 +17,60 @@ pub const MOST_ROWS: usize = 1000;
 #[derive(Clone, Default, Serialize)]
 pub struct TextTable {
     pub heads: Vec<String>,
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<TextCell>>,
     /// How many rows there are and which of them these are, if these are not all.
     pub note: String,
     /// The file with all of them, in the folder of the page.
     pub file: String,
+}
+
+/// A cell of a table: a text, and the number that it states.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TextCell {
+    pub text: String,
+    /// The number by which a page sorts the column; `None` for words, and where there is no finite
+    /// number.
+    pub number: Option<f64>,
+}
+
+impl TextCell {
+    /// A text that states a number.
+    pub fn stating(number: f64, text: String) -> Self {
+        Self { text, number: Some(number).filter(|number| number.is_finite()) }
+    }
+
+    /// A number with three digits.
+    pub fn short(number: f64) -> Self {
+        Self::stating(number, short(number))
+    }
+
+    /// A count, written in groups of three digits.
+    pub fn count(count: usize) -> Self {
+        Self::stating(count as f64, thousands(count))
+    }
+
+    /// What stands in the place of a number that is missing.
+    pub fn dash() -> Self {
+        "–".into()
+    }
+}
+
+impl From<String> for TextCell {
+    fn from(text: String) -> Self {
+        Self { text, number: None }
+    }
+}
+
+impl From<&str> for TextCell {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<&Setting> for TextCell {
+    fn from(setting: &Setting) -> Self {
+        Self { text: setting.to_string(), number: setting.number() }
+    }
 }
 
 /// Writes a file of this name in the folder of the page with what the second argument writes. It has a
@@ -28,7 +79,7 @@ pub type TableFiles<'a> = dyn FnMut(&str, &mut dyn FnMut(&mut dyn Write) -> io::
 
 impl TextTable {
     /// A table of these rows.
-    pub fn new(heads: &[impl AsRef<str>], rows: impl Iterator<Item = Vec<String>>) -> Self {
+    pub fn new(heads: &[impl AsRef<str>], rows: impl Iterator<Item = Vec<TextCell>>) -> Self {
         let heads = heads.iter().map(|head| head.as_ref().to_owned()).collect();
         Self { heads, rows: rows.collect(), ..Self::default() }
     }
@@ -36,7 +87,7 @@ impl TextTable {
     /// The first `most` of these rows; if there are more, a file of this name has all.
     pub fn first(
         heads: &[impl AsRef<str>],
-        mut rows: impl ExactSizeIterator<Item = Vec<String>>,
+        mut rows: impl ExactSizeIterator<Item = Vec<TextCell>>,
         (most, name): (usize, &str),
         files: &mut TableFiles<'_>,
     ) -> Self {
@@ -48,8 +99,10 @@ impl TextTable {
         let file = format!("{name}.csv");
         files(&file, &mut |out| {
             out.write_all(line(&table.heads).as_bytes())?;
-            table.rows.iter().try_for_each(|row| out.write_all(line(row).as_bytes()))?;
-            rows.by_ref().try_for_each(|row| out.write_all(line(&row).as_bytes()))
+            for row in &table.rows {
+                out.write_all(csv_line(row).as_bytes())?;
+            }
+            rows.by_ref().try_for_each(|row| out.write_all(csv_line(&row).as_bytes()))
         });
         table.of_rows(all, &file)
     }
@@ -59,10 +112,15 @@ impl TextTable {
         if self.rows.len() == all {
             return self;
         }
-        let (shown, all) = (thousands(self.rows.len()), thousands(all));
+        let shown = thousands(self.rows.len());
+        let all = thousands(all);
         let note = format!("The first {shown} of {all} rows; all are in");
         Self { note, file: file.to_owned(), ..self }
     }
+}
+
+fn csv_line(row: &[TextCell]) -> String {
+    line(&row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -72,7 +130,7 @@ mod tests {
     #[test]
     fn a_truncated_table_has_a_note_and_a_file_with_all_rows() {
         let heads = ["n", "x, y"];
-        let rows = |count: usize| (0..count).map(|i| vec![i.to_string(), "a \"b\"".to_owned()]);
+        let rows = |count: usize| (0..count).map(|i| vec![TextCell::count(i), "a \"b\"".into()]);
         let mut files = Vec::new();
         let mut table = |count, most| {
             TextTable::first(&heads, rows(count), (most, "t"), &mut |name, write| {
@@ -81,11 +139,12 @@ mod tests {
                 files.push((name.to_owned(), String::from_utf8(text).unwrap()));
             })
         };
-        let (whole, short) = (table(3, 3), table(1234, 2));
+        let whole = table(3, 3);
         assert_eq!((whole.rows.len(), whole.note.as_str()), (3, ""));
-        assert_eq!(short.rows.len(), 2);
+        let truncated = table(1234, 2);
+        assert_eq!(truncated.rows.len(), 2);
         assert_eq!(
-            (&*short.note, &*short.file),
+            (&*truncated.note, &*truncated.file),
             ("The first 2 of 1 234 rows; all are in", "t.csv")
         );
         let [(name, text)] = files.as_slice() else { panic!("one file") };

@@ -1,0 +1,30 @@
+//! The published bounds of an experiment's cells.
+
+use crate::evidence::bound_rows::BoundRow;
+use crate::evidence::cell_name;
+use crate::report::number_text::counted;
+use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
+
+/// The bounds with what was measured.
+pub fn table(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
+    let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
+    TextTable::first(&heads, rows.iter().map(bound_row), (MOST_ROWS, "bounds"), files)
+}
+
+fn bound_row(BoundRow { cell, bound, measured }: &BoundRow<'_>) -> Vec<TextCell> {
+    let proved = if bound.info.proved { "" } else { " (not a proved bound)" };
+    let unmet = bound.value.as_ref().err().into_iter().flatten().map(|unmet| {
+        // A condition that holds or not has no numbers.
+        if (unmet.have, unmet.need) == (0.0, 1.0) {
+            return unmet.condition.clone();
+        }
+        format!("{} ({} against {})", unmet.condition, counted(unmet.have), counted(unmet.need))
+    });
+    vec![
+        cell_name(cell).into(),
+        format!("{}{proved}", bound.info.name).into(),
+        bound.value.as_ref().map_or_else(|_| TextCell::dash(), |value| TextCell::short(*value)),
+        measured.map_or_else(TextCell::dash, TextCell::short),
+        unmet.collect::<Vec<_>>().join("; ").into(),
+    ]
+}

@@ -1,0 +1,22 @@
+//! Where the first order of the bias holds.
+
+use crate::evidence::first_order::FirstOrderRow;
+use crate::evidence::cell_name;
+use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
+
+/// How far the measured bias of each cell is from each prediction.
+pub fn table(rows: &[FirstOrderRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
+    let heads =
+        ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
+    TextTable::first(&heads, rows.iter().map(first_order_row), (MOST_ROWS, "orders"), files)
+}
+
+fn first_order_row(row: &FirstOrderRow<'_>) -> Vec<TextCell> {
+    let mut cells =
+        vec![cell_name(row.cell).into(), TextCell::short(row.reach), TextCell::short(row.bias)];
+    cells.extend(row.apart.iter().map(|apart| match apart {
+        Some(apart) => TextCell::stating(*apart, format!("{:.1} %", 100.0 * apart)),
+        None => TextCell::dash(),
+    }));
+    cells
+}

@@ -1,0 +1,133 @@
+//! The frontiers of a page.
+
+use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, Sensitivity};
+use crate::report::number_text::short;
+use crate::report::owned::FRONTIER;
+use crate::report::text_table::{MOST_ROWS, TextCell, TextTable};
+use exactfed_core::words::{readable, thousands};
+use serde::Serialize;
+
+/// What was found of all frontiers.
+#[derive(Serialize)]
+pub struct FrontierSection {
+    /// The least cost at each point, and where it is reached.
+    pub points: TextTable,
+    /// What it costs to miss the best settings.
+    pub sensitivity: TextTable,
+}
+
+impl FrontierSection {
+    pub fn new(frontiers: &[ComputedFrontier<'_>]) -> Self {
+        Self { points: points(frontiers), sensitivity: sensitivity(frontiers) }
+    }
+}
+
+/// The points of all frontiers that figures show.
+fn points(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
+    let steps = frontiers.iter().map(ComputedFrontier::steps_name).max_by_key(|name| name.len());
+    let has_settings = frontiers
+        .iter()
+        .flat_map(|frontier| frontier.algorithms)
+        .any(|algorithm| !algorithm.tried.is_empty());
+    let mut heads = vec!["algorithm", "N", "ε", "γ", steps.unwrap_or("H")];
+    heads.extend(has_settings.then_some("further settings"));
+    heads.extend(["T", "communications", "gradients of a client", "draws of a client"]);
+    heads.extend(["cost", "remarks"]);
+    let mut table = table_of_each(frontiers, heads, |frontier| {
+        let points = frontier.algorithms.iter().flat_map(|one| frontier.points(frontier.lead, one));
+        points.map(|best| point_row(frontier, best, has_settings)).collect()
+    });
+    let all = table.rows.len();
+    table.rows.truncate(MOST_ROWS);
+    if all > 0 {
+        table.note = if all > MOST_ROWS {
+            format!("The first {} of {} points; all are in", thousands(MOST_ROWS), thousands(all))
+        } else {
+            "These, those at other prices and within budgets, and all digits are in".to_owned()
+        };
+        table.file = FRONTIER.to_owned();
+    }
+    table
+}
+
+fn point_row(
+    frontier: &ComputedFrontier<'_>,
+    best: &FrontierPoint<'_>,
+    has_settings: bool,
+) -> Vec<TextCell> {
+    // A target that no setting reaches has no cost.
+    let of_cost = |cell: &dyn Fn(&FrontierCost<'_>) -> TextCell| {
+        best.cost.as_ref().map_or_else(TextCell::dash, cell)
+    };
+    let whole = |x: f64| TextCell::count(libm::round(x) as usize);
+    let mut row = vec![
+        best.algorithm.label.as_str().into(),
+        TextCell::count(best.clients as usize),
+        TextCell::stating(best.target, readable(best.target, 3)),
+        of_cost(&|cost| TextCell::short(cost.run.step_size)),
+        of_cost(&|cost| TextCell::count(cost.run.local_steps as usize)),
+    ];
+    if has_settings {
+        row.push(of_cost(&|cost| cost.settings().into()));
+    }
+    row.extend([
+        of_cost(&|cost| TextCell::count(cost.rounds as usize)),
+        of_cost(&|cost| whole(cost.communications)),
+        of_cost(&|cost| whole(cost.gradients)),
+        of_cost(&|cost| whole(cost.samples)),
+        of_cost(&|cost| TextCell::short(frontier.value(best.minimises, cost))),
+    ]);
+    let mut remarks: Vec<String> = best.flags.iter().map(|flag| flag.words().to_owned()).collect();
+    remarks.extend(best.passing.map(|value| format!("{} would come below ε once", short(value))));
+    row.push(remarks.join("; ").into());
+    row
+}
+
+/// What it costs to miss the best settings.
+fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
+    let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
+    table_of_each(frontiers, heads, |frontier| {
+        frontier.sensitivity.iter().map(sensitivity_row).collect()
+    })
+}
+
+fn sensitivity_row(found: &Sensitivity<'_>) -> Vec<TextCell> {
+    let best = &found.best;
+    let mut row = vec![
+        best.algorithm.label.as_str().into(),
+        TextCell::count(best.clients as usize),
+        TextCell::stating(best.target, readable(best.target, 3)),
+        TextCell::short(found.least),
+    ];
+    for (column, times) in found.times.into_iter().enumerate() {
+        let is_of_local_steps = column > 1;
+        row.push(match times {
+            _ if is_of_local_steps && !best.algorithm.has_local_steps => TextCell::dash(),
+            None => "not reached".into(),
+            Some(times) => TextCell::stating(times, format!("×{}", short(times))),
+        });
+    }
+    row
+}
+
+/// A table of rows of each frontier, with the frontier's name where there are several.
+fn table_of_each(
+    frontiers: &[ComputedFrontier<'_>],
+    mut heads: Vec<&str>,
+    rows: impl Fn(&ComputedFrontier<'_>) -> Vec<Vec<TextCell>>,
+) -> TextTable {
+    let is_named = frontiers.len() > 1;
+    if is_named {
+        heads.insert(0, "frontier");
+    }
+    let mut all = Vec::new();
+    for frontier in frontiers {
+        for mut row in rows(frontier) {
+            if is_named {
+                row.insert(0, frontier.frontier.id.as_str().into());
+            }
+            all.push(row);
+        }
+    }
+    TextTable::new(&heads, all.into_iter())
+}

@@ -1,0 +1,155 @@
+//! How much the clients of a problem differ.
+
+use crate::evidence::problems::{InstanceRow, Instances};
+use crate::report::number_text::short;
+use crate::report::text_table::{TextCell, TextTable};
+use crate::stats::ROUNDING_FLOOR;
+use exactfed_core::words::thousands;
+use serde::Serialize;
+
+/// The heterogeneity of the instances of a problem, and how exactly it is known.
+#[derive(Serialize)]
+pub struct HeterogeneitySection {
+    /// ζ₁, ζ₂ and further measures, one row per instance.
+    pub instances: TextTable,
+    /// The average drifts at the optimum.
+    pub drifts: TextTable,
+    /// Whether each replicate has an instance of its own.
+    pub per_replicate: bool,
+    /// Whether some instance has an optimum of the averaged environment.
+    pub has_virtual: bool,
+    /// Whether clients have unequal weights.
+    pub is_weighted: bool,
+    /// That the mean of a round's step is biased by who takes part.
+    pub biased_participation: Option<String>,
+    /// What is known of the columns of data files.
+    pub remarks: Vec<String>,
+    /// Whether θ* is left out, so that facts at θ* are not known.
+    pub without_optimum: bool,
+    /// A bound on the error of θ*, where one is known.
+    pub optimum_error: Option<String>,
+    /// The largest errors of ζ₂, μ and L that an iteration found, if there are any.
+    pub iteration_errors: Option<[String; 3]>,
+}
+
+impl HeterogeneitySection {
+    pub fn new(found: &Instances) -> Self {
+        let columns = InstanceColumns::new(found);
+        // A bound of the size of rounding θ* itself to doubles is not worth a sentence.
+        let optimum_error = found
+            .rows
+            .iter()
+            .filter_map(|row| row.optimum_error)
+            .reduce(f64::max)
+            .filter(|error| *error >= 1e-15);
+        Self {
+            instances: columns.instances(found),
+            drifts: columns.drifts(found),
+            per_replicate: found.per_replicate,
+            has_virtual: columns.has_virtual,
+            is_weighted: found.rows.iter().any(|row| row.weighted),
+            biased_participation: found.biased_participation.clone(),
+            remarks: found.remarks.clone(),
+            without_optimum: found.without_optimum,
+            optimum_error: optimum_error.map(short),
+            iteration_errors: iteration_errors(found),
+        }
+    }
+}
+
+fn iteration_errors(found: &Instances) -> Option<[String; 3]> {
+    let errors = found.rows.iter().filter_map(|row| row.measures?.errors);
+    let largest = errors
+        .map(|errors| [errors.zeta2, errors.mu, errors.smoothness])
+        .reduce(|a, b| std::array::from_fn(|i| a[i].max(b[i])))?;
+    Some(largest.map(short))
+}
+
+/// Which columns the tables of instances have.
+struct InstanceColumns {
+    /// Whether there are several instances, so that they have names.
+    is_named: bool,
+    /// Whether some instance has an optimum of the averaged environment.
+    has_virtual: bool,
+}
+
+impl InstanceColumns {
+    fn new(found: &Instances) -> Self {
+        let gap = |row: &InstanceRow| row.measures.and_then(|measures| measures.virtual_gap);
+        Self {
+            is_named: found.rows.len() > 1,
+            has_virtual: found.rows.iter().any(|row| gap(row).is_some()),
+        }
+    }
+
+    /// The first cells of an instance's rows: its name, if there are several.
+    fn name_cells(&self, instance: &InstanceRow) -> Vec<TextCell> {
+        if self.is_named { vec![instance.name.as_str().into()] } else { Vec::new() }
+    }
+
+    fn instances(&self, found: &Instances) -> TextTable {
+        let mut heads: Vec<&str> = Vec::new();
+        if self.is_named {
+            heads.push("problem");
+        }
+        heads.extend(["N", "d", "ζ₁", "ζ₂", "μ", "L", "noise: N⁻¹ Σ tr C_c"]);
+        if self.has_virtual {
+            heads.push("‖θ* − θ̃‖");
+        }
+        let rows = found.rows.iter().map(|row| self.instance_row(row));
+        let mut table = TextTable::new(&heads, rows);
+        table.note = note_on_further(table.rows.len(), found.further, "instances");
+        table
+    }
+
+    fn instance_row(&self, row: &InstanceRow) -> Vec<TextCell> {
+        let mut cells = self.name_cells(row);
+        let (clients, dimension) = row.size;
+        for size in [clients, dimension] {
+            cells.push(TextCell::stating(size as f64, size.to_string()));
+        }
+        let measures = row.measures.map_or([f64::NAN; 5], |measures| {
+            [measures.zeta1, measures.zeta2, measures.mu, measures.smoothness, measures.noise]
+        });
+        cells.extend(measures.map(|measure| TextCell::short(without_rounding(measure))));
+        if self.has_virtual {
+            let gap = row.measures.and_then(|measures| measures.virtual_gap);
+            cells.push(gap.map_or_else(TextCell::dash, TextCell::short));
+        }
+        cells
+    }
+
+    fn drifts(&self, found: &Instances) -> TextTable {
+        let mut heads: Vec<&str> = Vec::new();
+        if self.is_named {
+            heads.push("problem");
+        }
+        heads.extend(["γ", "H", "average drift at θ*"]);
+        let mut rows = Vec::new();
+        for instance in &found.rows {
+            for (step_size, local_steps, drift) in &instance.drifts {
+                let mut cells = self.name_cells(instance);
+                cells.push(TextCell::stating(*step_size, step_size.to_string()));
+                cells.push(TextCell::stating(*local_steps as f64, local_steps.to_string()));
+                cells.push(TextCell::short(without_rounding(*drift)));
+                rows.push(cells);
+            }
+        }
+        let mut table = TextTable::new(&heads, rows.into_iter());
+        table.note = note_on_further(table.rows.len(), found.further_drifts, "drifts");
+        table
+    }
+}
+
+/// A measure of heterogeneity or noise; 0 where rounding alone makes it differ from 0.
+fn without_rounding(x: f64) -> f64 {
+    if x.abs() < ROUNDING_FLOOR.sqrt() { 0.0 } else { x }
+}
+
+/// A note on the number of omitted rows; empty if none is.
+fn note_on_further(shown: usize, further: usize, what: &str) -> String {
+    if further == 0 {
+        return String::new();
+    }
+    format!("The first {} of {} {what}.", thousands(shown), thousands(shown + further))
+}

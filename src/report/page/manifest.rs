@@ -1,0 +1,87 @@
+//! The manifest on its page, and the command that runs it again.
+
+use crate::evidence::Experiment;
+use crate::evidence::looks::TakenLooks;
+use crate::report::text_table::TextTable;
+use crate::stats::looks::Looks;
+use exactfed_core::words::{quoted, shell_word};
+use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::{Cell, Plan, sets_replicates};
+use serde::Serialize;
+
+/// A manifest with what a reader needs to run it.
+#[derive(Serialize)]
+pub struct ManifestSection {
+    /// The path of its file.
+    pub file: String,
+    /// The command that runs it.
+    pub command: String,
+    pub text: String,
+    /// The settings that all cells have in common.
+    pub settings: TextTable,
+    /// The algorithms that are defined outside of the program.
+    pub algorithms: Vec<UserAlgorithmCode>,
+}
+
+/// An algorithm that is defined outside of the program.
+#[derive(Serialize)]
+pub struct UserAlgorithmCode {
+    pub name: String,
+    pub kind: String,
+    pub version: String,
+    /// Its code in Python; empty if it is registered in Rust.
+    pub source: String,
+}
+
+impl ManifestSection {
+    pub fn new(experiment: &Experiment<'_>) -> Self {
+        let plan = experiment.plan;
+        let source = &plan.source;
+        let user_algorithms = source.algorithms.iter().map(|known| &known.definition);
+        Self {
+            file: source.name.clone(),
+            command: command(&plan.experiment, source, experiment.looks.as_ref()),
+            text: source.text.clone(),
+            settings: shared_settings(plan),
+            algorithms: user_algorithms
+                .map(|definition| UserAlgorithmCode {
+                    name: definition.name.clone(),
+                    kind: definition.kind.clone(),
+                    version: definition.version.clone(),
+                    source: definition.source.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The command that runs a manifest again, for a shell, or in Python where there is no file.
+fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> String {
+    if source.unfiled {
+        return format!(
+            "exactfed.run(manifest, name={experiment:?})   # in Python, with the manifest of this page"
+        );
+    }
+    let file = shell_word(&source.name);
+    // The looks determine the number of replicates.
+    let overrides = source.overrides.iter().filter(|set| looks.is_none() || !sets_replicates(set));
+    let sets: String = overrides.map(|set| format!(" --set {}", quoted(set))).collect();
+    match looks.map(|looks| looks.planned) {
+        None => format!("exactfed run {file}{sets}"),
+        Some(Looks { first, most }) => format!(
+            "exactfed run {file}{sets} --replicates {first} --until-decided --max-replicates {most}"
+        ),
+    }
+}
+
+/// The settings that all cells have in common.
+fn shared_settings(plan: &Plan) -> TextTable {
+    let heads = ["setting", "value"];
+    let Some(first) = plan.cells.first() else { return TextTable::new(&heads, std::iter::empty()) };
+    let shared = first.settings.iter().filter(|(path, value)| {
+        let is_leaf = !first.settings.iter().any(|(k, _)| k.starts_with(&format!("{path}.")));
+        let has_it = |cell: &Cell| cell.settings.at_path(path) == Some(*value);
+        is_leaf && path.contains('.') && plan.cells.iter().all(has_it)
+    });
+    TextTable::new(&heads, shared.map(|(path, value)| vec![path.into(), value.into()]))
+}

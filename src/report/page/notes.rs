@@ -1,0 +1,25 @@
+//! What a page notes on results that it does not show.
+
+use crate::evidence::Experiment;
+use serde::Serialize;
+
+/// What the results contain besides the cells of a page, and what is not computed.
+#[derive(Serialize)]
+pub struct Notes {
+    /// Other results that affect the verdicts; empty if there are none.
+    pub warning: String,
+    /// Other results that do not; empty if there are none.
+    pub other_cells: String,
+    /// The theory that is not computed at this size, one sentence each.
+    pub not_computed: Vec<String>,
+}
+
+impl Notes {
+    pub fn new(experiment: &Experiment<'_>) -> Self {
+        Self {
+            warning: experiment.unplanned.warning(),
+            other_cells: experiment.unplanned.other_settings(),
+            not_computed: experiment.not_computed.clone(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The ranking of the algorithms at each grid point.
+
+use super::matrix::{RankingMatrix, not_compared};
+use super::tuning;
+use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, when_text};
+use crate::report::number_text::ratio_text;
+use crate::report::setting_cells::setting_cell;
+use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
+use exactfed_core::words::thousands;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::plan::Plan;
+use serde::Serialize;
+
+/// The ranking: when the algorithms are compared, by which error and at what cost; its table and
+/// its matrix.
+#[derive(Serialize)]
+pub struct RankingSection {
+    pub table: TextTable,
+    pub matrix: RankingMatrix,
+    /// The quantity by which algorithms are ranked.
+    pub error: &'static str,
+    /// Whether the best has the smallest or the largest mean.
+    pub best: &'static str,
+    /// What of the next algorithm is how many times larger.
+    pub next_mean: String,
+    /// When runs are compared: after which cost, or at the end.
+    pub when: String,
+    /// What follows `when`: which round that is.
+    pub round: &'static str,
+    /// What the ratios are, and their intervals.
+    pub ratios: String,
+    /// What the runs have cost.
+    pub costs: String,
+    /// The number of comparisons in the table and in maps.
+    pub comparisons: String,
+}
+
+impl RankingSection {
+    pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Self {
+        let standings = &experiment.standings;
+        Self {
+            table: table(standings, files),
+            matrix: RankingMatrix::new(standings, MOST_ROWS),
+            error: mean_error(standings),
+            best: standings.by.best_mean(),
+            next_mean: match standings.by.info().shortfall {
+                Some(_) => format!("mean {}", standings.by.compared()),
+                None => "mean".to_owned(),
+            },
+            when: when_text(standings.at),
+            round: if standings.at.is_some() {
+                ": each run at its last recorded round that costs at most this"
+            } else {
+                ", whatever it costs"
+            },
+            ratios: ratios(experiment.plan, standings),
+            costs: standings.costs.clone(),
+            comparisons: match standings.compared {
+                1 => "1 comparison".to_owned(),
+                several => format!("{} comparisons", thousands(several)),
+            },
+        }
+    }
+}
+
+/// The quantity by which algorithms are ranked.
+fn mean_error(standings: &Standings) -> &'static str {
+    match standings.by {
+        Quantity::SqError if standings.at.is_none() => "‖θ_T − θ*‖²",
+        by => by.formula(),
+    }
+}
+
+/// What instances of a data file are.
+const SAME_RECORDS: &str = ". Instances are random divisions of the same records, and the interval does not cover new records";
+
+/// What is said where a ratio has no logarithm.
+const BY_MEANS: &str = " Where an algorithm’s value to be compared is 0 on an instance, ratios are of the means over the instances.";
+
+/// What the ratios of the ranking are, and what their intervals include.
+fn ratios(plan: &Plan, standings: &Standings) -> String {
+    if plan.manifest.instances.is_none_or(|instances| instances <= 1) {
+        return "Ratios of means have a 95 % interval over paired runs (common noise).".to_owned();
+    }
+    let same_records = if plan.source.files.is_empty() { "" } else { SAME_RECORDS };
+    let by_means = if standings.rows.iter().any(is_by_means) { BY_MEANS } else { "" };
+    format!(
+        "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it includes the variance between instances{same_records}.{by_means}"
+    )
+}
+
+/// Whether algorithms were compared over instances by their means, since one has a loss of 0.
+fn is_by_means(row: &Standing) -> bool {
+    row.unit == "instance" && !row.leaders.is_empty() && !row.is_geometric
+}
+
+/// Which algorithm ranks first at each grid point with several algorithms.
+fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
+    let mut heads = standings.axes.clone();
+    heads.push(if standings.by.more_is_better() {
+        format!("{} mean", standings.by.best_mean())
+    } else {
+        "smallest mean error".to_owned()
+    });
+    heads.extend([mean_error(standings).to_owned(), "next".to_owned()]);
+    heads.push(tuning::times_larger(standings.by));
+    heads.push(standings.rows.first().map_or("runs".into(), |row| format!("{}s", row.unit)));
+    TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
+}
+
+fn row(standing: &Standing) -> Vec<TextCell> {
+    let mut cells: Vec<TextCell> =
+        standing.values.iter().map(|value| setting_cell(Some(value))).collect();
+    cells.push(match standing.leaders.as_slice() {
+        [] => format!("none: {}", standing.nothing_ranked()).into(),
+        [one] => (**one).into(),
+        several => format!("tie: {}", several.join("; ")).into(),
+    });
+    cells.push(TextCell::short(standing.error));
+    cells.extend(next_cells(standing));
+    let runs = format!("{}{}", standing.n, not_compared(standing));
+    cells.push(TextCell::stating(standing.n as f64, runs));
+    cells
+}
+
+/// The algorithm that comes next, and how many times larger its mean is.
+fn next_cells(standing: &Standing) -> [TextCell; 2] {
+    let Some((next, Rival { separation, ratio, .. })) = standing.next() else {
+        return if standing.leaders.is_empty() {
+            [TextCell::dash(), TextCell::dash()]
+        } else {
+            [standing.no_others().into(), TextCell::dash()]
+        };
+    };
+    let times = match separation {
+        // Equal but for rounding.
+        Separation::Equal => TextCell::stating(1.0, "1".to_owned()),
+        Separation::BothZero => "both are zero to rounding".into(),
+        _ => TextCell::stating(ratio.estimate, ratio_text(ratio)),
+    };
+    [next.into(), times]
+}

@@ -1,0 +1,39 @@
+//! `summary.csv`: the final errors of the cells.
+
+use super::number_text::nine_digits;
+use super::series::line;
+use crate::evidence::Experiment;
+use crate::evidence::table::FinalsColumns;
+use crate::stats::mean;
+use std::io::{self, Write};
+
+/// Writes one line per cell, for programs and for later diffs.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_summary(experiment: &Experiment<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let columns = FinalsColumns::new(experiment);
+    let mut heads = vec!["cell".to_owned(), "label".to_owned()];
+    heads.extend(columns.settings.iter().cloned());
+    heads.extend(["n", "diverged"].map(str::to_owned));
+    let first = columns.first.column();
+    heads.extend(["mean", "sd", "ci95_low", "ci95_high"].map(|of| format!("{first}_{of}")));
+    heads.extend(columns.further.iter().map(|quantity| format!("{}_mean", quantity.column())));
+    heads.push("digest".to_owned());
+    out.write_all(line(&heads).as_bytes())?;
+    for result in &experiment.cells {
+        let cell = result.cell;
+        let runs = &result.runs;
+        let mut fields = vec![cell.id.to_string(), cell.label.clone()];
+        fields.extend(columns.values(cell));
+        fields.extend([runs.count.to_string(), runs.diverged.to_string()]);
+        let summary = result.summary(columns.first);
+        let four = summary.map_or([f64::NAN; 4], |s| [s.mean, s.sd, s.interval.0, s.interval.1]);
+        let further =
+            columns.further.iter().map(|q| runs.finals(*q).map_or(f64::NAN, |s| mean(&s)));
+        fields.extend(four.into_iter().chain(further).map(nine_digits));
+        fields.push(result.digest.to_string());
+        out.write_all(line(&fields).as_bytes())?;
+    }
+    Ok(())
+}

@@ -8,7 +8,7 @@ use super::legend::{draw_legend, line_sample};
 use super::panel::{self, Frame};
 use super::{font, map, style};
 use crate::evidence::{Body, Color, Figure, LegendEntry, Map, Maps, Plot, Square};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::error::Error;
 use std::fmt::Write;
 use style::color_name;
@@ -23,14 +23,29 @@ pub struct DrawError {
     pub message: String,
 }
 
-/// The titles of the panels of a figure and the ends of their axes, which are decimal logarithms of
-/// a logarithmic one, so that a page can draw them.
-pub fn frames(plot: &Plot) -> Vec<Value> {
+/// The title of a panel and the ends of its axes, which are decimal logarithms of a logarithmic one,
+/// so that a page can draw it.
+#[derive(Serialize)]
+pub struct PanelFrame {
+    /// The title.
+    pub title: String,
+    /// The ends of the x axis.
+    pub x: [f64; 2],
+    /// The ends of the y axis.
+    pub y: [f64; 2],
+}
+
+/// The frames of the panels of a figure.
+pub fn frames(plot: &Plot) -> Vec<PanelFrame> {
     let y = panel::y_axis(plot);
     let mut frames = Vec::new();
     for panel in &plot.panels {
         let x = panel::x_axis(plot, panel);
-        frames.push(json!({ "title": panel.title, "x": [x.low, x.high], "y": [y.low, y.high] }));
+        frames.push(PanelFrame {
+            title: panel.title.clone(),
+            x: [x.low, x.high],
+            y: [y.low, y.high],
+        });
     }
     frames
 }

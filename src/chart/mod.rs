@@ -31,7 +31,7 @@ mod panel;
 pub mod style;
 pub mod thumbnail;
 
-pub use figure::{DrawError, frames, svg, svg_of_size};
+pub use figure::{DrawError, PanelFrame, frames, svg, svg_of_size};
 pub use layout::PAGE;
 pub use map::map_values;
 

@@ -11,6 +11,7 @@ mod claims;
 mod colored_text;
 mod coverage;
 pub mod diff;
+mod figure_data;
 mod fixed_figure;
 mod format;
 mod frontier_csv;

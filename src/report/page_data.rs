@@ -5,18 +5,22 @@
 //! figure are left out if they would make it too large, and the page says so; means, deviations
 //! and quantiles are always there.
 
-use super::fixed_figure::{color_index, fixed_figure, view_data};
+use super::figure_data::{
+    BandName, CellData, CurveFigureData, CurvesData, FigureStyles, MapData, MapFigureData,
+    MapLegendData, PageData, PanelRows, PredictionData, ReplicateSlices, SampleSize, SquareData,
+    ViewData, color_index,
+};
+use super::fixed_figure::fixed_figure;
 use super::numbers::{Numbers, Slice};
-use crate::chart::{self, style};
+use crate::chart;
 use crate::evidence::measured::{self, MeasuredSamples};
 use crate::evidence::{
-    Band, Body, CellResult, Color, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map,
-    Maps, Plot, Square, SquareValue, XAxis, cell_name, unique, words_before,
+    Band, Body, CellResult, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map, Maps,
+    Plot, Square, SquareValue, XAxis, cell_name, unique, words_before,
 };
 use exactfed_core::sources;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::short;
-use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -24,107 +28,74 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// drawings no page exceeds 1.2 MB.
 const MOST_WITH_REPLICATES: usize = 450_000;
 
-/// The sequences of replicates: each by itself, or where they follow one another with one length, of
-/// which a cell may have a thousand, the first and their number.
-fn replicates(slices: &[Slice]) -> Value {
-    let follow = |pair: &[Slice]| {
-        let (Slice(block, first, length), next) = (pair[0], pair[1]);
-        next == Slice(block, first + length, length)
-    };
-    match slices {
-        [first, _, _, ..] if slices.windows(2).all(follow) => json!((first, slices.len())),
-        _ => json!(slices),
-    }
-}
-
-/// The colours, dashes and markers of figures.
-fn styles() -> Value {
-    json!({
-        "palette": style::PALETTE.to_vec(),
-        "dashes": style::DASHES,
-        "thin_dashes": style::THIN_DASHES,
-        "markers": style::MARKERS,
-        "most_markers": style::MOST_MARKERS,
-        // The colour of the names beside lines of each colour, on white paper.
-        "inks": (0..style::PALETTE.len())
-            .map(|index| style::ink(Color::Palette(index))[0])
-            .collect::<Vec<_>>(),
-    })
-}
-
 /// The data of an experiment's page.
-pub fn page_data(experiment: &Experiment<'_>) -> Value {
+pub fn page_data<'e>(experiment: &'e Experiment<'_>) -> PageData<'e> {
     let mut numbers = Numbers::default();
     let results: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|c| (c.cell.id.as_str(), c)).collect();
-    let plots = experiment.figures.iter().filter_map(|figure| match &figure.body {
-        Body::Plot(plot) => Some((figure, plot, figure.exploration.as_ref()?)),
-        Body::Maps(_) => None,
-    });
     let mut figures = Vec::new();
-    let mut shown: Vec<(&Exploration, Vec<&CellResult<'_>>, Vec<Value>)> = Vec::new();
-    for (figure, plot, exploration) in plots {
-        let drawn = exploration.cells.iter().filter_map(|id| results.get(id.as_str()).copied());
-        let drawn: Vec<&CellResult<'_>> = drawn.collect();
-        let xs = x_choices(plot, exploration, &drawn);
-        let cells = drawn.iter().map(|c| cell_data(c, exploration, &xs, &mut numbers)).collect();
-        figures.push(figure_data(figure, plot, exploration, &xs, &mut numbers));
-        shown.push((exploration, drawn, cells));
+    let mut shown: Vec<(&Exploration, Vec<&CellResult<'_>>)> = Vec::new();
+    let mut fixed = Vec::new();
+    for figure in &experiment.figures {
+        match (&figure.body, &figure.exploration) {
+            (Body::Plot(plot), Some(exploration)) => {
+                let ids = exploration.cells.iter();
+                let drawn: Vec<&CellResult<'_>> =
+                    ids.filter_map(|id| results.get(id.as_str()).copied()).collect();
+                let curves = explored_curves(plot, exploration, &drawn, &mut numbers);
+                figures.push(plot_data(figure, plot, curves));
+                shown.push((exploration, drawn));
+            }
+            (Body::Plot(plot), None) => fixed.push((figure, plot)),
+            (Body::Maps(_), _) => {}
+        }
     }
-    for (exploration, drawn, cells) in &mut shown {
+    for (figure, (exploration, drawn)) in figures.iter_mut().zip(&shown) {
         if numbers.bytes() + bytes_of_replicates(exploration, drawn) > MOST_WITH_REPLICATES {
             continue;
         }
-        for (result, cell) in drawn.iter().zip(cells) {
+        for (result, cell) in drawn.iter().zip(&mut figure.curves.cells) {
             let runs = runs(result, exploration).into_iter();
-            let slices: Vec<_> = runs.map(|run| numbers.add(run.iter().copied())).collect();
-            cell["runs"] = replicates(&slices);
+            let slices = runs.map(|run| numbers.add(run.iter().copied())).collect();
+            cell.runs = ReplicateSlices::new(slices);
         }
     }
-    for (figure, (_, _, cells)) in figures.iter_mut().zip(shown) {
-        figure["cells"] = json!(cells);
-    }
-    for figure in experiment.figures.iter().filter(|figure| figure.exploration.is_none()) {
-        if let Body::Plot(plot) = &figure.body {
-            figures.push(plot_data(figure, plot, fixed_figure(plot, &mut numbers)));
-        }
+    // They come last, so that the replicates of the others have the first place in the page.
+    for (figure, plot) in fixed {
+        figures.push(plot_data(figure, plot, fixed_figure(plot, &mut numbers)));
     }
     let maps = experiment.figures.iter().filter_map(|figure| match &figure.body {
         Body::Maps(maps) => Some(maps_data(figure, maps)),
         Body::Plot(_) => None,
     });
     let manifest = &experiment.plan.manifest;
-    json!({
-        "numbers": numbers.blocks(),
-        "styles": styles(),
-        "figures": figures,
-        "maps": maps.collect::<Vec<_>>(),
-        // What a saved drawing says of itself.
-        "experiment": experiment.plan.experiment,
-        "question": manifest.question,
-        "origin": sources::cited(manifest.source.as_deref().unwrap_or_default()),
-    })
+    PageData {
+        numbers: numbers.blocks(),
+        styles: FigureStyles::new(),
+        figures,
+        maps: maps.collect(),
+        experiment: &experiment.plan.experiment,
+        question: manifest.question.as_deref(),
+        origin: sources::cited(manifest.source.as_deref().unwrap_or_default()),
+    }
 }
 
 /// A figure of maps.
-fn maps_data(figure: &Figure, maps: &Maps) -> Value {
-    let entry = |entry: &LegendEntry| {
-        json!({
-            "label": entry.name(),
-            "color": color_index(entry.style().color),
-            "patch": entry.is_patch(),
-        })
-    };
-    json!({
-        "id": figure.id,
-        "title": figure.title,
-        "x": maps.x,
-        "y": maps.y,
-        // What a reader may choose to see in the squares.
-        "choices": choices(maps),
-        "maps": maps.maps.iter().map(map_data).collect::<Vec<_>>(),
-        "legend": maps.legend.iter().map(entry).collect::<Vec<_>>(),
-    })
+fn maps_data<'e>(figure: &'e Figure, maps: &'e Maps) -> MapFigureData<'e> {
+    let legend = maps.legend.iter().map(|entry| MapLegendData {
+        label: entry.name(),
+        color: color_index(entry.style().color),
+        patch: entry.is_patch(),
+    });
+    MapFigureData {
+        id: &figure.id,
+        title: &figure.title,
+        x: &maps.x,
+        y: &maps.y,
+        choices: choices(maps),
+        maps: maps.maps.iter().map(map_data).collect(),
+        legend: legend.collect(),
+    }
 }
 
 /// What the squares of some maps can show.
@@ -137,30 +108,36 @@ fn choices(maps: &Maps) -> &'static [&'static str] {
     }
 }
 
-/// A map whose squares have no texts: of each its place, the number of who is best, how far ahead, and a remark.
-fn dense_data(map: &Map, dense: &DenseMap) -> Value {
-    let shown: Vec<Vec<String>> = map.squares.iter().map(Square::shows).collect();
-    let winners = unique(shown.iter().map(|shows| shows[0].clone()));
-    let square = |((square, shows), remark): ((&Square, &Vec<String>), &String)| {
-        let winner = winners.iter().position(|winner| *winner == shows[0]);
-        json!([square.x, square.y, winner, shows[1], remark])
-    };
-    let squares = map.squares.iter().zip(&shown).zip(&dense.remarks).map(square);
-    json!({
-        "x": map.x,
-        "y": map.y,
-        "values": dense.values,
-        "squares": squares.collect::<Vec<_>>(),
-        "winners": winners,
-    })
+fn map_data(map: &Map) -> MapData<'_> {
+    if let Some(dense) = &map.dense {
+        return dense_data(map, dense);
+    }
+    let squares = map.squares.iter().map(|square| SquareData {
+        x: square.x,
+        y: square.y,
+        color: color_index(square.color()),
+        opacity: square.opacity(),
+        outlined: square.is_outlined(),
+        shows: square.shows(),
+    });
+    MapData::Squares {
+        title: &map.title,
+        x: &map.x,
+        y: &map.y,
+        squares: squares.collect(),
+        edges: map.edges(),
+    }
 }
 
-fn map_data(map: &Map) -> Value {
-    match &map.dense {
-        Some(dense) => dense_data(map, dense),
-        // A text for each choice.
-        None => chart::map_values(map, |color| json!(color_index(color)), "shows", Square::shows),
+fn dense_data<'e>(map: &'e Map, dense: &'e DenseMap) -> MapData<'e> {
+    let shown: Vec<Vec<String>> = map.squares.iter().map(Square::shows).collect();
+    let winners = unique(shown.iter().map(|shows| shows[0].clone()));
+    let mut squares = Vec::new();
+    for ((square, shows), remark) in map.squares.iter().zip(&shown).zip(&dense.remarks) {
+        let winner = winners.iter().position(|winner| *winner == shows[0]);
+        squares.push((square.x, square.y, winner, shows[1].clone(), remark.as_str()));
     }
+    MapData::Dense { x: &map.x, y: &map.y, values: &dense.values, squares, winners }
 }
 
 /// Bytes that the replicates of a figure would take.
@@ -188,63 +165,50 @@ fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, 
     }
 }
 
-/// What the script needs of a figure of curves, whether of cells or of exact values; `more` is what
-/// it needs besides.
-fn plot_data(figure: &Figure, plot: &Plot, more: Value) -> Value {
+/// A figure of these curves.
+fn plot_data<'e>(figure: &'e Figure, plot: &'e Plot, curves: CurvesData) -> CurveFigureData<'e> {
     let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
-    let mut data = json!({
-        "id": figure.id,
-        "title": figure.title,
-        "y": plot.y,
-        "scale_x": plot.scale_x,
-        "scale_y": plot.scale_y,
-        "layout": {
-            // Panels in a row.
-            "columns": figure.columns.clamp(1, plot.panels.len().max(1)),
-            "frames": chart::frames(plot),
+    CurveFigureData {
+        id: &figure.id,
+        title: &figure.title,
+        y: &plot.y,
+        scale_x: plot.scale_x,
+        scale_y: plot.scale_y,
+        layout: PanelRows {
+            columns: figure.columns.clamp(1, plot.panels.len().max(1)),
+            frames: chart::frames(plot),
         },
-        // The point whose value labels say, and whether they compare it with the lowest.
-        "labels": plot.labels,
-        // The index of the panel that is drawn large, if one is.
-        "large": figure.large,
-        // The predictions in the legend: name, and dash pattern.
-        "kinds": kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect::<Vec<_>>(),
-    });
-    if let (Value::Object(data), Value::Object(more)) = (&mut data, more) {
-        data.extend(more);
+        labels: plot.labels,
+        large: figure.large,
+        kinds: kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect(),
+        curves,
     }
-    data
 }
 
-/// A figure of curves, without its cells.
-fn figure_data(
-    figure: &Figure,
+/// The curves of cells, of which a reader may choose other views.
+fn explored_curves(
     plot: &Plot,
     exploration: &Exploration,
-    xs: &[(String, String)],
+    drawn: &[&CellResult<'_>],
     numbers: &mut Numbers,
-) -> Value {
+) -> CurvesData {
+    let xs = x_choices(plot, exploration, drawn);
+    let cells = drawn.iter().map(|cell| cell_data(cell, exploration, &xs, numbers)).collect();
     let bands = measured::offered_bands(exploration.band);
-    let more = json!({
-        // Whether a cell is a curve, or a point.
-        "rounds": matches!(exploration.x, XAxis::Rounds(_)),
-        // The quantity or setting on the x axis, and what a reader may choose instead: names, and
-        // titles of the axis.
-        "x": xs[0].0,
-        "xs": xs,
-        "band": exploration.band,
-        // The bands that a reader may choose, of which each cell has the ends in this order.
-        "bands": bands,
-        // What each number of a sample is of.
-        "unit": exploration.unit,
-        "cells": [],
-        // The manifest's panels first, then those that a reader may choose.
-        "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),
-        "theory": predictions(plot, &exploration.cells, numbers),
-        // Slopes of reference lines.
-        "references": exploration.slopes,
-    });
-    plot_data(figure, plot, more)
+    CurvesData {
+        rounds: matches!(exploration.x, XAxis::Rounds(_)),
+        x: xs[0].0.clone(),
+        xs,
+        fixed: false,
+        band: BandName::Offered(exploration.band),
+        bands: bands.into_iter().map(BandName::Offered).collect(),
+        unit: exploration.unit,
+        selected: None,
+        cells,
+        views: exploration.views.iter().map(ViewData::new).collect(),
+        theory: predictions(plot, &exploration.cells, numbers),
+        references: exploration.slopes.clone(),
+    }
 }
 
 /// What a reader may choose for the x axis: what the figure has there first, then every cost that
@@ -275,7 +239,7 @@ fn cell_data(
     exploration: &Exploration,
     xs: &[(String, String)],
     numbers: &mut Numbers,
-) -> Value {
+) -> CellData {
     let samples = MeasuredSamples::new(result, &exploration.x, exploration.y);
     let places = measured::places(result, &exploration.x);
     let means = samples.points(&places, Band::None);
@@ -294,25 +258,21 @@ fn cell_data(
         (x.to_owned(), numbers.add(values))
     };
     let x: BTreeMap<String, Slice> = xs.iter().map(|(x, _)| across(x)).collect();
-    json!({
-        "id": result.cell.id.as_str(),
-        // Its name in addresses: its label with every setting that varies.
-        "name": cell_name(result.cell),
-        "n": means.first().map_or(0, |point| point.n),
-        "diverged": result.runs.diverged,
-        "x": x,
-        "mean": numbers.add(means.iter().map(|p| p.y)),
-        // By what labels compare it with other curves, where that is not the mean.
-        "geometric": geometric,
-        // The lower and the upper ends of each band that the figure offers.
-        "bands": bands,
-        // Each number of the samples by itself, until a run diverged.
-        "runs": [],
-    })
+    CellData {
+        id: result.cell.id.to_string(),
+        name: cell_name(result.cell),
+        n: SampleSize::OfAllPoints(means.first().map_or(0, |point| point.n)),
+        diverged: result.runs.diverged,
+        x,
+        mean: numbers.add(means.iter().map(|p| p.y)),
+        geometric,
+        bands,
+        runs: ReplicateSlices::Each(Vec::new()),
+    }
 }
 
 /// The predictions of a figure, each of a cell once, although a cell may be in several panels.
-fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<Value> {
+fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<PredictionData> {
     let indices: HashMap<&str, usize> =
         cells.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     let mut seen = HashSet::new();
@@ -322,15 +282,13 @@ fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<Valu
         let mut add = |id: &String, rows: Option<Slice>, y: Slice| {
             if let Some(cell) = indices.get(id.as_str()).filter(|c| seen.insert((**c, prediction)))
             {
-                all.push(json!({
-                    "cell": cell,
-                    // The words before the curve's name: `first order for`.
-                    "words": words_before(prediction),
-                    "dash": series.line.style().dash.index(),
-                    // Its rounds among the cell's; all of them if there is none.
-                    "rows": rows,
-                    "y": y,
-                }));
+                all.push(PredictionData {
+                    cell: *cell,
+                    words: words_before(prediction),
+                    dash: series.line.style().dash.index(),
+                    rows,
+                    y,
+                });
             }
         };
         if series.rows.is_empty() {

@@ -126,10 +126,8 @@ fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
     let frames = chart::frames(plot);
     let mut drawn = HashSet::new();
     for (panel, frame) in plot.panels.iter().zip(&frames) {
-        let is_inside = |axis: &str, scale: Scale, value: f64| {
-            let end = |place: usize| frame[axis][place].as_f64();
+        let is_inside = |[low, high]: [f64; 2], scale: Scale, value: f64| {
             let at = if scale == Scale::Log { libm::log10(value) } else { value };
-            let (low, high) = (end(0).unwrap_or(f64::NAN), end(1).unwrap_or(f64::NAN));
             let room = 1e-9 * (high - low).abs();
             at >= low - room && at <= high + room
         };
@@ -138,7 +136,8 @@ fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
             // One cell for all points, or one for each.
             let ids = (0..series.points.len()).map(|i| &series.cells[i % series.cells.len()]);
             let inside = series.points.iter().zip(ids).filter(|(point, _)| {
-                is_inside("x", plot.scale_x, point.x) && is_inside("y", plot.scale_y, point.y)
+                is_inside(frame.x, plot.scale_x, point.x)
+                    && is_inside(frame.y, plot.scale_y, point.y)
             });
             drawn.extend(inside.map(|(_, id)| id.as_str()));
         }

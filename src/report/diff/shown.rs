@@ -1,0 +1,394 @@
+//! A comparison as its templates read it.
+
+use super::DrawnChange;
+use super::headline::{clean, headline, percent, unchanged};
+use crate::chart;
+use crate::compare::{
+    Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
+    SideClaim, Timing,
+};
+use crate::evidence::{Figure, unique};
+use crate::report::claims::{probability, side_estimate};
+use crate::report::colored_text::ColoredText;
+use exactfed_core::words;
+use exactfed_runner::files::{Error, error};
+use exactfed_runner::plan::short as short_path;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Rows of each table that a page shows.
+pub const MOST_SHOWN: usize = 1000;
+/// Changes that Markdown shows before its tables.
+const MOST_FIRST: usize = 10;
+/// Width of charts, which suits half a page and a telephone, and the heights of the curves and of
+/// their ratio, in pixels.
+const CHART_WIDTH: u32 = 440;
+const CHART_HEIGHTS: [u32; 2] = [250, 130];
+
+/// A comparison.
+#[derive(Serialize)]
+pub struct ShownComparison {
+    before: String,
+    after: String,
+    title: Vec<ColoredText>,
+    /// The verdicts and how many cells have each, in one line.
+    headline: String,
+    /// How many cells are as they were.
+    unchanged: String,
+    counts: Vec<VerdictCount>,
+    /// The cells that failed on one side, one line per experiment.
+    failed: Vec<String>,
+    /// What makes the comparison fail; empty if nothing does.
+    fails: String,
+    /// Whether no cell is on both sides.
+    empty: bool,
+    margin: String,
+    tested: usize,
+    /// The quantities that are compared.
+    compared: String,
+    incomparable: Vec<String>,
+    removed: LoneCells,
+    added: LoneCells,
+    largest: Vec<ChangeRow>,
+    /// Changes of the same cells.
+    changed: ChangeTable,
+    /// Cells with other settings.
+    settings: ChangeTable,
+    claims: Vec<ClaimRow>,
+    /// The experiments whose claims one side does not have.
+    without_claims: Vec<String>,
+    timings: Vec<[String; 5]>,
+}
+
+/// How many cells have a verdict: tone, number and name.
+#[derive(Serialize)]
+struct VerdictCount(&'static str, usize, &'static str);
+
+/// Cells of one side.
+#[derive(Serialize)]
+struct LoneCells {
+    lines: Vec<String>,
+    count: usize,
+}
+
+/// The first changes of a kind, and how many there are.
+#[derive(Serialize)]
+struct ChangeTable {
+    rows: Vec<ChangeRow>,
+    count: usize,
+}
+
+/// A change as a row of a table.
+#[derive(Serialize)]
+struct ChangeRow {
+    verdict: &'static str,
+    tone: &'static str,
+    experiment: String,
+    cell: String,
+    name: String,
+    family: usize,
+    other: String,
+    ratio: String,
+    p: String,
+    detectable: Option<String>,
+    diverged: String,
+    note: String,
+}
+
+/// A claim on both sides.
+#[derive(Serialize)]
+struct ClaimRow {
+    experiment: String,
+    id: String,
+    statement: String,
+    before: ClaimSideText,
+    after: ClaimSideText,
+    fails: bool,
+}
+
+/// A claim on one side.
+#[derive(Serialize)]
+struct ClaimSideText {
+    verdict: &'static str,
+    estimate: String,
+}
+
+/// A change with its drawings.
+#[derive(Serialize)]
+pub struct ChangeCard {
+    change: ChangeRow,
+    /// The ratio, or how many runs diverged.
+    size: String,
+    beside: String,
+    drawings: Vec<String>,
+    caption: String,
+    page: Option<String>,
+}
+
+impl ShownComparison {
+    /// The comparison; `fails` are the classes that make it fail.
+    pub fn new(comparison: &Comparison, fails: &[(Class, usize)]) -> Self {
+        let (before, after) = &comparison.sides;
+        let counts = verdict_counts(comparison);
+        let incomparable = comparison.incomparable.iter().map(|i| {
+            format!("{}: another {} ({} before, {} after)", i.experiment, i.what, i.before, i.after)
+        });
+        let compared = unique(comparison.changed.iter().map(|change| change.quantity.compared()));
+        let largest = comparison.largest_first().filter(|c| c.verdict.is_change());
+        Self {
+            before: clean(before),
+            after: clean(after),
+            title: headline(comparison),
+            headline: verdicts_in_words(comparison, &counts),
+            unchanged: unchanged(comparison),
+            counts,
+            failed: lone_lines(&failed_cells(comparison)),
+            fails: fails.iter().map(failing_class).collect::<Vec<_>>().join(", "),
+            empty: comparison.is_empty(),
+            margin: percent(comparison.margin),
+            tested: comparison.tested,
+            compared: words::enumerated(&compared),
+            incomparable: incomparable
+                .chain(other_problems(&comparison.problems))
+                .map(|line| clean(&line))
+                .collect(),
+            removed: LoneCells::new(&comparison.removed),
+            added: LoneCells::new(&comparison.added),
+            largest: largest.take(MOST_FIRST).map(ChangeRow::new).collect(),
+            changed: ChangeTable::new(comparison, |change| change.pair.other.is_empty()),
+            settings: ChangeTable::new(comparison, |change| !change.pair.other.is_empty()),
+            claims: comparison.claims.iter().map(ClaimRow::new).collect(),
+            without_claims: comparison.without_claims.clone(),
+            timings: comparison.timings.iter().map(timing).collect(),
+        }
+    }
+}
+
+/// The verdicts that cells have.
+fn verdict_counts(comparison: &Comparison) -> Vec<VerdictCount> {
+    let mut counts = Vec::new();
+    for (verdict, name, tone) in ChangeVerdict::ALL {
+        let count = comparison.count_verdict(verdict);
+        if count > 0 {
+            counts.push(VerdictCount(tone, count, name));
+        }
+    }
+    counts
+}
+
+/// A class that makes a comparison fail, with the number of its changes.
+fn failing_class((class, count): &(Class, usize)) -> String {
+    let name = class.name();
+    let singular = if *count == 1 { name.strip_suffix('s').unwrap_or(name) } else { name };
+    format!("{count} {singular}")
+}
+
+/// The cells that failed on one side, with the reason.
+fn failed_cells(comparison: &Comparison) -> Vec<Lone> {
+    let failed = comparison.changed.iter().filter(|c| c.verdict == ChangeVerdict::Failed);
+    failed
+        .map(|change| Lone {
+            experiment: change.experiment.clone(),
+            id: change.pair.after,
+            name: format!("{}, {}", change.name, change.note),
+        })
+        .collect()
+}
+
+impl LoneCells {
+    fn new(cells: &[Lone]) -> Self {
+        Self { lines: lone_lines(cells), count: cells.len() }
+    }
+}
+
+impl ChangeTable {
+    fn new(comparison: &Comparison, is_wanted: fn(&Change) -> bool) -> Self {
+        let changes: Vec<&Change> =
+            comparison.changed.iter().filter(|change| is_wanted(change)).collect();
+        let rows = changes.iter().take(MOST_SHOWN).map(|change| ChangeRow::new(change));
+        Self { rows: rows.collect(), count: changes.len() }
+    }
+}
+
+impl ChangeRow {
+    fn new(change: &Change) -> Self {
+        Self {
+            verdict: change.verdict.name(),
+            tone: change.verdict.tone(),
+            experiment: change.experiment.clone(),
+            cell: change.pair.after.to_string(),
+            name: clean(&change.name),
+            family: change.family,
+            other: clean(&others(&change.pair.other)),
+            ratio: ratio(change),
+            p: probability(change.p.unwrap_or(f64::NAN)),
+            detectable: change.detectable.map(detectable),
+            diverged: match change.diverged() {
+                (0, 0) => "–".into(),
+                (before, after) => format!("{before} → {after}"),
+            },
+            note: clean(&change.note),
+        }
+    }
+}
+
+impl ClaimRow {
+    fn new(change: &ClaimChange) -> Self {
+        Self {
+            experiment: change.experiment.clone(),
+            id: clean(&change.id),
+            statement: clean(&change.statement),
+            before: ClaimSideText::new(change.before.as_ref()),
+            after: ClaimSideText::new(change.after.as_ref()),
+            fails: change.fails,
+        }
+    }
+}
+
+impl ClaimSideText {
+    fn new(claim: Option<&SideClaim>) -> Self {
+        Self {
+            verdict: claim.map_or("absent", |claim| claim.verdict.name()),
+            estimate: side_estimate(claim).unwrap_or_default(),
+        }
+    }
+}
+
+impl ChangeCard {
+    /// Draws a change.
+    ///
+    /// # Errors
+    /// If a chart cannot be drawn.
+    pub fn new(DrawnChange { change, figures, page }: &DrawnChange<'_>) -> Result<Self, Error> {
+        let mut drawings = Vec::new();
+        for (figure, height) in figures.iter().zip(CHART_HEIGHTS) {
+            drawings.push(draw(figure, height)?);
+        }
+        let (size, beside) = factor_and_interval(change).unwrap_or_else(|| {
+            let (before, after) = change.diverged();
+            let all = words::count(change.runs().1, "run");
+            (format!("{before} → {after}"), format!("of {all} diverged"))
+        });
+        Ok(Self {
+            change: ChangeRow::new(change),
+            size,
+            beside,
+            drawings,
+            caption: figures[0].caption.clone(),
+            page: page.clone(),
+        })
+    }
+}
+
+fn draw(figure: &Figure, height: u32) -> Result<String, Error> {
+    let svg = chart::svg_of_size(figure, CHART_WIDTH, height);
+    svg.map_err(|e| error(Path::new("diff.html"), e))
+}
+
+/// The verdicts and how many cells have each, in one line.
+fn verdicts_in_words(comparison: &Comparison, counts: &[VerdictCount]) -> String {
+    let changed: Vec<String> =
+        counts.iter().map(|VerdictCount(_, n, name)| format!("{n} {name}")).collect();
+    let colon = if changed.is_empty() { "" } else { ": " };
+    format!(
+        "{} bit-identical, {} changed{colon}{}",
+        words::count(comparison.identical, "cell"),
+        comparison.changed.len(),
+        changed.join(", ")
+    )
+}
+
+/// Cells, one line per experiment.
+fn lone_lines(cells: &[Lone]) -> Vec<String> {
+    let mut by: BTreeMap<&str, Vec<&Lone>> = BTreeMap::new();
+    cells.iter().for_each(|cell| by.entry(&cell.experiment).or_default().push(cell));
+    let line = |(experiment, cells): (&str, Vec<&Lone>)| {
+        const MOST: usize = 3;
+        let names = cells.iter().take(MOST).map(|c| format!("{} ({})", c.name, c.id));
+        let names = names.collect::<Vec<_>>().join("; ");
+        let more = match cells.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        clean(&format!("{experiment}: {names}{more}"))
+    };
+    by.into_iter().map(line).collect()
+}
+
+/// Cells whose problem changed, one line per experiment, with their number.
+fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
+    let mut by: BTreeMap<&str, usize> = BTreeMap::new();
+    cells.iter().for_each(|cell| *by.entry(&cell.experiment).or_default() += 1);
+    let of_partition = |OtherSetting { path, .. }: &OtherSetting| {
+        ["weights", "clients", "split"].iter().any(|key| path.contains(&format!(".dataset.{key}")))
+    };
+    let named = cells.iter().map(|OtherProblem { experiment, name, pair }| Lone {
+        experiment: format!(
+            "{experiment}: another problem or start in {}, whose errors ‖θ − θ*‖² cannot be compared{}",
+            words::count(by[experiment.as_str()], "cell"),
+            if pair.other.iter().all(of_partition) {
+                "; a test set is the same, and losses and accuracies on it can be (exactfed export)"
+            } else {
+                ""
+            }
+        ),
+        id: pair.after,
+        name: format!("{name}, {}", others(&pair.other)),
+    });
+    lone_lines(&named.collect::<Vec<_>>())
+}
+
+/// Settings that changed, with their values before and after.
+fn others(other: &[OtherSetting]) -> String {
+    let one = |OtherSetting { path, before, after }: &OtherSetting| {
+        format!("{} {before} → {after}", short_path(path))
+    };
+    other.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn factor(log: f64) -> String {
+    format!("×{}", fine(libm::exp(log)))
+}
+
+/// The ratio that could have been detected: with two or three runs hardly any.
+fn detectable(log: f64) -> String {
+    if log > libm::log(1e6) { "> ×10⁶".into() } else { factor(log) }
+}
+
+/// Four digits: a ratio of 1.012 must not read 1.01.
+fn fine(value: f64) -> String {
+    words::plain(value, 4)
+}
+
+/// The ratio and its interval, which may be empty.
+fn factor_and_interval(change: &Change) -> Option<(String, String)> {
+    match (change.shift, change.exact) {
+        (Some(shift), _) => {
+            let (low, high) = shift.interval;
+            let interval = if low.is_nan() || high.is_nan() {
+                String::new()
+            } else {
+                format!("[{}, {}]", fine(libm::exp(low)), fine(libm::exp(high)))
+            };
+            Some((factor(shift.mean), interval))
+        }
+        (None, exact) => exact.map(|log| (factor(log), String::new())),
+    }
+}
+
+fn ratio(change: &Change) -> String {
+    let Some((factor, interval)) = factor_and_interval(change) else { return "–".into() };
+    if interval.is_empty() { factor } else { format!("{factor} {interval}") }
+}
+
+fn timing(timing: &Timing) -> [String; 5] {
+    let (before, after) = timing.seconds;
+    [
+        timing.experiment.clone(),
+        timing.cells.to_string(),
+        format!("{before:.3}"),
+        format!("{after:.3}"),
+        format!("{:.2}", after / before),
+    ]
+}

@@ -90,11 +90,10 @@ pub fn rows(estimates: &[Estimate]) -> Vec<String> {
 
 /// The scale, the region, and a line at each of its ends.
 fn draw_region(out: &mut String, axis: Axis, region: Region, known: &[f64]) {
-    let (left, right) = (MARGIN, WIDTH - MARGIN);
-    let (low, high) = (
-        if known.contains(&region.0) { across(axis, region.0) } else { left },
-        if known.contains(&region.1) { across(axis, region.1) } else { right },
-    );
+    let left = MARGIN;
+    let right = WIDTH - MARGIN;
+    let low = if known.contains(&region.0) { across(axis, region.0) } else { left };
+    let high = if known.contains(&region.1) { across(axis, region.1) } else { right };
     let _ = write!(
         out,
         "<rect class=\"holds\" x=\"{low:.1}\" y=\"2\" width=\"{:.1}\" height=\"22\"/><path class=\"scale\" d=\"M{left} {MIDDLE}H{right}\"/>",
@@ -109,7 +108,8 @@ fn draw_region(out: &mut String, axis: Axis, region: Region, known: &[f64]) {
 fn draw_estimate(out: &mut String, axis: Axis, Estimate { value, interval }: Estimate) {
     let (low, high) = interval;
     if low <= high {
-        let (left, right) = (across(axis, low), across(axis, high));
+        let left = across(axis, low);
+        let right = across(axis, high);
         let _ = write!(out, "<path class=\"reach\" d=\"M{left:.1} {MIDDLE}H{right:.1}");
         for (end, x) in [(low, left), (high, right)] {
             if axis.place(end).is_some() {

@@ -13,7 +13,8 @@ const LONGEST_INDEX: usize = 2;
 pub fn notation(text: &str) -> Value {
     let text = &numbers(text);
     let mut out = String::with_capacity(text.len());
-    let (mut done, mut begin) = (0, 0);
+    let mut done = 0;
+    let mut begin = 0;
     while let Some(found) = text[begin..].find(['_', '^']) {
         let place = begin + found;
         begin = place + 1;

@@ -176,7 +176,8 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let all = fs::read_dir(folder).into_iter().flatten().flatten();
     let plain = all.filter_map(|entry| {
-        let (name, kind) = (entry.file_name().into_string().ok()?, entry.file_type().ok()?);
+        let name = entry.file_name().into_string().ok()?;
+        let kind = entry.file_type().ok()?;
         (!kind.is_symlink() && !name.starts_with('.')).then_some((name, kind.is_dir()))
     });
     plain.collect()

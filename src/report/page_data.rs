@@ -222,15 +222,15 @@ fn x_choices(
         XAxis::Rounds(quantity) => *quantity,
         XAxis::Cells(name) => return vec![(short(name).to_owned(), plot.x.clone())],
     };
-    let grows = |q: Quantity| {
-        let last = |c: &&CellResult<'_>| {
-            c.runs.columns(q).iter().any(|x| x.last().is_some_and(|x| *x > 0.0))
-        };
-        cells.iter().any(last)
-    };
-    let others = Quantity::COSTS.into_iter().filter(|q| *q != own && grows(*q));
+    let others = Quantity::COSTS.into_iter().filter(|cost| *cost != own && grows(*cost, cells));
     let all = std::iter::once(own).chain(others);
-    all.map(|q| (q.name().to_owned(), q.formula().to_owned())).collect()
+    all.map(|quantity| (quantity.name().to_owned(), quantity.formula().to_owned())).collect()
+}
+
+/// Whether a cost is above 0 at the end of some run.
+fn grows(cost: Quantity, cells: &[&CellResult<'_>]) -> bool {
+    let runs_of_cells = cells.iter().flat_map(|cell| cell.runs.columns(cost));
+    runs_of_cells.into_iter().any(|run| run.last().is_some_and(|last| *last > 0.0))
 }
 
 /// A cell of a figure.

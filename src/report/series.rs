@@ -20,9 +20,10 @@ fn curves(panels: &[Panel]) -> String {
     for panel in panels {
         for series in &panel.series {
             let role = series.line.role();
-            let (title, name) = (quoted(&panel.title), quoted(&series.line.name()));
+            let title = quoted(&panel.title);
+            let name = quoted(&series.line.name());
             for point in &series.points {
-                let [x, y, low, high] = [point.x, point.y, point.low, point.high].map(number);
+                let [x, y, low, high] = [point.x, point.y, point.low, point.high].map(exact_number);
                 let _ = writeln!(
                     out,
                     "{title},{name},{role},{x},{y},{low},{high},{},{}",
@@ -46,18 +47,23 @@ fn squares(maps: &[Map]) -> String {
             return dense.csv.clone();
         }
         for square in &map.squares {
-            let place = [&map.title, &map.x[square.x], &map.y[square.y]].map(|t| quoted(t));
-            let place = place.join(",");
+            let place =
+                [&map.title, &map.x[square.x], &map.y[square.y]].map(|text| quoted(text)).join(",");
             let _ = match &square.value {
                 SquareValue::Stability(found) => {
-                    let [mean, square] =
-                        found.radii.map_or([f64::NAN; 2], |r| [r.mean, r.square]).map(number);
-                    let (runs, diverged, differs) = (found.runs, found.diverged, found.differs());
-                    writeln!(out, "{place},{runs},{diverged},{mean},{square},{differs}")
+                    let radii = found.radii.map_or([f64::NAN; 2], |r| [r.mean, r.square]);
+                    let [mean, square] = radii.map(exact_number);
+                    writeln!(
+                        out,
+                        "{place},{},{},{mean},{square},{}",
+                        found.runs,
+                        found.diverged,
+                        found.differs()
+                    )
                 }
                 SquareValue::Ranking(ranking) => {
-                    let (winner, detail) = (ranking.winner(), ranking.detail().join(" "));
-                    let (winner, detail) = (quoted(&winner), quoted(&detail));
+                    let winner = quoted(&ranking.winner());
+                    let detail = quoted(&ranking.detail().join(" "));
                     writeln!(out, "{place},{winner},{detail},{}", ranking.is_separated())
                 }
             };
@@ -67,7 +73,7 @@ fn squares(maps: &[Map]) -> String {
 }
 
 /// The shortest digits that are this number again; nothing for no number.
-fn number(value: f64) -> String {
+fn exact_number(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:?}") }
 }
 

@@ -452,10 +452,10 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
     // A short label may be a word of any sentence.
     const SHORTEST: usize = 4;
     let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
-    let own = cells.map(|c| (c.label.clone(), family_of(c)));
+    let own = cells.map(|cell| (cell.label.clone(), family_of(cell)));
     let known = named_families().map(|(name, family)| (name.to_owned(), family));
-    let frontiers = experiment.frontiers.iter().flat_map(|f| f.algorithms);
-    let of_frontiers = frontiers.map(|a| (a.label.clone(), family(&a.name)));
+    let frontier_algorithms = experiment.frontiers.iter().flat_map(|frontier| frontier.algorithms);
+    let of_frontiers = frontier_algorithms.map(|one| (one.label.clone(), family(&one.name)));
     let mut all = unique(own.chain(known).chain(of_frontiers));
     all.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));
     all
@@ -463,7 +463,9 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
 
 /// A text in parts, where names of algorithms stand alone.
 fn parts(text: &str, names: &[(String, usize)]) -> Vec<ColoredText> {
-    let (mut parts, mut rest, mut plain) = (Vec::new(), text, String::new());
+    let mut parts = Vec::new();
+    let mut rest = text;
+    let mut plain = String::new();
     while let Some(first) = rest.chars().next() {
         let starts_word = !plain.chars().next_back().is_some_and(char::is_alphanumeric);
         let ends_word =

@@ -69,8 +69,7 @@ impl RankingMatrix {
         let axis = column_axis(standings);
         let merged: Vec<usize> =
             (0..standings.axes.len()).filter(|i| follows(all, *i, axis)).collect();
-        let column = |row: &Standing| part(row, |i| merged.contains(&i));
-        let texts: Vec<String> = all.iter().map(column).collect();
+        let texts: Vec<String> = all.iter().map(|row| part(row, |i| merged.contains(&i))).collect();
         let mut first: HashMap<&str, f64> = HashMap::new();
         for (row, text) in all.iter().zip(&texts) {
             first.entry(text).or_insert_with(|| axis.map_or(0.0, |axis| number(&row.values[axis])));
@@ -78,12 +77,10 @@ impl RankingMatrix {
         let mut columns = unique(texts.iter());
         if columns.len() > MOST_COLUMNS {
             let many = thousands(columns.len());
-            let wide = || {
-                format!(
-                    "A matrix of the ranking would have {many} columns, too many for a page: all settings are in the table below."
-                )
-            };
-            let sentence = if sentence.is_empty() { wide() } else { sentence };
+            let too_wide = format!(
+                "A matrix of the ranking would have {many} columns, too many for a page: all settings are in the table below."
+            );
+            let sentence = if sentence.is_empty() { too_wide } else { sentence };
             return Self { sentence, ..Self::default() };
         }
         columns.sort_by(|a, b| first[a.as_str()].total_cmp(&first[b.as_str()]));
@@ -251,7 +248,8 @@ fn words(standing: &Standing, by: Quantity) -> String {
                     Some(format!("; it and {name}’s are both zero to rounding"))
                 }
                 _ if by.more_is_better() => {
-                    let (mean, times) = (standing.mean(), ratio_text(&rival.ratio));
+                    let times = ratio_text(&rival.ratio);
+                    let mean = standing.mean();
                     Some(format!("; {name}’s {mean}{of_loss} is {times} times as large"))
                 }
                 _ => Some(format!("; {name}’s is {} times that", ratio_text(&rival.ratio))),

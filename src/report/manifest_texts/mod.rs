@@ -14,7 +14,7 @@ mod functions;
 use crate::evidence::Experiment;
 use exactfed_runner::plan::Plan;
 use facts::TextFacts;
-use minijinja::value::{Rest, Value};
+use minijinja::value::{Rest, Value, ValueOrKwargs};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -31,7 +31,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 static WITHOUT_RESULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = empty_environment();
     for name in functions::NAMES.split(", ") {
-        environment.add_function(name, |_: Rest<Value>| "(no result)");
+        environment.add_function(name, |_: Rest<ValueOrKwargs>| "(no result)");
     }
     environment
 });

@@ -30,7 +30,7 @@ pub fn draw(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             band: figure.exploration.as_ref().map(|shown| band_name(shown.band)),
-            svg: chart::svg(figure, chart::PAGE)?,
+            svg: chart::svg(figure, chart::PAGE).map_err(|e| e.to_string())?,
             live: matches!(figure.body, Body::Plot(_)),
         });
     }

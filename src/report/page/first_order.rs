@@ -1,7 +1,7 @@
 //! Where the first order of the bias holds.
 
-use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::cell_name;
+use crate::evidence::first_order::FirstOrderRow;
 use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
 
 /// How far the measured bias of each cell is from each prediction.

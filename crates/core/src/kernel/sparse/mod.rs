@@ -2,6 +2,7 @@
 
 mod on_supports;
 mod rows;
+mod scales;
 mod steps;
 mod support;
 

@@ -9,7 +9,8 @@
 //! *Invariant*: every number of every client has the operations of [`SparseRecords::advance`], and the
 //! mean and the variates those of the server on whole rows, so that the bits are the same.
 
-use super::steps::{PassEnd, SparseRecords, is_zero_row};
+use super::scales::PassEnd;
+use super::steps::{SparseRecords, is_zero_row};
 use super::support::{BLOCK, Support};
 use crate::kernel::cohort::{Cohort, Local, LocalSteps, Members, Proximal};
 use crate::kernel::server::{FinishedSteps, ImpliedVariates, learn_all_on, mean_of};

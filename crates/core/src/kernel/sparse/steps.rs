@@ -9,8 +9,8 @@
 //! - a step on a record x (already times its label) computes s = σ(m − xᵀθ) with
 //!   xᵀθ = α_i xᵀv − β_i xᵀξ', then v ← v + (γ s / α_{i+1}) x, which touches the non-zeros alone.
 //!
-//! A pass ends after the round's steps, after [`LONGEST`] of them, or before α falls below
-//! [`SMALLEST`]; then v ← α v − β ξ' is θ again, and the next pass begins there. So α and β depend
+//! A pass ends after the round's steps, after [`LONGEST`](super::scales) of them, or before α falls below
+//! [`SMALLEST`](super::scales); then v ← α v − β ξ' is θ again, and the next pass begins there. So α and β depend
 //! on γ, λ, μ and the number of the step alone. This is the *definition* of the local steps; it
 //! equals the loop over the oracle up to rounding, and *is* that loop where c is below ½. A step
 //! on a batch evaluates s for all its records before it adds them. Under a coin, a pass also ends
@@ -19,7 +19,8 @@
 //! *Invariant*: no multiply-add is fused, and σ of clients in lockstep, the only thing in lanes, has
 //! the bits of the scalar one; so every instruction set gives the same bits.
 
-use super::rows::{SparseRow, SparseRows, fold_sparse};
+use super::rows::{SparseRow, SparseRows};
+use super::scales::{KnownScales, PassEnd, PassScales, ScaledPass};
 use super::support::Support;
 use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
@@ -43,123 +44,6 @@ pub struct LogisticLoss {
 /// clients do not fit in the first caches.
 const LOCKSTEP: usize = 4;
 const TOGETHER: usize = 2048;
-/// The most steps of a pass.
-const LONGEST: u64 = 4096;
-/// The least α of a pass, 2⁻⁶⁴.
-const SMALLEST: f64 = 5.421_010_862_427_522e-20;
-/// Below this c, the local steps are the loop over the oracle.
-const LEAST_FACTOR: f64 = 0.5;
-
-/// α, β and γ/α of the steps of a pass; the numbers of a step do not depend on how many follow.
-pub(super) struct PassScales {
-    step: f64,
-    /// α_i, one number more than there are steps.
-    alpha: Vec<f64>,
-    /// β_i, as many numbers as α_i.
-    beta: Vec<f64>,
-    /// γ/α_{i+1}, one number for each step.
-    rate: Vec<f64>,
-}
-
-/// α and β after the last step of a pass.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) struct PassEnd {
-    pub(super) alpha: f64,
-    pub(super) beta: f64,
-}
-
-/// A pass of some steps with these scales.
-#[derive(Clone, Copy)]
-struct ScaledPass<'a> {
-    scales: &'a PassScales,
-    /// The number of steps.
-    steps: usize,
-}
-
-/// The scales that were used last, which clients with equal plans share.
-pub(super) struct KnownScales {
-    /// λ + μ, by which θ is pulled towards 0 and θ_t.
-    pull: f64,
-    last: Option<PassScales>,
-}
-
-impl KnownScales {
-    /// The scales of `steps` steps of size γ = `step`; `None` where c is below ½, because such steps
-    /// are not taken in passes.
-    pub(super) fn for_steps(&mut self, step: f64, steps: u64) -> Option<&PassScales> {
-        let factor = 1.0 - step * self.pull;
-        if factor.is_nan() || factor < LEAST_FACTOR {
-            return None;
-        }
-        let least = steps.min(LONGEST);
-        let known = self.last.take();
-        let fitting = known.filter(|known| known.step == step && known.rate.len() as u64 >= least);
-        Some(self.last.insert(fitting.unwrap_or_else(|| PassScales::new(step, factor, steps))))
-    }
-}
-
-impl PassScales {
-    /// The scales of at most `steps` steps of size γ = `step` with c = `factor`.
-    fn new(step: f64, factor: f64, steps: u64) -> Self {
-        let mut alpha = vec![1.0];
-        let mut beta = vec![0.0];
-        let mut rate = Vec::new();
-        let mut a = 1.0;
-        let mut b = 0.0;
-        while (rate.len() as u64) < steps.min(LONGEST) && factor * a >= SMALLEST {
-            a *= factor;
-            b = factor * b + step;
-            alpha.push(a);
-            beta.push(b);
-            rate.push(step / a);
-        }
-        Self { step, alpha, beta, rate }
-    }
-
-    /// The number of steps of each of the passes that `steps` steps are taken in.
-    fn pass_lengths(&self, steps: u64) -> impl Iterator<Item = usize> {
-        let most = (self.rate.len() as u64).max(1);
-        let whole = steps / most;
-        let rest = steps % most;
-        (0..whole).map(move |_| most).chain((rest > 0).then_some(rest)).map(|now| now as usize)
-    }
-
-    /// α and β after the first `steps` steps of a pass.
-    fn end(&self, steps: usize) -> PassEnd {
-        PassEnd { alpha: self.alpha[steps], beta: self.beta[steps] }
-    }
-
-    /// α and β at the end of each of the passes that `steps` steps are taken in.
-    pub(super) fn ends(&self, steps: u64) -> Vec<PassEnd> {
-        self.pass_lengths(steps).map(|length| self.end(length)).collect()
-    }
-
-    /// xᵀθ = α xᵀv − β xᵀξ' before step number `step`.
-    ///
-    /// # Safety
-    /// `v`, and `pull` if `PULLED`, have more numbers than any index of the row.
-    #[inline(always)]
-    unsafe fn along<const PULLED: bool>(
-        &self,
-        step: usize,
-        row: &SparseRow<'_>,
-        v: &[f64],
-        pull: &[f64],
-    ) -> f64 {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            if PULLED {
-                let [v, pull] =
-                    fold_sparse(row, |j: usize| [*v.get_unchecked(j), *pull.get_unchecked(j)]);
-                self.alpha[step] * v - self.beta[step] * pull
-            } else {
-                let [v] = fold_sparse(row, |j| [*v.get_unchecked(j)]);
-                self.alpha[step] * v
-            }
-        }
-    }
-}
-
 /// Sparse rows y x, in sets of which each client holds one.
 pub struct SparseRecords {
     /// The loss of a record, and the size of a batch.
@@ -423,6 +307,7 @@ unsafe fn add_unchecked(row: &SparseRow<'_>, factor: f64, out: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scales::SMALLEST;
     use super::*;
     use crate::kernel::cohort::testing::thetas;
 

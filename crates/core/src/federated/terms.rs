@@ -314,7 +314,7 @@ impl Terms {
         // Both lists repeat cyclically over the clients, so that one period of both has every client's work.
         let step_period = self.local_steps.len().max(1);
         let batch_period = self.batches.len().max(1);
-        let period = if step_period % batch_period == 0 {
+        let period = if step_period.is_multiple_of(batch_period) {
             step_period
         } else {
             step_period.saturating_mul(batch_period)

@@ -177,8 +177,8 @@ fn samples_at_rounds(
         }
         When::EveryRound => {
             let mut all = Vec::with_capacity(rows - 1);
-            for row in 1..rows {
-                let time = format!("round {}", rounds[row]);
+            for (row, round) in rounds.iter().enumerate().take(rows).skip(1) {
+                let time = format!("round {round}");
                 all.push(TimedSample::at_row(cell, metric, &columns, row, time));
             }
             Some(all)

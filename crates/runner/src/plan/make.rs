@@ -66,11 +66,7 @@ impl Plan {
         if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {
             figure_tables = default_figures(kinds, &cells, tuning.as_ref(), compared_by);
         }
-        let figure_places = figure_ids(&manifest, &figure_tables);
-        let figure_order =
-            order_in_text(&root, figure_places.iter().map(|(_, path)| path.as_str()));
-        let figures =
-            figure_order.into_iter().map(|index| figure_places[index].0.clone()).collect();
+        let figures = figures_in_text(&root, figure_ids(&manifest, &figure_tables));
         let claims = order_in_text(&root, claim_tables.iter().map(|claim| &*claim.path));
         let mut plan = Self {
             experiment,
@@ -93,6 +89,12 @@ impl Plan {
         plan.begin_race();
         Ok(plan)
     }
+}
+
+/// The ids of figures, of which each comes with the path of its table, in the order of a manifest's text.
+fn figures_in_text(root: &Node, figures: Vec<(String, String)>) -> Vec<String> {
+    let order = order_in_text(root, figures.iter().map(|(_, path)| path.as_str()));
+    order.into_iter().map(|index| figures[index].0.clone()).collect()
 }
 
 /// The order of these paths in a manifest's text, as indices.

@@ -88,6 +88,20 @@ pub struct MeanRounds {
     pub ends: Vec<Matrix>,
 }
 
+/// The means of the state at the start, one for each column of the start's error.
+fn initial_means(exact: &ProgramMoments<'_>, start: &StartError) -> Vec<Vec<f64>> {
+    let optimum = exact.setup.facts.optimum();
+    let mut begins = Vec::new();
+    for (apart, unit) in start.columns(optimum) {
+        let mut begin = exact.initial(optimum, unit).mean;
+        if begin.len() > 1 {
+            begin[1..].copy_from_slice(&apart);
+        }
+        begins.push(begin);
+    }
+    begins
+}
+
 impl<'a> Squares<'a> {
     /// The second moments of a program's cycle from this start. If `known` is given, it has the types of the
     /// clients and the local steps that were computed so far.
@@ -126,16 +140,8 @@ impl<'a> Squares<'a> {
         for (i, place) in cycle.lift.free.iter().enumerate() {
             read[(i + 1, place + 1)] = 1.0;
         }
-        let exact = &cycle.exact;
-        let optimum = exact.setup.facts.optimum();
-        let mut begins: Vec<Vec<f64>> = Vec::new();
-        for (apart, unit) in start.columns(optimum) {
-            let mut begin = exact.initial(optimum, unit).mean;
-            if begin.len() > 1 {
-                begin[1..].copy_from_slice(&apart);
-            }
-            begins.push(begin);
-        }
+        let optimum = cycle.exact.setup.facts.optimum();
+        let begins = initial_means(&cycle.exact, start);
         let mut noiseless = vec![start.mean_square(optimum)];
         let mut columns = begins.clone();
         for round in &cycle.lead {

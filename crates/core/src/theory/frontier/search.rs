@@ -114,16 +114,16 @@ impl TriedSettings<'_, '_> {
         let first = n * best.len();
         // The targets that the error without noise allows to be held, and to be passed, in time.
         let mut held: Vec<usize> = Vec::new();
-        for k in 0..best.len() {
-            let most = self.most_held(&best[k], first + k);
-            if most == u64::MAX || noiseless.allows(&squares.mean, most, best[k].square()) {
+        for (k, bests) in best.iter().enumerate() {
+            let most = self.most_held(bests, first + k);
+            if most == u64::MAX || noiseless.allows(&squares.mean, most, bests.square()) {
                 held.push(k);
             }
         }
         let mut passing: Vec<usize> = Vec::new();
-        for k in 0..best.len() {
-            if let Some(most) = self.most_passing(&best[k])
-                && noiseless.may_pass(&squares.mean, most, best[k].square())
+        for (k, bests) in best.iter().enumerate() {
+            if let Some(most) = self.most_passing(bests)
+                && noiseless.may_pass(&squares.mean, most, bests.square())
             {
                 passing.push(k);
             }

@@ -5,14 +5,14 @@
 //! *Invariant*: once the run has ended, no page has a bar and there is no status
 //! (`tests/suite/run_live.rs`).
 
+use super::live_versions::LiveVersions;
 use super::writer::Writer;
-use exactfed_runner::files::{Error, error, sha256};
+use exactfed_runner::files::{Error, error};
 use exactfed_runner::panics::lock;
 use minijinja::context;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The name of the file with the status, in the folder of the reports.
 const STATUS: &str = "status.js";
@@ -25,51 +25,6 @@ const SCRIPTS: &str = "script-src 'unsafe-inline'";
 /// What a page with a bar may load in addition: the status, and from a web server also the page
 /// itself, by which the script finds out whether the server still answers.
 const SCRIPTS_OF_BAR: &str = "script-src 'unsafe-inline' 'self' file:; connect-src 'self'";
-
-/// The versions of the pages that a run rewrites.
-pub struct LiveVersions {
-    experiments: BTreeSet<String>,
-    /// By the path of the page below the folder of the reports.
-    pages: BTreeMap<String, Version>,
-    /// Whether the final pages are being written, which have no bar.
-    is_final: bool,
-    /// How often the status was written.
-    statuses: u64,
-}
-
-struct Version {
-    /// A number that rises when the content changes.
-    number: u64,
-    /// The hash of the content.
-    hash: String,
-}
-
-impl LiveVersions {
-    /// Of the pages of these experiments, and those about all experiments.
-    fn new(experiments: BTreeSet<String>) -> Self {
-        Self { experiments, pages: BTreeMap::new(), is_final: false, statuses: 0 }
-    }
-
-    /// The version of a page that now has this content; `None` for a page without a bar.
-    fn update(&mut self, file: &str, text: &str) -> Option<u64> {
-        let experiment = file.rsplit_once('/').map(|(experiment, _)| experiment);
-        let is_of_run = experiment.is_none_or(|name| self.experiments.contains(name));
-        if self.is_final || !is_of_run {
-            return None;
-        }
-        let hash = sha256(text.as_bytes());
-        let before = self.pages.get(file);
-        if let Some(version) = before.filter(|version| version.hash == hash) {
-            return Some(version.number);
-        }
-        // The time, so that a page of an earlier run that was killed has an older version.
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let next = before.map_or(0, |version| version.number + 1);
-        let number = next.max(u64::try_from(time).unwrap_or(0));
-        self.pages.insert(file.to_owned(), Version { number, hash });
-        Some(number)
-    }
-}
 
 impl Writer {
     /// Gives the pages of these experiments, and those about all experiments, a bar from now on.
@@ -171,18 +126,5 @@ mod tests {
         assert!(live.ends_with("<section></section>\n</body>\n</html>\n"), "{live}");
         assert_eq!(without_bar(&live).as_deref(), Some(PAGE));
         assert_eq!(without_bar(PAGE), None);
-    }
-
-    #[test]
-    fn versions_rise_when_pages_of_the_run_change() {
-        let mut versions = LiveVersions::new(["a/b".to_owned()].into());
-        let first = versions.update("a/b/report.html", "1").unwrap();
-        assert_eq!(versions.update("a/b/report.html", "1"), Some(first));
-        let second = versions.update("a/b/report.html", "2").unwrap();
-        assert!(second > first && versions.update("a/b/report.html", "1") > Some(second));
-        assert!(versions.update("index.html", "1").is_some());
-        assert_eq!(versions.update("other/report.html", "1"), None);
-        versions.is_final = true;
-        assert_eq!(versions.update("index.html", "2"), None);
     }
 }

@@ -21,6 +21,7 @@ mod index;
 mod interval_chart;
 mod latex;
 mod live;
+mod live_versions;
 mod manifest_texts;
 mod markdown;
 mod navigation;

@@ -2,7 +2,7 @@
 
 use super::format::Format;
 use super::index::{IndexEntry, OverviewPages};
-use super::live::LiveVersions;
+use super::live_versions::LiveVersions;
 use super::navigation::{PAGES, PageLink, page_files, with_navigation};
 use super::owned::{FIGURE_ENDS, FRONTIER, Owned, PAPER, is_figure, is_table};
 use super::page::Page;

@@ -1,4 +1,4 @@
-//! What programs outside of this crate add to manifests: algorithms and problems of their own.
+//! What programs outside of this crate add to manifests: custom algorithms and custom problems.
 
 use crate::algorithm::custom::{CustomAlgorithm, CustomDefinition, StartCustom};
 use crate::algorithm::{self, Boxed};
@@ -9,17 +9,17 @@ use crate::problem::custom::{BuildInstance, CustomProblem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Algorithms and problems that manifests may name beside the built-in ones.
+/// Custom algorithms and problems, which manifests may name in addition to the built-in ones.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    /// The algorithms, by kind.
+    /// The custom algorithms, by kind.
     pub algorithms: BTreeMap<String, Arc<CustomAlgorithm>>,
-    /// The problems, by kind.
+    /// The custom problems, by kind.
     pub problems: BTreeMap<String, Arc<CustomProblem>>,
 }
 
 impl Registry {
-    /// Adds an algorithm, in place of another of its kind.
+    /// Adds a custom algorithm, in place of another of its kind.
     ///
     /// # Errors
     /// What is wrong with the definition.
@@ -36,7 +36,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a problem, in place of another of its kind.
+    /// Adds a custom problem, in place of another of its kind.
     ///
     /// # Errors
     /// What is wrong with the definition.
@@ -56,7 +56,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds algorithms whose definitions alone are known. An algorithm that is registered with the same
+    /// Adds custom algorithms whose definitions alone are known. An algorithm that is registered with the same
     /// definition stays. One with another definition is replaced, since its runs would differ from
     /// the runs of this definition.
     pub fn define(&mut self, definitions: &[CustomDefinition]) {

@@ -1,4 +1,4 @@
-//! Algorithms that are defined outside of this crate, at the granularity of rounds: the engine
+//! Custom algorithms, which are defined outside of this crate at the granularity of rounds: the engine
 //! runs the clients' local steps, the algorithm does what it wants between them.
 
 use super::info::{Family, RoundFormula};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
-/// What is known of such an algorithm without running it.
+/// What is known of a custom algorithm without running it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CustomDefinition {
@@ -33,13 +33,13 @@ impl From<Definition> for CustomDefinition {
     }
 }
 
-/// The rounds of a run: the state of the algorithm between them.
+/// The rounds of a run of a custom algorithm: the algorithm's state between them.
 pub trait CustomRounds {
     /// One round: `theta` (d numbers) is θ_t before and θ_{t+1} after it.
     fn round(&mut self, clients: &mut RoundClients<'_>, theta: &mut [f64]);
 }
 
-/// Starts runs of an algorithm that is defined outside of this crate.
+/// Starts runs of a custom algorithm.
 pub trait StartCustom: Send + Sync {
     /// A run before its first round. `clients` are its clients, in whose rounds it counts costs.
     fn start<'p>(
@@ -49,7 +49,7 @@ pub trait StartCustom: Send + Sync {
         from: &Conditions<'_>,
     ) -> Box<dyn Run + 'p>;
 
-    /// Its rounds as a program, or why they are none. The two lots of clients have the same draws:
+    /// Its rounds as a program, or why there is no program of them. The two lots of clients have the same draws:
     /// those of the run that has these conditions.
     fn program(
         &self,
@@ -96,7 +96,7 @@ impl Run for RunOfRounds<'_> {
     }
 }
 
-/// The settings of a run.
+/// The settings of a run of a custom algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct CustomRun<'a> {
     /// γ.
@@ -107,7 +107,7 @@ pub struct CustomRun<'a> {
     pub values: &'a KeyValues,
 }
 
-/// An algorithm that manifests may name.
+/// A custom algorithm that manifests may name.
 #[derive(Clone)]
 pub struct CustomAlgorithm {
     /// What is known of it.
@@ -125,7 +125,7 @@ impl fmt::Debug for CustomAlgorithm {
     }
 }
 
-/// The keys of its own of a `[[algorithm.<kind>]]`, and the algorithm.
+/// A custom algorithm, with the values of those keys of its `[[algorithm.<kind>]]` that not every algorithm has.
 #[derive(Clone, Debug)]
 pub struct CustomAlgorithmSettings {
     /// The algorithm.
@@ -159,7 +159,7 @@ impl Settings<CustomAlgorithmSettings> {
         code.ok_or_else(|| ProgramError::NoCode { kind: self.kind().to_owned() })
     }
 
-    /// Its rounds as a program, or why they are none.
+    /// Its rounds as a program, or why there is no program of them.
     pub(super) fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Traced {
         let (start, run) = self.code()?;
         let clients = || RoundClients::new(problem, from, self.algorithm.known.price);

@@ -290,7 +290,7 @@ macro_rules! algorithms {
         #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
         pub enum Spec {
             $($(#[cfg($only)])? #[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $variant(Settings<$settings>),)*
-            /// An algorithm that is defined outside of this crate, which is read by its definition.
+            /// A custom algorithm, which is read by its definition.
             #[serde(skip)]
             Custom(Settings<custom::CustomAlgorithmSettings>),
         }
@@ -317,7 +317,7 @@ macro_rules! algorithms {
                 linear_name_of: { const OTHER: &[&str] = &[$($other)?]; OTHER.first().copied() },
             },)*];
 
-            /// What pages say of the algorithm; `None` of one that is defined outside of this crate.
+            /// What pages say of the algorithm; `None` for a custom algorithm.
             pub fn info(&self) -> Option<&'static AlgorithmInfo> {
                 Self::ALL.iter().find(|info| info.kind == self.kind())
             }
@@ -446,8 +446,7 @@ impl Spec {
         }
     }
 
-    /// The kind of an algorithm that is defined outside of this crate, and for which there is no
-    /// code.
+    /// The kind of a custom algorithm for which there is no code.
     pub fn lacks_code(&self) -> Option<&str> {
         match self {
             Self::Custom(settings) if settings.algorithm.start.is_none() => Some(settings.kind()),
@@ -465,8 +464,8 @@ impl Spec {
         rounds::share_draws(&self.components())
     }
 
-    /// Whether it is defined outside of this crate.
-    pub fn is_own(&self) -> bool {
+    /// Whether it is not built in.
+    pub fn is_custom(&self) -> bool {
         matches!(self, Self::Custom(_))
     }
 

@@ -73,7 +73,7 @@ impl Rounds for SearchedSpecs {
 /// The runs of a built-in algorithm whose clients all take part in each round, with the same local steps; `None` of any
 /// other algorithm.
 fn runs_of_all_clients_alike(spec: &Spec) -> Option<Vec<Component>> {
-    if spec.is_own() {
+    if spec.is_custom() {
         return None;
     }
     let runs = spec.components();

@@ -169,7 +169,7 @@ fn in_others(algorithms: &[SearchedAlgorithm], one: &Reached) -> Vec<Reached> {
     let algorithm = algorithms.get(one.run.algorithm).unwrap_or(&sgd);
     let mut found = Vec::new();
     for (place, other) in algorithms.iter().enumerate() {
-        if algorithm.is_own() || number_of_settings(other) <= number_of_settings(algorithm) {
+        if algorithm.is_custom() || number_of_settings(other) <= number_of_settings(algorithm) {
             continue;
         }
         if let Some(choice) = choice_with_rounds(other, algorithm, &one.run) {
@@ -203,13 +203,13 @@ fn searches_for_special_cases(
     best: &Reached,
 ) -> Vec<Search> {
     let Some(algorithm) = algorithms.get(best.run.algorithm) else { return Vec::new() };
-    if algorithm.is_own() || algorithm.tried.is_empty() {
+    if algorithm.is_custom() || algorithm.tried.is_empty() {
         return Vec::new();
     }
     let mut searches = Vec::new();
     for (place, special) in algorithms.iter().enumerate() {
         let settings = RoundSettings { algorithm: place, choice: 0, ..best.run };
-        let is_special = !special.is_own()
+        let is_special = !special.is_custom()
             && special.has_local_steps
             && number_of_settings(special) < number_of_settings(algorithm)
             && choice_with_rounds(algorithm, special, &settings).is_some();

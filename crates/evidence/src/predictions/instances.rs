@@ -25,7 +25,7 @@ pub fn build<'a>(
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Error> {
     let prepared = build_knowing(plan, &|key| results.known_optimum(key), cells)?;
-    for p in prepared.iter().filter(|p| p.cell.identity.algorithm.is_own()) {
+    for p in prepared.iter().filter(|p| p.cell.identity.algorithm.is_custom()) {
         // As they were when the cell was run: its code need not be at hand.
         let stored = results.programs(&plan.experiment, &p.cell.id);
         if stored.len() == p.scenarios.len() {

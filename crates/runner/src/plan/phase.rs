@@ -27,7 +27,7 @@ pub fn phase_problem(problem: &problem::Spec) -> Option<&Settings> {
 }
 
 impl Checker<'_> {
-    /// Notes what is wrong with the maps of a manifest.
+    /// Notes what is wrong with the maps of a manifest (`[[phase]]`): with their ids and with their contents.
     pub fn phases(&mut self) {
         let others = super::frontier::frontier_figures(self.manifest);
         let mut ids: BTreeSet<String> = others.map(|(id, _)| id).collect();
@@ -41,6 +41,7 @@ impl Checker<'_> {
         }
     }
 
+    /// Notes what is wrong with the contents of a map.
     fn phase(&mut self, phase: &PhaseMap) {
         let manifest = self.manifest;
         let before = self.found.len();
@@ -81,7 +82,7 @@ impl Checker<'_> {
         let Some(frontier) = self.frontier_of(phase.frontier.as_deref(), none) else { return };
         let message = "a map needs a frontier with an isotropic start, and without algorithms that are defined outside of the program";
         let holds = frontier.isotropic_radius().is_some()
-            && !frontier.algorithms.iter().any(SearchedAlgorithm::is_own);
+            && !frontier.algorithms.iter().any(SearchedAlgorithm::is_custom);
         self.require(holds, "frontier", message);
         match phase_problem(manifest.problem()) {
             None => self.fault("", "a map needs a [problem.quadratic] with `clients = 2`"),
@@ -90,7 +91,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The problems at the corners, between which all others are.
+    /// Notes the first corner at which there is no problem; all other squares are between the corners.
     fn corners(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let base = phase.numbers(problem, frontier);
         let radius = frontier.isotropic_radius();

@@ -78,7 +78,7 @@ pub struct Done<'a> {
     pub elapsed: Duration,
     /// The largest bound on the distance of an instance's θ* from the optimum, if there is one.
     pub optimum_error: Option<f64>,
-    /// What theory makes of the rounds of an algorithm of one's own, on each instance.
+    /// What tracing the rounds of a custom algorithm gave, on each instance; empty for a built-in algorithm.
     pub programs: Vec<Arc<Traced>>,
 }
 

@@ -1,6 +1,6 @@
 //! What theory predicts of a cell.
 
-use super::prepare::{OwnLimits, Prepared, Scenario, runs_along_trajectories, stream_names};
+use super::prepare::{CustomLimits, Prepared, Scenario, runs_along_trajectories, stream_names};
 use crate::plan::{Cell, Identity};
 use exactfed_core::algorithm::rounds::local_runs;
 use exactfed_core::algorithm::{Average, Component};
@@ -83,7 +83,7 @@ pub enum NoMoments {
     /// Their equations do not close.
     #[error("second moments do not close")]
     Open,
-    /// The rounds of an algorithm of one's own are no program, or its moments are not known.
+    /// The rounds of a custom algorithm are no program, or its moments are not known.
     #[error(transparent)]
     Unknown(#[from] MomentsError),
     /// They would need too much time or memory.
@@ -91,11 +91,12 @@ pub enum NoMoments {
     Costly(Effort),
 }
 
-/// The rounds of a cell's algorithm as a program, or why they are none, if the algorithm is custom. `None` for a
-/// built-in algorithm: its terms also say how step sizes fall, and what happens between communications.
+/// What tracing the rounds of a cell's custom algorithm gives: a program, or the reason why there is none. The rounds
+/// are traced at the first call, and the scenario keeps the answer. `None` for a built-in algorithm, whose terms say
+/// more than a program: also how step sizes fall, and what happens between communications.
 pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced>> {
-    let is_own = cell.identity.algorithm.is_own();
-    let found = scenario.program.get_or_init(|| is_own.then(|| Arc::new(trace(cell, scenario))));
+    let is_custom = cell.identity.algorithm.is_custom();
+    let found = scenario.program.get_or_init(|| is_custom.then(|| Arc::new(trace(cell, scenario))));
     found.as_ref()
 }
 
@@ -112,15 +113,13 @@ fn trace(cell: &Cell, scenario: &Scenario) -> Traced {
 }
 
 impl Prepared<'_> {
-    /// What theory makes of the rounds of an algorithm of one's own, on each instance; nothing for
-    /// other algorithms.
+    /// What tracing the rounds of a custom algorithm gives, on each instance; empty for a built-in algorithm.
     pub fn programs(&self) -> Vec<Arc<Traced>> {
         self.scenarios.iter().filter_map(|scenario| program(self.cell, scenario).cloned()).collect()
     }
 }
 
-/// The distribution to which a cell with an algorithm of one's own leads; `None` for other
-/// algorithms.
+/// The distribution to which a cell with a custom algorithm leads; `None` for a built-in algorithm.
 ///
 /// # Errors
 /// Why there is none, or why it is not computed.
@@ -140,7 +139,7 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
 /// rounds have a period, the mean over its phases, which is the limit of time averages.
 pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
     match scenario.fixed_point.as_deref() {
-        None => own_limits(cell, scenario).map(|limits| &limits.mean[..]),
+        None => custom_limits(cell, scenario).map(|limits| &limits.mean[..]),
         Some(point) => means_converge(cell, scenario).then_some(point),
     }
 }
@@ -150,6 +149,7 @@ fn means_converge(cell: &Cell, scenario: &Scenario) -> bool {
     *scenario.means_converge.get_or_init(|| find_convergence(cell, scenario))
 }
 
+/// Computes [`means_converge`], which the scenario keeps.
 fn find_convergence(cell: &Cell, scenario: &Scenario) -> bool {
     let facts: &dyn Facts = &*scenario.instance;
     let identity = &cell.identity;
@@ -180,22 +180,25 @@ pub fn limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Vec<&'s [f64]>>
     match periodic(cell, scenario) {
         None => Some(vec![limit(cell, scenario)?]),
         Some(_) => {
-            Some(own_limits(cell, scenario)?.phases.iter().map(|phase| &phase[..]).collect())
+            Some(custom_limits(cell, scenario)?.phases.iter().map(|phase| &phase[..]).collect())
         }
     }
 }
 
-fn own_limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s OwnLimits> {
-    scenario.own_limits.get_or_init(|| find_own_limits(cell, scenario)).as_ref()
+/// The limits of a cell with a custom algorithm, computed at the first call and kept by the scenario. `None` for a
+/// built-in algorithm, and where the moments of the cycle are not known.
+fn custom_limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s CustomLimits> {
+    scenario.custom_limits.get_or_init(|| find_custom_limits(cell, scenario)).as_ref()
 }
 
-fn find_own_limits(cell: &Cell, scenario: &Scenario) -> Option<OwnLimits> {
+/// Computes [`custom_limits`], which the scenario keeps.
+fn find_custom_limits(cell: &Cell, scenario: &Scenario) -> Option<CustomLimits> {
     let mut phases = cycle(cell, scenario)?.ok()?.biases().ok()?;
     phases.iter_mut().for_each(|phase| axpy(1.0, scenario.instance.optimum(), phase));
     let mut mean = phases[0].clone();
     phases[1..].iter().for_each(|phase| axpy(1.0, phase, &mut mean));
     mean.iter_mut().for_each(|x| *x /= phases.len() as f64);
-    Some(OwnLimits { mean, phases })
+    Some(CustomLimits { mean, phases })
 }
 
 /// What an average over the phases of a cell's rounds is over.

@@ -37,17 +37,17 @@ pub struct Scenario {
     /// The linearised twin and lim E θ_t of its runs, where biases are measured
     /// on a field that is not linear.
     pub twin: Option<(Arc<dyn Instance>, Vec<f64>)>,
-    /// The rounds of an algorithm of one's own as a program, once they are asked for or known from
-    /// results.
+    /// What tracing the rounds of a custom algorithm gave, once it is asked for or known from results; `None` for a
+    /// built-in algorithm.
     pub(super) program: OnceLock<Option<Arc<Traced>>>,
-    /// lim E θ_t of such an algorithm, once it is asked for.
-    pub(super) own_limits: OnceLock<Option<OwnLimits>>,
+    /// lim E θ_t of a custom algorithm, once it is asked for.
+    pub(super) custom_limits: OnceLock<Option<CustomLimits>>,
     /// Whether the means of a built-in algorithm converge, once it is asked for.
     pub(super) means_converge: OnceLock<bool>,
 }
 
 /// lim E θ_t after each round of a cycle, and the mean of these.
-pub struct OwnLimits {
+pub struct CustomLimits {
     /// The mean of the limits over the phases.
     pub mean: Vec<f64>,
     /// The limit of E θ_t after each round of the period.
@@ -60,7 +60,7 @@ impl Scenario {
         self.uses_optimum.then(|| self.instance.optimum())
     }
 
-    /// Takes over what theory made of the rounds of an algorithm of one's own.
+    /// Takes over what tracing the rounds of a custom algorithm gave in an earlier run.
     pub fn knows(&self, program: Traced) {
         let _ = self.program.set(Some(Arc::new(program)));
     }
@@ -166,6 +166,7 @@ fn address<T>(shared: &Arc<T>) -> usize {
 }
 
 impl Shared {
+    /// Computes each text and each list of rounds of these cells once.
     fn new(cells: &[&Cell]) -> Self {
         let mut shared = Self::default();
         for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
@@ -181,6 +182,7 @@ impl Shared {
         shared
     }
 
+    /// The keys of the instances of a cell, in their order.
     fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = Key> {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
@@ -192,6 +194,7 @@ impl Shared {
         })
     }
 
+    /// The rounds of a cell that are recorded.
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
         let Identity { record, rounds, .. } = &cell.identity;
         self.recorded[&(address(record), *rounds)].clone()
@@ -321,6 +324,7 @@ pub fn all_or_wrong<T>(found: Vec<Result<T, Fault>>) -> Result<Vec<T>, Vec<Fault
     }
 }
 
+/// What runs of a cell on an instance need. An error if the algorithm, the matrices or the start do not fit the instance.
 fn scenario(
     cell: &Cell,
     (instance, key, optimum_search): BuiltInstance,
@@ -363,7 +367,7 @@ fn scenario(
         optimum_search,
         uses_optimum: cell.identity.record.optimum,
         program: OnceLock::new(),
-        own_limits: OnceLock::new(),
+        custom_limits: OnceLock::new(),
         means_converge: OnceLock::new(),
     })
 }

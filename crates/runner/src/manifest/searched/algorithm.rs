@@ -78,7 +78,7 @@ impl SearchedAlgorithm {
 
     /// What tables call a key of a further setting.
     pub fn setting_words(&self, key: &str) -> String {
-        if self.is_own() { key.to_owned() } else { key.replace('-', " ") }
+        if self.is_custom() { key.to_owned() } else { key.replace('-', " ") }
     }
 
     /// Whether a choice has the largest of several server steps.
@@ -106,9 +106,9 @@ impl SearchedAlgorithm {
         self.choices.iter().map(|spec| spec.components().len()).max().unwrap_or(1)
     }
 
-    /// Whether it is defined outside of the program.
-    pub fn is_own(&self) -> bool {
-        self.choices.iter().any(Spec::is_own)
+    /// Whether it is not built in.
+    pub fn is_custom(&self) -> bool {
+        self.choices.iter().any(Spec::is_custom)
     }
 
     /// Its kind, if there is no code for it.

@@ -322,8 +322,8 @@ def algorithm(
         Vectors of d numbers that each participating client and the server send each other in a
         round. :meth:`Clients.charge` counts what all send together in a single round instead.
     calls_per_step
-        Gradients that a client evaluates for each of its local steps. It only plans how many
-        rounds a budget of gradients pays for; what is done is counted.
+        Gradients that a client evaluates, in all, for each gradient of its local steps. It only
+        plans how many rounds a budget of gradients pays for; what is done is counted.
     patience
         The seconds that a round may take in Python, local steps apart, before it is ended and its
         cell fails; the warning names them.

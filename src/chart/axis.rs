@@ -70,7 +70,7 @@ impl Axis {
     ) -> Self {
         let mut least = f64::INFINITY;
         let mut most = f64::NEG_INFINITY;
-        for position in values.filter_map(|value| place(scale, value)) {
+        for position in values.filter_map(|value| value_position(scale, value)) {
             least = least.min(position);
             most = most.max(position);
         }
@@ -82,7 +82,7 @@ impl Axis {
         let reach = (most - least) / 4.0;
         let mut low = least;
         let mut high = most;
-        for position in bands.filter_map(|value| place(scale, value)) {
+        for position in bands.filter_map(|value| value_position(scale, value)) {
             low = low.min(position.max(least - reach));
             high = high.max(position.min(most + reach));
         }
@@ -96,12 +96,12 @@ impl Axis {
     /// The position of a value; `None` if it is not finite, out of range, or not above 0 on a
     /// logarithmic axis.
     pub fn place(&self, value: f64) -> Option<f64> {
-        place(self.scale, value).filter(|v| (self.low..=self.high).contains(v))
+        value_position(self.scale, value).filter(|v| (self.low..=self.high).contains(v))
     }
 
     /// The position of an end of a band: the edge of the panel if it is out of range.
     pub fn clip(&self, value: f64) -> f64 {
-        match place(self.scale, value) {
+        match value_position(self.scale, value) {
             Some(v) => v.clamp(self.low, self.high),
             None if value > 0.0 => self.high,
             None => self.low,
@@ -176,8 +176,8 @@ impl Axis {
     }
 }
 
-/// The position of a value on a scale; `None` if it has none.
-pub fn place(scale: Scale, value: f64) -> Option<f64> {
+/// The position of a value on a scale: the value itself, or its decimal logarithm. `None` if that is not a finite number.
+pub fn value_position(scale: Scale, value: f64) -> Option<f64> {
     let position = match scale {
         Scale::Linear => value,
         Scale::Log if value > 0.0 => libm::log10(value),

@@ -1,6 +1,6 @@
 //! A panel of curves.
 
-use super::axis::{Axis, Chart, Ruler, place};
+use super::axis::{Axis, Chart, Ruler, value_position};
 use super::drawing::{Drawing, FINE, escape, font_size, inside_svg};
 use super::fitted_text::{FittedLines, FittedText};
 use super::font;
@@ -110,7 +110,7 @@ fn highest_value(plot: &Plot) -> f64 {
 
 /// The points that have a position on the x axis: a logarithmic axis has no round 0.
 fn placed_points<'a>(plot: &'a Plot, series: &'a Series) -> impl Iterator<Item = &'a Point> {
-    series.points.iter().filter(|point| place(plot.scale_x, point.x).is_some())
+    series.points.iter().filter(|point| value_position(plot.scale_x, point.x).is_some())
 }
 
 /// The x axis of a panel.

@@ -2,7 +2,7 @@
 
 use super::notation::numbers;
 use super::number_text::{NumberText, interval_by};
-use crate::chart::axis::{Axis, place};
+use crate::chart::axis::{Axis, value_position};
 use crate::evidence::Scale;
 use crate::evidence::claims::{Estimate, EstimateScale};
 use crate::stats::verdict::Region;
@@ -23,7 +23,7 @@ const LEAST_RANGE: f64 = 0.1;
 
 /// An axis on which all of these numbers are visible that can be; `None` where none can.
 fn axis(scale: Scale, values: &[f64]) -> Option<Axis> {
-    let places = values.iter().filter_map(|value| place(scale, *value));
+    let places = values.iter().filter_map(|value| value_position(scale, *value));
     let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
         (low.min(place), high.max(place))
     });
@@ -121,6 +121,8 @@ fn draw_estimate(out: &mut String, axis: Axis, Estimate { value, interval }: Est
     let _ = write!(out, "<circle cx=\"{:.1}\" cy=\"{MIDDLE}\" r=\"4\"/>", across(axis, value));
 }
 
+/// Writes the ends of the region below the scale: the number at each of two ends if both have room, else the text
+/// `holds`, which says all of the region.
 fn draw_labels(out: &mut String, axis: Axis, known: &[(f64, String)], holds: &str) {
     let mut label = |x: f64, text: &str| {
         // Half of the width of the text, so that it stays inside.

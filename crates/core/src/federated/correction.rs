@@ -80,8 +80,8 @@ impl ControlVariates {
         self.update_corrections();
     }
 
-    /// What a kernel writes that has the ends of all clients: γ_k E_k, c̄ and ξ. Shares must be
-    /// equal.
+    /// What a kernel needs that has the ends of all clients: it reads γ_k E_k, and updates c̄ and ξ in place. The stored
+    /// c_k, which it does not update, are dropped: c_k = c̄ − ξ_k gives them back. Shares must be equal.
     pub fn to_learn<'a>(&'a mut self, lengths: &'a [f64]) -> VariatesToLearn<'a> {
         self.variates.clear();
         VariatesToLearn { lengths, mean: &mut self.mean, corrections: &mut self.corrections }
@@ -128,7 +128,7 @@ impl ControlVariates {
         self.update_corrections();
     }
 
-    /// c̄ ← Σ π_k c_k and ξ_k ← c̄ − c_k.
+    /// c̄ ← Σ π_k c_k and ξ_k ← c̄ − c_k for all clients, whose c_k are stored from here on.
     pub fn update_corrections(&mut self) {
         self.store_variates();
         let Some(shares) = &self.shares else {

@@ -167,7 +167,7 @@ impl Participants {
     /// What a round of fixed length costs them on a problem with `clients` clients in dimension
     /// d whose oracle evaluates `batch` records.
     fn cost(&self, terms: &Terms, clients: usize, batch: u64, d: usize) -> Cost {
-        let times = batch * terms.calls_per_step();
+        let times = batch * terms.call_factor();
         let mut cost = Cost {
             communications: terms.communications(),
             local_steps: self.work.slowest,
@@ -205,7 +205,7 @@ struct Coin {
     /// Local steps until the next communication.
     until: u64,
     /// Whether the clients have taken local steps since they last communicated.
-    apart: bool,
+    clients_moved: bool,
 }
 
 /// One run: every client of the cohort starts a round at θ_t and takes E_k local
@@ -250,7 +250,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             before: vec![0.0; d],
             variates: corrected.then(|| ControlVariates::new(n, d, problem.unequal_shares())),
             weights,
-            coin: Coin { stream, until: 0, apart: false },
+            coin: Coin { stream, until: 0, clients_moved: false },
             cost: Cost::default(),
             decayed: 0,
         };
@@ -270,7 +270,7 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// The cohort's local steps, from θ_t or, if the clients are apart, from
     /// their own parameters; `steps` overrides every client's number of steps.
     fn steps(&mut self, steps: Option<u64>) -> Cohort<'_, P::State> {
-        let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
+        let start = if self.coin.clients_moved { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map(ControlVariates::corrections);
         let proximal = Proximal { weight: self.terms.proximal, anchor: &self.theta };
         let round = LocalRound {
@@ -399,7 +399,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         while left > 0 {
             let steps = left.min(self.coin.until);
             self.advance(Some(steps));
-            self.coin.apart = true;
+            self.coin.clients_moved = true;
             left -= steps;
             self.coin.until -= steps;
             self.cost.local_steps += steps;
@@ -413,7 +413,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             }
         }
         if clock == Clock::Steps {
-            if self.coin.apart {
+            if self.coin.clients_moved {
                 self.average();
             } else {
                 let rows = self.ends.chunks_exact_mut(self.theta.len());
@@ -422,7 +422,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// A communication under the coin; the variates learn at `rate` = p/γ.
+    /// Makes a communication under the coin, counts its cost, and draws when the next one is; the variates learn at
+    /// `rate` = p/γ.
     fn communicate(&mut self, rate: f64) {
         self.average();
         if let Some(variates) = &mut self.variates {
@@ -430,7 +431,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         self.cost.communications += 1;
         self.cost.send(2 * self.pool.streams.len() as u64, self.theta.len());
-        self.coin.apart = false;
+        self.coin.clients_moved = false;
         self.coin.until = self.steps_to_communication();
     }
 }
@@ -464,7 +465,7 @@ impl<P: Problem> Run for Federated<'_, P> {
         };
         Some(Clients {
             ends: if self.pool.on_supports { &[] } else { &self.ends },
-            apart: self.coin.apart,
+            apart: self.coin.clients_moved,
             corrections: self.variates.as_ref().map_or(&[][..], ControlVariates::corrections),
             lengths,
         })

@@ -91,13 +91,12 @@ pub enum Variates {
     /// Measured anew in each round by E_k oracle calls at θ_t, whose mean all clients
     /// receive before their local steps (FedLin).
     Fresh,
-    /// Whatever an algorithm keeps that is defined outside of this crate. Nothing is known of its
-    /// rounds but what they cost, so that theory says nothing about it.
+    /// Whatever a custom algorithm keeps. Nothing is known of its rounds but what they cost, so that theory says nothing
+    /// about it.
     Unknown(StatedPrice),
 }
 
-/// What a round of an algorithm costs that is defined outside of this crate, in addition to its
-/// oracle calls.
+/// What a round of a custom algorithm costs, given the oracle calls of its local steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StatedPrice {
@@ -105,7 +104,7 @@ pub struct StatedPrice {
     pub communications: u64,
     /// The vectors of d numbers that a client of the cohort and the server send each other.
     pub vectors: u64,
-    /// The oracle calls that a client makes for each call of its local steps.
+    /// How many oracle calls a client makes, in all, for each oracle call of its local steps.
     pub calls_per_step: u64,
 }
 
@@ -225,9 +224,9 @@ impl Terms {
         }
     }
 
-    /// The oracle calls that a client makes for each call of its local steps: two where it
-    /// measures its control variate, too.
-    pub fn calls_per_step(&self) -> u64 {
+    /// How many oracle calls a client makes, in all, for each oracle call of its local steps, of which a step has B_k:
+    /// two where it measures its control variate with as many calls again, else one.
+    pub fn call_factor(&self) -> u64 {
         match self.variates {
             Variates::Fresh | Variates::Kept(Learning::OptionOne) => 2,
             Variates::None | Variates::Kept(Learning::OptionTwo) => 1,
@@ -270,7 +269,7 @@ impl Terms {
 
     /// The oracle calls of a client in a round that ends with a communication, on average over the N clients.
     pub fn mean_calls(&self, clients: usize) -> f64 {
-        let per_step = self.calls_per_step() as f64;
+        let call_factor = self.call_factor() as f64;
         let took_part = self.cohort.map_or(1.0, |size| size as f64 / clients as f64);
         let is_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
         let all = if is_alike {
@@ -278,7 +277,7 @@ impl Terms {
         } else {
             (0..clients).map(|client| self.calls_of_client(client)).sum::<f64>() / clients as f64
         };
-        per_step * took_part * all
+        call_factor * took_part * all
     }
 
     /// The expected oracle calls of a client between two communications, E_k B_k, or B_k/p under a coin.
@@ -297,7 +296,7 @@ impl Terms {
             Schedule::Every => {
                 let calls = self.most_calls(clients, |client| self.steps(client) as f64);
                 let gradients = calls * batch as f64;
-                (self.communications() as f64, self.calls_per_step() as f64 * gradients)
+                (self.communications() as f64, self.call_factor() as f64 * gradients)
             }
             Schedule::Bernoulli { probability, clock: Clock::Communications } => {
                 (1.0, self.most_calls(clients, |_| 1.0 / probability) * batch as f64)

@@ -28,13 +28,14 @@ pub struct CostSample {
 }
 
 impl CostSample {
-    /// The values of a quantity in these runs at a cost. The sample has the mean of each `on_each` successive runs.
+    /// A quantity of these runs at the last recorded round that costs at most `at`, infinite for a run that diverged
+    /// before. Each value of the sample is the mean of `runs_per_value` successive runs: those on one instance.
     ///
     /// # Errors
-    /// Why there are none.
+    /// If a run ends before the cost is reached, or the quantity is not recorded.
     pub fn new(
         traces: &[Trace],
-        on_each: usize,
+        runs_per_value: usize,
         at: AtCost,
         quantity: Quantity,
         prices: &Prices,
@@ -54,7 +55,7 @@ impl CostSample {
         }
         let first = rows.first().copied().flatten();
         let row = first.filter(|_| rows.iter().all(|row| *row == first));
-        Ok(Self { values: means(&single, on_each).collect(), single, row })
+        Ok(Self { values: means(&single, runs_per_value).collect(), single, row })
     }
 }
 

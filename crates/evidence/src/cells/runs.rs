@@ -50,22 +50,24 @@ impl TraceNeeds {
 #[derive(Clone, Copy, Debug)]
 pub struct Grouping {
     /// The runs whose mean is one number of a sample: those on one of several instances.
-    on_each: usize,
+    runs_per_value: usize,
     /// The most runs that are on one instance.
     on_instance: usize,
 }
 
 impl Grouping {
     /// Every run counts by itself, and all are on the same instance.
-    pub const ONE_INSTANCE: Self = Self { on_each: 1, on_instance: usize::MAX };
+    pub const ONE_INSTANCE: Self = Self { runs_per_value: 1, on_instance: usize::MAX };
 
     /// The grouping of a cell's runs.
     pub fn new(cell: &Cell) -> Self {
         let RunKeys { instance, instances, replicates, .. } = &*cell.identity.keys;
         match (*instances > 1, instance.is_fixed()) {
-            (true, _) => Self { on_each: *replicates as usize, on_instance: *replicates as usize },
+            (true, _) => {
+                Self { runs_per_value: *replicates as usize, on_instance: *replicates as usize }
+            }
             (false, true) => Self::ONE_INSTANCE,
-            (false, false) => Self { on_each: 1, on_instance: 1 },
+            (false, false) => Self { runs_per_value: 1, on_instance: 1 },
         }
     }
 }
@@ -130,8 +132,8 @@ struct FinalValues {
 
 impl FinalValues {
     /// The last values of runs none of which diverged. The second part has the values of the single runs where samples
-    /// have means over several (`on_each` > 1), quantity by quantity in the same order.
-    fn new(traces: &[Trace], on_each: usize, prices: &Prices) -> (Self, Vec<f64>) {
+    /// have means over several (`runs_per_value` > 1), quantity by quantity in the same order.
+    fn new(traces: &[Trace], runs_per_value: usize, prices: &Prices) -> (Self, Vec<f64>) {
         let mut known = QuantitySet::default();
         let mut constant = QuantitySet::default();
         let mut constants = Vec::new();
@@ -145,13 +147,13 @@ impl FinalValues {
             let Some(values) = last_values else { continue };
             known.insert(quantity);
             let first_bits = values.first().map_or(0, |x| x.to_bits());
-            if on_each == 1 && values.iter().all(|x| x.to_bits() == first_bits) {
+            if runs_per_value == 1 && values.iter().all(|x| x.to_bits() == first_bits) {
                 constant.insert(quantity);
                 constants.push(first_bits);
                 continue;
             }
-            samples.extend(means(&values, on_each));
-            if on_each > 1 {
+            samples.extend(means(&values, runs_per_value));
+            if runs_per_value > 1 {
                 single.extend(values);
             }
         }
@@ -183,7 +185,7 @@ pub struct Runs {
     pub diverged: usize,
     /// The runs on each instance, of which every sample has the mean: 1 where each run counts by
     /// itself, because all have one instance, or each its own.
-    on_each: usize,
+    runs_per_value: usize,
     /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
     pub start: f64,
     /// The values at the last round; none if a run diverged.
@@ -225,27 +227,27 @@ impl Runs {
     /// per instance: runs on one instance are not independent.
     pub fn new(
         traces: Vec<Trace>,
-        Grouping { on_each, on_instance }: Grouping,
+        Grouping { runs_per_value, on_instance }: Grouping,
         needs: &TraceNeeds,
         prices: &Prices,
     ) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
         let (finals, single) = if diverged == 0 {
-            FinalValues::new(&traces, on_each, prices)
+            FinalValues::new(&traces, runs_per_value, prices)
         } else {
             (FinalValues::default(), Vec::new())
         };
         let mut runs = Self {
             count: traces.len(),
             diverged,
-            on_each,
+            runs_per_value,
             start: starts.copied().fold(0.0, f64::max),
             finals,
             more: None,
         };
         let has_averages = traces.iter().any(|t| !t.averages.is_empty());
-        if diverged == 0 && on_each <= 1 && !has_averages && needs.is_none() {
+        if diverged == 0 && runs_per_value <= 1 && !has_averages && needs.is_none() {
             return runs;
         }
         let mut more = MoreRuns { single: single.into(), prices: *prices, ..MoreRuns::default() };
@@ -253,12 +255,12 @@ impl Runs {
             more.finals = traces.iter().map(|trace| trace.final_value(needs.finals_of)).collect();
         }
         for (at, quantity) in needs.at.iter().copied() {
-            let sample = CostSample::new(&traces, on_each, at, quantity, prices);
+            let sample = CostSample::new(&traces, runs_per_value, at, quantity, prices);
             more.at.push(SampleAtCost { at, quantity, sample });
         }
         if has_averages {
             let (each, centres) = averages(&traces, &needs.averages, on_instance);
-            more.averages = each.chunks(on_each).map(mean_averages).collect();
+            more.averages = each.chunks(runs_per_value).map(mean_averages).collect();
             more.centres = centres;
         }
         if !needs.along.is_empty() {
@@ -299,7 +301,7 @@ impl Runs {
     /// diverged.
     pub fn finals_by_run(&self, quantity: Quantity) -> Vec<Option<f64>> {
         match self.diverged {
-            0 if self.on_each > 1 => {
+            0 if self.runs_per_value > 1 => {
                 let all = self.by_instance(quantity, None);
                 all.into_iter().flatten().flatten().map(Some).collect()
             }
@@ -310,7 +312,7 @@ impl Runs {
 
     /// The size of samples: the number of instances if there are several, else of runs.
     pub fn sample_size(&self) -> usize {
-        self.count / self.on_each.max(1)
+        self.count / self.runs_per_value.max(1)
     }
 
     /// A quantity of each run, those on an instance together, at a cost or at the last round; `None`
@@ -319,7 +321,7 @@ impl Runs {
         let all = match (at, &self.more) {
             (Some(at), _) => self.sample_at(quantity, at).ok()?.single.clone(),
             (None, _) if self.diverged > 0 || quantity.average().is_some() => return None,
-            (None, Some(more)) if self.on_each > 1 => {
+            (None, Some(more)) if self.runs_per_value > 1 => {
                 self.finals.select(&more.single, quantity, self.count)?
             }
             (None, _) => {
@@ -327,7 +329,7 @@ impl Runs {
             }
         };
         let finite = all.iter().all(|x| x.is_finite());
-        finite.then(|| all.chunks(self.on_each.max(1)).map(<[f64]>::to_vec).collect())
+        finite.then(|| all.chunks(self.runs_per_value.max(1)).map(<[f64]>::to_vec).collect())
     }
 
     /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not
@@ -346,11 +348,11 @@ impl Runs {
     /// recorded. An instance has as many rows as the run on it that diverged first.
     pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
         let Some(MoreRuns { along, prices, .. }) = self.more.as_deref() else { return Vec::new() };
-        if self.on_each <= 1 {
+        if self.runs_per_value <= 1 {
             return along.iter().map(|trace| column(trace, quantity, prices)).collect();
         }
         along
-            .chunks(self.on_each)
+            .chunks(self.runs_per_value)
             .map(|on_instance| Cow::Owned(mean_column(on_instance, quantity, prices)))
             .collect()
     }
@@ -358,7 +360,7 @@ impl Runs {
     /// The recorded rounds of a number of the sample, if traces are in memory: those of the column
     /// at the same place.
     pub fn rounds(&self, place: usize) -> Option<&[u64]> {
-        self.along().get(place * self.on_each.max(1)).map(|trace| &trace.round[..])
+        self.along().get(place * self.runs_per_value.max(1)).map(|trace| &trace.round[..])
     }
 
     /// A quantity at a cost.

@@ -87,14 +87,17 @@ pub fn of_cells(
     StatementConditions { statement, inside, outside, unknown, details }
 }
 
+/// Whether the answer is that a cell does not meet the condition.
 fn is_failing(answer: &ConditionAnswer) -> bool {
     matches!(answer, ConditionAnswer::Unmet | ConditionAnswer::Exceeded { .. })
 }
 
+/// Whether a cell meets each of the conditions. `compared` are the algorithms of all cells of the claim, because some
+/// conditions are about what an algorithm is compared with.
 fn answers(
     theory: &Theory<'_>,
     cell: &CellResult<'_>,
-    of: &[Condition],
+    conditions: &[Condition],
     compared: &[StatedAlgorithm],
 ) -> Vec<ConditionAnswer> {
     let identity = &cell.cell.identity;
@@ -108,9 +111,10 @@ fn answers(
     let constants = known.as_ref().ok().and_then(|(_, constants)| constants.as_deref());
     let facts = known.as_ref().map(|(facts, _)| *facts).map_err(|why| *why);
     let checked = Checked { facts, constants, run };
-    of.iter().map(|condition| checked.answer(condition)).collect()
+    conditions.iter().map(|condition| checked.answer(condition)).collect()
 }
 
+/// The facts about a cell's run on which conditions depend.
 fn of_run<'a>(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> RunConditions<'a> {
     let terms = &spec.components()[0].terms;
     let local_steps = terms.most_steps() as f64;

@@ -1,7 +1,7 @@
 //! What every kind of figure states about itself. Each kind has a file with its cells, what it needs of
 //! results and theory, and how it is drawn.
 
-use super::sample::Sample;
+use super::sample::ShownCells;
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
 use crate::frontier::ComputedFrontier;
@@ -57,7 +57,7 @@ pub trait DrawnFigure<'a>: Sync {
     fn cells(&self) -> DrawnCells<'a>;
 
     /// Which of the cells that it may show it draws.
-    fn sample(&self, all: &[CellResult<'_>]) -> Sample;
+    fn shown_cells(&self, all: &[CellResult<'_>]) -> ShownCells;
 
     /// Adds what must be read of the traces of a cell that it draws.
     fn add_needs(&self, needs: &mut TraceNeeds);

@@ -11,7 +11,7 @@ use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, TheoryKind};
 use crate::figures::measured::{self, band_name, x_value};
 use crate::figures::predicted_lines;
 use crate::figures::sample::{
-    FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few, sentence, shown,
+    FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, ShownCells, by_rank, few, sentence, shown,
 };
 use crate::predictions::Theory;
 use crate::ranking::grid_points;
@@ -263,10 +263,10 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         }
     }
 
-    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
+    fn shown_cells(&self, all: &[CellResult<'_>]) -> ShownCells {
         match &self.x {
-            XAxis::Rounds(_) => curves_over_costs(self, all),
-            XAxis::Cells(x) => curves_over_setting(self, x, all),
+            XAxis::Rounds(_) => cells_over_costs(self, all),
+            XAxis::Cells(x) => cells_over_setting(self, x, all),
         }
     }
 
@@ -331,32 +331,32 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
     }
 }
 
-/// The cells of a figure over a cost: each is a curve.
-fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
+/// The cells that a figure over a cost draws: each is a curve.
+fn cells_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> ShownCells {
     let cells = shown(figure.common, all);
     if cells.len() <= MOST_CURVES {
-        return Sample::new(all, cells);
+        return ShownCells::new(all, cells);
     }
     let (groups, panels_note) = few(panels(&figure.common.panels, &cells), MOST_PANELS, "panels");
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
     let groups = groups
         .into_iter()
         .map(|group| by_rank(group.cells, each, |cell| figure.y.loss(cell.final_mean(figure.y))));
-    let sample = Sample::new(all, groups.flatten());
+    let shown_cells = ShownCells::new(all, groups.flatten());
     let mut notes = vec![format!(
         "{} of {} curves are drawn, spread evenly from the {} to the {} final mean of {} in each panel (cells whose runs diverged rank last)",
-        sample.cells.len(),
+        shown_cells.cells.len(),
         thousands(cells.len()),
         figure.y.best_mean(),
         figure.y.worst_mean(),
         figure.y.formula()
     )];
     notes.extend(panels_note);
-    Sample { note: sentence(&notes), ..sample }
+    ShownCells { note: sentence(&notes), ..shown_cells }
 }
 
-/// The cells of a figure over a setting: each is a point.
-fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
+/// The cells that a figure over a setting draws: each is a point.
+fn cells_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> ShownCells {
     let mut cells = shown(figure.common, all);
     let count = cells.len();
     let mut notes = Vec::new();
@@ -364,7 +364,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     if groups.len() > MOST_PANELS {
         let (groups, note) = few(groups, MOST_PANELS, "panels");
         notes.extend(note);
-        cells = Sample::new(all, groups.into_iter().flat_map(|group| group.cells)).among(all);
+        cells = ShownCells::new(all, groups.into_iter().flat_map(|group| group.cells)).among(all);
     }
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
@@ -397,11 +397,11 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
         ));
     }
     if notes.is_empty() {
-        return Sample::new(all, cells);
+        return ShownCells::new(all, cells);
     }
-    let sample = Sample::new(all, curves.into_iter().flatten());
-    notes.push(format!("the points are {} of {} cells", sample.cells.len(), thousands(count)));
-    Sample { note: sentence(&notes), ..sample }
+    let shown_cells = ShownCells::new(all, curves.into_iter().flatten());
+    notes.push(format!("the points are {} of {} cells", shown_cells.cells.len(), thousands(count)));
+    ShownCells { note: sentence(&notes), ..shown_cells }
 }
 
 /// What the runs behind the points have cost, as the end of a caption: algorithms are compared at

@@ -3,10 +3,13 @@
 use exactfed_runner::plan::{Cell, Checker, Setting, short};
 use std::collections::{BTreeSet, HashMap};
 
-/// Checks the panels of a map and the settings on its axes, the keys `x` and `y`.
+/// Notes what is wrong with a figure whose squares show cells: its axes, the keys `x` and `y`, must be two settings of
+/// cells, and cells that share a square and a label must be apart in `panels`.
 pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) {
-    table.setting("x", x, false);
-    table.setting("y", y, false);
+    // The values on an axis may be texts.
+    let is_number = false;
+    table.setting("x", x, is_number);
+    table.setting("y", y, is_number);
     if x == y {
         return table.fault("y", format!("`{x}` is on both axes"));
     }

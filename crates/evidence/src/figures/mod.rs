@@ -26,29 +26,29 @@ use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::{KindTable, Plan, TableKind};
 use kind::{DrawnFigure, DrawnFrom};
 use ranking_map::WinnersKeys;
-use sample::Sample;
+use sample::ShownCells;
 use scaling::{ScalingKeys, over_setting};
 use stability::StabilityKeys;
 use std::collections::HashMap;
 use std::convert::identity;
 
 /// The figures of cells that a manifest asks for, each with the cells that it draws.
-pub struct Figures<'a>(Vec<(Box<dyn DrawnFigure<'a> + 'a>, Sample)>);
+pub struct Figures<'a>(Vec<(Box<dyn DrawnFigure<'a> + 'a>, ShownCells)>);
 
 impl<'a> Figures<'a> {
     /// Chooses the cells of each.
     pub fn new(plan: &'a Plan, cells: &[CellResult<'_>]) -> Self {
         let all = drawn_figures(plan).into_iter();
-        let sampled = all.map(|figure| {
-            let sample = figure.sample(cells);
-            (figure, sample)
+        let chosen = all.map(|figure| {
+            let shown = figure.shown_cells(cells);
+            (figure, shown)
         });
-        Self(sampled.collect())
+        Self(chosen.collect())
     }
 
     /// Each figure, with the indices of the cells that it draws.
     pub fn iter(&self) -> impl Iterator<Item = (&dyn DrawnFigure<'a>, &[usize])> {
-        self.0.iter().map(|(figure, sample)| (&**figure, &sample.cells[..]))
+        self.0.iter().map(|(figure, shown)| (&**figure, &shown.cells[..]))
     }
 
     /// The cells that figures compare with one another, by which quantity and at which cost.
@@ -56,7 +56,7 @@ impl<'a> Figures<'a> {
         &self,
         cells: &'c [CellResult<'c>],
     ) -> impl Iterator<Item = ComparedPoint<'c>> {
-        self.0.iter().flat_map(|(figure, sample)| figure.compared(&sample.among(cells)))
+        self.0.iter().flat_map(|(figure, shown)| figure.compared(&shown.among(cells)))
     }
 
     /// All figures that the manifest of a plan asks for, in its order.
@@ -66,9 +66,9 @@ impl<'a> Figures<'a> {
         cells: &'c [CellResult<'c>],
         from: &DrawnFrom<'_, 'c>,
     ) -> Vec<Figure> {
-        let drawn = self.0.iter().map(|(figure, sample)| {
-            let figure = figure.draw(&sample.among(cells), from);
-            Figure { caption: figure.caption.clone() + &sample.note, ..figure }
+        let drawn = self.0.iter().map(|(figure, shown)| {
+            let figure = figure.draw(&shown.among(cells), from);
+            Figure { caption: figure.caption.clone() + &shown.note, ..figure }
         });
         let all = drawn.chain(from.frontiers.iter().flat_map(frontier::figures));
         let mut all: HashMap<String, Figure> = all.map(|f| (f.id.clone(), f)).collect();

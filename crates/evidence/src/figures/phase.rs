@@ -55,6 +55,7 @@ pub fn figure(
     Figure::plain(phase.phase.id.clone(), title, caption(phase, rules), 1, body)
 }
 
+/// The values along an axis, as texts of two digits.
 fn value_names(axis: PhaseAxis) -> Vec<String> {
     axis.values.values().into_iter().map(|x| readable(x, 2)).collect()
 }
@@ -106,7 +107,7 @@ fn less_ahead(one: Lead, other: Lead) -> Lead {
     }
 }
 
-/// What is compared on which problems.
+/// The caption: what is compared on which problems, what the colours mean, and what to be careful about.
 fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     let on_axes = [phase.phase.x.over, phase.phase.y.over];
     let numbers = phase.squares[0].numbers;

@@ -9,7 +9,7 @@ use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, FigureOf};
 use crate::figures::map_axes::check_map;
-use crate::figures::sample::{Sample, maps};
+use crate::figures::sample::{ShownCells, maps};
 use crate::ranking::{ComparedPoint, PointRanking, Separation};
 use crate::scene::family::family_of;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
@@ -62,7 +62,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
         DrawnCells::new(&self.common)
     }
 
-    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
+    fn shown_cells(&self, all: &[CellResult<'_>]) -> ShownCells {
         maps(&self.common, &self.x, &self.y, all)
     }
 
@@ -97,7 +97,8 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
             .map(|(name, color)| LegendEntry::patch(name, *color))
             .collect();
         if rankings_of(&maps).any(|r| {
-            r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
+            r.color == Color::Neutral
+                && ![Lead::AllDiverged, Lead::EndedBeforeCost].contains(&r.lead)
         }) {
             legend.push(LegendEntry::patch("not separated, or none", Color::Neutral));
         }
@@ -121,6 +122,7 @@ fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
         .collect()
 }
 
+/// The rankings on all squares of these maps.
 fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     maps.iter().flat_map(|map| &map.squares).filter_map(|square| match &square.value {
         SquareValue::Ranking(ranking) => Some(ranking),
@@ -128,6 +130,7 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     })
 }
 
+/// The caption: what is compared and when, what the colours mean, and what to be careful about.
 fn caption(
     spec: &FigureOf<WinnersKeys>,
     cells: &[&CellResult<'_>],
@@ -215,7 +218,7 @@ fn ranking(
         outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone()).collect();
     let lead = match outcome {
         PointRanking::Diverged => Lead::AllDiverged,
-        PointRanking::Ended => Lead::Ended,
+        PointRanking::Ended => Lead::EndedBeforeCost,
         PointRanking::AboveStart { .. } => Lead::AboveStart,
         PointRanking::Ranked { rivals, .. } => match rivals.first() {
             Some(rival) if rival.separation == Separation::BothZero => Lead::BothZero,

@@ -24,15 +24,15 @@ const MOST_SIDE: usize = 40;
 const MOST_SQUARES: usize = 600;
 
 /// The cells that a figure shows, and what its caption says about the others.
-pub struct Sample {
+pub struct ShownCells {
     /// Indices of the cells among all, in their order.
     pub cells: Vec<usize>,
     /// What was left out; empty if nothing was.
     pub note: String,
 }
 
-impl Sample {
-    /// These of all cells.
+impl ShownCells {
+    /// Some of all cells, with nothing to say about the others.
     pub fn new<'a>(
         all: &[CellResult<'_>],
         some: impl IntoIterator<Item = &'a CellResult<'a>>,
@@ -57,8 +57,8 @@ pub fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a Ce
     cells.iter().filter(|cell| shows(figure, cell.cell)).collect()
 }
 
-/// The cells of a figure of maps over the settings `x` and `y`.
-pub fn maps<'a>(common: &FigureKeys, x: &str, y: &str, all: &'a [CellResult<'a>]) -> Sample {
+/// The cells that a figure of maps draws, over the settings `x` and `y`.
+pub fn maps<'a>(common: &FigureKeys, x: &str, y: &str, all: &'a [CellResult<'a>]) -> ShownCells {
     let cells = shown(common, all);
     let xs = distinct(&cells, x);
     let ys = distinct(&cells, y);
@@ -68,7 +68,7 @@ pub fn maps<'a>(common: &FigureKeys, x: &str, y: &str, all: &'a [CellResult<'a>]
     let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
     let fits = xs.len() == wide && ys.len() == high;
     if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
-        return Sample::new(all, cells);
+        return ShownCells::new(all, cells);
     }
     let (groups, note) = few(groups, most, "maps");
     let mut notes: Vec<String> = note.into_iter().collect();
@@ -85,7 +85,7 @@ pub fn maps<'a>(common: &FigureKeys, x: &str, y: &str, all: &'a [CellResult<'a>]
         .into_iter()
         .flat_map(|group| group.cells)
         .filter(|cell| is_among(cell, x, &xs) && is_among(cell, y, &ys));
-    Sample { note: sentence(&notes), ..Sample::new(all, inside) }
+    ShownCells { note: sentence(&notes), ..ShownCells::new(all, inside) }
 }
 
 /// At most this number of the values, spread evenly, as texts.

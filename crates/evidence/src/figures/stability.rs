@@ -10,7 +10,7 @@ use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, FigureOf};
 use crate::figures::map_axes::check_map;
-use crate::figures::sample::{Sample, maps};
+use crate::figures::sample::{ShownCells, maps};
 use crate::predictions::radii::radii;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry};
@@ -61,7 +61,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
         DrawnCells { needs_theory: true, ..DrawnCells::new(&self.common) }
     }
 
-    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
+    fn shown_cells(&self, all: &[CellResult<'_>]) -> ShownCells {
         maps(&self.common, &self.x, &self.y, all)
     }
 
@@ -120,6 +120,7 @@ fn squares(
     squares
 }
 
+/// The caption: how many runs diverged, and what the spectral radii say. `known` squares have radii.
 fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
         return NO_RESULTS.into();

@@ -52,6 +52,7 @@ pub struct DenseMap {
 /// A line over a map, between two points in units of squares.
 pub type MapLine = ((f64, f64), (f64, f64));
 
+/// The values of a setting along an axis, as texts.
 fn value_texts(values: &[&Setting]) -> Vec<String> {
     values.iter().map(|value| value.to_string()).collect()
 }
@@ -100,7 +101,7 @@ pub enum Lead {
     /// Runs of every algorithm diverged.
     AllDiverged,
     /// No algorithm whose runs reach the cost has a mean.
-    Ended,
+    EndedBeforeCost,
     /// The smallest mean is above the error at the start.
     AboveStart,
     /// How many times larger the mean of the next algorithm is; without limits for single runs.
@@ -132,7 +133,7 @@ impl Ranking {
     pub fn detail(&self) -> Vec<String> {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],
-            Lead::Ended => vec!["runs end".into(), "before".into()],
+            Lead::EndedBeforeCost => vec!["runs end".into(), "before".into()],
             Lead::AboveStart => vec!["all end above".into(), "the start".into()],
             Lead::Ratio(Ratio { estimate, low, high, .. }) => {
                 let limits = (!low.is_nan() && !high.is_nan())
@@ -153,8 +154,9 @@ impl Ranking {
         self.leaders.len() == 1 && !matches!(self.lead, Lead::Alone | Lead::Round)
     }
 
-    /// Whether the next is as good as the first to two digits, so that the ratio says nothing.
-    fn is_equal(&self) -> bool {
+    /// Whether the ratio and both its limits are within 0.015 of 1: to two decimals they are 0.99, 1.00 or 1.01, so that
+    /// they say nothing. A ratio without limits never is.
+    fn is_ratio_idle(&self) -> bool {
         match self.lead {
             Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high]
                 .into_iter()
@@ -163,6 +165,7 @@ impl Ranking {
         }
     }
 
+    /// The text in a square, line by line: who ranks first and, with fewer than two names, how far ahead.
     fn lines(&self) -> Vec<String> {
         match self.lead {
             Lead::Tie => return vec![format!("tie of {}", self.leaders.len())],
@@ -204,6 +207,7 @@ impl StabilityValue {
         self.bounded().is_some_and(|bounded| bounded == (self.diverged > 0))
     }
 
+    /// The text in a square, line by line: how many runs diverged, and the radii that are known.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.count()];
         lines.extend(self.texts().into_iter().flatten());
@@ -257,7 +261,7 @@ impl Square {
         match &self.value {
             SquareValue::Ranking(ranking) => {
                 let detail = ranking.detail().join(" ");
-                match (ranking.leaders.as_slice(), ranking.is_equal()) {
+                match (ranking.leaders.as_slice(), ranking.is_ratio_idle()) {
                     ([], _) => vec![detail, String::new()],
                     (_, true) => vec![ranking.winner(), String::new()],
                     (_, false) => vec![ranking.winner(), detail],
@@ -280,7 +284,7 @@ impl Square {
         }
     }
 
-    /// The opacity of its colour, from 0 to 1.
+    /// The opacity of its colour, at least 0 and below 0.995, since thumbnails write two decimals of it.
     pub fn opacity(&self) -> f64 {
         match &self.value {
             SquareValue::Stability(StabilityValue { runs, diverged, .. }) if *diverged > 0 => {

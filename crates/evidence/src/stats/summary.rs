@@ -23,9 +23,9 @@ impl Summary {
         let mean = mean(sample);
         let sd = standard_deviation(sample);
         let half = student_95(sample.len()) * sd / (sample.len() as f64).sqrt();
-        let known =
+        let by_logarithms =
             if sample.iter().all(|x| *x > 0.0) { LogMeans::new(&[(1.0, sample)]) } else { None };
-        let interval = match known.map(|known| known.interval()) {
+        let interval = match by_logarithms.map(|means| means.interval()) {
             Some((low, high)) => (libm::exp(low), libm::exp(high)),
             None => (mean - half, mean + half),
         };
@@ -74,6 +74,8 @@ impl Ratio {
         Self::new(estimate, known.map(|k| k.with_selection_error(selection_error)))
     }
 
+    /// A ratio with the interval and the p-value that follow from the logarithms of the means; without these, it has no
+    /// limits and a p-value of 1.
     fn new(estimate: f64, known: Option<LogMeans>) -> Self {
         let Some(known) = known else {
             return Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 };

@@ -94,13 +94,13 @@ impl PythonClients {
         .unwrap_or_default()
     }
 
-    /// What `f` returns of the clients.
+    /// Calls `f` with the clients under their lock; an error once the run has ended.
     fn locked<T>(&self, f: impl FnOnce(&mut RoundClients<'_>) -> T) -> PyResult<T> {
         let done = lock(&self.inner).as_mut().map(f);
         done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
     }
 
-    /// The same without the interpreter, whose other threads go on.
+    /// As [`locked`](Self::locked), but without holding the interpreter, whose other threads go on.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -109,7 +109,13 @@ impl PythonClients {
         self.clock.outside(|| py.detach(|| self.locked(f)))
     }
 
-    fn rows(&self, what: &str, array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<bool> {
+    /// Whether an array has a row of d numbers for each client, rather than one for all clients; an error if it has
+    /// another shape.
+    fn has_row_per_client(
+        &self,
+        what: &str,
+        array: &PyReadonlyArrayDyn<'_, f64>,
+    ) -> PyResult<bool> {
         match array.shape() {
             [d] if *d == self.d => Ok(false),
             [n, d] if (*n, *d) == (self.n, self.d) => Ok(true),
@@ -218,11 +224,11 @@ impl PythonClients {
         out: Option<Bound<'py, PyArray2<f64>>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let theta = floats(theta, "theta")?;
-        let own = self.rows("theta", &theta)?;
+        let own = self.has_row_per_client("theta", &theta)?;
         let from = flat(&theta);
         let corrections = corrections.map(|xi| floats(xi, "corrections")).transpose()?;
         if let Some(xi) = &corrections {
-            self.rows("corrections", xi)?;
+            self.has_row_per_client("corrections", xi)?;
         }
         let xi = corrections.as_ref().map(flat);
         let anchor = anchor.map(|anchor| floats(anchor, "anchor")).transpose()?;
@@ -291,7 +297,7 @@ impl PythonClients {
         out: Option<Bound<'py, PyArray2<f64>>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let theta = floats(theta, "theta")?;
-        self.rows("theta", &theta)?;
+        self.has_row_per_client("theta", &theta)?;
         let points = flat(&theta);
         let calls = counts(&[calls as f64], "calls")?[0];
         let out = self.output(py, out)?;
@@ -312,7 +318,7 @@ impl PythonClients {
         rows: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = floats(rows, "rows")?;
-        if !self.rows("rows", &rows)? {
+        if !self.has_row_per_client("rows", &rows)? {
             return Err(wrong_shape("rows", rows.shape(), &tuple(&[self.n, self.d])));
         }
         let out = PyArray1::zeros(py, [self.d], false);
@@ -398,10 +404,12 @@ impl PythonClients {
     }
 }
 
+/// The error for an array that results cannot be written to.
 fn not_writable() -> PyErr {
     PyValueError::new_err("out must be writable, and another array than the arguments")
 }
 
+/// The indices of the members, as Python has them.
 fn indices(members: &Members) -> Vec<i64> {
     members.indices().iter().map(|&k| k as i64).collect()
 }
@@ -450,7 +458,9 @@ impl PythonVariates {
         if (clients.n, clients.d) != (self.n, self.d) {
             return Err(PyValueError::new_err("the control variates are those of other clients"));
         }
-        if clients.rows("theta", &theta)? || !clients.rows("ends", &ends)? {
+        if clients.has_row_per_client("theta", &theta)?
+            || !clients.has_row_per_client("ends", &ends)?
+        {
             let message = format!(
                 "theta must have the shape ({},), and ends ({}, {})",
                 self.d, self.n, self.d

@@ -28,11 +28,12 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     Ok(Contents::Table(columns))
 }
 
+/// A reader of the records after the header line, whose fields are trimmed.
 fn reader(bytes: &[u8]) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes)
 }
 
-/// The columns without their values, if all of it is a table.
+/// The names and types of the columns, without their values, if the whole file is a table.
 fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
     let mut reader = reader(bytes);
     let heads = reader.headers().map_err(|e| wrong(&e))?.clone();
@@ -46,8 +47,8 @@ fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
     let mut found = vec![ColumnSurvey::default(); heads.len()];
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|e| wrong(&e))? {
-        for ((column, value), name) in found.iter_mut().zip(&record).zip(&heads) {
-            column.add(value, name);
+        for ((column, value), head) in found.iter_mut().zip(&record).zip(&heads) {
+            column.add_value(value, head);
         }
     }
     check_names(&heads, &found)?;
@@ -68,15 +69,17 @@ struct ColumnSurvey {
     has_text: bool,
     /// Whether a value is a whole number beyond 2^53.
     has_long: bool,
-    /// Whether a value is the name of the column.
-    has_name: bool,
+    /// Whether a value equals the head of the column: then the head may be a value, and line 1 a record
+    /// ([`check_names`]).
+    has_head: bool,
 }
 
 impl ColumnSurvey {
-    fn add(&mut self, value: &str, name: &str) {
+    /// Takes in one more value of the column whose head is `head`.
+    fn add_value(&mut self, value: &str, head: &str) {
         self.has_text = self.has_text || !(value.is_empty() || value.parse::<f64>().is_ok());
         self.has_long = self.has_long || is_long(value);
-        self.has_name = self.has_name || value == name;
+        self.has_head = self.has_head || value == head;
     }
 
     /// The column without its values.
@@ -89,14 +92,14 @@ impl ColumnSurvey {
     }
 }
 
-/// An error if the first line seems to be a record: it has numbers, and else only marks of missing
-/// values and texts that are values of their columns. Names that are numbers, such as years, are
-/// names beside one that is not. The numbers 0, 1, 2, … behind an empty field are names that pandas
-/// gives to columns, beside an index.
+/// An error if the first line seems to be a record: some of its fields are numbers, and each of the others is a mark of
+/// a missing value or occurs as a text in its own column. So numbers such as years may be names if another field is
+/// neither. Also allowed is what pandas writes for columns without names: an empty field above the index, then the
+/// numbers 0, 1, 2, ….
 fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), ContentError> {
     if !heads.iter().any(is_number)
         || !heads.iter().zip(found).all(|(name, column)| {
-            is_number(name) || is_mark(name) || column.has_text && column.has_name
+            is_number(name) || is_mark(name) || column.has_text && column.has_head
         })
         || heads.len() > 1
             && heads.iter().enumerate().all(|(i, name)| match i.checked_sub(1) {
@@ -111,11 +114,12 @@ fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), Conte
     Err(ContentError::Invalid(format!("line 1 holds {what} and no names; add a header line")))
 }
 
+/// Whether a field is written as a number.
 fn is_number(name: &str) -> bool {
     name.parse::<f64>().is_ok()
 }
 
-/// What is wrong with a record.
+/// What is wrong with a record, from the error of its reader.
 fn wrong(e: &csv::Error) -> ContentError {
     let line = e.position().map_or(1, Position::line);
     let message = match e.kind() {

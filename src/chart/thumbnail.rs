@@ -127,6 +127,7 @@ struct CurveLayer {
 }
 
 impl CurveLayer {
+    /// The path as an SVG element, with a class for the way it is drawn.
     fn svg(&self) -> String {
         let class = if !self.is_measured {
             " class=\"theory\""
@@ -258,7 +259,7 @@ struct SquareLayer<'a> {
     squares: Vec<&'a Square>,
 }
 
-/// The squares of a map: one path for each colour and opacity, in rows of equal squares.
+/// The squares of a map: one path for each colour and opacity, in which neighbours in a row are one rectangle.
 fn draw_squares(map: &Map) -> String {
     let mut layers: Vec<SquareLayer<'_>> = Vec::new();
     for square in &map.squares {

@@ -272,11 +272,12 @@ enum LooksError {
     OthersPlanned { planned: Looks, replicates: u64 },
 }
 
-/// Refuses new looks at cells for which looks at other numbers of replicates were planned.
+/// Refuses new looks at cells for which looks were planned. The caller has found that the plan is at none of those
+/// looks; else they would go on.
 fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), LooksError> {
     let recorded = store.planned_looks(&plan.experiment)?;
-    let same = |p: &&PlannedLooks| plan.has_cells(p.looks.first, &p.cells);
-    match recorded.iter().find(same).map(|planned| planned.looks) {
+    let of_these_cells = |p: &&PlannedLooks| plan.has_cells(p.looks.first, &p.cells);
+    match recorded.iter().find(of_these_cells).map(|planned| planned.looks) {
         None => Ok(()),
         Some(planned) => {
             Err(LooksError::OthersPlanned { planned, replicates: plan.manifest.replicates })

@@ -247,6 +247,7 @@ fn without_optimum(
 /// N of each problem, for those whose data file determines it.
 type ClientCounts = HashMap<*const Spec, usize>;
 
+/// The local steps of all clients in all runs of a cell, where N may come from a data file.
 fn client_steps(cell: &Cell, clients: &ClientCounts) -> u64 {
     let problem = &cell.identity.problem;
     let known = || clients.get(&Arc::as_ptr(problem)).copied().unwrap_or(1);
@@ -283,6 +284,7 @@ impl<'a> Labels<'a> {
         }
     }
 
+    /// Writes the counts, then the examples, which the caller has collected.
     fn write(&self, out: &mut String) {
         for ((label, state), count) in &self.counts {
             let _ = writeln!(out, "  {count} {state}  {label}");

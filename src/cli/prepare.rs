@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// The most threads of a command.
 const MOST_THREADS: usize = 1024;
 
-/// Builds the instances of these cells, or reports every error at its place in the manifest, also
-/// those of its frontiers.
+/// Builds the instances of these cells, or reports errors at their places in the manifest: all errors of its frontiers
+/// or, if these have none, all errors of the cells.
 pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
     let prepared = prepare_frontiers(plan)
         .and_then(|_| prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells));

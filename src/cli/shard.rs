@@ -110,7 +110,7 @@ pub fn lines(file: &Path) -> Result<Vec<(usize, String)>, Failure> {
     Ok(parse_lines(&text))
 }
 
-/// The lines of such a list.
+/// The lines of a text that names cells, trimmed and with their numbers from 1, without empty lines and comments (`#`).
 pub fn parse_lines(text: &str) -> Vec<(usize, String)> {
     let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim().to_owned()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect()

@@ -99,7 +99,8 @@ impl Writer {
         is_own.then(|| read_regular(&path, MOST_READ).ok()).flatten()
     }
 
-    /// Writes an experiment's page and the other files in its folder.
+    /// Writes the folder of an experiment: its page with tables and figures, and the files for other programs, among them
+    /// what a later `diff` compares ([`RECORD`], [`FINALS`]). Removes the tables that the page no longer has.
     ///
     /// # Errors
     /// If a file cannot be written, or an analysis text is not a template.
@@ -133,6 +134,7 @@ impl Writer {
         }
         sweep(&self.owned, &folder, is_table, &tables)?;
         let [summary, finals] = ["summary.csv", FINALS].map(|file| folder.join(file));
+        // `write_record` writes FINALS, and returns the text of RECORD.
         let (summary, record) = rayon::join(
             || self.owned.stream(&summary, |out| write_summary(experiment, out)),
             || self.owned.stream(&finals, |out| write_record(experiment, out)),

@@ -41,6 +41,7 @@ impl<'a> CacheKind<'a> {
         Self { folder, key, rounding }
     }
 
+    /// The file that holds the columns, below the root of a store.
     fn file(&self, root: &Path) -> PathBuf {
         root.join(self.folder).join(self.key)
     }
@@ -136,7 +137,9 @@ impl Store {
         self.check_cached(&Cacheable { what, compute: Box::new(compute) })
     }
 
-    /// Caches the optima of these cells' instances that took a search.
+    /// Caches the optima of these cells' instances that a search found, each once. Two kinds are left out and searched for
+    /// again instead: those in few unknowns, whose search is short, and those of more bytes than a data file may have of
+    /// which results keep a copy.
     pub fn keep_optima(&self, cells: &[Prepared<'_>]) {
         let mut seen = HashSet::new();
         for scenario in cells.iter().flat_map(|cell| &cell.scenarios) {
@@ -145,9 +148,10 @@ impl Store {
             }
             let Some(found) = scenario.instance.searched_optimum() else { continue };
             let d = found.theta.len();
-            let may_be_cached = d > MOST_REFINED && 8 * d as u64 <= MOST_KEPT;
+            let is_search_long = d > MOST_REFINED;
+            let is_small = 8 * d as u64 <= MOST_KEPT;
             let what = Cached::Optimum(scenario.key.to_string());
-            if may_be_cached && read_columns(&self.root, &what).is_none() {
+            if is_search_long && is_small && read_columns(&self.root, &what).is_none() {
                 self.cache_columns(&what, &optimum_columns(found));
             }
         }
@@ -157,6 +161,7 @@ impl Store {
 /// The only column: θ*, its residual and the bound on its error.
 const OPTIMUM: &str = "optimum";
 
+/// The columns in which an optimum is cached.
 fn optimum_columns(found: &Minimiser) -> Columns {
     let mut column = found.theta.clone();
     column.extend([found.residual, found.error]);

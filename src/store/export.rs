@@ -317,7 +317,8 @@ impl SoundCells<'_> {
         }
     }
 
-    /// The ranges of cells that are exported together, each of about [`PORTION`] bytes.
+    /// The successive ranges of cells that are exported together. A range ends with the cell with which its rows have
+    /// [`PORTION`] bytes or more, and the last one with the last cell.
     fn portions(&self) -> Vec<Range<usize>> {
         let mut portions = Vec::new();
         let mut from = 0;
@@ -526,6 +527,7 @@ pub fn cells_frame(plan: &Plan, store: &Store, work: WorkColumn) -> PolarsResult
     DataFrame::new(cells.len(), columns)
 }
 
+/// The name of a cell's state in exported files.
 fn state_name(status: &Status) -> &'static str {
     match status {
         Status::Done => "done",

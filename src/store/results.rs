@@ -51,7 +51,7 @@ impl Results for Store {
         order
     }
 
-    /// Only indexes are checked.
+    /// Checks the indexes of packs, and not their rows.
     fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error> {
         let packs = self.packs(experiment)?;
         if let Some(damaged) = packs.damaged.first() {

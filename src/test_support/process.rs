@@ -25,7 +25,7 @@ const AFTER_KILL: Duration = Duration::from_secs(20);
 /// Looks again and again until there is something, at most until the deadline.
 pub fn wait_until<T>(deadline: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
-        // Read first: what is there at the deadline is seen by the look that follows.
+        // The clock is read before the look, so that one look follows the deadline.
         let late = Instant::now() >= deadline;
         let found = look();
         if found.is_some() || late {

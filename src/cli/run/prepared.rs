@@ -82,7 +82,8 @@ impl<'a> PreparedRun<'a> {
         self
     }
 
-    /// The work on each experiment, as far as it is known before their locks are held.
+    /// The work on each experiment that waits, as far as it is known before their locks are held: cells that failed in
+    /// an earlier run count as done.
     pub fn workloads(&self) -> impl Iterator<Item = Workload<'_>> {
         self.waiting.iter().map(|task| Workload {
             experiment: &task.plan.experiment,

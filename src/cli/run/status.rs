@@ -71,6 +71,8 @@ struct Counts {
     failed: usize,
     /// The work on the missing cells at the beginning.
     work: RunWork,
+    /// How often its results changed: the pages of the run write its report again when this has grown
+    /// ([`ChangingResults`]).
     changes: u64,
 }
 
@@ -164,7 +166,8 @@ impl RunStatus {
         })
     }
 
-    /// Changes the counts of the experiment of which cells are run.
+    /// Changes the counts of the experiment of which cells are run, and notes that its results changed; a `change` that
+    /// does nothing only notes this.
     fn count(&self, change: impl FnOnce(&mut Counts)) {
         let state = &mut *lock(&self.state);
         if let Some(counts) = state.experiments.get_mut(&state.current) {

@@ -40,6 +40,7 @@ impl Guards {
         !self.fails.load(Relaxed)
     }
 
+    /// Notes that a claim does not have the verdict that the text says.
     fn fail(&self) {
         self.fails.store(true, Relaxed);
     }
@@ -59,6 +60,7 @@ fn guards(state: &State<'_, '_>) -> Result<Arc<Guards>, Error> {
     value.ok_or_else(|| invalid("there are no results".to_owned()))
 }
 
+/// The error of a template that uses a function wrongly.
 fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
@@ -264,6 +266,7 @@ fn claim<'a>(facts: &'a TextFacts, id: &str) -> Result<&'a ClaimFacts, Error> {
     })
 }
 
+/// The facts about the cell of this id.
 fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
     facts.iter().find(|f| f.cell.id == *id).ok_or_else(|| invalid(format!("{id} is no cell")))
 }
@@ -290,6 +293,7 @@ enum Finals<'a> {
 }
 
 impl Finals<'_> {
+    /// The mean of the sample, if there is one.
     fn mean(&self) -> Option<f64> {
         match self {
             Self::Sample(sample) => Some(stats::mean(sample)),
@@ -309,7 +313,8 @@ fn finals<'a>(facts: &'a [CellFacts], id: &str, quantity: Quantity) -> Result<Fi
     }
     Ok(match facts.finals.get(&quantity) {
         Some(sample) => Finals::Sample(sample),
-        // A cell that was run and did not diverge has its errors.
+        // A cell that was run has a sample of some quantity, unless a run diverged. Of a planned cell, which has none,
+        // only the errors of its texts matter.
         None if facts.finals.is_empty() => Finals::Missing("diverged"),
         None => Finals::Missing(UNKNOWN),
     })
@@ -321,6 +326,10 @@ fn selection_changes(facts: &CellFacts, quantity: Quantity) -> &[f64] {
     selected_by.map_or(&[][..], |by| &by.changes)
 }
 
+/// The id of the only cell with this label and these settings; a text is the beginning of the setting's text.
+///
+/// # Errors
+/// If no cell, or more than one, has them.
 fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
     let value = |name: &str| Ok((name.replace('_', "-"), wanted.get(name)?));
     let values: Vec<(String, Value)> = wanted.args().map(value).collect::<Result<_, Error>>()?;

@@ -51,8 +51,8 @@ struct Doubling {
 }
 
 impl Doubling {
-    /// The solution for the right side R in double precision, d × d numbers: Σ_k Mᵏ (2q U R Uᵀ) Mᵏᵀ,
-    /// whose number of terms each power doubles.
+    /// The X with A X + X Aᵀ = R, for the right side R, in double precision, d × d numbers: Σ_k Mᵏ (2q U R Uᵀ) Mᵏᵀ. Each
+    /// power of M that is kept doubles the number of terms.
     fn approximate(&self, right_side: &[f64]) -> Vec<f64> {
         let d = self.inverse.rows();
         let right_side = Matrix::from_entries(d, d, right_side.to_vec());

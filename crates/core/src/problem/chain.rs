@@ -165,18 +165,21 @@ fn reach_back(into: &SparseRows, target: usize, reached: &mut [bool]) {
 
 /// A chain that forgets its start quickly, so that systems are solved by letting it run.
 struct Mixing<'a> {
+    /// The columns of P: row j has the states from which state j is reached.
     into: &'a SparseRows,
     /// The stationary distribution, to some digits.
     approximate: Vec<f64>,
 }
 
 impl<'a> Mixing<'a> {
-    /// The most transitions before the chain counts as slow.
+    /// The most transitions: a chain that needs more counts as slow.
     const MOST: usize = 2000;
     /// How exact approximate solutions are.
     const CLOSE: f64 = 1e-4;
 
-    /// `None` if the chain is slow.
+    /// Lets the chain with these columns of P run from equal probabilities until a transition hardly changes the
+    /// distribution. `None` if that takes more than [`MOST`](Self::MOST) transitions: then its systems are factored
+    /// instead.
     fn new(into: &'a SparseRows) -> Option<Self> {
         let n = into.len();
         let mut mixing = Self { into, approximate: vec![1.0 / n as f64; n] };

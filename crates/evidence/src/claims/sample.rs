@@ -61,7 +61,7 @@ impl MetricSample {
         }
     }
 
-    /// The mean over replicates, 0 where it is rounding.
+    /// The mean of the values, 0 where it is only rounding.
     pub fn mean(&self) -> f64 {
         match mean(&self.values) {
             m if m.abs() < self.floor => 0.0,
@@ -145,6 +145,7 @@ pub fn samples(
     }
 }
 
+/// The error that a metric is not recorded.
 fn unrecorded(metric: Quantity) -> SampleError {
     SampleError::NotRecorded { metric }
 }

@@ -29,7 +29,7 @@ fn instance() -> Option<Quadratic> {
 
 const STEP: f64 = 1e-3;
 
-/// The stationary law of Scaffold on that instance.
+/// The stationary law of Scaffold on an instance.
 fn stationary(facts: &Quadratic, step: f64, steps: u64) -> Option<CovarianceBlocks> {
     let scaffold = [Component::one(Terms::scaffold(step, steps))];
     let exact = ExactMoments::new(facts, &scaffold).ok()?;
@@ -50,7 +50,8 @@ fn cross_covariances() -> Option<[f64; 3]> {
     Some(blocks.map(|blocks| blocks.theta_variate[flat][(0, 0)]))
 }
 
-/// (Var(x) − (γ/N)C/(2 · 2))/γ^(3/2) on that instance at γH = 0.2.
+/// (Var(x) − γ/8)/γ^(3/2) for Scaffold on [`instance`] at γH = 0.2; γ/8 is the printed first order (γ/N)C/(2 · 2) with
+/// N = 2 and C = 1.
 fn remainder_of_covariance(step: f64) -> f64 {
     let exact = instance().and_then(|facts| stationary(&facts, step, (0.2 / step).round() as u64));
     exact.map_or(f64::NAN, |exact| (exact.theta[(0, 0)] - step / 8.0) / libm::pow(step, 1.5))

@@ -72,7 +72,9 @@ pub struct ManyClients {
 }
 
 impl ManyClients {
-    /// E of the mean stochastic gradient in the last round, over all signs of the noise.
+    /// E of the mean stochastic gradient in the last round, over all signs of the noise, for a client at `local` that has
+    /// `left` local steps to go in its round, and `rounds` rounds, this one included. `sum` is of the stochastic gradients
+    /// in this round so far.
     fn gradient(&self, local: f64, variate: f64, sum: f64, (left, rounds): (u32, u32)) -> f64 {
         let mean = sum / f64::from(self.steps);
         match (left, rounds) {

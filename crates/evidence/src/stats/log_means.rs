@@ -143,10 +143,10 @@ impl LogMeans {
         Some(found)
     }
 
-    /// The same with E log x_j for log E x_j, from samples over instances of a problem. The values of
-    /// two instances may differ by orders of magnitude, so what is estimated is the ratio on a
-    /// typical instance. Limits are Student's t of the sums of logarithms. Values of which one is not
-    /// above 0 have no logarithm: these are compared by [`LogMeans::new`].
+    /// Estimates Σ_j w_j E log x_j, in place of the Σ_j w_j log E x_j of [`LogMeans::new`], from samples with one value
+    /// per instance of a problem. The values of two instances may differ by orders of magnitude, so what is estimated is
+    /// the ratio on a typical instance. Limits are Student's t of the sums of logarithms. If a value is not a finite
+    /// number above 0, the samples are passed to [`LogMeans::new`].
     pub fn over_instances(points: &[(f64, &[f64])]) -> Option<Self> {
         let n = points.iter().map(|(_, x)| x.len()).min().filter(|n| *n > 1)?;
         if !points.iter().all(|(_, x)| x.iter().all(|x| *x > 0.0 && x.is_finite())) {
@@ -158,7 +158,8 @@ impl LogMeans {
         let sd = standard_deviation(&terms);
         let size = terms.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
         let error = if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() };
-        Some(Self::student(n, mean(&terms), error, 0.0))
+        let skewness = 0.0; // Limits are not corrected for skewness.
+        Some(Self::student(n, mean(&terms), error, skewness))
     }
 
     /// Adds the limits of lognormal samples, unless the samples contradict them.
@@ -404,6 +405,7 @@ const KNOTS: usize = 8;
 const LEAST: f64 = 1e-12;
 
 impl Quantiles {
+    /// The table for `n` replicates, which the thread keeps for the next call.
     fn cached(n: usize) -> Rc<Self> {
         thread_local! {
             static KNOWN: RefCell<HashMap<usize, Rc<Quantiles>>> = RefCell::default();
@@ -416,6 +418,7 @@ impl Quantiles {
         })
     }
 
+    /// Computes the table for `n` replicates.
     fn new(n: usize) -> Self {
         let freedom = n as f64 - 1.0;
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;

@@ -28,7 +28,7 @@ const MOST_CLASSES: usize = 20;
 const MOST_NAMED: usize = 12;
 /// The names of a label column, where none is given.
 const LABELS: [&str; 7] = ["label", "target", "class", "outcome", "response", "y", "diagnosis"];
-/// Parts of the names of columns of whole numbers that may be clients.
+/// Parts of the names by which columns of whole numbers, and arrays, may be taken to be clients.
 const CLIENTS: [&str; 8] =
     ["client", "user", "site", "group", "hospital", "centre", "center", "device"];
 
@@ -284,6 +284,7 @@ pub fn describe_file(
         .map_err(|error| DescribeError::Records { path: path.to_owned(), error })
 }
 
+/// Whether the name of a column or an array suggests that it says which client holds each record.
 fn may_be_clients(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     CLIENTS.iter().any(|part| name.contains(part))
@@ -406,6 +407,7 @@ impl FileRecords<'_> {
         missing
     }
 
+    /// The line of the description that says what the labels are.
     fn label_line(&self, classes: &[(String, usize)]) -> String {
         let name = match self.label.as_str() {
             "" => String::new(),

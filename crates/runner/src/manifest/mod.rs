@@ -344,19 +344,21 @@ fn is_true(value: &bool) -> bool {
 impl Default for Record {
     fn default() -> Self {
         Self {
+            // Without `every` as well, there are `POINTS` of them.
             points: None,
             every: None,
             spacing: Spacing::default(),
             iterates: false,
             metrics: Vec::new(),
             averages: Vec::new(),
+            // This is `BURN_IN`.
             burn_in: None,
             optimum: true,
         }
     }
 }
 
-/// The default of the burn-in.
+/// The fraction of the rounds before averages begin, where `burn_in` is not written.
 pub const BURN_IN: f64 = 0.1;
 
 impl Record {

@@ -115,16 +115,18 @@ impl<'a> Reader<'a> {
         Err(found)
     }
 
+    /// Notes a fault. There is no value then, so that this may be the answer of a reader.
     fn note(&mut self, diagnostic: Diagnostic) -> Option<Toml> {
         self.found.push(diagnostic);
         None
     }
 
+    /// Notes a fault of a node.
     fn fail(&mut self, node: &Node, path: &str, message: impl Into<String>) -> Option<Toml> {
         self.note(Diagnostic::new(Some(node.place.clone()), path, message))
     }
 
-    /// That a node is not what it should be.
+    /// Notes that a node is not what it should be, which is `what`.
     fn expected(&mut self, node: &Node, path: &str, what: &str) -> Option<Toml> {
         let found = match &node.value {
             Value::String(text) => format!("the string {text:?}"),
@@ -192,6 +194,7 @@ impl<'a> Reader<'a> {
         read(self, &items[index.min(items.len() - 1)])
     }
 
+    /// A single value by its schema, which does not vary over an axis.
     fn single(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let names = variants(schema);
         if !names.is_empty() {
@@ -276,6 +279,7 @@ impl<'a> Reader<'a> {
         Some(Toml::Table(table))
     }
 
+    /// A list by its schema. All its items are read, also after a wrong one.
     fn list(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let Value::Array(items) = &node.value else {
             if matches!(node.value, Value::Table(_)) {
@@ -337,13 +341,15 @@ impl<'a> Reader<'a> {
         self.fail(node, path, format!("invalid type: {unexpected}, expected {expected}"))
     }
 
-    /// A number, a string, true or false, or a list of them.
+    /// A value in a selection of cells ([`Scalar`](super::claim::Scalar)): a number, a string, true or false, or a list of
+    /// them. A flag becomes the text `true` or `false`, as the settings of cells have it.
     fn scalar(&mut self, node: &Node, path: &str) -> Option<Toml> {
         match &node.value {
             Value::String(text) => Some(Toml::String(text.clone())),
             Value::Boolean(value) => Some(Toml::String(value.to_string())),
             Value::Float(value) => Some(Toml::Float(*value)),
             Value::Integer(Some(value)) => Some(Toml::Float(*value as f64)),
+            // It has more than 64 bits.
             Value::Integer(None) => self.expected(node, path, "a number"),
             Value::Array(items) => {
                 let items: Vec<Option<Toml>> = items

@@ -21,6 +21,8 @@ pub fn selected(cell: &Cell, selection: &Selection) -> bool {
     selection.0.iter().all(|(key, wanted)| fits(cell, key, wanted))
 }
 
+/// Whether the label or a setting of a cell is as wanted: equal, or one of a list. A text is the beginning of the
+/// setting's text, so that `split = "dirichlet"` selects every table whose text begins with it.
 fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
     match (key, wanted) {
         (_, Scalar::Any(all)) => all.iter().any(|one| fits(cell, key, one)),
@@ -73,8 +75,8 @@ impl Checker<'_> {
         self.require(sound, key, format!("`{name}` is not a number in every selected cell"));
     }
 
-    /// A name must be that of some cell's setting; where a number is needed, of settings that are
-    /// numbers or of a quantity.
+    /// Notes an error unless some cell has a setting of this name. With `is_number`, the setting must be a number in all
+    /// cells that have it, and the name of a quantity is allowed as well.
     pub fn setting(&mut self, key: &str, name: &str, is_number: bool) {
         let mut values = self.cells.iter().filter_map(|c| c.settings.get(name)).peekable();
         if values.peek().is_none() {

@@ -171,11 +171,13 @@ impl Plan {
         varied.filter(|path| !self.is_tuned(path)).map(|path| short(path).to_owned()).collect()
     }
 
-    /// Selects, at each point of the grid, the candidate that is best for all algorithms together:
-    /// the smallest product of losses among those of which no run diverged and that were not stopped.
+    /// Selects, at each point of the grid with several algorithms whose losses are all known, the values of the tuned
+    /// settings that are best for all algorithms together, and sets `shared` of each algorithm to its fresh runs with
+    /// them. The best values have the smallest product of losses among those with which every algorithm has a finite
+    /// loss: no run diverged or ended too early, and no candidate was stopped.
     fn select_shared(&self, groups: &mut [TuningGroup]) {
         for places in self.groups_by_point(groups).into_values() {
-            // What is added to the candidates of one may change what is best for all.
+            // A group that is not complete may still get candidates, which may change what is best for all.
             if !places.iter().all(|place| groups[*place].is_complete()) {
                 continue;
             }
@@ -222,8 +224,8 @@ impl Plan {
     }
 }
 
-/// The logarithm of the product of the losses that candidates with these values have in the groups at these places;
-/// `None` if a group has no such candidate or no finite loss of it.
+/// Σ log loss over the groups at these places, of the candidate with these values in each; `None` if a group has no such
+/// candidate, or if its loss is not known or not finite.
 fn log_product(groups: &[TuningGroup], places: &[usize], values: &[Option<f64>]) -> Option<f64> {
     let mut logarithms = Vec::with_capacity(places.len());
     for place in places {

@@ -69,6 +69,7 @@ impl<'a> Meter<'a> {
         }
     }
 
+    /// Adds the vectors and matrices of a round after the burn-in to their sums.
     fn average(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
         let facts: &dyn Facts = &*self.scenario.instance;
         let optimum = facts.optimum();
@@ -110,8 +111,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Adds the value of each metric now to its column; `coupled` is the estimate of the run on the
-    /// same draws, if there is one.
+    /// Adds the value of each metric now to its column, NaN where the run has none; `coupled` is the estimate of the run
+    /// on the same draws, if there is one.
     pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>, columns: &mut [(Metric, Vec<f64>)]) {
         let reading = Reading {
             facts: &*self.scenario.instance,
@@ -121,7 +122,8 @@ impl<'a> Meter<'a> {
             corrections: &self.corrections,
         };
         for (metric, column) in columns {
-            column.push(metric.measured().1(&reading).unwrap_or(f64::NAN));
+            let (_, value) = metric.measured();
+            column.push(value(&reading).unwrap_or(f64::NAN));
         }
     }
 
@@ -149,7 +151,8 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
 fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
     // Where θ* may be unknown, it is asked at another point whether there is such a metric.
     let anywhere = vec![0.0; facts.dim()];
-    match metric.measured().0 {
+    let (measured_on, _) = metric.measured();
+    match measured_on {
         // It has a column of its own.
         MeasuredOn::Limit => false,
         MeasuredOn::Estimate | MeasuredOn::Field => true,

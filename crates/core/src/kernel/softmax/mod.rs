@@ -114,7 +114,8 @@ impl ClassTables {
         self.unpad(&sums, out);
     }
 
-    /// Runs the local steps of every client of the cohort with batches of `batch` records.
+    /// Runs the local steps of every client of the cohort, with `batch` records in an oracle call. Extended steps take the
+    /// mean of [`Local::batch`](super::cohort::Local::batch) oracle calls, or have a proximal term.
     ///
     /// # Panics
     /// If dimensions do not agree, or a client has no set.

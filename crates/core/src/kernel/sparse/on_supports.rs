@@ -18,7 +18,7 @@ use crate::kernel::simd::InstructionSet;
 
 /// The control variates that learn from a round in which all clients take part.
 pub struct VariatesToLearn<'a> {
-    /// ℓ_k, N numbers: the sum of the step sizes of client k.
+    /// γ_k E_k, N numbers: the sum of the step sizes of client k in the round.
     pub lengths: &'a [f64],
     /// c̄, d numbers.
     pub mean: &'a mut [f64],
@@ -184,8 +184,9 @@ impl SparseRecords {
 }
 
 impl Elsewhere {
-    /// Some numbers of θ at the end of a round into `ends`, given those at its start (`theta`) and
-    /// ξ, as many numbers each.
+    /// Writes to `ends` where the entries `theta` of θ_t end in a round if no record touches them: v ← α v − β ξ' for each
+    /// pass, with ξ' = ξ − μ θ_t, where ξ are the same entries of ξ_k and μ is `weight`. The caller then writes over
+    /// the entries that records touch.
     fn write_ends(&self, theta: &[f64], xi: Option<&[f64]>, weight: f64, ends: &mut [f64]) {
         ends.copy_from_slice(theta);
         for &PassEnd { alpha, beta } in &self.passes {

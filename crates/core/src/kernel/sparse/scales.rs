@@ -20,7 +20,7 @@ pub(super) struct PassScales {
     pub(super) rate: Vec<f64>,
 }
 
-/// α and β after the last step of a pass.
+/// α and β after the last step of a pass, which is a part of a round's local steps ([`super::steps`]).
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct PassEnd {
     pub(super) alpha: f64,

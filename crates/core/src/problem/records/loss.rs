@@ -41,7 +41,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn records(&self, set: usize) -> usize {
         self.dense_rows(set).map_or(0, |rows| rows.len())
     }
-    /// The multiplications of [`RecordSets::products`] of all sets.
+    /// How many multiplications [`RecordSets::products`] needs for all sets together.
     fn multiplications(&self) -> usize {
         let records = (0..self.sets()).map(|set| self.records(set)).sum::<usize>();
         records * self.features() * self.classes()
@@ -224,8 +224,9 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<f64> {
         None
     }
-    /// Replaces changes v of the products of a record by δ + W v. This function and the two below are
-    /// not called for losses whose fields are affine.
+    /// Replaces v, the products of a record with θ − θ*, by δ + W v at θ*. `at` are the
+    /// [`record_numbers`](Self::record_numbers) of its set at θ*. This function and the two below are not called for
+    /// losses whose fields are affine.
     fn linearised(&self, _: &S, _place: RecordPlace, _at: &[f64], _v: &mut [f64]) {
         unreachable!("an affine field is its own linearisation");
     }

@@ -67,9 +67,9 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         }
         residuals
     }
-    /// The error of p is at most half of the error of u, and the error of its own operations: each
-    /// exponential and
-    /// their sum have relative errors, and the squares of p add up to at most 1.
+    /// Replaces the logits u by the probabilities p. The error of p is at most half of the error of u, which is `error`
+    /// and what subtracting the largest adds, and the error of its own operations: exponentials, sum and quotient have
+    /// relative errors of less than 8 `DD_EXP_ERROR` together, and the squares of p add up to at most 1.
     fn extended_numbers(
         &self,
         _: &ClassTables,
@@ -209,7 +209,8 @@ impl RecordSets for ClassTables {
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
         self.add_rows_on(InstructionSet::best(), set, factors, out);
     }
-    /// A row and a column of `m` beyond the K·d are kept.
+    /// `m` may have one more row and column than the K·d, as if x had one more block with the value 1: then the result
+    /// is (K + 1) × (K + 1).
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
         let x = self.rows(set).row(record);
         let classes = self.classes();

@@ -64,13 +64,13 @@ impl Form {
         }
     }
 
-    /// `matrix` times this vector.
+    /// `matrix` M times this vector: (M W) x + Σ (M G_i) n_i.
     pub fn mapped(&self, matrix: &Matrix) -> Self {
         let mut out = Self::zero(matrix.rows());
         for i in 0..matrix.rows() {
-            let row = matrix.row(i);
-            let weights = self.weights.iter().filter(|(k, ..)| row[*k] != 0.0);
-            out.weights.extend(weights.map(|(k, j, x)| (i, *j, row[*k] * x)));
+            let factors = matrix.row(i);
+            let weights = self.weights.iter().filter(|(row, ..)| factors[*row] != 0.0);
+            out.weights.extend(weights.map(|(row, k, x)| (i, *k, factors[*row] * x)));
         }
         add_up(&mut out.weights);
         out.noise = self.noise.iter().map(|(id, m)| (*id, matrix.times(m))).collect();

@@ -437,12 +437,13 @@ fn unknown_covariance(forms: &[Form], layers: usize) -> Matrix {
     Matrix::from_fn(n, n * layers, |_, _| f64::NAN)
 }
 
-/// The second moments of a client: the sum of the second moments of the mean over its type and of its deviation,
-/// THEORY (3.2).
-fn whole_moments(mean: Matrix, own: Option<&Matrix>) -> Matrix {
-    match own {
-        None => mean,
-        Some(own) => mean.plus(1.0, own),
+/// E y y'ᵀ of the sources y and y' of two noises of one client, THEORY (3.2): the sum of these second moments of the
+/// means over its type and of its deviations. Without deviations, the sources are of different types or of the server,
+/// and the means have all of it, THEORY (3.4).
+fn whole_moments(of_means: Matrix, of_deviations: Option<&Matrix>) -> Matrix {
+    match of_deviations {
+        None => of_means,
+        Some(of_deviations) => of_means.plus(1.0, of_deviations),
     }
 }
 

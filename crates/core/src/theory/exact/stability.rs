@@ -76,10 +76,11 @@ impl SquareMap<'_, '_> {
 }
 
 impl<'a> Cycle<'a> {
-    /// T of THEORY (5.2), restricted to free coordinates.
+    /// T of THEORY (5.2), restricted to free coordinates: what all rounds of the cycle together make of second
+    /// moments.
     ///
     /// # Errors
-    /// If they are infinite after a round.
+    /// If second moments are infinite after a round, whose number of local steps is random.
     pub(super) fn square_map(&self) -> Result<SquareMap<'_, 'a>, MomentsError> {
         if self.infinite.is_some() {
             return Err(MomentsError::InfiniteSquares);

@@ -99,7 +99,8 @@ impl PreparedRound {
         self.next.iter().flat_map(|form| form.value(coordinates)).collect()
     }
 
-    /// The means of all coordinates of the round, from the means of the coordinates of the state before it.
+    /// The means of all coordinates of the round, from the means of the coordinates of the state before it. Noises have
+    /// mean 0 and add no coordinates.
     pub fn known_mean(&self, mean: &[f64]) -> Vec<f64> {
         let mut known = mean.to_vec();
         for stage in &self.stages {

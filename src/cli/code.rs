@@ -73,7 +73,7 @@ pub fn code_of_all(plans: &[Plan], named: &[PathBuf]) -> std::io::Result<BTreeSe
 pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for cell in cells {
-        if let Some(kind) = cell.identity.algorithm.lacks_code() {
+        if let Some(kind) = cell.identity.algorithm.kind_without_code() {
             let message = format!(
                 "`{kind}`: the code of this algorithm is not at hand, or has changed since the experiment was stored: run its manifest where the algorithm is defined, or name its file with --python (results run no code)"
             );
@@ -99,7 +99,7 @@ pub fn load_for_cells(
 ) -> Result<Vec<String>, Failure> {
     let lacking = |(plan, ids): &(Plan, Vec<CellId>)| -> Vec<CustomDefinition> {
         let stored = plan.cells.iter().filter(|cell| ids.binary_search(&cell.id).is_ok());
-        let of_cells = stored.filter_map(|cell| cell.identity.algorithm.lacks_code());
+        let of_cells = stored.filter_map(|cell| cell.identity.algorithm.kind_without_code());
         let of_frontiers = plan.manifest.frontier.iter().flat_map(|one| one.lacking_code());
         let kinds: BTreeSet<_> = of_cells.chain(of_frontiers).collect();
         let known = plan.source.algorithms.iter();

@@ -272,7 +272,7 @@ fn with_code<'a>(
 ) -> Vec<Prepared<'a>> {
     let mut left_out: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
     cells.retain(|one| {
-        let lacking = one.cell.identity.algorithm.lacks_code();
+        let lacking = one.cell.identity.algorithm.kind_without_code();
         lacking.iter().for_each(|kind| left_out.entry(kind).or_default().push(one.cell));
         lacking.is_none()
     });

@@ -47,7 +47,7 @@ impl<C: JsonSchema, T: JsonSchema> JsonSchema for Flattened<C, T> {
             _own: T,
         }
         let mut both = Both::<C, T>::json_schema(generator);
-        // The description is that of the table, which its own struct has.
+        // The description of the table is that of `T`.
         if let Some(text) = T::json_schema(generator).get("description") {
             both.insert("description".into(), text.clone());
         }

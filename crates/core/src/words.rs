@@ -11,8 +11,8 @@ pub fn count(number: usize, noun: &str) -> String {
 /// The most characters of a name or a value in a message.
 const MOST_CHARACTERS: usize = 60;
 
-/// A text from a file for use in a message: shortened, on one line, without control
-/// characters.
+/// A text from a file for use in a message: its first characters, with U+FFFD in the place of line breaks and other
+/// control characters.
 pub fn sanitised(text: &str) -> String {
     let mut short: String = text
         .chars()
@@ -81,6 +81,7 @@ pub fn plain(value: f64, digits: usize) -> String {
     significant(value, digits, false)
 }
 
+/// A number with so many significant digits; `raised` writes an exponent as 10⁻⁴ and not as e-4.
 fn significant(value: f64, digits: usize, raised: bool) -> String {
     if value.is_nan() || value == 0.0 {
         return if value == 0.0 { "0".into() } else { "–".into() };

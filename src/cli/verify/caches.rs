@@ -27,7 +27,7 @@ pub fn check(
 ) {
     let going_on = || !interrupt.is_requested();
     // The moments of an algorithm whose code is not at hand are left out, as its cells are.
-    let at_hand = |cell: &Prepared<'_>| cell.cell.identity.algorithm.lacks_code().is_none();
+    let at_hand = |cell: &Prepared<'_>| cell.cell.identity.algorithm.kind_without_code().is_none();
     let moments = cells.par_iter().filter(|cell| at_hand(cell) && going_on());
     let mut checked: Vec<CheckedCache> =
         moments.filter_map(|cell| store.check_cached(&cacheable_moments(cell))).collect();

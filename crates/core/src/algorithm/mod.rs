@@ -107,7 +107,8 @@ impl Work {
         Self { local_steps: Some(local_steps), ..Self::default() }
     }
 
-    /// These terms with E_k local steps, 1 where neither key is written.
+    /// `terms` with the numbers of local steps, the normalisation and the decay of these keys. Without a number, which
+    /// [`faults`](Self::faults) refuses, there is 1 local step.
     fn terms(&self, terms: Terms) -> Terms {
         let local_steps = numbers(self.local_steps, &self.steps_per_client);
         Terms { local_steps, normalised: self.normalised, decay: self.decay, ..terms }
@@ -446,8 +447,8 @@ impl Spec {
         }
     }
 
-    /// The kind of a custom algorithm for which there is no code.
-    pub fn lacks_code(&self) -> Option<&str> {
+    /// Its kind, if it is custom and there is no code for it, so that it cannot be run.
+    pub fn kind_without_code(&self) -> Option<&str> {
         match self {
             Self::Custom(settings) if settings.algorithm.start.is_none() => Some(settings.kind()),
             _ => None,

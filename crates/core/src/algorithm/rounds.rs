@@ -139,8 +139,8 @@ pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) ->
     let number = if decay.is_some() { rounds + 1 } else { 2 };
     let mut all = Vec::new();
     for round in 0..number {
-        let factor = decay.map_or(1.0, |decay| decay.factor(round));
-        all.push(RoundWriter::new(&runs, round == 0, factor).round());
+        let decay_factor = decay.map_or(1.0, |decay| decay.factor(round));
+        all.push(RoundWriter::new(&runs, round == 0, decay_factor).round());
     }
     Ok(program_of(size, runs.start_weight(), all, usize::from(decay.is_none())))
 }
@@ -194,6 +194,7 @@ pub fn treats_clients_alike(terms: &Terms) -> bool {
     terms.local_steps.len() == 1 && terms.batches.len() == 1
 }
 
+/// The program whose rounds are these in turn, and of which the last `cycle` repeat.
 fn program_of(size: ProblemSize, start_weight: f64, rounds: Vec<Round>, cycle: usize) -> Program {
     let ProblemSize { clients, dimension } = size;
     let order = (0..rounds.len()).collect();
@@ -226,8 +227,8 @@ struct RoundWriter<'a> {
     runs: &'a ComponentRuns<'a>,
     /// Whether it is the first: all runs begin at θ_0, and variates are 0.
     first: bool,
-    /// The factor of step sizes.
-    factor: f64,
+    /// What the decay of step sizes multiplies them by in this round; 1 without one.
+    decay_factor: f64,
     state: Vec<Level>,
     operations: Vec<Operation>,
 }
@@ -251,7 +252,7 @@ struct ClientCorrection {
 }
 
 impl<'a> RoundWriter<'a> {
-    fn new(runs: &'a ComponentRuns<'a>, first: bool, factor: f64) -> Self {
+    fn new(runs: &'a ComponentRuns<'a>, first: bool, decay_factor: f64) -> Self {
         let kept = runs.components.iter().filter(|run| has_variates(&run.terms)).count();
         let state = if first {
             vec![Level::Server]
@@ -260,7 +261,7 @@ impl<'a> RoundWriter<'a> {
             state.extend(vec![Level::Clients; kept]);
             state
         };
-        Self { runs, first, factor, state, operations: Vec::new() }
+        Self { runs, first, decay_factor, state, operations: Vec::new() }
     }
 
     fn terms(&self, run: usize) -> &'a Terms {
@@ -309,6 +310,7 @@ impl<'a> RoundWriter<'a> {
         self.add(Operation::Fields { at, calls, members, draws })
     }
 
+    /// The round of all runs, whose estimates are weighted and added.
     fn round(mut self) -> Round {
         let components = self.runs.components;
         let mut estimates = Vec::new();
@@ -341,6 +343,7 @@ impl<'a> RoundWriter<'a> {
         }
     }
 
+    /// The correction of a run, if it has control variates.
     fn correction(&mut self, run: usize) -> Option<ClientCorrection> {
         let own = self.variates_atom(run);
         match (self.terms(run).variates, own) {
@@ -368,7 +371,7 @@ impl<'a> RoundWriter<'a> {
         let clients = self.runs.size.clients;
         let terms = self.terms(number);
         let members = self.is_part();
-        let (factor, coin) = (self.factor, self.runs.coin);
+        let (decay_factor, coin) = (self.decay_factor, self.runs.coin);
         let theta = self.estimate_atom(number);
         let own = self.variates_atom(number);
         let correction = self.correction(number);
@@ -381,7 +384,7 @@ impl<'a> RoundWriter<'a> {
             start: sum([(theta, 1.0)]),
             correction,
             anchor: (terms.proximal != 0.0).then(|| sum([(theta, 1.0)])),
-            step: per_client(terms, clients, |k| factor * terms.step(k)),
+            step: per_client(terms, clients, |k| decay_factor * terms.step(k)),
             count: per_client(terms, clients, |k| if coin.is_some() { 1 } else { terms.steps(k) }),
             batch: per_client(terms, clients, |k| terms.batch(k)),
             proximal: terms.proximal,
@@ -450,13 +453,13 @@ impl<'a> RoundWriter<'a> {
         combination(all)
     }
 
-    /// How fast the variates of a run learn, 1/(γ_k E_k) or p/γ_k, times a sign: the reciprocal of ℓ_k in
-    /// THEORY (4.10).
+    /// `sign` times how fast the variates of a run learn in this round: 1/(γ_k E_k), or p/γ_k under a coin, of the decayed
+    /// γ_k. This is the reciprocal of ℓ_k in THEORY (4.10).
     fn learning_rates(&self, run: usize, sign: f64) -> Coefficient {
         let terms = self.terms(run);
         let rates = per_client(terms, self.runs.size.clients, |k| match self.runs.coin {
-            Some(p) => sign * p / (self.factor * terms.step(k)),
-            None => sign / (self.factor * terms.step(k) * terms.steps(k) as f64),
+            Some(p) => sign * p / (self.decay_factor * terms.step(k)),
+            None => sign / (self.decay_factor * terms.step(k) * terms.steps(k) as f64),
         });
         match rates {
             PerClient::All(x) => Coefficient::Number(x),

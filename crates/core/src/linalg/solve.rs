@@ -95,7 +95,10 @@ pub fn least_eigenvalue_bound(a: &Matrix, error: f64) -> Option<f64> {
     None
 }
 
-/// x with a x = b by an approximate solver.
+/// x with a x = b: the results of an approximate `solver`, refined by residuals in double-double.
+///
+/// # Errors
+/// As for [`refine`].
 fn refined(
     a: &Matrix,
     b: &[f64],

@@ -119,14 +119,17 @@ impl<'a> ExactMoments<'a> {
         ProgramMoments::new(&program, self.facts, None)?.coupled(start, rounds)
     }
 
-    /// The moments at stationarity, and the covariance blocks of the first run.
+    /// The stationary moments of the estimate after a cycle, and its block of second moments; if the algorithm is one run
+    /// with control variates, also the blocks of the corrections.
     ///
     /// # Errors
     /// Why there are none: second moments are not proven to converge.
     pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), MomentsError> {
+        // Rounds repeat from the second on.
         let program = self.program(2)?;
         let cycle = Cycle::new(&program, self.facts, variates_atom(self.components))?;
         let (mut phases, blocks) = cycle.stationary()?;
+        // Those after the last round of the cycle.
         let moments = phases.pop().ok_or(MomentsError::NoPeriod)?;
         Ok((moments, blocks))
     }

@@ -39,6 +39,8 @@ impl Program {
         Ok(())
     }
 
+    /// An error unless the part of clients, the masks and the draws of a round are possible, its operations are complete,
+    /// and each of its expressions reads only what is known where it stands.
     fn check_round(&self, round: &Round) -> Result<(), ProgramError> {
         if round.cohort.is_some_and(|size| size == 0 || size >= self.clients) {
             return Err(ProgramError::CohortSize);
@@ -119,7 +121,8 @@ impl Program {
         Ok(())
     }
 
-    /// Whether a coefficient in an expression of this level has as many numbers as it must have.
+    /// Whether a coefficient in an expression of this level has as many numbers as it must have. Only in expressions of
+    /// the clients may each client have its own.
     fn has_sound_length(&self, coefficient: &Coefficient, level: Level) -> bool {
         let Coefficient::Numbers(numbers) = coefficient else { return true };
         match numbers {

@@ -450,7 +450,7 @@ impl<'a> ComputedFrontier<'a> {
     fn sensitivity_of(&self, prepared: &PreparedFrontier<'_>) -> Vec<Sensitivity<'a>> {
         let Some(target) = self.shown_target() else { return Vec::new() };
         let mut at_target: Vec<FrontierPoint<'a>> = Vec::new();
-        for algorithm in self.algorithms.iter().filter(|one| one.lacks_code().is_none()) {
+        for algorithm in self.algorithms.iter().filter(|one| one.kind_without_code().is_none()) {
             let points = self.points(self.lead, algorithm);
             at_target.extend(points.filter(|point| point.target == target).cloned());
         }

@@ -303,7 +303,7 @@ impl Frontier {
 
     /// The kinds of its algorithms for which there is no code.
     pub fn lacking_code(&self) -> impl Iterator<Item = &str> {
-        self.algorithms.iter().filter_map(SearchedAlgorithm::lacks_code)
+        self.algorithms.iter().filter_map(SearchedAlgorithm::kind_without_code)
     }
 
     /// The algorithm of this name.

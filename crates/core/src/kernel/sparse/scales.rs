@@ -75,8 +75,10 @@ impl PassScales {
         Self { step, alpha, beta, rate }
     }
 
-    /// The number of steps of each of the passes that `steps` steps are taken in.
+    /// The lengths of the passes in which `steps` steps are taken: as long as these scales reach, and the last with the
+    /// rest.
     pub(super) fn pass_lengths(&self, steps: u64) -> impl Iterator<Item = usize> {
+        // There are no scales where there is no step.
         let most = (self.rate.len() as u64).max(1);
         let whole = steps / most;
         let rest = steps % most;

@@ -19,8 +19,8 @@ impl Dataset {
         Ok(())
     }
 
-    /// An error if there is no feature, or no record, or a number is not finite: it could be neither
-    /// compared nor averaged.
+    /// An error unless there are features and records, every record is complete and all numbers are finite: others could
+    /// be neither compared nor averaged. A feature that `missing = "mean"` fills in may be missing.
     pub(super) fn check_records(&self, records: &Records) -> Result<(), Fault> {
         if records.d == 0 {
             return Err(self.fault("there is no feature"));

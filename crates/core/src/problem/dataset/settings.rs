@@ -241,7 +241,8 @@ impl Dataset {
         drawn || !matches!(self.split, Split::Column(_))
     }
 
-    /// Whether features are stored sparse, as far as the settings and the file's name say.
+    /// Whether features are stored sparse: a guess from the settings and the file's name, before the file is read. Where
+    /// `storage` is not given, the features decide.
     pub fn is_sparse(&self) -> bool {
         let by_name = is_libsvm(&self.file.path) && !self.standardise;
         self.storage.map_or(by_name, |storage| storage == Storage::Sparse)

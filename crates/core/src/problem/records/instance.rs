@@ -238,6 +238,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let cubes = self.records.squares(set).into_iter().map(|square| libm::pow(square, 1.5));
         Some(cubes.fold(0.0, |sum, x| sum + x) / n / inverse)
     }
+    /// λ + w max ‖x‖² over all records, with w the bound on the weights.
     fn draw_smoothness(&self) -> DrawSmoothness {
         let squares = (0..self.held.len()).flat_map(|set| self.records.squares(set));
         let longest = squares.fold(0.0, f64::max);

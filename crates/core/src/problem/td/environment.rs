@@ -152,13 +152,14 @@ impl Features {
         squares
     }
 
-    /// The trace of the covariance of an environment's field at θ*.
+    /// The trace of the covariance of an environment's field F at θ*: E‖F‖² − ‖E F‖².
     pub fn trace(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> f64 {
         let squares = self.squares(environment, optimum);
-        let second = self.rows().iter().zip(squares).fold(0.0, |sum, (x, p)| sum + p * dot(x, x));
+        let mean_square =
+            self.rows().iter().zip(squares).fold(0.0, |sum, (x, p)| sum + p * dot(x, x));
         let mut field = vec![0.0; self.d];
         environment.mean.evaluate(optimum, &mut field);
-        second - dot(&field, &field)
+        mean_square - dot(&field, &field)
     }
 
     /// The covariance of an environment's field at θ*.

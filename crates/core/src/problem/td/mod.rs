@@ -266,6 +266,7 @@ impl Problem for Td {
     type State = u32;
 
     fn begin(&self, client: usize, rng: &mut Stream) -> u32 {
+        // Without chains draws are independent, and nothing reads the state.
         let Some(chain) = self.chains.get(client) else { return 0 };
         let first = rng.index(chain.len()) as u32;
         (0..self.burn_in).fold(first, |s, _| chain[s as usize].pick(rng.bits()))

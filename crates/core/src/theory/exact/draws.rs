@@ -30,11 +30,11 @@ impl Preparation<'_, '_> {
         let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
             return Err(MomentsError::NoLocalSteps);
         };
-        let start = self.moved(self.rows(start), |_| (1.0, 0.0));
+        let start = self.error(self.rows(start));
         let correction = correction.as_ref().map(|xi| self.rows(xi));
         let anchor = match (anchor, *proximal != 0.0) {
             (_, false) => None,
-            (Some(anchor), true) => Some(self.moved(self.rows(anchor), |_| (1.0, 0.0))),
+            (Some(anchor), true) => Some(self.error(self.rows(anchor))),
             (None, true) => Some(start.clone()),
         };
         let parts = [&correction, &anchor].into_iter().flatten();
@@ -141,7 +141,7 @@ impl Preparation<'_, '_> {
         calls: &PerClient<u64>,
         draws: Option<usize>,
     ) -> Result<RoundAtom, MomentsError> {
-        let at = self.moved(self.rows(at), |_| (1.0, 0.0));
+        let at = self.error(self.rows(at));
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
             let batch = calls.of_client(self.setup.types[g].first);
@@ -161,7 +161,8 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    /// An atom of the clients whose types have no forms yet.
+    /// An atom of the clients that depends on these masks ([`RoundAtom::depends`]). It has no forms yet: those of
+    /// each type are pushed in turn.
     pub fn empty(&self, depends: u64) -> RoundAtom {
         let level = Level::Clients;
         let origin = Origin::default();

@@ -170,6 +170,11 @@ impl Preparation<'_, '_> {
         atom
     }
 
+    /// An atom's vector minus θ*, as (α, β) = (1, 0) says.
+    pub fn error(&self, atom: RoundAtom) -> RoundAtom {
+        self.moved(atom, |_| (1.0, 0.0))
+    }
+
     /// The value of an expression for each client.
     pub fn rows(&self, expression: &Expression) -> RoundAtom {
         self.value(expression, Level::Clients)
@@ -326,14 +331,15 @@ impl Preparation<'_, '_> {
         gain
     }
 
-    /// The prepared round; `after` has the levels of the next state's atoms. The next coordinates are the
-    /// number 1, the sum of estimates if it is followed, and the vectors of the next state.
+    /// The prepared round. Its result is the error θ_t − θ* of the estimate. The next coordinates are the number 1,
+    /// the sum of these errors if it is followed, and the vectors of the next state. `after` has the levels of these
+    /// vectors, and `target` their origins; without it they are what [`Origin::of_state`] keeps of the present ones.
     fn finish(self, after: &[Level], target: Option<&[Origin]>) -> PreparedRound {
         let result = self.value(&self.round.result, Level::Server);
-        let result = self.moved(result, |_| (1.0, 0.0)).mean.remove(0);
+        let result = self.error(result).mean.remove(0);
         let d = self.setup.d;
         let ends = self.round.ends.as_ref().map(|ends| {
-            let atom = self.moved(self.rows(ends), |_| (1.0, 0.0));
+            let atom = self.error(self.rows(ends));
             (atom.mean, atom.own)
         });
         let mut next = vec![Form::coordinates(0, 1)];

@@ -32,8 +32,9 @@ pub(super) struct Setup<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Origin(pub Vec<(f64, f64)>);
 
-/// The state between two rounds. Its coordinates are the number 1, the sum of estimates if it is followed,
-/// and then each vector of the state: d numbers of the server, or d numbers for the mean over each type.
+/// The state between two rounds. Its coordinates are the number 1, the sum of the errors θ_t − θ* if
+/// it is followed, and then each vector of the state: d numbers of the server, or d numbers for the mean over each
+/// type.
 #[derive(Clone)]
 pub(super) struct ProgramState {
     /// Means of the coordinates, m in THEORY (5.1).
@@ -62,7 +63,8 @@ impl<'a> Setup<'a> {
         Self { facts, d: facts.dim(), types, type_of, fields, average, known }
     }
 
-    /// How many coordinates come before the coordinates of the state's vectors: the number 1 and the sum of estimates.
+    /// How many coordinates come before the coordinates of the state's vectors: the number 1 and the sum of
+    /// the errors θ_t − θ*.
     pub fn before_state(&self) -> usize {
         1 + if self.average { self.d } else { 0 }
     }

@@ -88,14 +88,16 @@ pub struct MeanRounds {
     pub ends: Vec<Matrix>,
 }
 
-/// The means of the state at the start, one for each column of the start's error.
+/// The mean of the state before the first round for each column (c, c_1) of the start's error: c_1 stands in the place of
+/// the number 1, and c in the place of θ_0 − θ*.
 fn initial_means(exact: &ProgramMoments<'_>, start: &StartError) -> Vec<Vec<f64>> {
     let optimum = exact.setup.facts.optimum();
     let mut begins = Vec::new();
-    for (apart, unit) in start.columns(optimum) {
-        let mut begin = exact.initial(optimum, unit).mean;
+    for (error, one) in start.columns(optimum) {
+        let mut begin = exact.initial(optimum, one).mean;
+        // The first round may start from the number 1 alone.
         if begin.len() > 1 {
-            begin[1..].copy_from_slice(&apart);
+            begin[1..].copy_from_slice(&error);
         }
         begins.push(begin);
     }
@@ -330,9 +332,9 @@ struct MeanMaps {
     read: Matrix,
 }
 
-/// Follows the means of a cycle from each unit vector u, which `spread` makes a state of and `read` reads from one.
-/// `with_read` asks for what estimates and noises read.
-fn follow_means(cycle: &Cycle<'_>, spread: &Matrix, read: &Matrix, with_read: bool) -> MeanMaps {
+/// The maps of E u over a cycle, by following each unit vector u through its rounds: `spread` makes a state of u, and
+/// `read` finds u in a state. `with_noises` asks for [`MeanMaps::read`].
+fn follow_means(cycle: &Cycle<'_>, spread: &Matrix, read: &Matrix, with_noises: bool) -> MeanMaps {
     // One column for each number of u.
     let mut means = Vec::new();
     let mut ends: Vec<Vec<Vec<f64>>> = vec![Vec::new(); cycle.rounds.len()];
@@ -343,7 +345,7 @@ fn follow_means(cycle: &Cycle<'_>, spread: &Matrix, read: &Matrix, with_read: bo
         for (round, ends) in cycle.rounds.iter().zip(&mut ends) {
             let known = round.known_mean(&mean);
             ends.push(round.result.value(&known));
-            if with_read {
+            if with_noises {
                 numbers_read.extend(round.read(&known));
             }
             mean = round.next_mean(&known);

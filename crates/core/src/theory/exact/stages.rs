@@ -81,7 +81,8 @@ pub(super) struct PreparedRound {
     pub infinite: Option<InfiniteMoments>,
     /// What makes the coordinates and noises known, in order.
     pub stages: Vec<Stage>,
-    /// The coordinates of the next state: the number 1, the sum of estimates if it is followed, and its vectors.
+    /// The coordinates of the next state: the number 1, the sum of the errors θ_t − θ* if it is
+    /// followed, and its vectors.
     pub next: Vec<Form>,
     /// A client's deviations in the next state, for each type.
     pub own_next: Vec<Vec<Form>>,

@@ -40,7 +40,7 @@ impl Moments {
     }
 
     /// E (θ̂_t − θ*)(θ̂_t − θ*)ᵀ, d × d: THEORY (4.3).
-    pub fn second(&self) -> Matrix {
+    pub fn second_moment(&self) -> Matrix {
         let mut second = self.covariance.clone();
         second.add_outer(1.0, &self.mean, &self.mean);
         second

@@ -94,7 +94,7 @@ impl ProgramMoments<'_> {
         estimate: &Moments,
     ) -> CovarianceBlocks {
         let mut blocks = CovarianceBlocks {
-            theta: estimate.second(),
+            theta: estimate.second_moment(),
             theta_variate: Vec::new(),
             variate: Vec::new(),
             variate_pair: Vec::new(),

@@ -112,7 +112,7 @@ impl SearchedAlgorithm {
     }
 
     /// Its kind, if there is no code for it.
-    pub fn lacks_code(&self) -> Option<&str> {
-        self.choices.first()?.lacks_code()
+    pub fn kind_without_code(&self) -> Option<&str> {
+        self.choices.first()?.kind_without_code()
     }
 }

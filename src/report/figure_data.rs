@@ -238,7 +238,7 @@ impl CurveData {
             color: color_index(color),
             dash: dash.index(),
             mark: marker,
-            label: curve.exact.then(|| curve.name()),
+            label: curve.has_exact_values.then(|| curve.name()),
         }
     }
 }

@@ -11,7 +11,7 @@
 //! of a quantity of which more is better, of what it lacks to its largest value.
 
 use crate::cells::cost_sample::NoSample;
-use crate::cells::costs::{compared_costs, is_short};
+use crate::cells::costs::{is_short, paid_costs};
 use crate::cells::panels::{self, Group};
 use crate::cells::{CellResult, rounding_floor, setting_text};
 use crate::scene::family;
@@ -169,6 +169,7 @@ impl<'a> Rankings<'a> {
     }
 }
 
+/// What the outcome of these cells is found by.
 fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>) -> PointKey<'a> {
     let at = at.map(|at| (at.unit, at.most.to_bits()));
     (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity, at)
@@ -360,7 +361,7 @@ impl Standings {
             })
             .collect();
         let cells: Vec<&[&CellResult<'_>]> = points.iter().map(|point| &point.cells[..]).collect();
-        let costs = compared_costs(&cells, at);
+        let costs = paid_costs(&cells, at);
         Self { axes, rows, by, at, margin, costs, compared: rankings.compared }
     }
 }
@@ -374,6 +375,7 @@ struct AlgorithmNames<'k> {
 }
 
 impl AlgorithmNames<'_> {
+    /// The label of a cell with the settings that distinguish it at its grid point.
     fn name(&self, cell: &CellResult<'_>) -> Arc<str> {
         let text = joined(&[&cell.cell.label, &setting_text::details(cell.cell, self.known)]);
         let mut shared = self.shared.borrow_mut();

@@ -101,7 +101,7 @@ fn is_only_plan(plan: &Plan, recorded: &[PlannedLooks], other_seeds: &BTreeSet<S
             .any(|planned| planned.seeds.is_none_or(|seeds| other_seeds.contains(&seeds)))
 }
 
-/// The seeds of the cells of a plan.
+/// The seeds of the cells of a plan, which all have the same; the default without cells.
 pub fn seeds_of(plan: &Plan) -> Seeds {
     let first = plan.cells.first().map(|cell| RunSettings::new(cell.identity.canonical()));
     first.map_or_else(Seeds::default, |settings| settings.seeds)
@@ -158,7 +158,7 @@ impl UnplannedCells {
 
     /// The warning about other numbers of replicates and other seeds.
     fn other_sets(&self) -> Option<String> {
-        if self.confirmation().is_some() {
+        if self.sole_noise().is_some() {
             return None;
         }
         let replicates = (!self.replicates.is_empty()).then(|| {
@@ -173,6 +173,7 @@ impl UnplannedCells {
         ))
     }
 
+    /// How many sets of these cells have other seeds, and which.
     fn sets_of_other_seeds(&self) -> String {
         let noun = if self.seeds.len() == 1 { "seed" } else { "seeds" };
         further_sets(self.seeds.len(), &format!("the noise of {noun}"), &first_values(&self.seeds))
@@ -182,7 +183,7 @@ impl UnplannedCells {
     /// and these verdicts are nevertheless no second choice: their looks were planned before any of
     /// their runs, and no other set has planned looks. Whatever the other sets showed, a verdict of
     /// this one is wrong with a probability of 5 % at most, since it draws other noise.
-    pub fn confirmation(&self) -> Option<String> {
+    pub fn sole_noise(&self) -> Option<String> {
         let noise = self.confirmed_with?;
         if self.seeds.is_empty() || !self.replicates.is_empty() || !self.seen.is_empty() {
             return None;
@@ -207,6 +208,7 @@ impl UnplannedCells {
     }
 }
 
+/// A number of further sets of the page's cells, with `what` they differ in, and `each` value of it.
 fn further_sets(number: usize, what: &str, each: &str) -> String {
     format!("{} of these cells with {what} {each}", count(number, "further set"))
 }
@@ -214,6 +216,7 @@ fn further_sets(number: usize, what: &str, each: &str) -> String {
 /// Values that a sentence lists.
 const LISTED: usize = 40;
 
+/// The first values of a set, in increasing order, and `…` for the rest.
 fn first_values<T: ToString>(values: &BTreeSet<T>) -> String {
     let more = (values.len() > LISTED).then(|| "…".to_owned());
     let listed = values.iter().take(LISTED).map(ToString::to_string);

@@ -27,6 +27,7 @@ pub struct ClaimsSection {
 }
 
 impl ClaimsSection {
+    /// The section of an experiment's claims; `files` takes the tables that are too long for the page.
     pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Self {
         let name = &experiment.plan.experiment;
         let taken_looks = experiment.looks.as_ref();
@@ -35,7 +36,8 @@ impl ClaimsSection {
         looks::add_remarks(taken_looks, &mut list);
         amendments::mark(&experiment.plan.manifest.amendment, &mut list);
         let mut sentences: Vec<String> = taken_looks.map(looks::sentence).into_iter().collect();
-        sentences.extend(experiment.unplanned.confirmation());
+        // Where the results contain other noise, that the verdicts rest on that of one seed.
+        sentences.extend(experiment.unplanned.sole_noise());
         let exact = are_exact(&list);
         Self {
             counts: claims::counts(&list),

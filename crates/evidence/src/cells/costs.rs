@@ -49,10 +49,12 @@ fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
 /// The smallest and the largest of each of the stated costs.
 type Range = [(f64, f64); 2];
 
+/// The smallest range that has both in it, of each cost.
 fn wider(one: Range, other: Range) -> Range {
     [0, 1].map(|i| (one[i].0.min(other[i].0), one[i].1.max(other[i].1)))
 }
 
+/// The amounts of both costs: a number where the ends are equal, and otherwise both ends.
 fn range_text(range: Range) -> String {
     let [communications, gradients] = range.map(|(low, high)| {
         if low == high {
@@ -68,7 +70,7 @@ fn range_text(range: Range) -> String {
 /// What the algorithms that are compared at these grid points have paid, as sentences: one number
 /// or range for all if they have paid the same at each grid point, else those of each algorithm at
 /// the grid points where they have not. Cells whose runs end before the cost is reached are named.
-pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
+pub fn paid_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
     let mut all = PaidByLabel::default();
     let mut unequal = PaidByLabel::default();
     let mut differing = 0;

@@ -80,18 +80,18 @@ pub fn places_of(
 /// distinguishable without.
 fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
     let mut heads: HashMap<&str, usize> = HashMap::new();
-    values.iter().filter_map(|v| head(v)).for_each(|h| *heads.entry(h).or_default() += 1);
+    values.iter().filter_map(|v| before_bracket(v)).for_each(|h| *heads.entry(h).or_default() += 1);
     values
         .iter()
-        .map(|value| match head(value).filter(|head| heads[head] == 1) {
+        .map(|value| match before_bracket(value).filter(|head| heads[head] == 1) {
             Some(head) => pretty(name, &Setting::Text(head.into())),
             None => pretty(name, value),
         })
         .collect()
 }
 
-/// A text without what is in brackets.
-fn head(value: &Setting) -> Option<&str> {
+/// What a text says before its first bracket; `None` for a number.
+fn before_bracket(value: &Setting) -> Option<&str> {
     match value {
         Setting::Text(text) => text.split(" (").next(),
         Setting::Number(_) => None,

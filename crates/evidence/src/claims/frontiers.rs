@@ -50,7 +50,7 @@ impl FrontierPoints {
     }
 }
 
-/// Checks the points of a claim; the frontier that it is about.
+/// Notes what is wrong with the points and the quantity of a claim on a frontier. Returns the frontier, if there is one.
 pub fn check_points<'a>(
     table: &mut Checker<'a>,
     id: &Option<String>,
@@ -129,6 +129,7 @@ pub fn place(best: &FrontierPoint<'_>) -> String {
     format!("{}, ε = {}{least}", clients_text(best.clients), readable(best.target, 3))
 }
 
+/// A number of clients as `N = 10`.
 pub fn clients_text(clients: u64) -> String {
     format!("N = {}", thousands(clients as usize))
 }

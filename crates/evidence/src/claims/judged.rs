@@ -143,8 +143,9 @@ impl JudgedClaim<'_> {
         matches!(self.judgement.verdict, Verdict::Supported | Verdict::Refuted)
     }
 
-    /// Whether more replicates may decide it: it is inconclusive, and no part of it is out of
-    /// reach of any run, which would keep it from being supported.
+    /// Whether replicates are added for it: it is inconclusive, its sides are not equal in runs without anything random,
+    /// and no part of it is untested, which would keep it from being supported. That more replicates might make the part
+    /// testable, or refute the claim by another part, is not considered.
     pub fn is_open(&self) -> bool {
         // Runs without anything random stay equal.
         let are_always_equal = self.doubt == Doubt::Equal && self.is_exact();

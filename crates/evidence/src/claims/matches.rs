@@ -96,7 +96,8 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
     }
 }
 
-/// The comparison of means that a claim makes, unless it compares vectors.
+/// The keys of a claim as those of a comparison of means. If the claim compares vectors, this is only for the checks of
+/// its keys, since its `metric` then means nothing.
 fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
     MeanComparison {
         metric: claim.metric.unwrap_or_default(),
@@ -114,13 +115,14 @@ fn margin_of(claim: &ClaimOf<MatchesKeys>, cell: &CellResult<'_>, smallest: f64)
     let x = setting_number(cell, over).unwrap_or(1.0);
     claim.margin * libm::pow(x / smallest.min(x), order)
 }
+
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         let over = self.over.as_deref();
         Some(match self.average {
             None => ClaimedCells { over, ..comparison(self).cells() },
-            average => {
-                let prediction = self.prediction;
+            Some(_) => {
+                let (prediction, average) = (self.prediction, self.average);
                 ClaimedCells { prediction, over, average, ..ClaimedCells::new(&self.of) }
             }
         })

@@ -120,8 +120,9 @@ pub enum SampleError {
     },
 }
 
-/// A metric of a cell at each time that a claim is about: infinite where a run had diverged, or the
-/// least possible value if more is better.
+/// A metric of a cell at each time that a claim is about. A run that had diverged by then has the worst value: infinity,
+/// or the least possible one if more is better. At the end and for means over rounds all runs have it if one of them
+/// diverged.
 ///
 /// # Errors
 /// Why it has no values: it is not recorded, or runs end before the cost is reached.
@@ -135,6 +136,7 @@ pub fn samples(
     };
     match cell.runs.sample_at(metric, cost) {
         Ok(CostSample { values, row, .. }) => {
+            // Runs that had diverged by then are infinite here, even if more is better.
             let worst = metric.after_divergence();
             let values = values.iter().map(|x| if x.is_infinite() { worst } else { *x }).collect();
             let sample = MetricSample::new(cell, metric, values);

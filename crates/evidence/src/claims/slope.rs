@@ -123,7 +123,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 }
 
 impl<'a> Judge<'a> {
-    /// The cells of a selection, each with its value of a setting, by what distinguishes them beside it.
+    /// The cells of a selection that have a number as the setting `over`, each with this number, in groups whose other
+    /// settings are the same. Each group has a name.
     pub fn along(
         &self,
         of: &Selection,

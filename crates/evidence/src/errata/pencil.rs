@@ -7,7 +7,7 @@ use exactfed_core::linalg::Matrix;
 /// v_c = (1, t_c), and θ_c* − θ* along v_c; b_c(Z) = A_c(Z) θ_c*, so that σ_ε = 0.
 pub struct Pencil {
     means: Vec<Matrix>,
-    distances: Vec<[f64; 2]>,
+    offsets: Vec<[f64; 2]>,
     spread: f64,
     eta: f64,
     steps: u64,
@@ -34,22 +34,23 @@ impl Pencil {
         let lengths =
             [0, 1, 2].map(|c| sums[c] / (weights[c] * (1.0 + angles[c] * angles[c]) + identity));
         let first = lengths[0];
-        let distances = (0..3).map(|c| [lengths[c] / first, lengths[c] / first * angles[c]]);
+        let offsets = (0..3).map(|c| [lengths[c] / first, lengths[c] / first * angles[c]]);
         let spread = libm::sqrt(0.01 * identity / eta);
         Self {
             means: (0..3).map(|c| mean_of_client(weights[c], angles[c], identity)).collect(),
-            distances: distances.collect(),
+            offsets: offsets.collect(),
             spread,
             eta,
             steps,
         }
     }
 
-    /// The local step of client c on (θ − θ*, 1) with the sign of its noise, 0 for its mean.
+    /// The matrix of client c's local step on the vector (θ − θ*, 1), where `sign` is that of its noise, or 0 for the mean
+    /// step.
     fn local(&self, c: usize, sign: f64) -> Matrix {
         let mut a = self.means[c].clone();
         a[(1, 1)] += sign * self.spread;
-        let pull = a.apply(&self.distances[c]);
+        let pull = a.apply(&self.offsets[c]);
         Matrix::from_fn(3, 3, |i, j| match (i, j) {
             (2, _) | (_, 2) if i == j => 1.0,
             (2, _) => 0.0,
@@ -82,7 +83,7 @@ impl Pencil {
         let mut worst = 0.0_f64;
         let mut apart = 0.0;
         let n = self.means.len() as f64;
-        for (a, x) in self.means.iter().zip(&self.distances) {
+        for (a, x) in self.means.iter().zip(&self.offsets) {
             let decay = Matrix::identity(2).plus(-self.eta, a);
             let left = decay.power(self.steps).apply(x);
             (0..2).for_each(|i| rho[i] += (x[i] - left[i]) / n);
@@ -129,7 +130,7 @@ mod tests {
         assert!(ratio(0.1) < 1.0);
         // The means of the fields at θ* sum to 0.
         let pencil = Pencil::new(0.01);
-        let pull = |c: usize| pencil.means[c].apply(&pencil.distances[c]);
+        let pull = |c: usize| pencil.means[c].apply(&pencil.offsets[c]);
         for i in 0..2 {
             assert!((0..3).map(|c| pull(c)[i]).sum::<f64>().abs() < 1e-12);
         }

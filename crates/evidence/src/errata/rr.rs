@@ -31,7 +31,7 @@ impl TwoClients {
         local
     }
 
-    /// Where FedAvg-D ends, by rounds from θ*, less θ*.
+    /// The bias of FedAvg-D, which is FedAvg without noise: where its rounds from θ* end, less θ*.
     fn bias(&self, step: f64, steps: u32) -> f64 {
         let mut theta = self.optimum();
         for _ in 0..ROUNDS {

@@ -44,7 +44,7 @@ pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Cu
     }
     let mut count: HashMap<String, usize> = HashMap::new();
     curves.iter().for_each(|curve| *count.entry(curve.name()).or_default() += 1);
-    curves.iter_mut().for_each(|curve| curve.exact = count[&curve.name()] > 1);
+    curves.iter_mut().for_each(|curve| curve.has_exact_values = count[&curve.name()] > 1);
     let fixed = fixed_in_panels(&curves, &curve_of_cell, panels);
     assign_styles(&mut curves, &fixed);
     (curves, curve_of_cell)
@@ -356,13 +356,13 @@ mod tests {
     /// Settings with the same text are named by their values.
     #[test]
     fn curves_with_the_same_text_are_named_by_exact_values() {
-        let curve = |exact| Curve {
+        let curve = |has_exact_values| Curve {
             settings: vec![CurveSetting {
                 name: "noise".into(),
                 value: Setting::Text("markovian (lag 2)".into()),
                 text: "markovian noise".into(),
             }],
-            exact,
+            has_exact_values,
             ..Curve::new("FedLSA", Style::solid(Color::Neutral))
         };
         assert_eq!(curve(false).name(), "FedLSA, markovian noise");

@@ -1,7 +1,7 @@
 //! Figures of lines: a curve for each cell of a quantity over a cost, or a final quantity over a
 //! setting or another quantity.
 
-use crate::cells::costs::compared_costs;
+use crate::cells::costs::paid_costs;
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
@@ -412,7 +412,7 @@ fn costs_of_points(cells: &[&CellResult<'_>]) -> String {
     if points.is_empty() {
         points = cells.chunks(1).collect();
     }
-    let costs = compared_costs(&points, None);
+    let costs = paid_costs(&points, None);
     if costs.is_empty() { costs } else { format!(" {costs}") }
 }
 

@@ -159,7 +159,8 @@ fn remark(instances: &[ComputedSquare<'_>]) -> String {
     }
 }
 
-/// How many instances each algorithm is first on, those within [`TIE`] of the least cost included, and on how many nothing reaches ε.
+/// On how many of the instances each algorithm is best, those within [`TIE`] of the least cost included. Instances on
+/// which nothing reaches ε count for no algorithm.
 fn first_places(instances: &[ComputedSquare<'_>]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for square in instances {

@@ -3,7 +3,7 @@
 
 use crate::cells::CellResult;
 use crate::cells::cost_sample::NoSample;
-use crate::cells::costs::{STATED, compared_costs, is_short, when_text};
+use crate::cells::costs::{STATED, is_short, paid_costs, when_text};
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
@@ -122,7 +122,7 @@ fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
         .collect()
 }
 
-/// The rankings on all squares of these maps.
+/// The rankings that squares of the maps show.
 fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     maps.iter().flat_map(|map| &map.squares).filter_map(|square| match &square.value {
         SquareValue::Ranking(ranking) => Some(ranking),
@@ -130,12 +130,13 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     })
 }
 
-/// The caption: what is compared and when, what the colours mean, and what to be careful about.
+/// What the maps show, of which sample, and by which correction; what the compared algorithms have paid; and what is
+/// said of cells that diverged and of squares without a ranking. `comparisons` are those of the whole page.
 fn caption(
     spec: &FigureOf<WinnersKeys>,
     cells: &[&CellResult<'_>],
     maps: &[Map],
-    compared: usize,
+    comparisons: usize,
 ) -> String {
     if cells.is_empty() {
         return NO_RESULTS.into();
@@ -151,13 +152,14 @@ fn caption(
         metric.best_mean(),
         metric.formula(),
         crate::cells::sample_in_words(cells),
-        count(compared, "comparison")
+        count(comparisons, "comparison")
     );
     let points = compared_cells(spec, cells);
-    let several: Vec<&[&CellResult<'_>]> =
+    // One cell alone is compared with nothing.
+    let with_rivals: Vec<&[&CellResult<'_>]> =
         points.iter().map(|point| &point[..]).filter(|point| point.len() > 1).collect();
-    let costs = compared_costs(&several, spec.at);
-    caption.push_str(&if costs.is_empty() { costs } else { format!(" {costs}") });
+    let paid = paid_costs(&with_rivals, spec.at);
+    caption.push_str(&if paid.is_empty() { paid } else { format!(" {paid}") });
     let diverged = cells
         .iter()
         .filter(|c| c.runs.sample(spec.metric, spec.at) == Err(NoSample::Diverged))
@@ -187,8 +189,7 @@ fn compared_cells<'a>(
     groups.iter().flat_map(|group| grid_points(spec, &sides, group).into_values()).collect()
 }
 
-/// The cells at each grid point of a map. A cell without one of the two settings is at every
-/// value of it.
+/// The cells at each grid point of a map. A cell that lacks the setting of an axis stands at every value of that axis.
 fn grid_points<'a>(
     spec: &FigureOf<WinnersKeys>,
     (xs, ys): &Sides<'_>,

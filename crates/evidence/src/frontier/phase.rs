@@ -110,8 +110,8 @@ impl<'a> ComputedSquare<'a> {
     }
 }
 
-/// Whether settings are at the end of the range of step sizes, or have the largest number of local steps. The end of a
-/// search around the best of the grid, which [`nearer`] makes, is no end of this range.
+/// Whether settings are at an end of the range of step sizes of the whole search, or have its largest number of local
+/// steps. The ends of the narrower range that [`nearer`] makes of it do not count.
 fn is_at_edge(search: &Search, cost: &FrontierCost<'_>) -> bool {
     let StepSizes { from, to, .. } = search.step_sizes;
     let run = &cost.run;

@@ -116,7 +116,7 @@ pub struct Curve {
     pub settings: Vec<CurveSetting>,
     /// Whether its name has the exact values of the settings, because another curve has the
     /// same texts.
-    pub exact: bool,
+    pub has_exact_values: bool,
     /// The colour, dash pattern and marker of the curve.
     pub style: Style,
 }
@@ -126,15 +126,20 @@ impl Curve {
     pub fn new(algorithm: &str, style: Style) -> Self {
         let algorithm = algorithm.to_owned();
         let family = style.color.family().unwrap_or_default();
-        Self { algorithm, family, settings: Vec::new(), exact: false, style }
+        Self { algorithm, family, settings: Vec::new(), has_exact_values: false, style }
     }
 
-    /// The name of the curve.
+    /// The name of the curve: the algorithm, and the settings by their texts, or by their names and exact values where
+    /// another curve would have the same name.
     pub fn name(&self) -> String {
         let mut name = self.algorithm.clone();
         for CurveSetting { name: setting, value, text } in &self.settings {
             name.push_str(", ");
-            name.push_str(&if self.exact { format!("{setting} {value}") } else { text.clone() });
+            name.push_str(&if self.has_exact_values {
+                format!("{setting} {value}")
+            } else {
+                text.clone()
+            });
         }
         name
     }
@@ -285,6 +290,7 @@ impl LegendEntry {
 /// The index of the dash pattern of reference lines: the last of the thin ones.
 const REFERENCE: usize = 13;
 
+/// The dash pattern of a prediction, which no other has that a figure may draw beside it.
 fn dash(prediction: Prediction) -> Dash {
     Dash::Thin(match prediction {
         Prediction::ExactBias => 0,

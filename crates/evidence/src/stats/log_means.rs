@@ -84,25 +84,20 @@ struct Lognormal {
 }
 
 impl LogMeans {
-    /// An estimate whose limits are Student's, unless samples add to them.
-    fn student(n: usize, estimate: f64, error: f64, skewness: f64) -> Self {
-        let unlimited = false;
-        let heavy = (false, false);
-        let few = false;
-        let lognormal = None;
-        let quantiles = Quantiles::cached(n);
-        let selection_error = 0.0;
+    /// An estimate from n replicates, with this standard error and skewness. Its limits are Student's, or those of Hall's
+    /// transformation where that takes them farther out; [`Self::add_lognormal`] may take them farther still.
+    fn without_lognormal(n: usize, estimate: f64, error: f64, skewness: f64) -> Self {
         Self {
             n,
             estimate,
-            unlimited,
-            heavy,
-            few,
+            unlimited: false,
+            heavy: (false, false),
+            few: false,
             error,
             skewness,
-            lognormal,
-            selection_error,
-            quantiles,
+            lognormal: None,
+            selection_error: 0.0,
+            quantiles: Quantiles::cached(n),
         }
     }
 
@@ -127,7 +122,8 @@ impl LogMeans {
             .zip(&means)
             .map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
         let sd = standard_deviation(&terms);
-        let mut found = Self::student(n, estimate, sd / (n as f64).sqrt(), skewness(&terms));
+        let mut found =
+            Self::without_lognormal(n, estimate, sd / (n as f64).sqrt(), skewness(&terms));
         if sd <= ROUNDING * sizes.fold(0.0, f64::max) {
             found.error = 0.0;
             return Some(found);
@@ -159,7 +155,7 @@ impl LogMeans {
         let size = terms.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
         let error = if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() };
         let skewness = 0.0; // Limits are not corrected for skewness.
-        Some(Self::student(n, mean(&terms), error, skewness))
+        Some(Self::without_lognormal(n, mean(&terms), error, skewness))
     }
 
     /// Adds the limits of lognormal samples, unless the samples contradict them.
@@ -405,7 +401,7 @@ const KNOTS: usize = 8;
 const LEAST: f64 = 1e-12;
 
 impl Quantiles {
-    /// The table for `n` replicates, which the thread keeps for the next call.
+    /// The table for n replicates, which this thread makes once and keeps.
     fn cached(n: usize) -> Rc<Self> {
         thread_local! {
             static KNOWN: RefCell<HashMap<usize, Rc<Quantiles>>> = RefCell::default();

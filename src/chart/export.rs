@@ -195,13 +195,13 @@ fn outlined(drawing: &Tree) -> String {
     drawing.to_string(&WriteOptions { preserve_text: false, ..precision })
 }
 
-/// The file of an opaque image, which records its resolution.
+/// The bytes of a PNG file of an opaque image, with its number of pixels per metre.
 fn encode(image: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, image.width(), image.height());
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
-    // Areas of one colour: filters, and the fast compression, make files several times larger.
+    // Figures are areas of one colour: filters or the fast compression would make files several times larger.
     encoder.set_compression(png::Compression::Default);
     encoder.set_filter(png::FilterType::NoFilter);
     let per_metre = (RESOLUTION / 0.0254).round() as u32;

@@ -59,7 +59,8 @@ pub fn svg(figure: &Figure, width: u32) -> Result<String, DrawError> {
     draw_figure(figure, &layout.areas, width, layout.height)
 }
 
-/// A figure of one panel as a file of this width, with a panel of this height.
+/// A figure of one panel as a file of this width in pixels. `high` is the height of the panel without its title, so that
+/// the file is higher by the title and the legend.
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.

@@ -268,7 +268,12 @@ fn is_near(a: f64, b: f64) -> bool {
     (a - b).abs() <= COINCIDE * a.abs().max(b.abs())
 }
 
-/// The name of curves that coincide: their settings once, where they have the same.
+/// The most bytes of the names of two algorithms in one label.
+const LONGEST_PAIR: usize = 24;
+
+/// The name of curves that coincide: of one its own; if they have the same settings, of two both names (or `both`, where
+/// the panel has other curves or the names are long), and of more the first name and the number of the others, with the
+/// settings once; if they have not, the first name and the number of the others.
 fn joint_name(group: &[usize], ends: &[CurveEnd<'_>]) -> String {
     let curves: Vec<&Curve> = group.iter().filter_map(|i| ends[*i].series.line.curve()).collect();
     let [first, others @ ..] = curves.as_slice() else { return String::new() };
@@ -282,7 +287,9 @@ fn joint_name(group: &[usize], ends: &[CurveEnd<'_>]) -> String {
     let settings = first.name().split_off(first.algorithm.len());
     let algorithms: Vec<&str> = curves.iter().map(|curve| curve.algorithm.as_str()).collect();
     match algorithms.len() {
-        2 if ends.len() > 2 || algorithms.concat().len() > 24 => format!("both{settings}"),
+        2 if ends.len() > 2 || algorithms.concat().len() > LONGEST_PAIR => {
+            format!("both{settings}")
+        }
         2 => format!("{}{settings}", algorithms.join(" and ")),
         count => format!("{}, {} more alike{settings}", algorithms[0], count - 1),
     }

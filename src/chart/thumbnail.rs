@@ -229,7 +229,7 @@ fn simplified(line: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
 /// A line without length, which round ends make a dot.
 const DOT: &str = "h0";
 
-/// A line as the data of a path: whole units, each relative to the one before.
+/// Adds a line to the data of an SVG path: its start, and the steps from there, in whole units. A single point is a dot.
 fn write_line(path: &mut String, line: &[(f64, f64)]) {
     let mut units: Vec<(i64, i64)> = Vec::new();
     for (x, y) in line {

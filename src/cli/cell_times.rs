@@ -237,7 +237,7 @@ fn step_size(cell: &Cell) -> f64 {
     cell.identity.algorithm.scale().0
 }
 
-/// The prepared cells by shape; of each shape that with the smallest step size.
+/// Of each shape the prepared cell that [represents](representatives) it.
 fn prepared_by_shape<'p, 'a>(prepared: &'p [Prepared<'a>]) -> HashMap<CellShape, &'p Prepared<'a>> {
     let cells: Vec<&Cell> = prepared.iter().map(|prepared| prepared.cell).collect();
     let chosen: HashSet<CellId> = representatives(&cells).iter().map(|cell| cell.id).collect();

@@ -211,8 +211,8 @@ fn set_up(took: Duration) -> String {
 /// The seconds of a search for θ* that are worth a sentence, or else the part of the stated time.
 const LONG_SEARCH: (f64, f64) = (10.0, 0.5);
 
-/// That `[record] optimum = false` saves the search for θ*, where the search takes long and nothing but
-/// `sq-error` needs θ*; `set_up` and `runs` are the stated times, in seconds.
+/// The line which says that `[record] optimum = false` saves the search for θ*; empty where the search is short or
+/// something other than `sq-error` needs θ*. `set_up` and `runs` are the stated times, in seconds.
 fn without_optimum(
     plan: &Plan,
     sample: &[Prepared<'_>],
@@ -229,6 +229,7 @@ fn without_optimum(
     if seconds < SHORTEST_PRINTED || !is_long {
         return String::new();
     }
+    // The plan without θ* is refused where anything else needs θ*.
     let mut source = plan.source.clone();
     source.overrides.push("record.optimum=false".into());
     let Ok(other) = crate::evidence::plan(plan.experiment.clone(), source) else {

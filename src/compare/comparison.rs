@@ -39,9 +39,9 @@ pub struct OtherProblem {
     pub pair: Pair,
 }
 
-/// A cell that one side alone has.
+/// A cell as lists name it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Lone {
+pub struct ListedCell {
     /// Its experiment.
     pub experiment: String,
     /// Its id.
@@ -74,9 +74,9 @@ pub struct Comparison {
     /// Cells that have counterparts on other problems, with which they are not compared.
     pub problems: Vec<OtherProblem>,
     /// Cells that only the second side has.
-    pub added: Vec<Lone>,
+    pub added: Vec<ListedCell>,
     /// Cells that only the first side has.
-    pub removed: Vec<Lone>,
+    pub removed: Vec<ListedCell>,
     /// Cells with the same bits in both.
     pub identical: usize,
     /// Cells whose bits changed, the worst verdict first.
@@ -331,12 +331,12 @@ fn lone_cells(
     experiment: &str,
     side: &SideExperiment,
     ids: impl IntoIterator<Item = CellId>,
-) -> Vec<Lone> {
+) -> Vec<ListedCell> {
     let names = CellNames::new(side);
     let mut lone = Vec::new();
     for id in ids {
         let name = names.name(&side.cells[&id]);
-        lone.push(Lone { experiment: experiment.into(), id, name });
+        lone.push(ListedCell { experiment: experiment.into(), id, name });
     }
     lone
 }

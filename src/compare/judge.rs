@@ -133,6 +133,7 @@ impl Change {
         self.log_ratio().map_or(0.0, f64::abs)
     }
 
+    /// The mean log ratio of the errors after and before: estimated, or known exactly.
     fn log_ratio(&self) -> Option<f64> {
         self.shift.map(|shift| shift.mean).or(self.exact)
     }
@@ -144,7 +145,7 @@ impl Change {
         (before, after)
     }
 
-    /// The numbers of replicates that diverged, before and after.
+    /// The numbers of replicates that diverged, before and after, with those whose values are not kept.
     pub fn diverged(&self) -> (usize, usize) {
         let before = count_diverged(&self.finals.0) + self.omitted.0.diverged as usize;
         let after = count_diverged(&self.finals.1) + self.omitted.1.diverged as usize;

@@ -28,7 +28,7 @@ mod side;
 mod tests;
 
 pub use claims::{ClaimChange, SideClaim};
-pub use comparison::{Class, Comparison, Incomparable, Lone, OtherProblem, Timing, compare};
+pub use comparison::{Class, Comparison, Incomparable, ListedCell, OtherProblem, Timing, compare};
 pub use judge::{Change, ChangeVerdict, Options};
 pub use pairing::{OtherSetting, Pair};
 pub use side::{OmittedRuns, SCHEMA, Side, SideCell, SideExperiment, SideRuns};

@@ -15,6 +15,7 @@ pub fn csv(figure: &Figure) -> String {
     }
 }
 
+/// One line per point of each series of a figure's panels.
 fn curves(panels: &[Panel]) -> String {
     let mut out = String::from("panel,series,role,x,y,low,high,n,diverged\n");
     for panel in panels {
@@ -35,7 +36,12 @@ fn curves(panels: &[Panel]) -> String {
     out
 }
 
+/// One line per square of a figure's maps. A dense map, which is the only one of its figure, has a CSV of its own, with
+/// other columns.
 fn squares(maps: &[Map]) -> String {
+    if let Some(dense) = maps.iter().find_map(|map| map.dense.as_ref()) {
+        return dense.csv.clone();
+    }
     let of_stability = maps.iter().flat_map(|m| &m.squares).any(|s| s.stability().is_some());
     let mut out = String::from(if of_stability {
         "panel,x,y,runs,diverged,radius_mean,radius_square,differs\n"
@@ -43,9 +49,6 @@ fn squares(maps: &[Map]) -> String {
         "panel,x,y,winner,detail,sure\n"
     });
     for map in maps {
-        if let Some(dense) = &map.dense {
-            return dense.csv.clone();
-        }
         for square in &map.squares {
             let place =
                 [&map.title, &map.x[square.x], &map.y[square.y]].map(|text| quoted(text)).join(",");

@@ -38,7 +38,7 @@ pub struct PackHead {
     pub experiment: String,
     /// If packs hold the same cell, the one of the highest generation counts.
     pub generation: u64,
-    /// The optional columns that have values; set by [`Pack::write`].
+    /// The optional columns that have values; set by [`Pack::encode`].
     pub columns: Vec<String>,
     /// The program that computed the cells.
     pub provenance: Provenance,
@@ -234,7 +234,8 @@ impl Pack {
         Ok(path)
     }
 
-    /// The bytes of a pack.
+    /// The bytes of a pack. Its `head.columns` are the optional columns of the frame that have values, whatever `head`
+    /// says.
     ///
     /// # Errors
     /// If the cells cannot be encoded.
@@ -253,6 +254,7 @@ impl Pack {
     }
 }
 
+/// Whether a column has a value in some row.
 fn has_values(column: &Column) -> bool {
     column.null_count() < column.len()
 }

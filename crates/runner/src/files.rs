@@ -358,12 +358,16 @@ pub fn open_regular(path: &Path, options: &mut fs::OpenOptions) -> io::Result<fs
     open(path, options, false)
 }
 
+/// Bytes as a text.
+///
+/// # Errors
+/// `InvalidData` if they are not UTF-8.
 fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// An I/O error in plain words.
+/// An I/O error of this module in plain words. `InvalidData` means text that is not UTF-8.
 pub fn io_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".into(),

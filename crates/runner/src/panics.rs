@@ -55,7 +55,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does work; another thread does something meanwhile, until its channel is disconnected.
+/// Does work on this thread while `other` runs on another one, whose channel is disconnected when the work ends or
+/// panics. Returns when both have ended.
 pub fn beside<T>(other: impl FnOnce(Receiver<()>) + Send, work: impl FnOnce() -> T) -> T {
     let (done, ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {

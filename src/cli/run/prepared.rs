@@ -141,6 +141,7 @@ impl<'a> PreparedRun<'a> {
 
 /// Refuses a name that differs only in upper and lower case from one that has results.
 fn check_names(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
+    // Before the first run there is no results folder.
     let stored = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };
     for (stored, _) in &stored {
         for Plan { experiment, source, .. } in plans {

@@ -69,6 +69,7 @@ pub fn missing<'a>(
     missing.map(|(cell, _)| *cell).collect()
 }
 
+/// What is stored of each of these cells, in their order.
 fn statuses(store: &Store, plan: &Plan, cells: &[&Cell]) -> Vec<Status> {
     cells.par_iter().map(|cell| store.status(&plan.experiment, &cell.id)).collect()
 }
@@ -247,7 +248,7 @@ impl Session<'_> {
             let closed = writer.close();
             progress.finish();
             match closed {
-                Ok(()) => follower.message(&interrupted(name, done(), all)),
+                Ok(()) => follower.message(&interrupted_message(name, done(), all)),
                 Err(e) => follower.message(&stopped(name, &e, done(), all).message),
             }
             follower.leaves();
@@ -261,7 +262,7 @@ impl Session<'_> {
             writer.fail(failed)?;
         }
         if self.interrupt.is_requested() {
-            follower.message(&interrupted(name, done(), all));
+            follower.message(&interrupted_message(name, done(), all));
             return Ok(Code::Interrupted);
         }
         Ok(if failed.is_empty() { Code::Done } else { Code::SomeFailed })
@@ -340,13 +341,14 @@ fn all_done(plan: &Plan, cells: usize, follower: &dyn Follower) {
     }
 }
 
-/// The message of a run that was interrupted.
-fn interrupted(name: &str, stored: usize, all: usize) -> String {
-    let stored = stored_of(stored, all);
+/// The message of a run that was interrupted when `stored` of `all` cells were stored.
+fn interrupted_message(name: &str, stored: usize, all: usize) -> String {
+    let stored = stored_in_words(stored, all);
     format!("{name}: interrupted: {stored}, the rest is run when you run it again")
 }
 
-fn stored_of(stored: usize, all: usize) -> String {
+/// How many of all cells are stored, in words.
+fn stored_in_words(stored: usize, all: usize) -> String {
     let cells = count(all, "cell");
     let are = if all == 1 { "is" } else { "are" };
     format!("{stored} of {cells} {are} stored")
@@ -354,7 +356,7 @@ fn stored_of(stored: usize, all: usize) -> String {
 
 /// The failure of a run that could not write its results.
 fn stopped(name: &str, e: &Error, stored: usize, all: usize) -> Failure {
-    let stored = stored_of(stored, all);
+    let stored = stored_in_words(stored, all);
     let message =
         format!("error: {e}\n{name}: {stored}; run it again when there is room for the rest");
     Failure { code: Code::SomeFailed, ..Failure::input(message) }

@@ -224,12 +224,13 @@ fn array_command(job: &Job, options: &[String]) -> Vec<String> {
     sbatch(job, &defaults, options, array, ["task-%a.log", "task.sh"])
 }
 
-/// The command that submits the merge, which runs after the tasks.
+/// The command that submits the merge, which runs when all tasks of the job `array` have ended, in whatever way.
 fn merge_command(job: &Job, options: &[String], array: &str) -> Vec<String> {
     let after = format!("--dependency=afterany:{array}");
     sbatch(job, &["--job-name=exactfed-merge"], options, after, ["merge.log", "merge.sh"])
 }
 
+/// A command of Slurm: options that the user may override, those of the user, and then those that he may not.
 fn sbatch(
     job: &Job,
     defaults: &[&str],
@@ -248,6 +249,7 @@ fn sbatch(
     words
 }
 
+/// What would be submitted: the table, and each command with its script.
 fn dry_run(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -> String {
     let mut out = String::from(table);
     let commands = [
@@ -260,6 +262,7 @@ fn dry_run(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -
     out
 }
 
+/// What was submitted, and how it is watched and cancelled.
 fn summary(job: &Job, cells: usize, plans: &[Plan], ids: [&slurm::Id; 2]) -> String {
     let [watch, cancel] = slurm::commands(ids);
     let [array, merge] = ids.map(|id| &id.number);

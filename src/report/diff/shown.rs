@@ -4,7 +4,7 @@ use super::DrawnChange;
 use super::headline::{clean, headline, percent, unchanged};
 use crate::chart;
 use crate::compare::{
-    Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
+    Change, ChangeVerdict, ClaimChange, Class, Comparison, ListedCell, OtherProblem, OtherSetting,
     SideClaim, Timing,
 };
 use crate::evidence::{Figure, unique};
@@ -37,7 +37,7 @@ pub struct ShownComparison {
     /// How many cells are as they were.
     unchanged: String,
     counts: Vec<VerdictCount>,
-    /// The cells that failed on one side, one line per experiment.
+    /// The cells that have no sound results after, one line per experiment.
     failed: Vec<String>,
     /// What makes the comparison fail; empty if nothing does.
     fails: String,
@@ -143,7 +143,7 @@ impl ShownComparison {
             headline: verdicts_in_words(comparison, &counts),
             unchanged: unchanged(comparison),
             counts,
-            failed: lone_lines(&failed_cells(comparison)),
+            failed: listed_lines(&failed_cells(comparison)),
             fails: fails.iter().map(failing_class).collect::<Vec<_>>().join(", "),
             empty: comparison.is_empty(),
             margin: percent(comparison.margin),
@@ -184,11 +184,12 @@ fn failing_class((class, count): &(Class, usize)) -> String {
     format!("{count} {singular}")
 }
 
-/// The cells that failed on one side, with the reason.
-fn failed_cells(comparison: &Comparison) -> Vec<Lone> {
+/// The changed cells that have no sound results after, with the reason. A cell that had none before, and has some now,
+/// is recovered and not listed.
+fn failed_cells(comparison: &Comparison) -> Vec<ListedCell> {
     let failed = comparison.changed.iter().filter(|c| c.verdict == ChangeVerdict::Failed);
     failed
-        .map(|change| Lone {
+        .map(|change| ListedCell {
             experiment: change.experiment.clone(),
             id: change.pair.after,
             name: format!("{}, {}", change.name, change.note),
@@ -197,8 +198,8 @@ fn failed_cells(comparison: &Comparison) -> Vec<Lone> {
 }
 
 impl LoneCells {
-    fn new(cells: &[Lone]) -> Self {
-        Self { lines: lone_lines(cells), count: cells.len() }
+    fn new(cells: &[ListedCell]) -> Self {
+        Self { lines: listed_lines(cells), count: cells.len() }
     }
 }
 
@@ -281,6 +282,7 @@ impl ChangeCard {
     }
 }
 
+/// A chart of the comparison, in which the panel has this height.
 fn draw(figure: &Figure, height: u32) -> Result<String, Error> {
     let svg = chart::svg_of_size(figure, CHART_WIDTH, height);
     svg.map_err(|e| error(Path::new("diff.html"), e))
@@ -300,10 +302,10 @@ fn verdicts_in_words(comparison: &Comparison, counts: &[VerdictCount]) -> String
 }
 
 /// Cells, one line per experiment.
-fn lone_lines(cells: &[Lone]) -> Vec<String> {
-    let mut by: BTreeMap<&str, Vec<&Lone>> = BTreeMap::new();
+fn listed_lines(cells: &[ListedCell]) -> Vec<String> {
+    let mut by: BTreeMap<&str, Vec<&ListedCell>> = BTreeMap::new();
     cells.iter().for_each(|cell| by.entry(&cell.experiment).or_default().push(cell));
-    let line = |(experiment, cells): (&str, Vec<&Lone>)| {
+    let line = |(experiment, cells): (&str, Vec<&ListedCell>)| {
         const MOST: usize = 3;
         let names = cells.iter().take(MOST).map(|c| format!("{} ({})", c.name, c.id));
         let names = names.collect::<Vec<_>>().join("; ");
@@ -323,7 +325,7 @@ fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
     let of_partition = |OtherSetting { path, .. }: &OtherSetting| {
         ["weights", "clients", "split"].iter().any(|key| path.contains(&format!(".dataset.{key}")))
     };
-    let named = cells.iter().map(|OtherProblem { experiment, name, pair }| Lone {
+    let named = cells.iter().map(|OtherProblem { experiment, name, pair }| ListedCell {
         experiment: format!(
             "{experiment}: another problem or start in {}, whose errors ‖θ − θ*‖² cannot be compared{}",
             words::count(by[experiment.as_str()], "cell"),
@@ -336,7 +338,7 @@ fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
         id: pair.after,
         name: format!("{name}, {}", others(&pair.other)),
     });
-    lone_lines(&named.collect::<Vec<_>>())
+    listed_lines(&named.collect::<Vec<_>>())
 }
 
 /// Settings that changed, with their values before and after.
@@ -347,6 +349,7 @@ fn others(other: &[OtherSetting]) -> String {
     other.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// A ratio by its logarithm, as `×1.012`.
 fn factor(log: f64) -> String {
     format!("×{}", fine(libm::exp(log)))
 }
@@ -377,11 +380,13 @@ fn factor_and_interval(change: &Change) -> Option<(String, String)> {
     }
 }
 
+/// The ratio and its interval as one text; a dash without a ratio.
 fn ratio(change: &Change) -> String {
     let Some((factor, interval)) = factor_and_interval(change) else { return "–".into() };
     if interval.is_empty() { factor } else { format!("{factor} {interval}") }
 }
 
+/// The cells of a table on the time of an experiment.
 fn timing(timing: &Timing) -> [String; 5] {
     let (before, after) = timing.seconds;
     [

@@ -74,7 +74,8 @@ fn value_cell(value: Option<&AmendedValue>) -> TextCell {
 pub const AMENDED: &str =
     "Amended: the claim, or a setting of its experiment, was changed after verdicts had been seen.";
 
-/// Adds to the verdicts of the claims that were changed that they are of an amended claim.
+/// Marks the claims that an amendment concerns as amended, also in the text of their verdicts. An amendment of a setting
+/// of the experiment concerns all claims.
 pub fn mark(amendments: &[Amendment], claims: &mut [ClaimText]) {
     for claim in claims {
         claim.amended = amendments.iter().any(|amendment| amendment.concerns(&claim.stated.id));

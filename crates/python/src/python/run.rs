@@ -42,6 +42,7 @@ struct NotFinite {
 }
 
 impl NotFinite {
+    /// The warning about the runs of a cell that are not finite.
     fn in_words(&self, cell: &str) -> String {
         let (label, (round, run)) = (&self.label, self.first);
         let others = match self.runs {
@@ -113,8 +114,9 @@ pub fn locks() -> Vec<PathBuf> {
     locks_of_thread()
 }
 
-/// Runs the missing cells of a plan, as a part of the work for `locks`: the cells that failed, and
-/// warnings.
+/// Runs the missing cells of a plan, or with `until_decided` adds replicates as well while claims are open. Returns the
+/// cells that failed, and warnings. The holders of `locks` wait for this run: where it would wait for one of these
+/// locks, it fails instead.
 #[pyfunction]
 #[pyo3(signature = (plan, out, locks, *, threads, only, shard, force, rerun_failed, until_decided, memory, progress))]
 #[allow(clippy::too_many_arguments)] // Those of the function in Python, by name.

@@ -141,6 +141,7 @@ struct ReferencePage<'a> {
 }
 
 impl<'a> ReferencePage<'a> {
+    /// A schema, or the definition that it refers to.
     fn resolve(&self, value: &'a Value) -> &'a Value {
         definition(value).map_or(value, |name| &self.schema["$defs"][name])
     }
@@ -151,6 +152,7 @@ impl<'a> ReferencePage<'a> {
         self.is_listed_once(name).then_some(name)
     }
 
+    /// Whether a definition is used more than once and has so many names that it is listed once for all uses.
     fn is_listed_once(&self, name: &str) -> bool {
         let definition = &self.schema["$defs"][name];
         let choices = choices(definition).count() + properties(definition).count();
@@ -269,7 +271,7 @@ impl<'a> ReferencePage<'a> {
         );
     }
 
-    /// The row of a name in a list.
+    /// The rows of the names that items of a list may be, by a choice of its schema.
     fn member(&mut self, choice: &Value, path: &str) {
         for name in names(choice) {
             let key = format!("{path} = [{}]", toml(name));
@@ -339,6 +341,7 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
+    /// What a value is, in words: its type, or a link to the definition of its names.
     fn kind(&self, value: &Value) -> String {
         if let Some(name) = definition(value) {
             let target = &self.schema["$defs"][name];
@@ -395,6 +398,7 @@ fn anchor(heading: &str) -> String {
         .replace(' ', "-")
 }
 
+/// The numbers that are allowed, in words; a dash without limits.
 fn range(value: &Value) -> String {
     if let Some(low) = value["exclusiveMinimum"].as_f64() {
         return format!("above {low}");

@@ -95,26 +95,31 @@ impl Plan {
         }
     }
 
-    /// The first runs of a candidate with this cell, by which it may be stopped; `None` if candidates do not
-    /// race.
+    /// The first runs of a candidate with this cell, by which it may be stopped; `None` if it has no
+    /// [first cell](Self::first_cell).
     pub(super) fn first_runs(&self, candidate: &Cell) -> Option<FirstRuns> {
         let cell = self.first_cell(candidate)?;
         Some(FirstRuns { cell, loss: None, decision: None })
     }
 
-    /// The cell of a candidate's first runs, if candidates race.
+    /// The cell of a candidate's first runs. `None` if candidates do not race, or if these would be fewer than
+    /// [`LEAST_FIRST_RUNS`].
     pub(super) fn first_cell(&self, candidate: &Cell) -> Option<Cell> {
         let has_race = self.manifest.tune.as_ref().is_some_and(|tune| tune.race);
-        let several = candidate.identity.instances > 1;
-        let all =
-            if several { candidate.identity.instances } else { candidate.identity.replicates };
+        // Its runs are counted by instances where it has several, and otherwise by replicates.
+        let has_instances = candidate.identity.instances > 1;
+        let all = if has_instances {
+            candidate.identity.instances
+        } else {
+            candidate.identity.replicates
+        };
         let part = all.div_ceil(PART);
         if !has_race || part < LEAST_FIRST_RUNS {
             return None;
         }
         let mut cell = candidate.clone();
         let keys = Arc::make_mut(&mut cell.identity.keys);
-        *(if several { &mut keys.instances } else { &mut keys.replicates }) = part;
+        *(if has_instances { &mut keys.instances } else { &mut keys.replicates }) = part;
         cell.id = CellId::of(&cell.identity.canonical().to_string());
         Some(cell)
     }

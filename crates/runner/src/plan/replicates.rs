@@ -16,8 +16,10 @@ impl Plan {
         Self::new(self.experiment.clone(), source, self.kinds)
     }
 
-    /// The hash of the cells that do not depend on results, whatever their order: where settings are tuned
-    /// those with which the candidates of the manifest begin, and all cells otherwise.
+    /// A hash by which what is stored of an experiment (that it is complete, its looks, the verdicts that pages showed)
+    /// is found to be about the same cells. It is over the ids, in no order, of the cells that the manifest alone
+    /// determines: all cells, or where settings are tuned the listed candidates, each by the cell of its first runs if
+    /// candidates race.
     pub fn cells_hash(&self) -> String {
         let ids = match &self.tuning {
             Some(tuning) => tuning

@@ -48,8 +48,11 @@ pub struct Sanity {
 }
 
 impl Sanity {
-    /// Checks the last row of a trace, and the state of its run at rows 1, 2, 4, 8, … and at each
-    /// hundredth, so that the cost is negligible.
+    /// Checks that the values in the last row of a trace are finite unless its estimate is far away, and that the
+    /// corrections of the clients sum to 0: this takes longer, and is checked at rows 1, 2, 4, 8, … and at each hundredth.
+    ///
+    /// # Errors
+    /// What is not so.
     pub fn check(
         &mut self,
         trace: &Trace,

@@ -69,15 +69,18 @@ impl<'a> SearchedReader<'a> {
         Self { written, schema, place, variant, kind, info, faults: Vec::new() }
     }
 
+    /// Notes that something is wrong with the algorithm.
     fn fault(&mut self, message: String) {
         self.faults.push(SearchedFault { place: self.place, message, unknown: None });
     }
 
+    /// Notes that a name is not among the known ones, so that the message can suggest one.
     fn unknown(&mut self, message: String, name: &str, known: Vec<String>) {
         let unknown = Some((name.to_owned(), known));
         self.faults.push(SearchedFault { place: self.place, message, unknown });
     }
 
+    /// The algorithm with all settings that are tried, or everything that is wrong with it.
     fn read(mut self) -> Result<SearchedAlgorithm, Vec<SearchedFault>> {
         let own = self.schema.registry.algorithms.get(self.kind);
         if own.is_none() && self.info.is_none() {
@@ -119,7 +122,8 @@ impl<'a> SearchedReader<'a> {
         self.table()["properties"].get(key).map(|_| key)
     }
 
-    /// The values that are tried: those that are written, and those of a variant of which nothing is written.
+    /// The settings that are tried: those that are written, and those of the variant whose keys are not written. Notes
+    /// what is wrong with the written ones.
     fn tried(&mut self) -> Vec<TriedSetting> {
         let mut tried = Vec::new();
         for (key, values) in &self.written.tried {

@@ -240,21 +240,31 @@ pub const MOST_READ: u64 = 1 << 30;
 /// What is wrong with a file or a folder of results or reports that is a symbolic link.
 const LINK: &str = "is a symbolic link, which results and reports do not follow";
 
+/// What happens where the last part of a path is a symbolic link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SymbolicLinks {
+    Followed,
+    Refused,
+}
+
 /// Opens a regular file, in the way that `options` say.
 ///
 /// # Errors
 /// If it is not regular: a pipe would be waited for, and a device need not end. This is checked
 /// after it was opened, which waits for nothing, so that it cannot be exchanged in between. If it
 /// is a symbolic link, unless those are followed.
-fn open(path: &Path, options: &mut fs::OpenOptions, follow: bool) -> io::Result<fs::File> {
+fn open(path: &Path, options: &mut fs::OpenOptions, links: SymbolicLinks) -> io::Result<fs::File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        let links = if follow { 0 } else { libc::O_NOFOLLOW };
-        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | links);
+        let flag = match links {
+            SymbolicLinks::Followed => 0,
+            SymbolicLinks::Refused => libc::O_NOFOLLOW,
+        };
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | flag);
     }
     #[cfg(not(unix))]
-    if !follow {
+    if links == SymbolicLinks::Refused {
         check_kind(fs::symlink_metadata(path)?.file_type())?;
     }
     let opened = options.open(path).and_then(|file| {
@@ -264,7 +274,10 @@ fn open(path: &Path, options: &mut fs::OpenOptions, follow: bool) -> io::Result<
     opened.map_err(|e| {
         // The system says of a link that there are too many of them, and of a pipe that there is
         // no such device.
-        let about = if follow { fs::metadata(path) } else { fs::symlink_metadata(path) };
+        let about = match links {
+            SymbolicLinks::Followed => fs::metadata(path),
+            SymbolicLinks::Refused => fs::symlink_metadata(path),
+        };
         about.map_or(None, |about| check_kind(about.file_type()).err()).unwrap_or(e)
     })
 }
@@ -283,8 +296,8 @@ fn check_kind(kind: fs::FileType) -> io::Result<()> {
 }
 
 /// The bytes of a regular file, which may have at most `most` bytes.
-fn read(path: &Path, most: u64, follow: bool) -> io::Result<Vec<u8>> {
-    let file = open(path, fs::File::options().read(true), follow)?;
+fn read(path: &Path, most: u64, links: SymbolicLinks) -> io::Result<Vec<u8>> {
+    let file = open(path, fs::File::options().read(true), links)?;
     let length = file.metadata()?.len();
     // There may be more than announced: the size of a file of /proc is 0.
     if length > most { Err(too_long(most)) } else { read_bounded(file, length as usize, most) }
@@ -323,7 +336,7 @@ pub fn read_stream_text(path: &Path, most: u64) -> Result<String, Error> {
 /// # Errors
 /// If it is not a regular file, has more than `most` bytes, or cannot be read.
 pub fn read_named(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    read(path, most, true)
+    read(path, most, SymbolicLinks::Followed)
 }
 
 /// The text of a file that a user names, which may be a symbolic link.
@@ -339,7 +352,7 @@ pub fn read_text(path: &Path, most: u64) -> Result<String, Error> {
 /// # Errors
 /// If it is a symbolic link or no regular file, has more than `most` bytes, or cannot be read.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    read(path, most, false)
+    read(path, most, SymbolicLinks::Refused)
 }
 
 /// The text of a file of results or of reports.
@@ -355,7 +368,7 @@ pub fn read_regular_text(path: &Path) -> io::Result<String> {
 /// # Errors
 /// If it is a symbolic link or no regular file, or cannot be opened.
 pub fn open_regular(path: &Path, options: &mut fs::OpenOptions) -> io::Result<fs::File> {
-    open(path, options, false)
+    open(path, options, SymbolicLinks::Refused)
 }
 
 /// Bytes as a text.

@@ -107,17 +107,18 @@ impl<'a> RemainingCells<'a> {
         self.ready.len() + self.unprepared.len()
     }
 
-    /// Takes the next part of the cells; an empty one if none is left.
+    /// Takes the next part of the cells; an empty one if none is left. An interruption ends the process at once only
+    /// while cells are prepared: otherwise the run notices it and reports what is stored.
     ///
     /// # Errors
     /// What is wrong with a cell of the part.
-    fn prepare_next(&mut self) -> Result<Vec<Prepared<'a>>, Failure> {
+    fn next_part(&mut self, interrupt: &Interrupt) -> Result<Vec<Prepared<'a>>, Failure> {
         if !self.ready.is_empty() || self.unprepared.is_empty() {
             return Ok(std::mem::take(&mut self.ready));
         }
         let size = self.unprepared.len().min(AT_ONCE);
         let part: Vec<&Cell> = self.unprepared.drain(..size).collect();
-        prepared(self.plan, &part)
+        interrupt.immediately(|| prepared(self.plan, &part))
     }
 }
 
@@ -162,7 +163,7 @@ impl Session<'_> {
         self.pool.broadcast(|_| work_for(locks.clone()));
         loop {
             let left = remaining.count();
-            let mut cells = self.interrupt.immediately(|| remaining.prepare_next())?;
+            let mut cells = remaining.next_part(&self.interrupt)?;
             store.keep_optima(&cells);
             self.earlier.leave_out(plan, store, &mut cells);
             follower.begins(Workload {

@@ -269,11 +269,13 @@ fn compare_experiment(
     for id in &common {
         match (old.cells[id].digest(), new.cells[id].digest()) {
             (Some(a), Some(b)) if a == b => out.identical += 1,
-            // No result on either side is no change.
-            (None, None) => {}
             _ => pairs.push(Pair { before: *id, after: *id, other: Vec::new() }),
         }
     }
+    // No result on either side is no change.
+    pairs.retain(|pair| {
+        old.cells[&pair.before].digest().is_some() || new.cells[&pair.after].digest().is_some()
+    });
     // Resampling takes long. Each cell has a stream of its own, so that the order does not matter.
     let changes: Vec<Change> = pairs
         .into_par_iter()

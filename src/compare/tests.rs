@@ -71,6 +71,24 @@ fn names_stand_in_the_order_of_their_values() {
     assert!(Class::ALL.iter().enumerate().all(|(i, (class, _))| *class as usize == i));
 }
 
+/// A side with one cell, which has this id and step size and no results.
+fn side_without_results(id: &str, step_size: &str) -> Side {
+    let settings = [("seed", "1"), ("algorithm.a.step-size", step_size)];
+    let cell = SideCell { runs: SideRuns::Missing, ..SideCell::new("a", settings) };
+    let cells = [(CellId::read(id).unwrap(), cell)].into();
+    side_of(SideExperiment { seed: 1, cells, ..SideExperiment::default() })
+}
+
+/// Counterparts that never had results have not failed.
+#[test]
+fn counterparts_without_results_are_no_change() {
+    let old = side_without_results("0000000000000001", "0.1");
+    let new = side_without_results("0000000000000002", "0.101");
+    let found = compare(&old, &new, &Options::default());
+    assert_eq!(found.changed.len(), 0);
+    assert_eq!((found.removed.len(), found.added.len()), (0, 0), "they are a pair");
+}
+
 /// 3 % more with little noise: significantly more, and within the margin.
 #[test]
 fn what_lies_within_the_margin_is_equivalent_however_sure() {

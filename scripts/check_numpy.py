@@ -140,12 +140,21 @@ class Softmax(Logistic):
 
 
 def fixed_rounds(
-    problem, step, steps=(STEPS,), normalised=False, server_step=1.0, proximal=0.0, variates=None
+    problem,
+    step,
+    steps=(STEPS,),
+    normalised=False,
+    server_step=1.0,
+    proximal=0.0,
+    variates=None,
+    progress=False,
 ):
     """Rounds in which client k takes E_k steps theta <- theta - step_k (F_k(theta) + xi_k +
     proximal (theta - theta_t)), with xi_k = mean c - c_k. The variates c_k are those of FedLin
     ("fresh": F_k(theta_t), measured before the steps), of Scaffold's option I ("one": the same,
-    after them) or option II ("two": c_k - mean c + (theta_t - theta_k) / (step_k E_k)), or 0."""
+    after them) or option II ("two": c_k - mean c + (theta_t - theta_k) / (step_k E_k)), or 0. With
+    `progress`, the server follows the mean of (theta_k - theta_t) / E_k, times the mean of the
+    E_k (FedNova)."""
     n = len(problem.clients)
     counts = [steps[k % len(steps)] for k in range(n)]
     sizes = [step / count if normalised else step for count in counts]
@@ -166,7 +175,12 @@ def fixed_rounds(
         if variates == "two":
             moved = [(theta - ends[k]) / (sizes[k] * counts[k]) for k in range(n)]
             c = c - problem.mean(c) + moved
-        theta = theta + server_step * (problem.mean(ends) - theta)
+        if progress:
+            per_step = [(ends[k] - theta) / counts[k] for k in range(n)]
+            change = problem.mean(np.array(counts, dtype=float)) * problem.mean(per_step)
+        else:
+            change = problem.mean(ends) - theta
+        theta = theta + server_step * change
         path.append(theta)
     return path
 
@@ -297,6 +311,8 @@ def algorithms(indexed):
             key = f"\nnormalised = {str(normalised).lower()}"
             run = rounds(steps=UNEQUAL, normalised=normalised, variates=variates)
             every.append((kind, unequal + key, run))
+    if indexed:
+        every.append(("fednova", unequal, rounds(steps=UNEQUAL, progress=True)))
     return every
 
 

@@ -136,9 +136,7 @@ class _Job:
             states.add("failed")
         found = {
             cell: operations
-            for cell, state, operations in frame.select(
-                "cell", "state", "operations"
-            ).iter_rows()
+            for cell, state, operations in frame.select("cell", "state", "operations").iter_rows()
             if cell not in self._handled and (state in states or self._options["force"])
         }
         self._follows = len(frame) > len(self._native)

@@ -3,11 +3,11 @@
 
     scripts/plan_times.py [--program PROGRAM] [--repeats N] [--factor F] MANIFEST…
 
-For each manifest, N times by turns (3 by default): plans it on one thread, and runs it on one thread
-into a new folder. Prints the medians of the stated times and of the processor times (user and
-system), and their ratio. Exit code 1 if a ratio is beyond a factor of F (1.5 by default). The
-processor time is less disturbed by other programs than the time by the clock, and lacks that of the
-disk.
+For each manifest, N times by turns (3 by default): plans it on one thread, and runs it on one
+thread into a new folder. Prints the medians of the stated times and of the processor times (user
+and system), and their ratio. Exit code 1 if a ratio is beyond a factor of F (1.5 by default). The
+processor time is less disturbed by other programs than the time by the clock, and lacks that of
+the disk.
 """
 
 import argparse

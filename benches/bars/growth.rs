@@ -144,7 +144,7 @@ fn draw(
     let body = Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels });
     let (id, title, caption) = ("growth".into(), title.into(), String::new());
     let figure = Figure { id, title, caption, columns, large: None, exploration: None, body };
-    chart::svg(&figure, chart::PAGE).map(Some)
+    chart::svg(&figure, chart::PAGE).map(Some).map_err(|e| e.to_string())
 }
 
 const SLOPE_1: Reference = Reference::Slope(1.0);

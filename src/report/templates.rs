@@ -110,8 +110,8 @@ fn add_filters(env: &mut Environment<'_>) {
             if is_html(state) { text.to_owned() } else { markdown::escaped(text) }
         },
     );
-    // A number with the digits that give the same bits when a script reads it.
-    env.add_filter("exact", |number: f64| format!("{number:?}"));
+    // The number by which a script sorts. It has the digits that are the same on all machines.
+    env.add_filter("sorted_by", |number: f64| format!("{number:.8e}"));
     env.add_filter("count", |number: usize, noun: &str| count(number, noun));
     env.add_filter("pad", |text: &str, width: usize| format!("{text:<width$}"));
     env.add_filter("notation", |text: &str| notation::notation(text));

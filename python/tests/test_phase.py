@@ -1,4 +1,4 @@
-"""Ten squares of a map against runs: the settings of its table reach the target when it says so."""
+"""Maps: ten squares against runs, algorithms in Python against exact errors, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import exactfed as ef
+import exactfed.algorithms as shipped
 import numpy as np
 import polars as pl
+import pytest
+
+assert shipped, "the algorithms are known once their module is imported"
 
 MAP = """
 title = "A map"
@@ -100,3 +104,64 @@ def test_ten_squares_are_what_runs_do(tmp_path: Path) -> None:
         last, before = square["rounds"], square["rounds"] - 1
         assert mean[last] <= square_of_target + 4 * error[last], square
         assert mean[before] >= square_of_target - 4 * error[before], square
+
+
+def map_of(algorithm: str, folder: Path, changed: tuple[str, str] = ("", "")) -> pl.DataFrame:
+    """The squares of a small map of FedAvg and another algorithm."""
+    text = MAP.replace(
+        'algorithms = ["minibatch-sgd", "fedavg", "fedavg-server-step", "richardson-romberg", "scaffold"]',
+        f'algorithms = ["fedavg", {algorithm}]',
+    )
+    text = text.replace("points = 7", "points = 3").replace("points = 9", "points = 3")
+    results = ef.run(text.replace(*changed), name="map", out=folder / "results", progress=False)
+    return pl.read_csv(results.report(folder / "reports").parent / "figures" / "map.csv")
+
+
+def test_without_momentum_each_square_is_fedavgs(tmp_path: Path) -> None:
+    squares = map_of("{ fedavgm = { momentum = [0.0] } }", tmp_path)
+    assert squares.height == 9
+    assert squares["times_fedavgm"].to_list() == squares["times_fedavg"].to_list()
+    assert squares["times_fedavg"].null_count() == 0
+
+
+def test_squares_of_an_algorithm_in_python_are_its_exact_errors(tmp_path: Path) -> None:
+    squares = map_of("{ fedavgm = { momentum = [0.5] } }", tmp_path)
+    best = squares.filter((pl.col("algorithm") == "fedavgm") & (pl.col("rounds") > 1)).to_dicts()
+    assert len(best) > 2, squares
+    for square in best:
+        manifest: dict[str, Any] = {
+            "title": "t",
+            "seed": 3,
+            "replicates": 1,
+            "problem": {"quadratic": problem(square)},
+            "budget": {"rounds": square["rounds"]},
+            "record": {"every": 1},
+            "start": {"zero": True},
+            "algorithm": {
+                "fedavgm": [
+                    {
+                        "step-size": square["step_size"],
+                        "local-steps": square["local_steps"],
+                        "momentum": 0.5,
+                    }
+                ]
+            },
+        }
+        optimum = ef.exact(manifest).optimum
+        assert optimum is not None
+        errors = np.zeros(square["rounds"] + 1)
+        for axis in np.eye(2):
+            for sign in (1.0, -1.0):
+                manifest["start"] = {"point": list(optimum + sign * axis)}
+                error = ef.exact(manifest).sq_error
+                assert error is not None
+                errors += error / 4
+        assert errors[-1] <= square["target"] ** 2 * (1 + 1e-9), square
+        assert errors[-2] >= square["target"] ** 2 * (1 - 1e-9), square
+
+
+def test_other_numbers_of_clients_are_refused(tmp_path: Path) -> None:
+    changed = ("[[frontier]]", "[phase.at]\nclients = 10\n\n[[frontier]]")
+    with pytest.raises(ef.ExactfedError, match="the rounds of `fedavgm` are those of 2 clients"):
+        map_of("{ fedavgm = { momentum = [0.5] } }", tmp_path, changed)
+    assert map_of('"scaffold"', tmp_path, changed).height == 9

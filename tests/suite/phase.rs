@@ -7,7 +7,7 @@ use exactfed::manifest::Source;
 use exactfed::manifest::phase::PhaseNumber;
 use exactfed::plan::Plan;
 use exactfed::round_program::RoundSettings;
-use exactfed::runner::{PhaseProblem, PreparedPhase, prepare_frontiers};
+use exactfed::runner::{BuiltPhaseProblem, PhaseProblem, PreparedPhase, prepare_frontiers};
 use exactfed::theory::frontier::curve;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -179,13 +179,13 @@ fn cheaper(
     problem: &PhaseProblem,
     found: &ComputedSquare<'_>,
 ) -> Option<String> {
-    let (instance, search) = (map.build(problem).unwrap(), &problem.search);
+    let BuiltPhaseProblem { instance, search } = map.build(problem).unwrap();
     let (clients, square) = (search.clients[0], search.targets[0] * search.targets[0]);
     let price = found.numbers.get(PhaseNumber::Price);
     let (_, cost, least) = found.ranked.all.first()?;
     let FrontierCost { run, rounds, .. } = *cost;
     let followed = 4 * rounds.max(16) as usize;
-    let errors = curve(&*instance, search, &run).unwrap().errors(followed);
+    let errors = curve(&*instance, &search, &run).unwrap().errors(followed);
     let is_below = |rounds: usize| holds(&errors, rounds, square);
     let rounds = rounds as usize;
     assert!(is_below(rounds) && (rounds == 0 || !is_below(rounds - 1)), "{found:?}");
@@ -205,7 +205,7 @@ fn cheaper(
                         continue;
                     }
                     // Of a step size at the edge of stability no error comes to rest.
-                    let Ok(mut curve) = curve(&*instance, search, &run) else { continue };
+                    let Ok(mut curve) = curve(&*instance, &search, &run) else { continue };
                     let reached = curve.rounds_to(&search.targets);
                     if reached[0].is_some_and(|rounds| rounds as f64 <= fewer) {
                         return Some(format!(

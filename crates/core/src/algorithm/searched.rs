@@ -56,7 +56,7 @@ impl Rounds for SearchedSpecs {
     }
 
     fn treats_clients_alike(&self) -> bool {
-        self.choices.iter().all(|spec| runs_of_all_clients_alike(spec).is_some())
+        self.choices.iter().all(Spec::treats_clients_alike)
     }
 
     /// Errors of runs of local steps, and of rounds that a coin ends, come below a target and stay there, or rise above
@@ -67,6 +67,14 @@ impl Rounds for SearchedSpecs {
 
     fn local_runs(&self, settings: &RoundSettings) -> Option<LocalRuns> {
         local_runs(&runs_of_all_clients_alike(&self.spec(settings))?, 1)
+    }
+}
+
+impl Spec {
+    /// Whether all clients take part in each round with the same local steps, so that the rounds are known for every
+    /// number of clients. It is not known of custom algorithms, whose rounds are traced with one number of clients.
+    pub fn treats_clients_alike(&self) -> bool {
+        runs_of_all_clients_alike(self).is_some()
     }
 }
 

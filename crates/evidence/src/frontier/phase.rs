@@ -12,7 +12,7 @@ use exactfed_runner::manifest::PRACTICAL_MARGIN;
 use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective};
 use exactfed_runner::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
 use exactfed_runner::manifest::searched::{AlgorithmName, SearchedAlgorithm};
-use exactfed_runner::runner::{PhaseSquare, PreparedPhase};
+use exactfed_runner::runner::{BuiltPhaseProblem, PhaseSquare, PreparedPhase};
 use rayon::prelude::*;
 
 /// Algorithms whose costs are within this factor of the least are as good as each other.
@@ -244,12 +244,14 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     let squares: Vec<&PhaseSquare> =
         prepared.squares.iter().filter(|square| square.problem == place).collect();
     let algorithms = &prepared.frontier.algorithms;
-    let Some(instance) = prepared.build(problem) else { return Vec::new() };
-    let mut found = find_reached(&*instance, &problem.search);
+    let Some(BuiltPhaseProblem { instance, search }) = prepared.build(problem) else {
+        return Vec::new();
+    };
+    let mut found = find_reached(&*instance, &search);
     keep_best(prepared, &squares, &mut found);
     let special: Vec<Reached> = found
         .iter()
-        .flat_map(|one| searches_for_special_cases(algorithms, &problem.search, one))
+        .flat_map(|one| searches_for_special_cases(algorithms, &search, one))
         .flat_map(|search| find_reached(&*instance, &search))
         .collect();
     let others = special.iter().filter(|one| one.held).flat_map(|one| in_others(algorithms, one));
@@ -258,7 +260,7 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
         .copied()
         .chain(others.filter(|other| found.iter().all(|one| one.run != other.run)))
         .collect();
-    let nearer = starts.iter().map(|one| nearer(&problem.search, one));
+    let nearer = starts.iter().map(|one| nearer(&search, one));
     let more: Vec<Reached> = nearer
         .filter(|near| !near.local_steps.is_empty())
         .flat_map(|near| find_reached(&*instance, &near))

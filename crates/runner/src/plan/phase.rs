@@ -80,14 +80,32 @@ impl Checker<'_> {
         }
         let none = "a map is about a frontier: write [[frontier]]";
         let Some(frontier) = self.frontier_of(phase.frontier.as_deref(), none) else { return };
-        let message = "a map needs a frontier with an isotropic start, and without algorithms that are defined outside of the program";
-        let holds = frontier.isotropic_radius().is_some()
-            && !frontier.algorithms.iter().any(SearchedAlgorithm::is_custom);
-        self.require(holds, "frontier", message);
-        match phase_problem(manifest.problem()) {
-            None => self.fault("", "a map needs a [problem.quadratic] with `clients = 2`"),
-            Some(problem) if self.found.len() == before => self.corners(phase, problem, frontier),
-            Some(_) => {}
+        let message = "a map needs a frontier with an isotropic start";
+        self.require(frontier.isotropic_radius().is_some(), "frontier", message);
+        let Some(problem) = phase_problem(manifest.problem()) else {
+            self.fault("", "a map needs a [problem.quadratic] with `clients = 2`");
+            return;
+        };
+        self.numbers_of_clients(phase, problem, frontier);
+        if self.found.len() == before {
+            self.corners(phase, problem, frontier);
+        }
+    }
+
+    /// Notes an algorithm whose rounds are known for the two clients of the problem alone, if squares have other numbers
+    /// of clients. Without this their searches would fail one by one, and the squares be empty.
+    fn numbers_of_clients(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
+        let is_on_axis = [phase.x.over, phase.y.over].contains(&PhaseNumber::Clients);
+        if !is_on_axis && phase.numbers(problem, frontier).clients() == problem.clients as u64 {
+            return;
+        }
+        let treats_all_alike = SearchedAlgorithm::treats_clients_alike;
+        if let Some(named) = frontier.algorithms.iter().find(|one| !treats_all_alike(one)) {
+            let message = format!(
+                "the rounds of `{}` are those of {} clients: a map of other numbers of clients cannot have it",
+                named.name, problem.clients
+            );
+            self.fault("frontier", message);
         }
     }
 

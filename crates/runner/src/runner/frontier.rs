@@ -206,8 +206,10 @@ fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<St
 /// The rounds that are followed until they repeat.
 const TRACED: u64 = 1000;
 
-/// The algorithms of a frontier on its problem, and SGD where it is none of them.
-fn known_rounds(
+/// The rounds of a frontier's algorithms on an instance, in the order of the manifest, and those of SGD after them where
+/// the manifest does not name it. The rounds of a custom algorithm are traced on the instance, so that they are of its
+/// number of clients and may use what the algorithm knows of it.
+pub(super) fn known_rounds(
     plan: &Plan,
     frontier: &Frontier,
     instance: &Arc<dyn Instance>,

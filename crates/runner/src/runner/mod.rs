@@ -23,7 +23,7 @@ pub use attempt::StartRun;
 use attempt::Stopped;
 use exactfed_core::round_program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
-pub use phase::{PhaseProblem, PhaseSquare, PreparedPhase};
+pub use phase::{BuiltPhaseProblem, PhaseProblem, PhaseSquare, PreparedPhase};
 pub use prepare::{KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names};
 use std::cmp::Reverse;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! What a map of the best algorithm needs before it is computed: the problem of each square, and what is
 //! searched for on it.
 
-use super::frontier::{PreparedFrontier, REFINED_PHASES, SearchKey, hash_of};
+use super::frontier::{PreparedFrontier, REFINED_PHASES, SearchKey, hash_of, known_rounds};
 use crate::manifest::Oracle;
 use crate::manifest::frontier::Frontier;
 use crate::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
@@ -10,6 +10,7 @@ use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::{Spec, quadratic};
 use exactfed_core::theory::frontier::Search;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// A map of a manifest, ready to be computed.
 pub struct PreparedPhase<'a> {
@@ -35,7 +36,16 @@ pub struct PreparedPhase<'a> {
 pub struct PhaseProblem {
     seed: u64,
     settings: quadratic::Settings,
-    /// What is searched for.
+    /// What is searched for. The rounds of its algorithms are those on the frontier's instance; a search has those on
+    /// its own instance ([`PreparedPhase::build`]).
+    pub search: Search,
+}
+
+/// The instance of a problem of a map.
+pub struct BuiltPhaseProblem {
+    /// The instance on which algorithms are searched.
+    pub instance: Arc<dyn Instance>,
+    /// What is searched for on it.
     pub search: Search,
 }
 
@@ -139,10 +149,15 @@ impl<'a> PreparedPhase<'a> {
         Self { plan, phase, frontier, dimension, problems, seeds, squares, key }
     }
 
-    /// Builds a problem; `None` if it is none.
-    pub fn build(&self, problem: &PhaseProblem) -> Option<Box<dyn Instance>> {
+    /// Builds the instance of a problem, and the search on it with the rounds of the algorithms on this instance; `None`
+    /// if there is no instance with these numbers.
+    pub fn build(&self, problem: &PhaseProblem) -> Option<BuiltPhaseProblem> {
         let spec = Spec::Quadratic(problem.settings.clone());
         let form = self.plan.manifest.oracle.form();
-        spec.build(problem.seed, &self.plan.folder(), form, Boxed).ok()
+        let built = spec.build(problem.seed, &self.plan.folder(), form, Boxed).ok()?;
+        let instance: Arc<dyn Instance> = Arc::from(built);
+        let known = known_rounds(self.plan, self.frontier, &instance);
+        let search = Search { known, ..problem.search.clone() };
+        Some(BuiltPhaseProblem { instance, search })
     }
 }

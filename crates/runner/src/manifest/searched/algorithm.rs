@@ -111,6 +111,11 @@ impl SearchedAlgorithm {
         self.choices.iter().any(Spec::is_custom)
     }
 
+    /// Whether its rounds are known for every number of clients, with each choice of settings.
+    pub fn treats_clients_alike(&self) -> bool {
+        self.choices.iter().all(Spec::treats_clients_alike)
+    }
+
     /// Its kind, if there is no code for it.
     pub fn kind_without_code(&self) -> Option<&str> {
         self.choices.first()?.kind_without_code()

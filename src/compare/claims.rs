@@ -4,7 +4,7 @@ use crate::evidence::claims::{Estimate, JudgedClaim};
 use crate::stats::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// A claim as a side of a comparison stores it.
+/// A judged claim as a side of a comparison, or the record of a report, stores it. The history keeps benchmarks so too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SideClaim {
@@ -12,16 +12,16 @@ pub struct SideClaim {
     pub id: String,
     /// What is claimed.
     pub statement: String,
-    /// The verdict.
+    /// The result of its test.
     pub verdict: Verdict,
-    /// Whether the manifest expects it to be refuted.
+    /// Whether the manifest expects it to be refuted, so that this verdict is no failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expected_refuted: bool,
-    /// The estimate.
+    /// The estimate of the quantity that it is about.
     pub estimate: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the 95 % interval of the estimate.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of this interval.
     pub high: f64,
 }
 
@@ -51,19 +51,22 @@ impl From<&JudgedClaim<'_>> for SideClaim {
 pub struct ClaimChange {
     /// Its experiment.
     pub experiment: String,
-    /// Its name.
+    /// The name of the claim.
     pub id: String,
-    /// What is claimed.
+    /// What is claimed: the words of the side after, if it has the claim.
     pub statement: String,
     /// The claim before, if it was there.
     pub before: Option<SideClaim>,
     /// The claim after, if it is there.
     pub after: Option<SideClaim>,
-    /// Whether it is refuted, was not, and is not expected to be.
+    /// Whether the change is a failure: the claim is refuted, was there and not refuted before, and is not expected
+    /// to be refuted.
     pub fails: bool,
 }
 
-/// The claims of an experiment whose verdict changed.
+/// The claims of an experiment whose verdict changed, or that one side does not have: those of the side after first,
+/// then those that it lacks. Claims are the same if they have the same name; another wording or estimate is no
+/// change.
 pub fn changes(experiment: &str, old: &[SideClaim], new: &[SideClaim]) -> Vec<ClaimChange> {
     let without_successor = old.iter().filter(|claim| find(new, &claim.id).is_none());
     let mut changes = Vec::new();
@@ -90,6 +93,7 @@ pub fn changes(experiment: &str, old: &[SideClaim], new: &[SideClaim]) -> Vec<Cl
     changes
 }
 
+/// The claim of this name.
 fn find<'a>(claims: &'a [SideClaim], id: &str) -> Option<&'a SideClaim> {
     claims.iter().find(|claim| claim.id == id)
 }

@@ -28,7 +28,8 @@ pub struct Incomparable {
     pub after: String,
 }
 
-/// A cell and its counterpart on the other side, which has another problem, instance or start.
+/// A cell and its counterpart on the other side, which has another problem, instance or start. Their errors are
+/// distances from another θ*, or of runs with another way to go, so that they are listed and not compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtherProblem {
     /// Its experiment.
@@ -51,23 +52,23 @@ pub struct ListedCell {
     pub name: String,
 }
 
-/// The time of those cells of an experiment whose time both sides store.
+/// The time that cells of an experiment took, summed over the cells whose time both sides store. It enters no verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timing {
-    /// Its name.
+    /// The name of the experiment.
     pub experiment: String,
-    /// The number of cells.
+    /// The number of these cells.
     pub cells: usize,
-    /// Seconds of one thread, before and after.
+    /// Their time in seconds of one thread, before and after.
     pub seconds: (f64, f64),
 }
 
-/// Two sides, compared.
+/// All that a comparison of two sides found. `exactfed diff` prints it.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// Names of the sides.
+    /// Names of the sides, before and after.
     pub sides: (String, String),
-    /// The margin.
+    /// The largest relative change of an error that counts as none.
     pub margin: f64,
     /// Experiments without a cell that can be compared.
     pub incomparable: Vec<Incomparable>,
@@ -77,21 +78,22 @@ pub struct Comparison {
     pub added: Vec<ListedCell>,
     /// Cells that only the first side has.
     pub removed: Vec<ListedCell>,
-    /// Cells with the same bits in both.
+    /// The number of cells with the same bits on both sides.
     pub identical: usize,
-    /// Cells whose bits changed, the worst verdict first.
+    /// Cells whose bits changed, and cells with counterparts of other settings; the worst verdict first.
     pub changed: Vec<Change>,
-    /// Cells among them that were tested together.
+    /// How many of the changed cells were tested for a difference, all together as one family.
     pub tested: usize,
-    /// Claims whose verdict changed, those that fail first.
+    /// Claims whose verdict changed, or that one side does not have; those that fail first.
     pub claims: Vec<ClaimChange>,
-    /// Experiments whose claims one side does not have.
+    /// Experiments whose claims were not judged on one side.
     pub without_claims: Vec<String>,
-    /// The time of runs.
+    /// How long runs took, by experiment.
     pub timings: Vec<Timing>,
 }
 
-/// What may count as a failure.
+/// A kind of difference between two sides that `exactfed diff` may count as a failure: `--fail-on` names the classes
+/// that make its exit code 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Errors that rose.
@@ -115,7 +117,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them, with their names on the command line.
+    /// All of them, with their names on the command line, in the order of the variants, by which `name` finds one.
     pub const ALL: [(Self, &str); 9] = [
         (Self::Worse, "worse"),
         (Self::Diverged, "diverged"),
@@ -135,7 +137,7 @@ impl Class {
 }
 
 impl Comparison {
-    /// How many of this class there are.
+    /// How many differences of a class there are. Classes overlap: a cell that is worse has changed as well.
     pub fn count(&self, class: Class) -> usize {
         match class {
             Class::Worse => self.count_verdict(ChangeVerdict::Worse),
@@ -150,7 +152,7 @@ impl Comparison {
         }
     }
 
-    /// Whether both sides have the same cells, bits and verdicts.
+    /// Whether both sides have the same cells with the same bits, and the same verdicts on claims.
     pub fn is_unchanged(&self) -> bool {
         let lone = self.added.len() + self.removed.len() + self.claims.len();
         lone + self.count(Class::Incomparable) + self.count(Class::Changed) == 0
@@ -169,13 +171,15 @@ impl Comparison {
         changes.chain(others)
     }
 
-    /// Whether no cell is in both.
+    /// Whether nothing was compared: no cell is on both sides, or has a counterpart.
     pub fn is_empty(&self) -> bool {
         self.identical == 0 && self.changed.is_empty()
     }
 }
 
-/// Compares `after` with `before`.
+/// Compares all experiments of two sides, cell by cell. The final errors and claims that a comparison needs must be
+/// in both sides already; no file is read. If one side is a results folder of a foreign schema, nothing is compared,
+/// and the comparison says so in place of an experiment.
 pub fn compare(before: &Side, after: &Side, options: &Options) -> Comparison {
     let mut out = Comparison {
         sides: (before.name.clone(), after.name.clone()),
@@ -216,7 +220,7 @@ pub fn compare(before: &Side, after: &Side, options: &Options) -> Comparison {
     out
 }
 
-/// The schema of a results folder, for a message.
+/// The schema of a side's results folder, in the words of a message that it cannot be compared.
 fn schema_text(side: &Side) -> String {
     match side.foreign {
         Some(schema) => schema.to_string(),
@@ -224,7 +228,9 @@ fn schema_text(side: &Side) -> String {
     }
 }
 
-/// Compares an experiment that both sides have.
+/// Compares an experiment that both sides have, and adds what it finds to `out`: lone cells, pairs on other problems,
+/// identical and changed cells, timings and claims; or that no cell can be compared, and why. Changes have no verdict
+/// yet where their errors must be tested together with those of other experiments.
 fn compare_experiment(
     name: &str,
     old: &SideExperiment,
@@ -293,7 +299,8 @@ fn compare_experiment(
     }
 }
 
-/// The time of the cells that both sides have, if any is stored.
+/// The time of the cells of an experiment that both sides have, `common`; `None` if no cell has a time on both sides,
+/// as with a report, which stores none.
 fn timing(
     name: &str,
     common: &[CellId],
@@ -310,7 +317,8 @@ fn timing(
     if timing.cells > 0 { Some(timing) } else { None }
 }
 
-/// Why no cell of an experiment can be compared.
+/// The first reason why no cell of an experiment can be compared: the schema, the seed, or the seed of the noise
+/// differs, or else the manifest, whose cells are all others.
 fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incomparable {
     let (what, before, after) = if old.schema != SCHEMA || new.schema != SCHEMA {
         ("schema", old.schema.to_string(), new.schema.to_string())
@@ -324,11 +332,12 @@ fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incom
     Incomparable { experiment: name.into(), what, before, after }
 }
 
+/// What is said of a side with which no cell is shared: how many cells it has.
 fn other_cells_text(side: &SideExperiment) -> String {
     format!("{} other cells", side.cells.len())
 }
 
-/// Cells of an experiment that this side alone has.
+/// The cells with these ids as lists name them, which are on this side alone.
 fn lone_cells(
     experiment: &str,
     side: &SideExperiment,

@@ -17,26 +17,29 @@ use exactfed_runner::manifest::Quantity;
 use exactfed_runner::trace::Trace;
 use std::collections::BTreeMap;
 
+/// How the side before is drawn: grey and dashed.
 const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), marker: 0 };
 
-/// Both curves over rounds, and the ratio of paired replicates below.
+/// The two charts of a change over rounds, from the traces of its cells before and after, a trace per replicate: the
+/// mean errors of both sides, and the ratio of paired replicates, after over before.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let caption = "Mean over runs, and the geometric mean of the ratio over paired runs, each with its 95 % interval (Student's t, on the logarithm).";
-    let before = compared_runs(change.quantity, before);
-    let after = compared_runs(change.quantity, after);
-    let ratios = ratios(&before, &after);
-    figures(change, "round", caption, means(&before), means(&after), ratios)
+    let runs_before = compared_runs(change.quantity, before);
+    let runs_after = compared_runs(change.quantity, after);
+    let ratios = mean_ratios(&runs_before, &runs_after);
+    figures(change, "round", caption, means(&runs_before), means(&runs_after), ratios)
 }
 
-/// One dot per replicate, where curves are not available.
+/// The two charts of a change where a side has no traces, as a report: a dot per replicate of its final error, and a
+/// dot per pair of replicates of the ratio of final errors, after over before.
 pub fn of_finals(change: &Change) -> [Figure; 2] {
     let mut before = change.finals.0.as_slice();
     let mut after = change.finals.1.as_slice();
     if change.has_omitted_runs() {
         // Among all runs of the other side, the few of a report would not be seen.
-        let pairs = before.len().min(after.len());
-        before = &before[..pairs];
-        after = &after[..pairs];
+        let kept = before.len().min(after.len());
+        before = &before[..kept];
+        after = &after[..kept];
     }
     let pairs = before.iter().zip(after);
     let ratios = dots(pairs.map(|(before, after)| final_ratio(*before, *after)));
@@ -44,7 +47,7 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
     figures(change, "run", caption, final_dots(before), final_dots(after), ratios)
 }
 
-/// After over before; NaN where either is 0 or has diverged.
+/// The final error after over that before; NaN, which is not drawn, where either is 0 or has diverged.
 fn final_ratio(before: Option<f64>, after: Option<f64>) -> f64 {
     match (before, after) {
         (Some(before), Some(after)) if before > 0.0 && after > 0.0 => after / before,
@@ -52,11 +55,13 @@ fn final_ratio(before: Option<f64>, after: Option<f64>) -> f64 {
     }
 }
 
+/// A dot for the final error of each replicate, except of those that diverged (`None`).
 fn final_dots(finals: &[Option<f64>]) -> Vec<Point> {
     dots(finals.iter().map(|value| value.unwrap_or(f64::NAN)))
 }
 
-/// Dots over the number of the run, which no line joins, since a gap follows each.
+/// A point per value over the number of its run, from 1. A point without a value follows each: it interrupts the
+/// curve, so that no line joins the values, and each is drawn as a dot.
 fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
     let mut points = Vec::new();
     for (i, value) in values.enumerate() {
@@ -67,18 +72,20 @@ fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
     points
 }
 
+/// A line of a chart, drawn as a measured curve; `diverged` is the number of its runs that diverged.
 fn series(name: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
     Series { diverged, ..Series::new(Line::Measured(Curve::new(name, style)), points) }
 }
 
-/// A run of a side.
+/// What is compared of a run of a side.
 struct ComparedRun<'t> {
     /// The recorded rounds.
     rounds: &'t [u64],
-    /// What is compared there.
+    /// The losses of the compared quantity at these rounds: less is better.
     losses: Vec<f64>,
 }
 
+/// What is compared of each run: the losses of a quantity along its trace.
 fn compared_runs(quantity: Quantity, traces: &[Trace]) -> Vec<ComparedRun<'_>> {
     let mut runs = Vec::new();
     for trace in traces {
@@ -89,7 +96,8 @@ fn compared_runs(quantity: Quantity, traces: &[Trace]) -> Vec<ComparedRun<'_>> {
     runs
 }
 
-/// The mean over replicates up to the first divergence.
+/// The mean loss over the runs of a side with its 95 % interval, a point for each recorded round, up to the round at
+/// which the first run diverged: its trace ends there.
 fn means(runs: &[ComparedRun<'_>]) -> Vec<Point> {
     let rows = runs.iter().map(|run| run.losses.len()).min().unwrap_or(0);
     let mut points = Vec::new();
@@ -100,9 +108,10 @@ fn means(runs: &[ComparedRun<'_>]) -> Vec<Point> {
     points
 }
 
-/// The geometric mean of paired ratios at the rounds that both sides recorded,
-/// with its 95 % interval.
-fn ratios(before: &[ComparedRun<'_>], after: &[ComparedRun<'_>]) -> Vec<Point> {
+/// The geometric mean over pairs of runs of the loss after over the loss before, with its 95 % interval: a point for
+/// each round that both sides recorded. The first run before is paired with the first one after, and so on. A round
+/// is left out if in some pair a loss is 0 or a run has diverged.
+fn mean_ratios(before: &[ComparedRun<'_>], after: &[ComparedRun<'_>]) -> Vec<Point> {
     let mut logs_by_round: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (old, new) in before.iter().zip(after) {
         let old_losses: BTreeMap<u64, f64> =
@@ -128,7 +137,8 @@ fn ratios(before: &[ComparedRun<'_>], after: &[ComparedRun<'_>]) -> Vec<Point> {
     points
 }
 
-/// The geometric mean of ratios with these logarithms, with its 95 % interval.
+/// A point at this round: the geometric mean of the ratios whose logarithms these are, with its 95 % interval by
+/// Student's t on the logarithms.
 fn geometric_mean(round: u64, logs: &[f64]) -> Point {
     let n = logs.len();
     let mean = mean(logs);
@@ -141,12 +151,14 @@ fn geometric_mean(round: u64, logs: &[f64]) -> Point {
     }
 }
 
-/// The solid line of a change, in the colour of its algorithm's family.
+/// The style of a solid line with this marker, in the colour of the family of the change's algorithm.
 fn solid(change: &Change, marker: usize) -> Style {
     Style { marker, ..Style::solid(Color::of_family(change.family)) }
 }
 
-/// The upper chart has both sides, the lower one ratios and the line of no change.
+/// The two charts of a change: the upper one with the points of both sides on a logarithmic axis, the lower one with
+/// the ratios and a line at 1, which means no change. `x` is the title of the x axis. The axis of ratios is
+/// logarithmic where they span more than a factor of 4.
 fn figures(
     change: &Change,
     x: &str,
@@ -177,8 +189,8 @@ fn figures(
     [sides_figure, figure(ratio_title, caption, x, "ratio", scale, lines)]
 }
 
-/// The line at 1 from the first finite point to the last one, which come in the order of x; `None`
-/// without any.
+/// The line at ratio 1 from the first finite ratio to the last one, which come in the order of x; `None` if no ratio is
+/// finite.
 fn no_change_line(ratios: &[Point]) -> Option<Series> {
     let mut finite = ratios.iter().filter(|point| point.y.is_finite());
     let first = finite.next()?;
@@ -187,6 +199,7 @@ fn no_change_line(ratios: &[Point]) -> Option<Series> {
     Some(Series::new(Line::Reference(Reference::NoChange), ends))
 }
 
+/// A chart with one panel of these lines and a legend of all of them.
 fn figure(
     title: String,
     caption: &str,

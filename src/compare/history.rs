@@ -14,8 +14,8 @@ use crate::stats::verdict::Verdict;
 use crate::store::git::Commit;
 use std::collections::BTreeMap;
 
-/// The states of a claim, each with the number of the commit that brought it; `None` from a commit on
-/// that removed the claim.
+/// The states of a claim in the order of commits, each with the number of the commit that brought it. A state is the
+/// claim with its verdict and estimate, or `None` if the commit removed it.
 pub type States = Vec<(usize, Option<SideClaim>)>;
 
 /// A commit that changed reports or benchmarks.
@@ -24,7 +24,7 @@ pub struct HistoryStep {
     pub number: usize,
     /// The commit.
     pub commit: Commit,
-    /// Its reports, compared with those before.
+    /// Its reports, compared with the reports of the commit before it in the history.
     pub comparison: Comparison,
 }
 
@@ -42,8 +42,10 @@ pub struct History {
 }
 
 impl History {
-    /// Adds a commit, whose side is called `name`: `experiments` are those whose files changed, each
-    /// `None` if its files were removed.
+    /// Adds a commit: compares its reports with those of the last commit, and notes the states of its claims. The
+    /// other arguments are the number of the commit in the history, the name of its side in the comparison, and the
+    /// experiments whose files the commit changed: what was read of the files, or `None` if the commit removed them.
+    /// All other experiments are as they were.
     pub fn push(
         &mut self,
         number: usize,
@@ -74,8 +76,9 @@ impl History {
         self.side = after;
     }
 
-    /// Takes note of all claims of an experiment, or all benchmarks of a file: `claims` are all that it
-    /// has after this commit.
+    /// Notes the states of the claims of an experiment at a commit, or of the benchmarks of a file. `claims` are all
+    /// that it has after this commit: those that are known and not among them were removed. A claim gets a new state
+    /// only where its verdict, estimate or interval changed.
     pub fn note(&mut self, number: usize, experiment: &str, claims: &[SideClaim]) {
         for ((known_experiment, id), states) in &mut self.states {
             let was_there = states.last().is_some_and(|(_, last)| last.is_some());
@@ -88,7 +91,7 @@ impl History {
             let key = (experiment.to_owned(), claim.id.clone());
             let states = self.states.entry(key).or_default();
             match states.last_mut() {
-                // Another statement is no other state.
+                // Another wording of the statement is no new state.
                 Some((_, Some(last))) if has_same_result(last, claim) => *last = claim.clone(),
                 _ => states.push((number, Some(claim.clone()))),
             }
@@ -102,8 +105,9 @@ fn has_same_result(a: &SideClaim, b: &SideClaim) -> bool {
     a.verdict == b.verdict && bits(a) == bits(b)
 }
 
-/// The benchmarks of a Markdown table with the columns that `make bench` writes. Rows without a
-/// bar or a number are left out.
+/// Reads the benchmarks of a Markdown file with tables as `make bench` writes them, each as the claim that the bar is
+/// met: the verdict is supported if it is. Rows that do not say `yes` or `no`, or have no number, are left out. A
+/// name is what is measured with its bar; if a name occurs again, `, again` is added to it.
 pub fn benchmarks(text: &str) -> Vec<SideClaim> {
     let mut found: Vec<SideClaim> = Vec::new();
     let mut columns = None;
@@ -137,15 +141,15 @@ pub fn benchmarks(text: &str) -> Vec<SideClaim> {
     found
 }
 
-/// The columns of a benchmark, its bar, the measurement, and whether the bar is met, in a table with
-/// this line of headings.
+/// Where the columns of a table of benchmarks are, by the line of its headings: what is measured, the bar, the
+/// measurement, and whether the bar is met. `None` if the line lacks one of these headings.
 fn benchmark_columns(headings: &[&str]) -> Option<[usize; 4]> {
     let find = |name: &str| headings.iter().position(|heading| heading.starts_with(name));
     Some([find("what")?, find("bar")?, find("measured")?, find("holds")?])
 }
 
-/// The first number of a measurement with its interval, as in `5.08 ns (5.00 to 5.17)`. The ends are
-/// NaN without an interval.
+/// The first number of a measurement with its interval, as in `5.08 ns (5.00 to 5.17)`, in whatever unit it is. The
+/// ends of the interval are NaN if the text has none; `None` if it has no number.
 fn parse_estimate(measured: &str) -> Option<Estimate> {
     let first = measured.split([':', ';', ',']).next()?;
     let value = first.split_whitespace().find_map(|word| word.parse().ok())?;
@@ -153,7 +157,7 @@ fn parse_estimate(measured: &str) -> Option<Estimate> {
     Some(Estimate { value, interval })
 }
 
-/// The ends of the interval in brackets.
+/// The ends of the interval that a measurement has in brackets, as `(5.00 to 5.17)`.
 fn parse_interval(measured: &str) -> Option<(f64, f64)> {
     let (_, interval) = measured.split_once('(')?;
     let (low, high) = interval.trim_matches(')').split_once(" to ")?;

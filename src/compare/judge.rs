@@ -28,7 +28,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The margin of a log ratio.
+    /// The margin as a natural logarithm, since log ratios are compared with it.
     fn log_margin(&self) -> f64 {
         libm::log(1.0 + self.margin)
     }
@@ -59,8 +59,9 @@ pub enum ChangeVerdict {
 }
 
 impl ChangeVerdict {
-    /// All of them, the worst first, with their names and their tones on pages: a change to the
-    /// worse is `refuted`, one to the better `supported`, none `even`.
+    /// All of them, the worst first, with their names and their tones on pages, which are those of verdicts on
+    /// claims: a change to the worse has the tone `refuted`, one to the better `supported`, no change `even`. They
+    /// are in the order of the variants, by which [`name`](Self::name) and [`tone`](Self::tone) find them.
     pub const ALL: [(Self, &str, &str); 9] = [
         (Self::Failed, "failed", "refuted"),
         (Self::NewlyDiverged, "newly diverged", "refuted"),
@@ -83,14 +84,14 @@ impl ChangeVerdict {
         Self::ALL[self as usize].2
     }
 
-    /// Whether it says that results changed; the others say that they did not, or that the runs
-    /// do not tell.
+    /// Whether the verdict says that results changed, for the better or the worse. Pages list such cells first. The
+    /// other verdicts say that results did not change, or that the runs do not tell.
     pub fn is_change(self) -> bool {
         ["refuted", "supported"].contains(&self.tone())
     }
 }
 
-/// A cell whose bits changed, or its counterpart with other settings.
+/// A cell whose bits changed, or a cell and its counterpart with other settings: what changed, and the verdict on it.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// Its experiment.
@@ -106,29 +107,33 @@ pub struct Change {
     /// Final errors before and after, one per replicate; `None` where it diverged. If another quantity
     /// is compared, its losses, which are better if they are less ([`Quantity::loss`]).
     pub finals: (Vec<Option<f64>>, Vec<Option<f64>>),
-    /// The replicates after them, whose final errors a report does not keep.
+    /// Before and after: the replicates after those of `finals`, whose final errors a report does not keep.
     pub omitted: (OmittedRuns, OmittedRuns),
-    /// The mean log ratio of paired final errors, after over before.
+    /// The mean natural logarithm of the ratio of paired final errors, after over before; `None` where the verdict
+    /// needs no test, or one pair alone is left.
     pub shift: Option<Shift>,
-    /// The log ratio where nothing is random.
+    /// The natural logarithm of the ratio, after over before, if nothing is random and final errors differ.
     pub exact: Option<f64>,
-    /// The log ratio that would have been detected four times out of five.
+    /// The log ratio that a test of this cell would have detected four times out of five, where `shift` was tested.
     pub detectable: Option<f64>,
-    /// Adjusted p-value of the verdict, or of a difference if there is none.
+    /// The p-value with Holm's adjustment where `shift` was tested: of equivalence if that is the verdict, and
+    /// otherwise of a difference.
     pub p: Option<f64>,
-    /// The verdict.
+    /// How the cell changed. Until all shifts are tested together ([`test_together`]), the verdict of a cell with a
+    /// shift is underpowered.
     pub verdict: ChangeVerdict,
-    /// Remarks on the verdict.
+    /// Remarks on the verdict, with semicolons between them; empty if there are none.
     pub note: String,
 }
 
 impl Change {
-    /// How many times larger the error is after, in the geometric mean.
+    /// How many times larger the error is after than before, in the geometric mean over pairs; `None` if no ratio was
+    /// computed.
     pub fn ratio(&self) -> Option<f64> {
         self.log_ratio().map(libm::exp)
     }
 
-    /// The distance of the log ratio from 0, for sorting; 0 without a ratio.
+    /// The distance of the log ratio from 0, by which cells of one verdict are sorted; 0 without a ratio.
     pub fn severity(&self) -> f64 {
         self.log_ratio().map_or(0.0, f64::abs)
     }
@@ -145,14 +150,15 @@ impl Change {
         (before, after)
     }
 
-    /// The numbers of replicates that diverged, before and after, with those whose values are not kept.
+    /// The numbers of replicates that diverged, before and after. Replicates that a report does not keep count as well.
     pub fn diverged(&self) -> (usize, usize) {
         let before = count_diverged(&self.finals.0) + self.omitted.0.diverged as usize;
         let after = count_diverged(&self.finals.1) + self.omitted.1.diverged as usize;
         (before, after)
     }
 
-    /// The change between two cells: its verdict, or the shift to be tested.
+    /// The change from the cell `was` to the cell `is`, one of which has sound results. It has its verdict, unless
+    /// the verdict depends on a test: then it has the shift that [`test_together`] tests with those of all other cells.
     pub fn new(
         experiment: &str,
         name: String,
@@ -193,7 +199,9 @@ impl Change {
         change
     }
 
-    /// The verdict on the runs by themselves, or the shift to be tested.
+    /// Judges runs that are sound on both sides, and says in the note of how many pairs. Runs that diverged on one
+    /// side only decide the verdict; equal final errors decide it as well. Otherwise the errors are judged, of the
+    /// pairs of which no run diverged.
     fn judge_runs(&mut self, is: &SideCell, options: &Options) {
         let mut runs = PairedRuns::new(&self.finals.0, &self.finals.1);
         let pairs = runs.on_both_sides;
@@ -234,8 +242,10 @@ impl Change {
         self.omitted.0.count > 0 || self.omitted.1.count > 0
     }
 
-    /// Adds the divergences after the pairs if both sides have the same replicates. A report says how
-    /// many diverged and not which ones, so that only the difference of the numbers is certain.
+    /// Adds to `runs`, which are the pairs of kept replicates, the divergences among the later replicates, if both
+    /// sides have equally many replicates and one is a report. A report says how many of its later replicates
+    /// diverged and not which ones, so that only the difference between the two counts is certain to be newly
+    /// diverged, or no longer.
     fn add_omitted_divergences(&self, runs: &mut PairedRuns) {
         let (runs_before, runs_after) = self.runs();
         if !self.has_omitted_runs() || runs_before != runs_after {
@@ -250,7 +260,9 @@ impl Change {
         runs.on_both_sides = runs_after;
     }
 
-    /// The verdict on errors that differ where nothing is random, or their shift to be tested.
+    /// Judges the errors of pairs in which no run diverged and some errors differ. If nothing is random, the log
+    /// ratio is exact, and the margin decides the verdict. Otherwise the shift is estimated, for [`test_together`];
+    /// one noisy pair gives none and stays underpowered.
     fn judge_errors(&mut self, runs: &[PairedErrors], is: &SideCell, options: &Options) {
         let log = |error: f64| libm::log(error.max(options.floor));
         let mut differences: Vec<f64> = Vec::new();
@@ -283,6 +295,7 @@ impl Change {
         }
     }
 
+    /// Adds a remark on the verdict.
     fn add_note(&mut self, text: &str) {
         if !self.note.is_empty() {
             self.note.push_str("; ");
@@ -291,12 +304,12 @@ impl Change {
     }
 }
 
-/// What is compared of these final values.
+/// The losses of final values of a quantity, which are compared: less is better. `None` where a replicate diverged.
 fn losses(finals: &[Option<f64>], quantity: Quantity) -> Vec<Option<f64>> {
     finals.iter().map(|value| value.map(|value| quantity.loss(value))).collect()
 }
 
-/// Why a cell has no sound results.
+/// Why a cell has no sound results, in words.
 fn why_lost(runs: &SideRuns) -> String {
     match runs {
         SideRuns::Damaged(why) => format!("damaged: {why}"),
@@ -323,6 +336,7 @@ struct PairedRuns {
 }
 
 impl PairedRuns {
+    /// Pairs the replicates of two sides, each with its final error, or `None` if it diverged.
     fn new(before: &[Option<f64>], after: &[Option<f64>]) -> Self {
         let mut runs = Self::default();
         for (before, after) in before.iter().zip(after) {
@@ -351,8 +365,10 @@ fn is_exact(cell: &SideCell) -> bool {
     has_exact_oracle && !paths.any(|path| RANDOM.iter().any(|key| path.ends_with(key)))
 }
 
-/// Tests all shifts together: as a family of differences and as a family of equivalences. A verdict on
-/// a cell can be wrong in one of the families only. Returns how many shifts were tested.
+/// Tests the shifts of all changes that have one, and writes their verdicts, p-values and detectable ratios into
+/// them. Each shift is tested for a difference from 0 and for equivalence within the margin, and Holm's method
+/// adjusts the p-values of each of these two families over all shifts. A cell has one true state, so that its verdict
+/// can be wrong in one family only. Returns how many shifts were tested.
 pub fn test_together(changes: &mut [Change], options: &Options) -> usize {
     let margin = options.log_margin();
     let mut tested: Vec<(&mut Change, Shift)> = Vec::new();

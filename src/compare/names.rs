@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct CellNames(BTreeMap<String, bool>);
 
 impl CellNames {
-    /// The names of the cells of an experiment.
+    /// Finds the settings by which cells of one label differ anywhere in the experiment.
     pub fn new(experiment: &SideExperiment) -> Self {
         let mut labels: BTreeMap<&str, Vec<&SideCell>> = BTreeMap::new();
         for cell in experiment.cells.values() {
@@ -27,13 +27,16 @@ impl CellNames {
         Self(paths)
     }
 
-    /// The name of a cell.
+    /// The name of a cell: its label and the values of these settings, with commas between them. A setting that the
+    /// cell lacks is not named.
     pub fn name(&self, cell: &SideCell) -> String {
         let mut parts = vec![cell.label.to_string()];
         for (path, has_several) in &self.0 {
             let Some(setting) = cell.settings.at_path(path) else { continue };
             let value = pretty(path, setting);
-            // The name of a choice says enough of its settings, except of those that vary.
+            // A path of five steps is a setting of a choice, as `reward` of
+            // `problem.garnet.heterogeneity.perturbed.reward` is of `perturbed`. The name of the choice is enough,
+            // unless cells differ in the value of its setting.
             let steps: Vec<&str> = path.split('.').collect();
             let part = match steps[..] {
                 [_, _, _, choice, _] if *has_several => format!("{choice} {value}"),

@@ -22,25 +22,25 @@ use std::ops::Range;
 /// The most settings that may differ between counterparts.
 const MOST: usize = 3;
 
-/// A setting whose value changed; `–` where a cell does not have it.
+/// A setting that differs between a cell and its counterpart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OtherSetting {
-    /// Its path.
+    /// The full path of the setting.
     pub path: String,
-    /// Its value before.
+    /// Its value before as a text; `–` if the cell does not have it.
     pub before: String,
-    /// Its value after.
+    /// Its value after as a text; `–` if the cell does not have it.
     pub after: String,
 }
 
-/// Two cells that are counterparts.
+/// Two cells that are compared with one another: a cell that both sides have, or counterparts with different settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pair {
-    /// Id before.
+    /// Id of the cell on the side before.
     pub before: CellId,
-    /// Id after.
+    /// Id of the cell on the side after.
     pub after: CellId,
-    /// The settings that differ.
+    /// The settings that differ; empty if the ids are the same.
     pub other: Vec<OtherSetting>,
 }
 
@@ -55,7 +55,8 @@ pub enum Agree {
     Kinds,
 }
 
-/// What a cell has in common with its counterparts.
+/// What counterparts must have in common. Cells with the same value are in one group, within which counterparts are
+/// sought.
 #[derive(PartialEq, Eq, Hash)]
 struct Common<'a> {
     label: &'a str,
@@ -70,6 +71,7 @@ struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
+    /// What the counterparts of a cell must have in common with it.
     fn new(cell: &'a SideCell, agree: Agree) -> Self {
         let mut common = Self {
             label: &cell.label,
@@ -97,20 +99,24 @@ fn kind_path(path: &str) -> Option<&str> {
     if matches!(&path[..top_end], "problem" | "algorithm") { Some(&path[..kind_end]) } else { None }
 }
 
-/// Whether a setting determines the instance, its optimum or the start.
+/// Whether the setting at a path determines the instance, its optimum or the start.
 fn is_of_problem(path: &str) -> bool {
     let top = path.split('.').next().unwrap_or_default();
     ["problem", "start", "instance", "seed"].contains(&top)
 }
 
-/// The cells that have in common what counterparts must.
+/// The cells without a cell of the same id on the other side that have in common what counterparts must.
 #[derive(Default)]
 struct PairingGroup<'a> {
+    /// Cells that only the side before has.
     removed: Vec<(CellId, &'a SideCell)>,
+    /// Cells that only the side after has.
     added: Vec<(CellId, &'a SideCell)>,
 }
 
-/// Finds counterparts among removed and added cells, and takes them from these lists.
+/// Finds counterparts among the cells `removed`, which only the side `old` has, and the cells `added`, which only the
+/// side `new` has, of an experiment. Returns the pairs in the order of the ids after, and takes their cells out of the
+/// two lists, so that a later call with less to agree on, or a list of lone cells, has only the rest.
 pub fn take_pairs(
     old: &SideExperiment,
     removed: &mut Vec<CellId>,
@@ -137,7 +143,8 @@ pub fn take_pairs(
     pairs
 }
 
-/// The counterparts among the cells of a group: each is the one nearest to the other.
+/// The counterparts among the cells of a group: a removed and an added cell, each of which is the only one nearest to
+/// the other. A cell without such a counterpart is in no pair.
 fn pairs_of_group(group: PairingGroup<'_>) -> Vec<Pair> {
     if group.removed.is_empty() || group.added.is_empty() {
         return Vec::new();
@@ -158,12 +165,13 @@ fn pairs_of_group(group: PairingGroup<'_>) -> Vec<Pair> {
     added.clone().into_par_iter().filter_map(mutual_pair).collect()
 }
 
-/// The settings in which cells differ as small numbers, so that many cells can be compared with
-/// many.
+/// Cells by those of their settings in which they differ, each value replaced by a small integer: every removed cell is
+/// compared with every added one, and integers are compared fast.
 struct NumberedCells {
-    /// The values of a cell, side by side: equal values have equal numbers; 0 where it has none.
+    /// A row per cell, with an integer for the value of each setting: equal values have equal integers, and 0 stands
+    /// for a setting that the cell does not have.
     rows: Vec<Vec<u32>>,
-    /// What each value is as a number, where it is one.
+    /// The value that each integer stands for, if it is a number; `None` for texts and for the absence of a setting.
     numbers: Vec<Option<f64>>,
 }
 
@@ -172,17 +180,19 @@ struct NumberedCells {
 struct SettingsDistance {
     /// The number of settings that differ.
     count: usize,
-    /// By how much they differ, summed.
+    /// By how much the values of these settings differ, summed: |log ratio| of positive numbers.
     apart: f64,
 }
 
 impl SettingsDistance {
+    /// Compares the numbers of differing settings, and then how far their values are apart.
     fn total_cmp(self, other: Self) -> Ordering {
         self.count.cmp(&other.count).then(self.apart.total_cmp(&other.apart))
     }
 }
 
 impl NumberedCells {
+    /// Numbers the values of the settings in which these cells differ.
     fn new(cells: &[&SideCell]) -> Self {
         let paths = differing_paths(cells.iter().copied());
         let mut known: HashMap<&Setting, u32> = HashMap::new();
@@ -205,7 +215,8 @@ impl NumberedCells {
         Self { rows, numbers }
     }
 
-    /// The cell of these places that is nearest to the cell at `place`, if no other is as near.
+    /// The index of the cell nearest to the cell with the index `place`, among the cells with the indices `among`.
+    /// `None` if two are equally near, or if no cell differs in one to [`MOST`] settings.
     fn nearest(&self, place: usize, among: Range<usize>) -> Option<usize> {
         let mut nearest: Option<(usize, SettingsDistance)> = None;
         let mut is_alone = true;
@@ -231,7 +242,8 @@ impl NumberedCells {
         }
     }
 
-    /// The distance of two cells; `None` if no setting differs, or more than `most` do.
+    /// The distance between the cells with the indices `a` and `b`; `None` if no setting differs, or more than `most`
+    /// do.
     fn distance(&self, a: usize, b: usize, most: usize) -> Option<SettingsDistance> {
         let mut distance = SettingsDistance { count: 0, apart: 0.0 };
         for (a, b) in self.rows[a].iter().zip(&self.rows[b]) {
@@ -245,7 +257,7 @@ impl NumberedCells {
             distance.apart += match (self.numbers[*a as usize], self.numbers[*b as usize]) {
                 (Some(a), Some(b)) if a > 0.0 && b > 0.0 => libm::log(a / b).abs(),
                 (Some(a), Some(b)) => (a - b).abs(),
-                // Names are farther from one another than numbers usually are.
+                // A value that is no number, or that one cell lacks, counts as farther than numbers usually are apart.
                 _ => 1e3,
             };
         }
@@ -253,7 +265,7 @@ impl NumberedCells {
     }
 }
 
-/// The settings in which two cells differ.
+/// The settings in which two cells differ, with the values of both, in the order of their paths.
 fn differing_settings(was: &SideCell, is: &SideCell) -> Vec<OtherSetting> {
     let mut settings = Vec::new();
     for path in differing_paths([was, is]) {
@@ -264,6 +276,7 @@ fn differing_settings(was: &SideCell, is: &SideCell) -> Vec<OtherSetting> {
     settings
 }
 
+/// The text of a cell's setting; `–` if the cell does not have it.
 fn setting_text(cell: &SideCell, path: &str) -> String {
     match cell.settings.at_path(path) {
         Some(setting) => setting.to_string(),

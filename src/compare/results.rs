@@ -25,8 +25,8 @@ pub struct ResultsFolder {
     experiments: Vec<StoredExperiment>,
 }
 
-/// Writes what a report stores of an analysed experiment for later diffs: [`record::FINALS`], and
-/// returns the text of [`record::RECORD`].
+/// Makes what a report stores of an analysed experiment for later diffs: writes the text of [`record::FINALS`] to
+/// `out`, and returns the text of [`record::RECORD`]. It has all cells of the plan, also those without results.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -64,12 +64,14 @@ struct ResultsById<'a> {
 }
 
 impl<'a> ResultsById<'a> {
+    /// Sorts the places of the results by the ids of their cells.
     fn new(results: &'a [CellResult<'a>]) -> Self {
         let mut order: Vec<u32> = (0..results.len() as u32).collect();
         order.sort_unstable_by_key(|place| results[*place as usize].cell.id);
         Self { results, order }
     }
 
+    /// The results of the cell with this id; `None` if it has none.
     fn find(&self, id: CellId) -> Option<&'a CellResult<'a>> {
         let id_at = |place: &u32| self.results[*place as usize].cell.id;
         let found = self.order.binary_search_by_key(&id, id_at).ok()?;
@@ -77,21 +79,22 @@ impl<'a> ResultsById<'a> {
     }
 }
 
-/// The hash of a manifest and its overrides.
+/// The hash of the text of a manifest and its overrides (`--set`), 16 hexadecimal digits. Where it is the same on both
+/// sides and the bits of all cells are, the verdicts on claims are the same.
 fn manifest_hash(text: &str, overrides: &[String]) -> String {
     let mut parts = vec![text];
     parts.extend(overrides.iter().map(String::as_str));
     record::hash(&parts.join("\n"))[..16].to_owned()
 }
 
-/// The plan of an experiment as it was last run; if it is tuned, with what its results select. `None`
-/// if this release cannot read its manifest.
+/// The plan of an experiment as it was last run; of a tuned experiment the plan of the fresh runs of what its results
+/// select. `None` if this release cannot read its manifest, or the results that select are damaged.
 fn plan_of(experiment: &StoredExperiment, store: &Store) -> Option<Plan> {
     let plan = crate::evidence::plan(experiment.name.clone(), experiment.source()).ok()?;
     tuned::follow(plan, store).ok()
 }
 
-/// Cells of a plan, without results.
+/// The cells of a plan as a side has them, with their ids, and without results yet.
 fn planned_cells<'p>(
     cells: impl Iterator<Item = &'p Cell>,
 ) -> impl Iterator<Item = (CellId, SideCell)> {
@@ -107,13 +110,13 @@ fn planned_cells<'p>(
     })
 }
 
-/// The seed that the settings of a cell name.
+/// The seed that the settings of a cell name; `None` if they name none, or no whole number.
 fn seed_of(cell: &SideCell) -> Option<u64> {
     cell.settings.at_path("seed")?.to_string().parse().ok()
 }
 
 impl ResultsFolder {
-    /// A results folder with the experiments that it holds.
+    /// Opens a results folder that exists, and finds the experiments that it holds.
     ///
     /// # Errors
     /// If it is no results folder, or a file of an experiment cannot be read.
@@ -123,10 +126,12 @@ impl ResultsFolder {
         Ok(Self { store, experiments })
     }
 
-    /// The side with its digests, all files checked, and without final errors.
+    /// Makes a side of this name from the folder: all cells with the digests of their traces, after a check of every
+    /// file. Final errors and claims are not read yet: [`fill`](Self::fill) and [`judge`](Self::judge) add those that
+    /// a comparison needs, once both sides are known.
     ///
     /// # Errors
-    /// If a folder cannot be read.
+    /// If a folder cannot be read. A damaged file is no error: its cells are damaged.
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // A plan is dropped once its cells are listed, to save memory.
         let planned: Vec<Option<Vec<(CellId, SideCell)>>> = self
@@ -162,7 +167,8 @@ impl ResultsFolder {
         Ok(side)
     }
 
-    /// The cells of an experiment whose manifest cannot be read, as they were stored.
+    /// The cells of an experiment whose manifest cannot be read, with the labels and settings that are stored with
+    /// their results, and without results yet. Cells that have no results are not known then.
     fn stored_cells(&self, experiment: &str) -> Result<Vec<(CellId, SideCell)>, Error> {
         let mut cells = Vec::new();
         let mut canonical = CanonicalSettings::default();
@@ -175,7 +181,8 @@ impl ResultsFolder {
         Ok(cells)
     }
 
-    /// Adds what is stored of a cell apart from its final errors, after a check of its file.
+    /// Adds the digest and the time of a cell after a check of its file. The cell stays missing if nothing is stored,
+    /// and becomes damaged if the check fails.
     fn check_cell(&self, experiment: &str, id: &str, cell: &mut SideCell) {
         match self.store.checked_summary(experiment, id) {
             Ok(Some(record)) => {
@@ -187,7 +194,9 @@ impl ResultsFolder {
         }
     }
 
-    /// Reads the final values that a comparison with the other side needs.
+    /// Reads the final values that a comparison of `side`, which [`side`](Self::side) made, with the other side
+    /// needs: those of the cells whose digest the other side does not have under the same id. Cells with equal
+    /// digests need none.
     pub fn fill(&self, side: &mut Side, other: &Side) {
         for (name, record) in &mut side.experiments {
             let Some(theirs) = other.experiments.get(name) else { continue };
@@ -214,7 +223,8 @@ impl ResultsFolder {
         }
     }
 
-    /// Reads the final values of a cell that has sound results.
+    /// Reads the final values of a cell by which its runs are compared. It becomes damaged if they cannot be read; a
+    /// cell without sound results stays as it is.
     fn read_finals(&self, experiment: &str, id: &str, cell: &mut SideCell) {
         let compared_by = cell.compared_by();
         let SideRuns::Done { finals, .. } = &mut cell.runs else { return };
@@ -224,7 +234,9 @@ impl ResultsFolder {
         }
     }
 
-    /// Judges the claims of experiments that changed; the verdicts of the others are the same.
+    /// Judges the claims of the experiments that both sides have and whose results differ. Where manifest and bits
+    /// are the same, so are the verdicts: `side` takes the claims of the other side, or none if the other side has
+    /// not judged them either.
     pub fn judge(&self, side: &mut Side, other: &Side) {
         side.experiments.par_iter_mut().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
@@ -237,13 +249,14 @@ impl ResultsFolder {
         });
     }
 
-    /// The claims of an experiment; `None` if this release cannot judge them.
+    /// The claims of an experiment of this folder with their verdicts; `None` if this release cannot judge them.
     fn judge_experiment(&self, name: &str) -> Option<Vec<SideClaim>> {
         let stored = self.experiments.iter().find(|experiment| experiment.name == *name)?;
         let plan = plan_of(stored, &self.store)?;
         self.judge_claims(&plan).ok()
     }
 
+    /// The claims of a plan with their verdicts by the results in this folder; empty if it has none.
     fn judge_claims(&self, plan: &Plan) -> Result<Vec<SideClaim>, Error> {
         if plan.claim_tables.is_empty() {
             return Ok(Vec::new());
@@ -252,19 +265,20 @@ impl ResultsFolder {
         Ok(judged.iter().map(SideClaim::from).collect())
     }
 
-    /// The traces of a cell, if they can be read.
+    /// The traces of a cell, one per replicate; `None` if nothing is stored, or if it is damaged.
     pub fn traces(&self, experiment: &str, id: &str) -> Option<Vec<Trace>> {
         self.store.read(experiment, id).ok().flatten().map(|stored| stored.traces)
     }
 }
 
-/// The runs of a cell whose file is damaged.
+/// The runs of a cell whose file is damaged, with the name of the file and what is wrong with it.
 fn damaged(error: &Error) -> SideRuns {
     let file = error.path.file_name().unwrap_or_default().to_string_lossy();
     SideRuns::Damaged(format!("{file} {}", error.message))
 }
 
-/// Whether two records have the same manifest and the same bits in every cell.
+/// Whether an experiment has the same manifest on both sides and the same bits in every cell. A cell without results on
+/// either side makes it false.
 fn has_same_results(a: &SideExperiment, b: &SideExperiment) -> bool {
     if a.manifest != b.manifest || a.cells.len() != b.cells.len() {
         return false;

@@ -13,14 +13,15 @@ use std::sync::Arc;
 /// alone, and count as 0; [`super::record`] reads schema 1 as this one.
 pub const SCHEMA: u32 = 2;
 
-/// A side of a comparison.
+/// A side of a comparison: all that is compared of a results folder, of a folder of reports or of a git revision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
     /// Its name on pages.
     pub name: String,
-    /// Schema of a results folder, if this program does not read it.
+    /// The schema of a results folder that this program does not read, of which nothing else is known; `None` of all
+    /// other sides.
     pub foreign: Option<u32>,
-    /// Its experiments.
+    /// Its experiments by name.
     pub experiments: BTreeMap<String, SideExperiment>,
 }
 
@@ -29,18 +30,18 @@ pub struct Side {
 pub struct SideExperiment {
     /// [`SCHEMA`] of the program that wrote it.
     pub schema: u32,
-    /// Seed of its streams.
+    /// The seed of its manifest.
     pub seed: u64,
     /// Hash of its manifest's text and `--set`s; empty if not known.
     pub manifest: String,
-    /// Its cells by id.
+    /// The cells of the experiment by id, also those without results.
     pub cells: BTreeMap<CellId, SideCell>,
     /// Its claims; `None` if they were not judged.
     pub claims: Option<Vec<SideClaim>>,
 }
 
 impl SideExperiment {
-    /// The seed of the noise of its cells.
+    /// The seed of the noise of its cells as a text: the seed of the experiment where no cell has another one.
     pub fn noise_seed(&self) -> String {
         match self.cells.values().find_map(|cell| cell.settings.at_path("noise-seed")) {
             Some(seed) => seed.to_string(),
@@ -56,20 +57,21 @@ pub struct SideCell {
     pub label: Arc<str>,
     /// The leaves of the settings that determine the numbers.
     pub settings: Settings,
-    /// Its runs.
+    /// What is known of its runs.
     pub runs: SideRuns,
     /// Time on one thread, in seconds; reports do not store it.
     pub seconds: Option<f64>,
 }
 
-/// The runs of a cell.
+/// What a side knows of the runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum SideRuns {
-    /// They are stored.
+    /// The results are stored and sound.
     Done {
         /// Digest of the traces.
         digest: TraceDigest,
-        /// The final value per replicate of [`SideCell::compared_by`]; `None` where it diverged.
+        /// The final value per replicate of [`SideCell::compared_by`]; `None` where it diverged. It is empty where a
+        /// results folder was not asked for it, since the other side has the same digest.
         finals: Box<[Option<f64>]>,
         /// The replicates after those of `finals`.
         omitted: OmittedRuns,
@@ -77,12 +79,12 @@ pub enum SideRuns {
     /// The manifest asks for the cell, and nothing is stored.
     #[default]
     Missing,
-    /// They are not as they were written, and why.
+    /// The stored results are not as they were written; the text says how.
     Damaged(String),
 }
 
 impl SideRuns {
-    /// Runs whose final values are all there.
+    /// Sound runs with the final values of all replicates.
     pub fn done(digest: TraceDigest, finals: impl Into<Box<[Option<f64>]>>) -> Self {
         Self::Done { digest, finals: finals.into(), omitted: OmittedRuns::default() }
     }
@@ -103,13 +105,13 @@ pub fn count_diverged(finals: &[Option<f64>]) -> usize {
 }
 
 impl SideCell {
-    /// A cell without results, whose settings are displayed as these texts.
+    /// A cell without results, from paths and texts of its settings.
     pub fn new<'a>(label: &str, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let settings = Shapes::default().read(settings);
         Self { label: label.into(), settings, ..Self::default() }
     }
 
-    /// The family of its algorithm, which its settings name.
+    /// The family of its algorithm, whose kind its settings name: `fedavg` of `algorithm.fedavg.step-size`.
     pub fn family(&self) -> usize {
         let mut paths = self.settings.iter().map(|(path, _)| path);
         let below = paths.find_map(|path| path.strip_prefix("algorithm."));
@@ -129,7 +131,7 @@ impl SideCell {
         Record { optimum, metrics, ..Record::default() }.default_quantity()
     }
 
-    /// Digest of its traces; `None` without sound results.
+    /// The hash of the bits of its traces; `None` without sound results. Cells with the same digest need no comparison.
     pub fn digest(&self) -> Option<TraceDigest> {
         match &self.runs {
             SideRuns::Done { digest, .. } => Some(*digest),

@@ -9,11 +9,12 @@ use std::ops::Range;
 /// A chart of plotters with these axes.
 pub type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
-/// An axis as plotters reads it: its ends and its ticks.
+/// An axis as plotters reads it: its ends and its ticks. Its values are positions on an [`Axis`], so that plotters
+/// knows of no logarithm.
 pub struct Ruler {
-    /// Left or lower end.
+    /// Position of the left or lower end.
     pub low: f64,
-    /// Right or upper end.
+    /// Position of the right or upper end.
     pub high: f64,
     /// Positions and labels of the ticks.
     pub ticks: Vec<(f64, String)>,
@@ -22,10 +23,12 @@ pub struct Ruler {
 impl Ranged for Ruler {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
+    /// The pixel of a position, where the axis goes from the pixel `from` to the pixel `to`.
     fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
         let fraction = (value - self.low) / (self.high - self.low);
         from + (fraction * f64::from(to - from)).round() as i32
     }
+    /// The positions at which plotters draws ticks: all of them, whatever number it hints at.
     fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
         self.ticks.iter().map(|(at, _)| *at).collect()
     }
@@ -35,6 +38,7 @@ impl Ranged for Ruler {
 }
 
 impl ValueFormatter<f64> for Ruler {
+    /// The label of the tick at this position.
     fn format_ext(&self, value: &f64) -> String {
         match self.ticks.iter().find(|(at, _)| at == value) {
             Some((_, text)) => text.clone(),
@@ -43,7 +47,8 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-/// An axis over `low..=high`. A position on it is a value, or its decimal logarithm.
+/// An axis from the position `low` to the position `high`. The position of a value is the value itself on a linear
+/// axis, and its decimal logarithm on a logarithmic one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     /// The scale of its values.
@@ -55,13 +60,14 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis over all `values` that have a position, with some room at both ends.
+    /// An axis over all `values` that have a position. At each end the fraction `room` of their range is left free.
     pub fn over(scale: Scale, values: impl Iterator<Item = f64>, room: f64) -> Self {
         Self::with_bands(scale, values, room, std::iter::empty())
     }
 
-    /// An axis as [`Self::over`], extended by ends of bands, by at most a quarter of the values' range at
-    /// each end.
+    /// An axis as [`Self::over`], extended to the ends of `bands` too, but at each end by at most a quarter of the
+    /// range of the `values`, so that a wide band does not make the curves flat. From 0 to 1 if no value has a
+    /// position.
     pub fn with_bands(
         scale: Scale,
         values: impl Iterator<Item = f64>,
@@ -86,20 +92,22 @@ impl Axis {
             low = low.min(position.max(least - reach));
             high = high.max(position.min(most + reach));
         }
-        // At least a tenth of a value, so that noise of rounding does not fill a panel.
+        // At least a factor of 1.1 on a logarithmic axis and a thousandth of the values on a linear one, so that
+        // differences by rounding do not fill a panel.
         let smallest = if scale == Scale::Log { 0.04 } else { 1e-12 + 1e-3 * high.abs() };
         let extent = high - low;
         let pad = (room * extent).max((smallest - extent) / 2.0).max(0.0);
         Self { scale, low: low - pad, high: high + pad }
     }
 
-    /// The position of a value; `None` if it is not finite, out of range, or not above 0 on a
-    /// logarithmic axis.
+    /// The position of a value; `None` if the value cannot be drawn: it is not finite, outside of the axis, or not
+    /// above 0 on a logarithmic axis.
     pub fn place(&self, value: f64) -> Option<f64> {
         value_position(self.scale, value).filter(|v| (self.low..=self.high).contains(v))
     }
 
-    /// The position of an end of a band: the edge of the panel if it is out of range.
+    /// The position of an end of a band or of a label: the nearer end of the axis if the value is outside of it, or
+    /// is 0 or negative on a logarithmic axis.
     pub fn clip(&self, value: f64) -> f64 {
         match value_position(self.scale, value) {
             Some(v) => v.clamp(self.low, self.high),
@@ -108,18 +116,18 @@ impl Axis {
         }
     }
 
-    /// The distance of a position from the upper end, as a share of the axis.
+    /// The distance of a position from the upper end, as a fraction of the length of the axis.
     pub fn below_top(&self, at: f64) -> f64 {
         (self.high - at) / (self.high - self.low)
     }
 
-    /// The axis as plotters reads it, with about `about` ticks, on a stretch of `pixels` pixels.
-    /// Ticks whose texts would overlap are left out, powers of ten last; `extent` is the length of
-    /// a text along the axis.
+    /// The axis as plotters reads it, with about `about` ticks, on a stretch of `pixels` pixels. `extent` gives the
+    /// length of a tick's text along the axis in pixels. Of ticks whose texts would overlap only one is kept; on a
+    /// logarithmic axis a power of ten is kept before other values.
     pub fn ruler(&self, about: usize, pixels: u32, extent: impl Fn(&str) -> f64) -> Ruler {
         let pixels_per_unit = f64::from(pixels) / (self.high - self.low);
         let mut candidates = self.ticks(about);
-        // Powers of ten come first.
+        // The positions of powers of ten are whole numbers. They come first, so that others give way to them.
         candidates.sort_by_key(|(at, _)| at.fract() != 0.0);
         let mut ticks: Vec<(f64, String)> = Vec::new();
         for (at, text) in candidates {
@@ -135,7 +143,8 @@ impl Axis {
         Ruler { low: self.low, high: self.high, ticks }
     }
 
-    /// Positions and labels of the ticks, from low to high.
+    /// Positions and labels of about `about` ticks at round values, from low to high, whether or not their texts
+    /// overlap.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let extent = self.high - self.low;
         match self.scale {
@@ -160,7 +169,8 @@ impl Axis {
         }
     }
 
-    /// Ticks at 1, 2 and 5 times a power of ten, for axes of less than two decades.
+    /// Positions and labels of the ticks at 1, 2 and 5 times a power of ten, for a logarithmic axis of less than two
+    /// decades.
     fn ticks_of_two_decades(&self) -> Vec<(f64, String)> {
         let first = self.low.ceil() as i32 - 1;
         let mut ticks = Vec::new();
@@ -176,7 +186,8 @@ impl Axis {
     }
 }
 
-/// The position of a value on a scale: the value itself, or its decimal logarithm. `None` if that is not a finite number.
+/// The position of a value on a scale: the value itself, or its decimal logarithm. `None` if that is not a finite
+/// number.
 pub fn value_position(scale: Scale, value: f64) -> Option<f64> {
     let position = match scale {
         Scale::Linear => value,
@@ -186,7 +197,7 @@ pub fn value_position(scale: Scale, value: f64) -> Option<f64> {
     if position.is_finite() { Some(position) } else { None }
 }
 
-/// About `about` values in a range, multiples of 1, 2 or 5 times a power of ten.
+/// About `about` values from `low` to `high`: the multiples of a step that is 1, 2 or 5 times a power of ten.
 fn round_values(low: f64, high: f64, about: usize) -> impl Iterator<Item = f64> {
     let step = round_step((high - low) / about as f64);
     let first = (low / step - 1e-9).ceil() as i64;
@@ -194,14 +205,14 @@ fn round_values(low: f64, high: f64, about: usize) -> impl Iterator<Item = f64> 
     (first..=last).map(move |i| i as f64 * step)
 }
 
-/// 1, 2 or 5 times a power of ten, at least `raw`.
+/// The least number of the form 1, 2 or 5 times a power of ten that is at least `raw`: a step between ticks.
 fn round_step(raw: f64) -> f64 {
     let power = libm::pow(10.0, libm::log10(raw.max(1e-300)).floor());
     let steps = [1.0, 2.0, 5.0, 10.0];
     power * steps.into_iter().find(|s| s * power >= raw * (1.0 - 1e-9)).unwrap_or(10.0)
 }
 
-/// A number on a linear axis: 20k for 20 000.
+/// The text of a number on a linear axis, with at most four decimals and a unit for large numbers: 20k for 20 000.
 fn linear_text(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         v if v >= 1e9 => (value / 1e9, "G"),
@@ -212,7 +223,8 @@ fn linear_text(value: f64) -> String {
     without_zeros(format!("{scaled:.4}")) + unit
 }
 
-/// A number without zeros at the end of its decimals.
+/// The text of a number without zeros at the end of its decimals. A number with a power of ten (`2.50·10³`) is left
+/// as it is.
 fn without_zeros(number: String) -> String {
     if !number.contains('.') || number.contains('·') {
         return number;
@@ -220,7 +232,7 @@ fn without_zeros(number: String) -> String {
     number.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `mantissa` times a power of ten: as a plain number where it is short.
+/// The text of `mantissa` times 10 to the power of `exponent`: as a plain number where that is short.
 fn scientific_text(mantissa: i32, exponent: i32) -> String {
     match exponent {
         -3..=3 => linear_text(f64::from(mantissa) * libm::pow(10.0, f64::from(exponent))),

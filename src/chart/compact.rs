@@ -10,7 +10,8 @@ use std::fmt::Write;
 /// whole drawing.
 const DEFAULTS: [&str; 2] = [" opacity=\"1\"", " font-family=\"sans-serif\""];
 
-/// The inside of a drawing by plotters, which writes one element per line.
+/// Shortens the inside of a drawing by plotters, which writes one element per line: leaves out attributes that have
+/// their defaults, and joins neighbouring polygons and lines of one style to one path. Texts stay as they are.
 pub fn compact(svg: &str) -> String {
     let mut elements: Vec<String> = Vec::new();
     let mut last: Option<PlottedShape> = None;
@@ -36,16 +37,17 @@ pub fn compact(svg: &str) -> String {
     elements.join("\n")
 }
 
-/// A polygon or a line through points, or several of one style.
+/// A polygon or a line through points that plotters drew, or several of one style.
 struct PlottedShape {
-    /// The attributes of its style.
+    /// The attributes of the element but its points, as SVG text.
     style: String,
-    /// The commands that draw it.
+    /// The commands of an SVG path that draw the shape.
     path: String,
 }
 
 impl PlottedShape {
-    /// The shape of an element; `None` if the element is none.
+    /// Reads the shape that an SVG element draws; `None` if the element is neither a polygon nor a polyline with whole
+    /// coordinates.
     fn parse(element: &str) -> Option<Self> {
         let (name, rest) = element.strip_prefix('<')?.split_once(' ')?;
         let end = match name {
@@ -62,29 +64,32 @@ impl PlottedShape {
         Some(Self { style: style.to_owned(), path: path.commands + end })
     }
 
-    /// Whether another shape may be drawn by the same element. Where translucent shapes overlap, two
-    /// are darker than one.
+    /// Whether one path element may draw this shape and the other: their style is the same, and opaque. Where
+    /// translucent shapes overlap, two elements are darker than one.
     fn can_take(&self, other: &Self) -> bool {
         self.style == other.style && !self.style.contains("opacity")
     }
 
+    /// The shape as an SVG path element.
     fn element(&self) -> String {
         format!("<path {} d=\"{}\"/>", self.style, self.path)
     }
 }
 
-/// The commands of a path, whose first point is absolute and whose others are relative.
+/// The commands of an SVG path through points. The first point is absolute, and each other is relative to the one
+/// before.
 #[derive(Default)]
 struct PathCommands {
     commands: String,
-    /// The number of points.
+    /// The number of points so far.
     count: usize,
-    /// The last point.
+    /// The coordinates of the last point; 0 before the first.
     x: i32,
     y: i32,
 }
 
 impl PathCommands {
+    /// Adds a line to this point, or begins the path at it.
     fn add(&mut self, x: i32, y: i32) {
         match self.count {
             0 => self.commands.push('M'),
@@ -98,7 +103,8 @@ impl PathCommands {
         self.y = y;
     }
 
-    /// A sign or a command separates numbers as a space does.
+    /// Adds a coordinate, after a space if it would otherwise run into the number before: a minus sign or a command
+    /// separates numbers as well.
     fn add_number(&mut self, number: i32) {
         if number >= 0 && self.commands.ends_with(|last: char| last.is_ascii_digit()) {
             self.commands.push(' ');

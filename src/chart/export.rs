@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// Width of one column of a paper of two columns, in inches.
 pub const COLUMN: f64 = 3.25;
-/// Width of the text of such a paper: two columns and the space between them.
+/// Width of the text of such a paper in inches: two columns and the space between them.
 pub const TEXT: f64 = 6.75;
 /// Pixels per inch of a drawing, as in style sheets.
 const DRAWN: f64 = 96.0;
@@ -37,7 +37,8 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// The width in pixels at which to draw a figure that is `inches` wide.
+/// The width in pixels at which to draw a figure that will be `inches` wide on paper. A narrow figure is drawn wider,
+/// with room for its labels, and scaled when it is exported.
 pub fn pixels(inches: f64) -> u32 {
     (inches * DRAWN).round().max(NARROWEST) as u32
 }
@@ -67,14 +68,14 @@ pub enum ExportError {
     },
 }
 
-/// A drawing whose text is outlines.
+/// A drawing whose text is outlines, from which files for papers are made.
 pub struct Outlines(Tree);
 
 impl Outlines {
-    /// Reads an SVG file.
+    /// Reads the text of an SVG file, and replaces its texts by the outlines of their letters in the bundled font.
     ///
     /// # Errors
-    /// If it is not one.
+    /// If it is no SVG.
     pub fn new(svg: &str) -> Result<Self, ExportError> {
         let options = Options {
             font_family: font::FAMILY.into(),
@@ -88,10 +89,11 @@ impl Outlines {
         Ok(Self(Tree::from_str(&without_text, &options)?))
     }
 
-    /// An SVG file of this width in inches.
+    /// The bytes of an SVG file of this width in inches; the height keeps the proportions of the drawing.
     ///
     /// # Errors
-    /// None.
+    /// None: the result is as that of [`pdf`](Self::pdf) and [`png`](Self::png), so that an export calls any of the
+    /// three.
     pub fn svg(&self, inches: f64) -> Result<Vec<u8>, ExportError> {
         let wide = self.width();
         let high = self.height();
@@ -113,7 +115,7 @@ impl Outlines {
         f64::from(self.0.size().height())
     }
 
-    /// A PDF file of one page of this width in inches.
+    /// The bytes of a PDF file of one page of this width in inches, which are the same in every call.
     ///
     /// # Errors
     /// If the drawing cannot be converted.
@@ -126,7 +128,7 @@ impl Outlines {
         Ok(file)
     }
 
-    /// A PNG file of this width in inches, at 300 pixels per inch on white.
+    /// The bytes of a PNG file of this width in inches, at 300 pixels per inch on white.
     ///
     /// # Errors
     /// If the image is too large.
@@ -150,15 +152,16 @@ impl Outlines {
 const RESOURCES: [&str; 6] =
     ["/XObject", "/Pattern", "/ExtGState", "/Shading", "/Font", "/ColorSpace"];
 
-/// Sorts the entries of the dictionaries of resources in a PDF that svg2pdf wrote. It keeps them in
-/// a hash map, so that their order differs from call to call, and the bytes of the file with it.
+/// Sorts the entries of the dictionaries of [`RESOURCES`] in the bytes of a PDF that svg2pdf wrote. Svg2pdf keeps
+/// them in a hash map: their order, and with it the bytes of the file, would differ from call to call.
 ///
 /// pdf-writer puts each entry on a line of its own. Lines that change places leave every object
 /// where it is, so that the table of objects at the end of the file stays correct.
 fn sort_resources(file: &mut [u8]) {
     let mut start = 0;
+    // The number of bytes of the stream that follows, once it was read.
     let mut length = None;
-    // The first entry of the dictionary that is being read.
+    // Where the first entry of the dictionary of resources begins that is being read.
     let mut entries: Option<usize> = None;
     while start < file.len() {
         let line_length = file[start..].iter().position(|byte| *byte == b'\n');
@@ -174,14 +177,14 @@ fn sort_resources(file: &mut [u8]) {
         } else if let Some(bytes) = line.strip_prefix("/Length ") {
             length = bytes.parse().ok();
         } else if line == "stream" {
-            // Compressed bytes, which may look like anything.
+            // Skips compressed bytes, which may look like anything.
             end += length.take().unwrap_or(0);
         }
         start = end;
     }
 }
 
-/// Sorts lines, each with its line end.
+/// Sorts the lines of a piece of a file in place, each with its line end.
 fn sort_lines(lines: &mut [u8]) {
     let mut sorted: Vec<&[u8]> = lines.split_inclusive(|byte| *byte == b'\n').collect();
     sorted.sort_unstable();
@@ -189,13 +192,14 @@ fn sort_lines(lines: &mut [u8]) {
     lines.copy_from_slice(&sorted);
 }
 
-/// A drawing as SVG, whose text is outlines.
+/// The SVG text of a drawing, in which letters are outlines, with coordinates of three decimals.
 fn outlined(drawing: &Tree) -> String {
     let precision = WriteOptions { coordinates_precision: 3, ..WriteOptions::default() };
     drawing.to_string(&WriteOptions { preserve_text: false, ..precision })
 }
 
-/// The bytes of a PNG file of an opaque image, with its number of pixels per metre.
+/// The bytes of a PNG file of an opaque image. The file records [`RESOLUTION`], in pixels per metre, so that programs
+/// show the image at its size.
 fn encode(image: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, image.width(), image.height());

@@ -13,7 +13,7 @@ use std::error::Error;
 use std::fmt::Write;
 use style::color_name;
 
-/// A figure cannot be drawn.
+/// Why a figure cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("figure {figure}: {message}")]
 pub struct DrawError {
@@ -23,8 +23,8 @@ pub struct DrawError {
     pub message: String,
 }
 
-/// The title of a panel and the ends of its axes, which are decimal logarithms of a logarithmic one,
-/// so that a page can draw it.
+/// The title of a panel and the positions of the ends of its axes (values, or decimal logarithms on a logarithmic
+/// axis), by which the script of a page draws the panel anew.
 #[derive(Serialize)]
 pub struct PanelFrame {
     /// The title.
@@ -35,7 +35,7 @@ pub struct PanelFrame {
     pub y: [f64; 2],
 }
 
-/// The frames of the panels of a figure.
+/// The titles and axes of all panels of a figure of curves, in their order, for the data of a page.
 pub fn frames(plot: &Plot) -> Vec<PanelFrame> {
     let y = panel::y_axis(plot);
     let mut frames = Vec::new();
@@ -50,7 +50,8 @@ pub fn frames(plot: &Plot) -> Vec<PanelFrame> {
     frames
 }
 
-/// The figure as a file of this width in pixels, as [`super::PAGE`].
+/// The text of an SVG file with all panels of a figure and its legend. `width` is in pixels, such as [`super::PAGE`];
+/// the height follows from the layout of the panels.
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.
@@ -59,8 +60,8 @@ pub fn svg(figure: &Figure, width: u32) -> Result<String, DrawError> {
     draw_figure(figure, &layout.areas, width, layout.height)
 }
 
-/// A figure of one panel as a file of this width in pixels. `high` is the height of the panel without its title, so that
-/// the file is higher by the title and the legend.
+/// The text of an SVG file with a figure of one panel, `wide` pixels wide. `high` is the height in pixels of the panel
+/// without its title: the drawing is higher by the title and the legend.
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.
@@ -69,8 +70,8 @@ pub fn svg_of_size(figure: &Figure, wide: u32, high: u32) -> Result<String, Draw
     draw_figure(figure, &[area], wide, TITLE + high)
 }
 
-/// The panels of a figure in their places, below a legend of what has no label. `height` is the height
-/// without the legend.
+/// The text of an SVG file with the panels of a figure at `areas`, below a legend of what has no label in the panels.
+/// `height` is the height of all panels in pixels, without the legend.
 fn draw_figure(
     figure: &Figure,
     areas: &[PanelArea],
@@ -95,7 +96,8 @@ fn draw_figure(
     ))
 }
 
-/// Draws the panels of curves, and removes from the legend what needs no entry.
+/// Draws the panels of a figure of curves at `areas`, each as SVG text, and removes entries from the legend: those of
+/// measured curves where every panel has room for their labels, and those of predictions that no panel shows.
 fn draw_plot(
     plot: &Plot,
     areas: &[PanelArea],
@@ -106,7 +108,7 @@ fn draw_plot(
     for (panel, area) in plot.panels.iter().zip(areas) {
         frames.push(Frame::new(plot, panel, y, *area));
     }
-    // Curves that have labels need no legend.
+    // Curves that have labels need no entry.
     if !frames.iter().any(|frame| frame.labels.is_short) {
         legend.retain(|entry| !entry.is_measured());
     }
@@ -117,6 +119,7 @@ fn draw_plot(
     frames.iter().map(draw_curves_panel).collect()
 }
 
+/// Draws the maps of a figure at `areas`, each as SVG text.
 fn draw_maps(maps: &Maps, areas: &[PanelArea]) -> Result<Vec<String>, Box<dyn Error>> {
     let mut drawn = Vec::new();
     for (map, area) in maps.maps.iter().zip(areas) {
@@ -125,7 +128,8 @@ fn draw_maps(maps: &Maps, areas: &[PanelArea]) -> Result<Vec<String>, Box<dyn Er
     Ok(drawn)
 }
 
-/// The opacity of a patch in the legend: the strongest among the squares of its colour.
+/// The opacity of the patch for a colour in the legend: the strongest among the squares of this colour, so that the
+/// legend looks like the maps. 1 in a figure of curves, which has no patches.
 fn patch_opacity(body: &Body, color: Color) -> f64 {
     let Body::Maps(maps) = body else { return 1.0 };
     let squares = maps.maps.iter().flat_map(|map| &map.squares);
@@ -133,7 +137,8 @@ fn patch_opacity(body: &Body, color: Color) -> f64 {
     of_color.map(Square::opacity).fold(0.0, f64::max)
 }
 
-/// A panel of curves with its title, the title of the y axis and its labels.
+/// Draws a panel of curves as SVG text, with its title, the title of the y axis and its labels. A small panel has the
+/// title of the y axis only at the left edge of the figure, since all panels have the same y axis.
 fn draw_curves_panel(frame: &Frame<'_>) -> Drawing {
     let Frame { plot, panel, place, .. } = frame;
     let [left, top, wide, high] = frame.area();
@@ -148,7 +153,7 @@ fn draw_curves_panel(frame: &Frame<'_>) -> Drawing {
     ))
 }
 
-/// A map with its title.
+/// Draws a map as SVG text, with its title.
 fn draw_map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
     let mut attributes = String::new();
     if map.dense.is_some() {
@@ -167,12 +172,12 @@ fn draw_map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
     ))
 }
 
-/// The title of a panel is parted between settings.
+/// How the title of a panel is made to fit: by smaller letters, then by a second line that begins with a setting.
 const PANEL_TITLE: FittedText =
     FittedText { smallest: 9, largest: 12, separator: ", ", bold: true };
 
-/// The inside of a panel below its title. The title of the y axis stands to the right of the panel's
-/// title if there is room.
+/// The SVG text of a panel: its title, and below it `inside`, which is in plotters' pixels. The title of the y axis
+/// stands to the right of the panel's title, and is left out if there is no room for it or it is empty.
 fn with_title(title: &str, y_title: &str, place: &PanelArea, inside: &str) -> String {
     let FittedLines { lines, size } = PANEL_TITLE.fit(title, f64::from(place.wide));
     let x = place.x;
@@ -207,8 +212,8 @@ fn with_title(title: &str, y_title: &str, place: &PanelArea, inside: &str) -> St
     out
 }
 
-/// Draws a label: a line from the end of its curve, a stretch of the curve's line with its marker, the
-/// name in the colour of the family, and the value.
+/// Adds the SVG text of a label to `out`: a thin line from the end of its curve if the label stands higher or lower, a
+/// stretch of the curve's line with its marker, the name in the colour of the curve, and the value if there is one.
 fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     let [left, top, wide, high] = frame.area();
     let axis_end = f64::from(left + wide);

@@ -2,29 +2,33 @@
 
 use super::font;
 
-/// How a text may be made to fit.
+/// How a text may be made to fit in a width.
 pub struct FittedText {
-    /// The smallest size of letters.
+    /// The smallest size of letters in pixels.
     pub smallest: u32,
-    /// The largest size of letters.
+    /// The largest size of letters in pixels.
     pub largest: u32,
-    /// A second line begins after one of these.
+    /// The text between two lines: a second line may begin after each occurrence.
     pub separator: &'static str,
+    /// Whether the letters are bold, and therefore wider.
     pub bold: bool,
 }
 
-/// A text in one line or two.
+/// A text that was made to fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedLines {
+    /// One line or two, which together are the whole text.
     pub lines: Vec<String>,
-    /// The size of the letters.
+    /// The size of the letters in pixels.
     pub size: f64,
 }
 
 impl FittedText {
-    /// The text in letters and lines that fit in `room` pixels. It stays too wide where even the
-    /// smallest letters do not fit in two lines.
+    /// The text in letters and lines that fit in `room` pixels: the largest letters with which it fits in one line,
+    /// or else the smallest ones in two lines, parted where the longer line is shortest. It stays too wide where even
+    /// two lines do not fit, or where there is no separator.
     pub fn fit(&self, text: &str, room: f64) -> FittedLines {
+        // The size at which one line would fill the room.
         let filling = room / font::width(text, 1.0, self.bold);
         let size = filling.clamp(f64::from(self.smallest), f64::from(self.largest)).floor();
         let parts: Vec<&str> = text.split_inclusive(self.separator).collect();

@@ -7,17 +7,18 @@ use ttf_parser::Face;
 /// The name of the font.
 pub(super) const FAMILY: &str = "DejaVu Sans";
 
-/// Its files: regular and bold.
+/// The bytes of the font's files: regular and bold.
 pub(super) static FILES: LazyLock<[&[u8]; 2]> =
     LazyLock::new(|| [dejavu::sans::regular(), dejavu::sans::bold()]);
 
+/// The parsed files: regular and bold.
 static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
     FILES.map(|bytes| Face::parse(bytes, 0).expect("the fonts are part of the program"))
 });
 
-/// The width of a line of text, in the unit of the font's size: the sum of the characters'
-/// advances. Kerning, which exports apply, makes some texts narrower by a few per cent. Characters
-/// that the font lacks count as its replacement box.
+/// The width of a line of text in letters of this size, both in pixels: the sum of the characters' advances. Kerning,
+/// which exports apply, makes some texts narrower by a few per cent. Characters that the font lacks count as its
+/// replacement box.
 ///
 /// A page shows a drawing in the viewer's own sans-serif font. DejaVu Sans is among the widest of
 /// them, so that a margin of this width holds the text there too.

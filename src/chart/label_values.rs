@@ -14,31 +14,35 @@ const MOST_RATIO: f64 = 1e6;
 /// The digits of values in labels: more where fewer would hide which is the lowest.
 const DIGITS: std::ops::RangeInclusive<usize> = 3..=6;
 
-/// A measured curve that has a label.
+/// A measured curve of a panel that has a label at its end.
 pub struct CurveEnd<'a> {
+    /// The curve.
     pub series: &'a Series,
-    /// Its last point in the panel.
+    /// Its last point in the panel, at which the label stands.
     pub end: Point,
-    /// The point whose value its label says, if it has one.
+    /// The point whose value its label says; `None` if no such point was drawn, as where tuning selected none.
     pub labelled: Option<Point>,
 }
 
-/// The values that the labels of a panel say.
+/// What the labels of a panel say about values: the second line of each.
 pub struct LabelValues<'a> {
+    /// The figure, which says which point a label is about.
     plot: &'a Plot,
-    /// The curves that coincide, which share a label, as indices among `ends`.
+    /// All curves in groups that coincide and share a label, as indices among `ends`.
     groups: &'a [Vec<usize>],
+    /// The curves that have labels.
     ends: &'a [CurveEnd<'a>],
-    /// Whether geometric means are compared.
+    /// Whether geometric means are compared, which all compared curves have, instead of the drawn values.
     is_geometric: bool,
-    /// The curve that is compared with no other.
+    /// The curve with the smallest level, as an index among `ends`; its label says `lowest`. `None` if no curve is
+    /// compared.
     lowest: Option<usize>,
-    /// The digits of values.
+    /// The number of digits with which values are written.
     digits: usize,
 }
 
 impl<'a> LabelValues<'a> {
-    /// The values of a panel's labels.
+    /// Compares the curves of a panel: `ends` are all that have labels, and `groups` those of them that share one.
     pub fn new(plot: &'a Plot, groups: &'a [Vec<usize>], ends: &'a [CurveEnd<'a>]) -> Self {
         let mut values =
             Self { plot, groups, ends, is_geometric: false, lowest: None, digits: *DIGITS.start() };
@@ -57,7 +61,9 @@ impl<'a> LabelValues<'a> {
         values
     }
 
-    /// What the label of curves that coincide says.
+    /// The second line of the label that a group of coinciding curves (indices among the ends) shares: the value and
+    /// where it is, and how many times larger it is than another curve's; or that runs diverged, or that none was
+    /// selected.
     pub fn text(&self, group: &[usize]) -> String {
         let CurveEnd { series, labelled, .. } = &self.ends[group[0]];
         let at = self.plot.labels.at;
@@ -80,15 +86,17 @@ impl<'a> LabelValues<'a> {
         format!("{}{place}{comparison}", self.value_range(group))
     }
 
+    /// The point of the curve with this index whose value its label says.
     fn point(&self, i: usize) -> Option<Point> {
         self.ends[i].labelled
     }
 
+    /// The algorithm and settings of the curve with this index.
     fn curve(&self, i: usize) -> Option<&Curve> {
         self.ends[i].series.line.curve()
     }
 
-    /// Whether a curve is compared with others at all.
+    /// Whether a curve is compared with others at all: it has a value, and none of its runs diverged.
     fn is_compared(&self, i: usize) -> bool {
         self.ends[i].labelled.is_some() && self.ends[i].series.diverged == 0
     }
@@ -100,13 +108,13 @@ impl<'a> LabelValues<'a> {
         if level < self.plot.labels.zero_below { 0.0 } else { level }
     }
 
-    /// The first of some curves with the smallest level.
+    /// Which of some curves has the smallest level, the first of equals; `None` of no curves.
     fn least(&self, curves: &[usize]) -> Option<usize> {
         curves.iter().copied().min_by(|a, b| self.level(*a).total_cmp(&self.level(*b)))
     }
 
-    /// The fewest digits with which no value reads as less than the value of the lowest curve, unless it
-    /// is less.
+    /// The fewest digits with which every value that is not less than the value of the lowest curve does not read as
+    /// less either. By geometric means a curve can be lowest whose drawn value is not.
     fn digits_that_show_the_lowest(&self) -> usize {
         let Some(lowest) = self.lowest.and_then(|i| self.point(i)) else { return *DIGITS.start() };
         let mut values: Vec<f64> = Vec::new();
@@ -124,15 +132,16 @@ impl<'a> LabelValues<'a> {
         *DIGITS.end()
     }
 
-    /// The value of curves that coincide: the smallest and the largest, where they read differently.
+    /// The value of a group of coinciding curves as a text: the smallest and the largest, where they read differently.
     fn value_range(&self, group: &[usize]) -> String {
         let values = group.iter().filter_map(|i| self.point(*i)).map(|point| point.y);
         range_text(values, |value| number(value, self.digits))
     }
 
-    /// How many times larger the values of curves that coincide are than the lowest of those with
-    /// which they are compared: of the algorithms under their settings, or without others of all, at
-    /// the same place across.
+    /// The end of a label's second line: how many times larger the values of a group of coinciding curves are than
+    /// that of the [reference](Self::reference) curve, which it names; or that they are the lowest, or zero to
+    /// rounding. It is empty where there is nothing to say: fewer than two groups are compared, the group coincides
+    /// with its reference, or the ratio is too large to mean anything.
     fn comparison(&self, group: &[usize]) -> String {
         let Some(lowest) = self.lowest else { return String::new() };
         let compared = self.groups.iter().filter(|group| self.is_compared(group[0]));
@@ -162,7 +171,9 @@ impl<'a> LabelValues<'a> {
         format!(", {}× {name}", range_text(ratios.into_iter(), ratio_text))
     }
 
-    /// The curve with which a curve is compared.
+    /// The curve with which the curve with the index `own` is compared: the lowest one, at the same place on the x
+    /// axis, among the curves of all algorithms under the same settings; or among all curves, if no other algorithm
+    /// has these settings. It may be the curve itself.
     fn reference(&self, own: usize) -> Option<ReferenceCurve> {
         let place = self.point(own)?.x;
         let curve = self.curve(own);
@@ -187,7 +198,9 @@ impl<'a> LabelValues<'a> {
         Some(ReferenceCurve { curve, has_same_settings })
     }
 
-    /// Says that curves which coincide are lowest, or which of them is, or by which mean.
+    /// The end of the second line of a group of coinciding curves that is lowest. It names the curve `lowest` if the
+    /// values of the group read differently, and says that the geometric mean is meant if the drawn value of another
+    /// curve reads as less.
     fn lowest_text(&self, group: &[usize], lowest: usize) -> String {
         let read = |i: usize| self.point(i).map_or(f64::NAN, |p| as_read(p.y, self.digits));
         let is_drawn_higher = self.is_geometric
@@ -206,13 +219,15 @@ impl<'a> LabelValues<'a> {
 
 /// The curve with which another one is compared.
 struct ReferenceCurve {
+    /// Its index among the ends.
     curve: usize,
     /// Whether it is the lowest among the algorithms under the same settings, rather than among all
     /// curves.
     has_same_settings: bool,
 }
 
-/// The algorithm where it has one curve, the settings where there is one algorithm, or else both.
+/// The shortest name of a curve that tells it from the others of `ends`: the algorithm if it has one curve, the
+/// settings if all curves are of one algorithm, or else both.
 pub fn short_name(curve: &Curve, ends: &[CurveEnd<'_>]) -> String {
     let curves = ends.iter().filter_map(|end| end.series.line.curve());
     match curves.filter(|other| other.algorithm == curve.algorithm).count() {
@@ -234,11 +249,12 @@ fn as_read(value: f64, digits: usize) -> f64 {
     format!("{:.*e}", digits - 1, value).parse().unwrap_or(value)
 }
 
+/// A ratio of two digits, or of three where two would hide that it is not 1.
 fn ratio_text(ratio: f64) -> String {
     readable(ratio, if ratio < 1.1 { 3 } else { 2 })
 }
 
-/// The texts of the smallest and of the largest number, or one text where these are the same.
+/// The smallest and the largest of some numbers, `a to b`, each written by `text`; one text where both read the same.
 fn range_text(values: impl Iterator<Item = f64>, text: impl Fn(f64) -> String) -> String {
     let mut smallest = f64::INFINITY;
     let mut largest = f64::NEG_INFINITY;

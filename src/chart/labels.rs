@@ -35,13 +35,15 @@ const MERGE_DISTANCE: f64 = 3.0;
 
 /// The end of a prediction that has a label.
 struct PredictionEnd<'a> {
+    /// The line of the prediction.
     series: &'a Series,
+    /// Its last point in the panel.
     end: Point,
-    /// The names of the others that share the label.
+    /// The names of the other predictions that end there and share the label.
     with: Vec<String>,
 }
 
-/// The height of a label: of a name, with or without a value below it.
+/// The height of a label in pixels: of a name, with or without a value below it.
 fn label_height(has_value: bool) -> f64 {
     if has_value { 31.0 } else { 15.0 }
 }
@@ -50,32 +52,37 @@ fn label_height(has_value: bool) -> f64 {
 pub struct Label {
     /// The name of the curve.
     pub name: String,
-    /// The names of the others that coincide with it.
+    /// The names of the other curves that share the label, since they coincide with it.
     pub with: Vec<String>,
-    /// The text, which names all curves that coincide.
+    /// The first line: a name for all curves that share the label.
     pub text: String,
-    /// The last value and its ratio to the lowest; empty in small panels.
+    /// The second line: the value of the curve and its ratio to another one; empty in small panels and of predictions.
     pub value: String,
+    /// The style of the curve.
     pub style: Style,
     /// Whether its line has markers.
     pub has_marks: bool,
     /// The end of the curve: a position on the y axis.
     pub at: f64,
-    /// Where the label stands: a distance from the top of the plotting area.
+    /// Where the label stands: a distance in pixels from the top of the plotting area.
     pub y: f64,
 }
 
 /// The labels of a panel and the width that they take.
 #[derive(Default)]
 pub struct CurveLabels {
+    /// The labels from the top of the panel down; none if they have no room.
     pub all: Vec<Label>,
+    /// The width in pixels that they take at the right of the plotting area, with the space around them.
     pub width: u32,
-    /// Whether curves have no label, because there is no room for it.
+    /// Whether the curves have no labels because there is no room: a legend must name them.
     pub is_short: bool,
 }
 
 impl CurveLabels {
-    /// The labels of a panel's measured curves on these axes. `high` is the height of the plotting area.
+    /// The labels of a panel's measured curves, and of predictions that end far from these. `high` is the height of
+    /// the plotting area in pixels, and `x` and `y` are its axes. Where not all has room, first the labels of
+    /// predictions are left out, then the values, and then all labels.
     pub fn new(plot: &Plot, panel: &Panel, place: &PanelArea, high: u32, x: Axis, y: Axis) -> Self {
         let mut ends: Vec<CurveEnd<'_>> = Vec::new();
         for series in panel.series.iter().filter(|series| series.line.is_measured()) {
@@ -103,7 +110,8 @@ impl CurveLabels {
         Self { is_short: !ends.is_empty(), width: BEFORE, ..Self::default() }
     }
 
-    /// The labels of groups of curves that coincide, and of predictions, all at the top.
+    /// The labels of `groups` of coinciding curves, which are indices among `ends`, and of predictions, with the
+    /// width that they take. They are all at the top: [`placed`](Self::placed) gives them their places.
     fn unplaced(
         plot: &Plot,
         groups: &[Vec<usize>],
@@ -135,7 +143,8 @@ impl CurveLabels {
         Self { all, width, is_short: false }
     }
 
-    /// The labels as near to the ends of their curves as they can stand without overlap.
+    /// The labels as near to the ends of their curves as they can stand without overlap, in a plotting area of `high`
+    /// pixels.
     fn placed(mut self, has_values: bool, high: f64, y: Axis) -> Self {
         let height = label_height(has_values);
         self.all.sort_by(|a, b| b.at.total_cmp(&a.at));
@@ -144,7 +153,7 @@ impl CurveLabels {
             label.y = (y.below_top(label.at) * high).max(last + height).max(NAME.into());
             last = label.y;
         }
-        // The last ones may be below the panel: they are pushed back.
+        // The lowest labels may now stand below the panel: from the last on each is pushed up as far as needed.
         let mut lowest = high - (height - label_height(false));
         for label in self.all.iter_mut().rev() {
             label.y = label.y.min(lowest);
@@ -155,7 +164,7 @@ impl CurveLabels {
 }
 
 impl Label {
-    /// A label without a text.
+    /// A label at the end of a curve, still without texts and at the top of the panel.
     fn new(series: &Series, end: &Point, y: Axis) -> Self {
         Self {
             name: series.line.name(),
@@ -169,7 +178,7 @@ impl Label {
         }
     }
 
-    /// The width with the sample of the line.
+    /// The width in pixels of the sample of the line and the longer of the two texts.
     fn width(&self) -> f64 {
         let sample = f64::from(SAMPLE + 4);
         let name = font::width(&self.text, f64::from(NAME), true);
@@ -178,12 +187,13 @@ impl Label {
     }
 }
 
-/// The points of a curve that can be drawn.
+/// The points of a curve that can be drawn on these axes, from left to right.
 fn drawn_points(series: &Series, x: Axis, y: Axis) -> impl DoubleEndedIterator<Item = &Point> {
     series.points.iter().filter(move |p| x.place(p.x).is_some() && y.place(p.y).is_some())
 }
 
-/// The point of a curve whose value its label says.
+/// The point of a curve whose value its label says: among its drawn points the last or the first one, or the point in a
+/// ring, which tuning selected. `None` if there is no such point.
 fn labelled_point(
     at: LabelledPoint,
     panel: &Panel,
@@ -205,8 +215,9 @@ fn labelled_point(
     }
 }
 
-/// The predictions that have labels: few that end far from every measured curve. `high` is the height
-/// of the plotting area.
+/// The predictions of a panel that have labels: those that end farther than [`FAR`] pixels from every measured curve,
+/// so that the label of no curve names them, if there are few. Predictions of one kind with the same end share one
+/// label. `high` is the height of the plotting area in pixels.
 fn predictions_apart<'a>(
     panel: &'a Panel,
     curves: &[CurveEnd<'_>],
@@ -240,8 +251,8 @@ fn predictions_apart<'a>(
     apart
 }
 
-/// Groups of curves that coincide, and whose labels say the value at the same place, as indices among
-/// `ends`.
+/// All curves in groups that share a label, as indices among `ends`: curves of a group coincide with its first one, and
+/// their labels are about the same place on the x axis. A curve that coincides with no other is a group of its own.
 fn coinciding_curves(ends: &[CurveEnd<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (i, end) in ends.iter().enumerate() {
@@ -258,12 +269,14 @@ fn coinciding_curves(ends: &[CurveEnd<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Whether two curves are drawn on top of each other.
+/// Whether two curves are drawn on top of each other: they have equally many points, which differ by at most
+/// [`COINCIDE`].
 pub fn coincide(a: &Series, b: &Series) -> bool {
     a.points.len() == b.points.len()
         && a.points.iter().zip(&b.points).all(|(p, q)| is_near(p.x, q.x) && is_near(p.y, q.y))
 }
 
+/// Whether two coordinates differ by at most [`COINCIDE`], relative to the larger.
 fn is_near(a: f64, b: f64) -> bool {
     (a - b).abs() <= COINCIDE * a.abs().max(b.abs())
 }
@@ -271,9 +284,11 @@ fn is_near(a: f64, b: f64) -> bool {
 /// The most bytes of the names of two algorithms in one label.
 const LONGEST_PAIR: usize = 24;
 
-/// The name of curves that coincide: of one its own; if they have the same settings, of two both names (or `both`, where
-/// the panel has other curves or the names are long), and of more the first name and the number of the others, with the
-/// settings once; if they have not, the first name and the number of the others.
+/// The first line of the label of a group of coinciding curves, which are indices among `ends`. One curve has its own
+/// name. Curves with different settings are called by the name of the first and the number of the others. With the
+/// same settings, which then stand once at the end, two curves are called by the names of both algorithms, or `both`
+/// where the panel has other curves or the names are long; more curves by the first algorithm and the number of the
+/// others.
 fn joint_name(group: &[usize], ends: &[CurveEnd<'_>]) -> String {
     let curves: Vec<&Curve> = group.iter().filter_map(|i| ends[*i].series.line.curve()).collect();
     let [first, others @ ..] = curves.as_slice() else { return String::new() };
@@ -295,7 +310,9 @@ fn joint_name(group: &[usize], ends: &[CurveEnd<'_>]) -> String {
     }
 }
 
-/// The name of a prediction, without its curve where there is no other of its kind.
+/// The text of the label of a prediction: the kind of prediction, and the curve that it is for. The curve is left out
+/// where several predictions share the label, or where no other labelled prediction is of the kind and all curves are
+/// of one algorithm.
 fn short_prediction(
     end: &PredictionEnd<'_>,
     predictions: &[PredictionEnd<'_>],

@@ -16,19 +16,22 @@ pub const TITLE: u32 = 20;
 /// Space between panels.
 const GAP: u32 = 14;
 
-/// The width of a drawing from which on other panels stand at the right of a large one.
+/// The width of a drawing in pixels from which on other panels stand at the right of a large one.
 const WIDE: u32 = 700;
 
 /// The most panels that have room at the right of a large one.
 const MOST_BESIDE: usize = 3;
 
-/// Where a panel with its title is.
+/// Where a panel with its title is in a drawing, in pixels from its left and upper edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PanelArea {
+    /// The left edge.
     pub x: u32,
+    /// The upper edge of the title.
     pub y: u32,
+    /// The width of the panel.
     pub wide: u32,
-    /// Height without the title.
+    /// The height of the panel without the title.
     pub high: u32,
     /// Whether it is the large panel, or the only one.
     pub is_large: bool,
@@ -38,12 +41,12 @@ pub struct PanelArea {
 pub struct PanelLayout {
     /// The areas of all panels in their order.
     pub areas: Vec<PanelArea>,
-    /// Height of the drawing.
+    /// The height of the drawing in pixels.
     pub height: u32,
 }
 
 impl PanelLayout {
-    /// The layout of a figure of this width.
+    /// The places of the panels of a figure in a drawing of this width in pixels.
     pub fn new(figure: &Figure, width: u32) -> Self {
         let count = figure.body.panels();
         let only = if count == 1 { Some(0) } else { None };
@@ -61,7 +64,8 @@ impl PanelLayout {
         }
     }
 
-    /// A large panel at the left of the others.
+    /// Places `count` panels: the one with the index `large` at the left over the whole height, and the others at its
+    /// right, one below the other.
     fn large_at_left(count: usize, large: usize, width: u32) -> Self {
         let wide = (width - GAP) * 16 / 25;
         let narrow = width - GAP - wide;
@@ -83,7 +87,8 @@ impl PanelLayout {
         Self { areas, height }
     }
 
-    /// A large panel in full width above the others.
+    /// Places `count` panels: the one with the index `large` in full width at the top, and the others below it in
+    /// rows of `columns` panels.
     fn large_above(count: usize, large: usize, columns: usize, width: u32) -> Self {
         let high = (width * 9 / 25).clamp(260, 420);
         let top = PanelArea { x: 0, y: 0, wide: width, high, is_large: true };
@@ -95,7 +100,8 @@ impl PanelLayout {
         layout
     }
 
-    /// Panels in rows of equal widths, from `top` on.
+    /// Places `count` panels of equal size in rows, the first of which begins at the height `top`. A row has
+    /// `columns` panels, or fewer where the drawing is too narrow for them.
     fn rows(count: usize, columns: usize, width: u32, top: u32) -> Self {
         let most = (width / 185).max(1) as usize;
         let columns = columns.clamp(1, most).min(count.max(1)) as u32;
@@ -112,7 +118,7 @@ impl PanelLayout {
     }
 }
 
-/// Whether some map has so many squares that they have no texts.
+/// Whether some map of a figure has so many squares that they have no texts.
 fn is_dense(body: &Body) -> bool {
     match body {
         Body::Maps(maps) => maps.maps.iter().any(|map| map.dense.is_some()),

@@ -15,24 +15,26 @@ const NAME: f64 = 12.0;
 /// Where a line begins.
 const LEFT: f64 = 2.0;
 
-/// A legend, which ends above y = 0, where the panels begin.
+/// A legend. The panels of the figure begin at y = 0, and the legend stands above, at negative y.
 pub struct DrawnLegend {
-    /// Empty without entries.
+    /// The legend as SVG text; empty without entries.
     pub svg: String,
-    /// The height with the space below it; 0 without entries.
+    /// The height in pixels with the space below it; 0 without entries.
     pub height: u32,
 }
 
-/// An entry in its place.
+/// An entry of a legend in its place.
 struct LegendKey<'a> {
     entry: &'a LegendEntry,
     name: String,
+    /// The left end of the entry in pixels.
     x: f64,
-    /// The number of its line from above.
+    /// The number of its line from above, from 0.
     line: u32,
 }
 
-/// Draws a legend of this width. `opacity` gives the opacity of patches of a colour.
+/// Draws a legend in a figure of this width in pixels: of each entry a sample of its line or its patch, and its name.
+/// `opacity` gives the opacity with which the figure draws squares of a colour, for their patch.
 pub fn draw_legend(
     legend: &[&LegendEntry],
     width: u32,
@@ -63,7 +65,7 @@ pub fn draw_legend(
     DrawnLegend { svg, height }
 }
 
-/// The entries in lines of this width.
+/// The places of the entries of a legend, side by side in lines of `width` pixels.
 fn place_keys<'a>(legend: &[&'a LegendEntry], width: u32) -> Vec<LegendKey<'a>> {
     let mut keys = Vec::new();
     let mut x = LEFT;
@@ -81,12 +83,13 @@ fn place_keys<'a>(legend: &[&'a LegendEntry], width: u32) -> Vec<LegendKey<'a>> 
     keys
 }
 
-/// The width of a sample, which stands before a name: of a line, two repeats of its dashes.
+/// The width in pixels of the sample before a name: of a line as long that the pattern of its dashes is seen.
 fn sample_width(entry: &LegendEntry) -> u32 {
     if entry.is_patch() { 22 } else { 40 }
 }
 
-/// A patch in the colour of squares.
+/// A patch in the colour of the squares of a map, as SVG text: its left edge is at `x`, and its middle at the height
+/// `middle`.
 fn patch_sample(color: Color, x: f64, middle: f64, opacity: f64) -> String {
     let (r, g, b) = rgb(color);
     let y = middle - 6.0;
@@ -95,7 +98,8 @@ fn patch_sample(color: Color, x: f64, middle: f64, opacity: f64) -> String {
     )
 }
 
-/// The stretch of line before a name, with its marker, which is open on a prediction.
+/// The stretch of line before a name in a legend or a label, as SVG text: `long` pixels from `x` on, at the height
+/// `middle`, with a marker if `has_marks`. As in a panel, a prediction is thinner, and its marker is open.
 pub fn line_sample(style: Style, x: f64, middle: f64, long: u32, has_marks: bool) -> String {
     let (r, g, b) = rgb(style.color);
     let is_measured = style.dash.is_measured();
@@ -117,7 +121,8 @@ pub fn line_sample(style: Style, x: f64, middle: f64, long: u32, has_marks: bool
     )
 }
 
-/// The marker of a style around a point; the radius is in plotters' pixels.
+/// The marker of a style around the point (`x`, `y`) as SVG text, filled with a colour. The radius is in plotters'
+/// pixels, the point in pixels of the drawing.
 fn mark(style: Style, x: f64, y: f64, radius: u32, fill: &str) -> String {
     let mut corners = Vec::new();
     for (right, down) in marker(style).outline(radius) {

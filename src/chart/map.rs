@@ -23,8 +23,8 @@ const AXIS_TITLE: u32 = 12;
 /// Space between names and the axis, with the tick, and between names and the title of the y axis.
 const AROUND_NAMES: f64 = 16.0;
 
-/// The width of what stands at the left of the squares: the title of the y axis and the names of
-/// the rows, which are longer on a dense map.
+/// The width in pixels of what stands at the left of the squares: the title of the y axis and the names of the rows. A
+/// dense map has at least more of it than another.
 pub fn left(map: &Map) -> u32 {
     let least = if map.dense.is_some() { 66 } else { 46 };
     let names = map.y.iter().map(|name| font::width(name, f64::from(NAME), false));
@@ -32,8 +32,8 @@ pub fn left(map: &Map) -> u32 {
     least.max(widest.ceil() as u32)
 }
 
-/// The size of the letters with which both titles of the axes have room: the one below the squares
-/// may be as wide as they are with the margin at the right twice, since it stands in their middle.
+/// The size of the letters with which the titles of both axes, `x` and `y`, have room in a map of `wide` times `high`
+/// pixels: at most [`AXIS_TITLE`], and at least 6.
 fn title_size(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> u32 {
     let room_below = wide.saturating_sub(left(map));
     let room_at_left = high.saturating_sub(BELOW + 2 * EDGE);
@@ -44,7 +44,7 @@ fn title_size(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> u32 {
 
 /// The colour of lines and texts over squares.
 const INK: RGBColor = RGBColor(20, 20, 20);
-/// The texts of a square are parted between words where it is narrow.
+/// How a text is made to fit in a narrow square: by smaller letters, then by a second line.
 const SQUARE_TEXT: FittedText =
     FittedText { smallest: 6, largest: 11, separator: " ", bold: false };
 /// The most names on an axis.
@@ -52,7 +52,8 @@ const MOST_TICKS: usize = 16;
 /// The height of a line of text.
 const LINE: f64 = 13.0;
 
-/// The inside of a map; `x` and `y` name its axes.
+/// Draws a map without its title, in plotters' pixels: its axes with the titles `x` and `y`, its squares, with texts
+/// unless it is dense, and lines over them. `wide` and `high` are in pixels of the drawing.
 pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
     let mut svg = String::new();
     // Plotters borrows the text until its drawing area is dropped.
@@ -95,8 +96,8 @@ pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
     Ok(inside_svg(&svg))
 }
 
-/// The axis of these names, one for each row or column of squares. Of many names every second, fifth,
-/// tenth, … is written.
+/// The axis of a map as plotters reads it: one unit for each row or column of squares, with its name in the middle.
+/// Of many names every second, fifth, tenth, … is written, so that at most about [`MOST_TICKS`] are.
 fn names_ruler(names: &[String]) -> Ruler {
     let steps = [1, 2, 5, 10, 20, 50, 100];
     let step = steps.into_iter().find(|step| names.len() / step <= MOST_TICKS);
@@ -108,7 +109,8 @@ fn names_ruler(names: &[String]) -> Ruler {
     Ruler { low: 0.0, high: names.len().max(1) as f64, ticks }
 }
 
-/// Draws the lines of a dense map, and the edges between regions above them.
+/// Draws the lines that theory predicts over a dense map, and above them, thicker, the edges between squares where
+/// second moments stay bounded and squares where they do not.
 fn draw_lines(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn Error>> {
     for (from, to) in map.dense.iter().flat_map(|dense| &dense.lines) {
         draw_line(chart, *from, *to, 2 * FINE)?;
@@ -119,6 +121,7 @@ fn draw_lines(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
+/// Draws a line between two points, in units of squares; its width is in plotters' pixels.
 fn draw_line(
     chart: &mut Chart<'_, '_>,
     from: (f64, f64),
@@ -129,8 +132,8 @@ fn draw_line(
     Ok(())
 }
 
-/// A map as values for a drawing by others: `color` names a colour, and each square has its texts
-/// under `key`.
+/// A map as JSON, from which the Python package has it drawn: `color` writes a colour in the form
+/// that the drawer knows, and each square has its `texts` under `key`.
 pub fn map_values(
     map: &Map,
     color: impl Fn(evidence::Color) -> Value,
@@ -158,7 +161,8 @@ pub fn map_values(
     })
 }
 
-/// Draws the squares of a dense map: neighbours in a row that look the same are one rectangle.
+/// Draws the squares of a dense map without texts: neighbours in a row that look the same are one rectangle, which
+/// makes the file much smaller.
 fn draw_runs(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn Error>> {
     let mut squares: Vec<&Square> = map.squares.iter().collect();
     squares.sort_by_key(|square| (square.y, square.x));
@@ -173,14 +177,14 @@ fn draw_runs(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// Whether a square stands right of another one and looks the same.
+/// Whether the second square stands next to the first at its right and looks the same.
 fn continues(left: &Square, right: &Square) -> bool {
     let is_next = left.y == right.y && left.x + 1 == right.x;
     is_next && left.color() == right.color() && left.opacity() == right.opacity()
 }
 
-/// Draws a square with its texts, which have `text_wide` pixels; `tall` is the height of the square in
-/// pixels.
+/// Draws a square of a map that is not dense, with its texts and with an outline where runs and theory differ.
+/// `text_wide` is the room for a line of text, and `tall` the height of the square, both in pixels of the drawing.
 fn draw_square(
     chart: &mut Chart<'_, '_>,
     square: &Square,
@@ -207,7 +211,7 @@ fn draw_square(
 
 /// The texts of a square in lines that fit.
 struct SquareTexts {
-    /// From above.
+    /// The lines from above.
     lines: Vec<SquareLine>,
     /// The middle of the first line above the lower edge, as a fraction of the square.
     top: f64,
@@ -215,13 +219,15 @@ struct SquareTexts {
     step: f64,
 }
 
+/// A line of text in a square.
 struct SquareLine {
     words: String,
-    /// The size of the letters.
+    /// The size of the letters in pixels.
     size: f64,
 }
 
-/// Puts the texts of a square in lines.
+/// Puts the texts of a square in lines, each text in one line or two of `wide` pixels. They are joined to one text
+/// where the square, `tall` pixels high, has no room for a line each.
 fn fit_texts(texts: Vec<String>, wide: f64, tall: f64) -> SquareTexts {
     let has_room = tall >= LINE * texts.len() as f64 + 4.0;
     let mut top = if has_room && texts.len() > 1 { 0.72 } else { 0.5 };
@@ -248,7 +254,8 @@ fn fit_texts(texts: Vec<String>, wide: f64, tall: f64) -> SquareTexts {
     SquareTexts { lines, top, step }
 }
 
-/// All texts of a square in one, where there is room for one line.
+/// All texts of a square in one, for a square with room for one line: with commas between them, except before a
+/// factor or the number of further names.
 fn joined(texts: Vec<String>) -> Vec<String> {
     let mut texts = texts.into_iter();
     let Some(mut all) = texts.next() else { return Vec::new() };

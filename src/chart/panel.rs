@@ -13,13 +13,18 @@ use plotters::prelude::*;
 use std::error::Error;
 use std::fmt::Write;
 
-/// A panel in its place.
+/// A panel of curves in its place, with its axes, labels and margins, ready to be drawn.
 pub struct Frame<'a> {
+    /// The figure of the panel.
     pub plot: &'a Plot,
+    /// The curves of the panel.
     pub panel: &'a Panel,
     x: Axis,
+    /// The y axis, which all panels of the figure have in common.
     pub y: Axis,
+    /// Where the panel with its title is.
     pub place: PanelArea,
+    /// The labels at the ends of its curves.
     pub labels: CurveLabels,
     /// The title of the x axis in lines that have room in the panel.
     x_title: FittedLines,
@@ -40,7 +45,7 @@ const TITLE_LINE: u32 = 12;
 /// Space between the y axis and the texts of its ticks.
 const BEFORE_TICKS: f64 = 4.0;
 
-/// Space around the plotting area.
+/// Space around the plotting area in pixels, in which the texts at the axes and the labels stand.
 #[derive(Clone, Copy)]
 struct Margins {
     left: u32,
@@ -71,12 +76,14 @@ const BEYOND: f64 = 100.0;
 /// that curves stay legible.
 const BELOW: f64 = 30.0;
 
-/// The width of the text of a tick.
+/// The width of the text of a tick in pixels.
 fn tick_width(text: &str) -> f64 {
     font::width(text, f64::from(AXIS_TEXT), false)
 }
 
-/// The y axis that all panels have in common.
+/// The y axis that all panels of a figure have in common. Measured values extend it, with their bands as far as
+/// [`Axis::with_bands`] lets them, unless a curve diverges; predictions do too, unless they are far below all
+/// measured values.
 pub fn y_axis(plot: &Plot) -> Axis {
     let top = highest_value(plot);
     let mut values: Vec<f64> = Vec::new();
@@ -96,7 +103,8 @@ pub fn y_axis(plot: &Plot) -> Axis {
     Axis::with_bands(plot.scale_y, values.into_iter(), 0.04, band_ends.into_iter())
 }
 
-/// The value beyond which no curve extends the y axis.
+/// The value beyond which no curve extends the y axis: a curve that diverges reaches at most [`BEYOND`] times the
+/// largest start of a curve, or the largest value of curves without diverged runs.
 fn highest_value(plot: &Plot) -> f64 {
     let mut candidates: Vec<f64> = Vec::new();
     for series in plot.series() {
@@ -108,20 +116,21 @@ fn highest_value(plot: &Plot) -> f64 {
     candidates.into_iter().filter(|y| y.is_finite()).fold(0.0, f64::max)
 }
 
-/// The points that have a position on the x axis: a logarithmic axis has no round 0.
+/// The points of a line that have a position on the x axis of a figure: a logarithmic axis has none for round 0.
 fn placed_points<'a>(plot: &'a Plot, series: &'a Series) -> impl Iterator<Item = &'a Point> {
     series.points.iter().filter(|point| value_position(plot.scale_x, point.x).is_some())
 }
 
-/// The x axis of a panel.
+/// The x axis of a panel: over all points of its lines, which may differ from panel to panel.
 pub fn x_axis(plot: &Plot, panel: &Panel) -> Axis {
     let xs = panel.series.iter().flat_map(|series| &series.points).map(|point| point.x);
     let room = if plot.scale_x == Scale::Log { 0.02 } else { 0.0 };
     Axis::over(plot.scale_x, xs, room)
 }
 
-/// Removes the lowest values of fractions, such as accuracies before training, if the others lie
-/// close together: an axis with all of them would show no differences (axes.js has the same rule).
+/// Removes from `values`, which determine the y axis, the lowest ones if they are fractions, such as accuracies before
+/// training, and the others lie close together: an axis over all of them would show no differences. The script of pages
+/// has the same rule (axes.js).
 fn remove_transient(plot: &Plot, values: &mut Vec<f64>) {
     let is_fraction = plot.labels.at == LabelledPoint::Last && !plot.labels.is_ranked;
     if plot.scale_y != Scale::Linear || !is_fraction || values.len() < 20 {
@@ -139,7 +148,7 @@ fn remove_transient(plot: &Plot, values: &mut Vec<f64>) {
 }
 
 impl<'a> Frame<'a> {
-    /// A panel of a figure with this y axis.
+    /// The frame of a panel of a figure, at a place and with the figure's y axis: chooses the labels and margins.
     pub fn new(plot: &'a Plot, panel: &'a Panel, y: Axis, place: PanelArea) -> Self {
         let x = x_axis(plot, panel);
         let room = f64::from(place.wide - 2 * EDGE);
@@ -172,7 +181,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The plotting area within the drawing: left, top, width, height.
+    /// The plotting area, which the axes enclose: left, top, width and height in pixels of the whole drawing.
     pub fn area(&self) -> [u32; 4] {
         let Margins { left, top, bottom, right } = self.margins;
         let PanelArea { x, y, wide, high, .. } = self.place;
@@ -191,8 +200,8 @@ impl<'a> Frame<'a> {
         self.y.ruler(about, self.area()[3], |_| 13.0)
     }
 
-    /// The title of the x axis below the middle of the plotting area, moved where it would leave the
-    /// panel, in plotters' pixels.
+    /// The title of the x axis as SVG text in plotters' pixels: below the middle of the plotting area, moved sideways
+    /// where it would leave the panel.
     fn draw_x_title(&self) -> String {
         let [left, _, wide, _] = self.area();
         let FittedLines { lines, size } = &self.x_title;
@@ -215,7 +224,7 @@ impl<'a> Frame<'a> {
         out
     }
 
-    /// Whether a point of this prediction is in the panel.
+    /// Whether a point of this prediction can be drawn in the panel, so that the legend must name it.
     pub fn shows(&self, prediction: Prediction) -> bool {
         self.panel.series.iter().any(|series| {
             series.line.prediction() == Some(prediction)
@@ -223,7 +232,8 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// The inside of the panel: its axes, then one layer per series.
+    /// Draws the inside of the panel as SVG text in plotters' pixels: its axes, then a group of its own for each
+    /// line, which style sheets and the script of a page find by its class and label.
     pub fn draw(&self) -> Drawing {
         let axes = self.layer(|chart| {
             chart
@@ -271,16 +281,16 @@ impl<'a> Frame<'a> {
         Ok(out)
     }
 
-    /// Whether a measured curve coincides with one that is drawn later: it is wider, so that both are
-    /// seen.
+    /// Whether the line with the index `i` is a measured curve and coincides with a measured curve that is drawn
+    /// later, on top of it. It is then drawn wider, so that both are seen.
     fn is_below_another(&self, i: usize) -> bool {
         let series = &self.panel.series[i];
         let mut above = self.panel.series[i + 1..].iter().filter(|s| s.line.is_measured());
         series.line.is_measured() && above.any(|other| coincide(series, other))
     }
 
-    /// Whether a measured curve is the highest of those that coincide, and one of another family is
-    /// among them: it is dashed, so that both colours are seen.
+    /// Whether the line with the index `i` is a measured curve that is drawn last of several that coincide, and on
+    /// top of one of another family. It is then dashed, so that both colours are seen.
     fn is_on_another_colour(&self, i: usize) -> bool {
         let series = &self.panel.series[i];
         let family = series.line.style().color.family();
@@ -291,7 +301,8 @@ impl<'a> Frame<'a> {
                 .any(|other| coincide(other, series) && other.line.style().color.family() != family)
     }
 
-    /// A drawing in the frame that all layers of the panel have in common.
+    /// Lets `draw` draw on a plotters chart with the size, margins and axes of the panel, and returns the SVG text.
+    /// The axes and each line are layers of their own, and lie exactly on one another.
     fn layer(
         &self,
         draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn Error>>,
@@ -317,12 +328,14 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The position of a point; `None` if it cannot be drawn.
+/// The positions of a point on both axes; `None` if it cannot be drawn: a coordinate is not finite or outside of its
+/// axis.
 pub fn position(point: &Point, x: Axis, y: Axis) -> Option<(f64, f64)> {
     Some((x.place(point.x)?, y.place(point.y)?))
 }
 
-/// The stretches of a curve that can be drawn: other points interrupt it.
+/// The positions of a curve's points, divided into stretches of neighbouring points that can be drawn. A line joins the
+/// points of a stretch; points that cannot be drawn interrupt the curve.
 pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     let mut stretches = Vec::new();
     for stretch in points.split(|point| position(point, x, y).is_none()) {
@@ -333,7 +346,9 @@ pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     stretches
 }
 
-/// The stretches of a band as closed outlines, where the mean is drawn, clipped to the panel.
+/// The band of a curve as closed outlines in positions, one for each stretch of at least two points that can be drawn
+/// and have a band: from left to right along the lower ends, and back along the upper ones. Ends outside of the panel
+/// are moved to its edge.
 fn band_outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     let has_band = |point: &Point| {
         position(point, x, y).is_some() && !point.low.is_nan() && !point.high.is_nan()
@@ -351,7 +366,8 @@ fn band_outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     outlines
 }
 
-/// Draws the layer of a series.
+/// Draws the layer of a line on a panel's chart: its band, its curve, its markers, and a cross at the end of a curve
+/// with diverged runs. The points that tuning selected are rings instead. `is_wide` makes a measured curve wider.
 fn draw_series(
     chart: &mut Chart<'_, '_>,
     series: &Series,
@@ -394,7 +410,7 @@ fn draw_series(
     Ok(())
 }
 
-/// Draws a ring around each selected point.
+/// Draws a ring around each point that tuning selected, given by its positions.
 fn draw_rings(
     chart: &mut Chart<'_, '_>,
     points: Vec<(f64, f64)>,
@@ -407,8 +423,8 @@ fn draw_rings(
     Ok(())
 }
 
-/// Draws the markers of a curve. Predictions have smaller, open markers, which are visible on the markers
-/// of measured curves.
+/// Draws the markers of a curve at some of its points, all of which are given by their positions. Predictions have
+/// smaller, open markers, which are visible on the markers of measured curves.
 fn draw_markers(
     chart: &mut Chart<'_, '_>,
     series: &Series,

@@ -34,7 +34,7 @@ pub const DARK_PALETTE: [(u8, u8, u8); evidence::COLORS] = by_family([
     [0x1e7486, 0x3edafc, 0x2ac6e6, 0x25b2cf, 0x209eb8, 0x1a8aa1],
 ]);
 
-/// The colours of families, a row each, one after the other.
+/// The palette from a row of colours (0xRRGGBB) for each family: all rows one after the other, as red, green and blue.
 const fn by_family(rows: [[u32; 1 + SHADES]; FAMILIES]) -> [(u8, u8, u8); evidence::COLORS] {
     let mut colors = [(0, 0, 0); evidence::COLORS];
     let mut i = 0;
@@ -87,10 +87,10 @@ pub const MARKERS: [Marker; evidence::MARKERS] = [
     Marker { corners: 5, turn: 180.0, waist: 0.45 },
 ];
 
-/// Markers along a curve, at most.
+/// The most markers along a curve with many points.
 pub const MOST_MARKERS: usize = 7;
 
-/// A polygon or a star.
+/// The shape of a marker: a polygon or a star.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Marker {
     /// Corners on the outer circle.
@@ -102,7 +102,8 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// Its corners around the origin, for an outer circle of this radius.
+    /// The corners of the marker as offsets (right, down) from its middle, in the unit of the radius of its outer
+    /// circle.
     pub fn outline(self, radius: u32) -> Vec<(i32, i32)> {
         let between = if self.waist < 1.0 { 2 } else { 1 };
         let count = self.corners * between;
@@ -119,7 +120,7 @@ impl Marker {
     }
 }
 
-/// A colour: red, green and blue.
+/// The red, green and blue of a colour on white paper, in which all drawings are made.
 pub fn rgb(color: Color) -> (u8, u8, u8) {
     match color {
         Color::Palette(index) => PALETTE[index % PALETTE.len()],
@@ -127,7 +128,7 @@ pub fn rgb(color: Color) -> (u8, u8, u8) {
     }
 }
 
-/// The grey of what has no family, on white and on dark paper.
+/// The grey of lines and squares that belong to no family, on white and on dark paper.
 pub const NEUTRAL: [(u8, u8, u8); 2] = [(60, 60, 60), (0xc2, 0xc2, 0xc2)];
 
 /// The paper of style.css, white and dark.
@@ -146,7 +147,7 @@ pub fn ink(color: Color) -> [(u8, u8, u8); 2] {
     [ink_on(PAPERS[0], line), ink_on(PAPERS[1], dark_line)]
 }
 
-/// The colour of the name of a line on this paper.
+/// The colour of the name of a line on this paper: the colour of the line if it has the contrast of text.
 fn ink_on(paper: (u8, u8, u8), line: (u8, u8, u8)) -> (u8, u8, u8) {
     if contrast(line, paper) >= TEXT_CONTRAST { line } else { with_text_contrast(line, paper) }
 }
@@ -172,12 +173,12 @@ fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
     })
 }
 
-/// A channel of sRGB, from 0 to 1, that has this light: the inverse of [`linear`].
+/// The value of an sRGB channel, from 0 to 1, that has this light: the inverse of [`linear`] for one channel.
 fn encoded(light: f64) -> f64 {
     if light <= 0.003_130_8 { 12.92 * light } else { 1.055 * libm::pow(light, 1.0 / 2.4) - 0.055 }
 }
 
-/// The contrast of two colours (WCAG 2).
+/// The contrast ratio of two colours (WCAG 2): 1 of equal ones, and 21 of black and white.
 fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
     let light = luminance(a).max(luminance(b));
     let dark = luminance(a).min(luminance(b));
@@ -201,7 +202,8 @@ pub fn plotters_color(color: Color) -> RGBColor {
     RGBColor(r, g, b)
 }
 
-/// The name of a colour in attributes that style sheets read.
+/// The name of a colour in the attribute `data-color`, by which style sheets give it another value on dark paper: its
+/// index in the palette, or `none` of grey.
 pub fn color_name(color: Color) -> String {
     match color {
         Color::Palette(index) => (index % PALETTE.len()).to_string(),
@@ -209,12 +211,12 @@ pub fn color_name(color: Color) -> String {
     }
 }
 
-/// A style's marker.
+/// The shape of a style's marker.
 pub fn marker(style: Style) -> Marker {
     MARKERS[style.marker % MARKERS.len()]
 }
 
-/// A dash pattern as SVG writes it.
+/// A dash pattern as SVG writes it: lengths of dashes and gaps in pixels; empty for a solid line.
 pub fn dash_array(dash: Dash) -> &'static str {
     match dash {
         Dash::Measured(index) => DASHES[index % DASHES.len()],
@@ -222,8 +224,9 @@ pub fn dash_array(dash: Dash) -> &'static str {
     }
 }
 
-/// The points of a curve at which its markers are drawn: all of a few, some of many, and others
-/// for each marker and for predictions, so that markers do not cover one another.
+/// The points of a curve at which its markers are drawn. Few points all have markers; of many, about [`MOST_MARKERS`]
+/// at even distances. Where the first of these is depends on the marker, and on whether the curve is a prediction, so
+/// that the markers of neighbouring curves do not cover one another.
 pub fn marked_points(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
     if points.len() <= 2 * MOST_MARKERS {
         return points;

@@ -11,13 +11,16 @@ use crate::evidence::{Body, Color, Figure, Line, Map, Plot, Series, Square};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// A figure in miniature.
+/// A figure in miniature with its texts, which a template of the index prints.
 #[derive(Clone, Serialize)]
 pub struct Thumbnail {
+    /// The miniature as an SVG element.
     svg: String,
     /// What it shows: the title of the figure and of the panel.
     caption: String,
+    /// Title of the x axis.
     x: String,
+    /// Title of the y axis.
     y: String,
 }
 
@@ -30,12 +33,13 @@ const EDGE: f64 = 14.0;
 const LEAST: f64 = 0.3;
 /// The most bytes of the paths of curves. Beyond it, curves become coarser and then fewer.
 const MOST_BYTES: usize = 900;
-/// How far, in units, a simplified curve is from its points at most, where there is room for all.
+/// The first tolerance with which curves are simplified, in units: how far a simplified curve may be from the points
+/// that it leaves out.
 const FINE: f64 = 0.7;
-/// How far it may be before curves are left out instead.
+/// The tolerance from which on curves are left out instead, in units.
 const COARSE: f64 = 2.8;
 
-/// The miniature of a figure; `None` where it has no panel.
+/// The miniature of a figure: of its large panel, or of its first one. `None` if it has no such panel.
 pub fn thumbnail(figure: &Figure) -> Option<Thumbnail> {
     let large = figure.large.unwrap_or(0);
     match &figure.body {
@@ -64,7 +68,7 @@ pub fn thumbnail(figure: &Figure) -> Option<Thumbnail> {
     }
 }
 
-/// The titles of a figure and of its panel, which may have none.
+/// The caption of a miniature: the title of the figure, and of its panel unless that is empty.
 fn caption(figure: &Figure, panel: &str) -> String {
     if panel.is_empty() {
         return figure.title.clone();
@@ -72,15 +76,17 @@ fn caption(figure: &Figure, panel: &str) -> String {
     format!("{}; {panel}", figure.title)
 }
 
-/// An SVG element, which readers of screens skip.
+/// A miniature as an SVG element with this content, `wide` times `high` units, which a card stretches to its size and
+/// screen readers skip. `class` is a further class with a space before it, or empty.
 fn element(wide: f64, high: f64, class: &str, content: &str) -> String {
     format!(
         "<svg class=\"thumb{class}\" viewBox=\"0 0 {wide} {high}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{content}</svg>"
     )
 }
 
-/// The curves of the only panel: all of them, or as many as there is room for. Predictions give way
-/// before measured curves, and of each family one curve remains.
+/// Draws the curves of the only panel of `plot` as SVG text of at most [`MOST_BYTES`], if that can be reached. Curves
+/// become coarser first; then fewer are drawn: predictions give way before measured curves, and of each family one
+/// curve remains.
 fn draw_curves(plot: &Plot) -> String {
     let is_curve = |series: &&Series| !matches!(series.line, Line::Reference(_));
     let mut shown: Vec<&Series> = plot.series().filter(is_curve).collect();
@@ -100,7 +106,8 @@ fn draw_curves(plot: &Plot) -> String {
     }
 }
 
-/// The measured curves if others are among them, otherwise every second curve of each family.
+/// A part of the curves, for a miniature with too many: the measured ones if some are predictions, otherwise every
+/// second curve of each family. All of them if no family has two.
 fn fewer_curves<'a>(shown: &[&'a Series]) -> Vec<&'a Series> {
     let mut measured = shown.to_vec();
     measured.retain(|series| series.line.is_measured());
@@ -119,10 +126,11 @@ fn fewer_curves<'a>(shown: &[&'a Series]) -> Vec<&'a Series> {
     every_second
 }
 
-/// All curves of one colour and kind, which are one path.
+/// All curves of a miniature that have one colour and are all measured, or all predicted: they are one path.
 struct CurveLayer {
     is_measured: bool,
     color: Color,
+    /// The data of an SVG path with all these curves.
     path: String,
 }
 
@@ -143,7 +151,8 @@ impl CurveLayer {
     }
 }
 
-/// One path for each colour and kind of line, predictions below what is measured.
+/// Draws some curves of the only panel of `plot` as SVG text, simplified by `tolerance` (in units): a path for each
+/// colour of measured and of predicted curves, predictions below measured curves.
 fn draw_paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
     let x = x_axis(plot, &plot.panels[0]);
     let y = y_axis(plot);
@@ -178,9 +187,11 @@ fn draw_paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
     layers.iter().filter(|layer| !layer.path.is_empty()).map(CurveLayer::svg).collect()
 }
 
-/// What values span in a miniature.
+/// The range of positions that a miniature shows along one axis.
 struct Extent {
+    /// The lower end.
     low: f64,
+    /// The distance of the upper end from it.
     length: f64,
 }
 
@@ -204,8 +215,8 @@ impl Extent {
     }
 }
 
-/// The points of a line that lie further than the tolerance from the line without them
-/// (Ramer, Douglas and Peucker).
+/// A line with fewer points, from which no point of the original line is farther than the tolerance: by the algorithm
+/// of Ramer, Douglas and Peucker. Both ends are kept.
 fn simplified(line: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
     let [first, inside @ .., last] = line else { return line.to_vec() };
     let dx = last.0 - first.0;
@@ -226,10 +237,11 @@ fn simplified(line: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
     }
 }
 
-/// A line without length, which round ends make a dot.
+/// The path command of a line without length, which the round ends of lines make a dot.
 const DOT: &str = "h0";
 
-/// Adds a line to the data of an SVG path: its start, and the steps from there, in whole units. A single point is a dot.
+/// Adds a line through these points to the data of an SVG path: its start, and the steps from there, in whole units.
+/// A single point is a dot.
 fn write_line(path: &mut String, line: &[(f64, f64)]) {
     let mut units: Vec<(i64, i64)> = Vec::new();
     for (x, y) in line {
@@ -259,7 +271,8 @@ struct SquareLayer<'a> {
     squares: Vec<&'a Square>,
 }
 
-/// The squares of a map: one path for each colour and opacity, in which neighbours in a row are one rectangle.
+/// Draws the squares of a map as SVG text in units of squares: one path for each colour and opacity, in which
+/// neighbours in a row are one rectangle.
 fn draw_squares(map: &Map) -> String {
     let mut layers: Vec<SquareLayer<'_>> = Vec::new();
     for square in &map.squares {

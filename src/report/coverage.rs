@@ -3,7 +3,9 @@
 
 use super::claims::ClaimText;
 use super::text_table::{TextCell, TextTable};
-use crate::evidence::errata::{Erratum, ErratumClass, SourceErrata, errata as all_errata};
+use crate::evidence::errata::{
+    Contradiction, Erratum, ErratumClass, SourceErrata, errata as all_errata,
+};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{Statement, sources as all_sources, statements};
 use exactfed_core::words::joined;
@@ -247,7 +249,7 @@ impl SourceWithErrata {
 impl ErratumEntry {
     fn new(erratum: &'static Erratum, claims: &[&ClaimText]) -> Self {
         let rows = erratum.counterexamples.iter().filter_map(|example| {
-            let (printed, holds) = example.numbers()?;
+            let Contradiction { printed, holds } = example.numbers()?;
             let what = example.what.as_str().into();
             Some(vec![what, TextCell::short(printed), TextCell::short(holds)])
         });

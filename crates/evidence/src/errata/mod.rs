@@ -50,7 +50,7 @@ pub struct SourceErrata {
 pub struct Erratum {
     /// Where it stands, with the version where versions differ.
     pub place: String,
-    /// What kind of error it is.
+    /// Whether a result, a proof, a sentence or the notation is wrong.
     pub class: ErratumClass,
     /// Whether it hangs on one symbol of a text that a machine read from a PDF, so that the fault may
     /// be one of the reading.
@@ -75,6 +75,7 @@ pub struct Erratum {
     pub claims: Vec<String>,
 }
 
+/// What is said of the published version unless the file says more.
 fn unread() -> String {
     "unknown: it was not read".into()
 }
@@ -89,15 +90,21 @@ pub struct Counterexample {
     pub what: String,
 }
 
-/// The number of a counterexample: by the printed expression, and the exact number or that of the
-/// corrected expression.
-pub type Contradiction = (f64, f64);
+/// The two numbers of a counterexample, which should be equal, or of which the printed one should be an upper bound,
+/// if the printed statement held.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contradiction {
+    /// The number by the printed expression.
+    pub printed: f64,
+    /// The exact number, or the number by the corrected expression.
+    pub holds: f64,
+}
 
-/// The id of a counterexample with the function that computes it.
+/// The id of a counterexample with the function that computes its numbers.
 type ContradictionById = (&'static str, fn() -> Contradiction);
 
 impl Counterexample {
-    /// Its numbers; `None` if no function has its id.
+    /// Computes the numbers of the counterexample; `None` if no function has its id.
     pub fn numbers(&self) -> Option<Contradiction> {
         let all = [rr::NUMBERS, scafflsa::NUMBERS, slides::NUMBERS, book::NUMBERS];
         let known = all.into_iter().flatten().find(|(id, _)| *id == self.id);
@@ -105,7 +112,7 @@ impl Counterexample {
     }
 }
 
-/// All errors, source by source.
+/// All errors, source by source, as the TOML files have them.
 pub fn errata() -> &'static [SourceErrata] {
     static ERRATA: LazyLock<[SourceErrata; 4]> = LazyLock::new(|| {
         let files = [
@@ -152,14 +159,14 @@ mod tests {
         example.numbers().unwrap_or_else(|| panic!("no counterexample {id}"))
     }
 
-    /// What is said of the numbers of a counterexample.
-    type Said = fn(Contradiction) -> bool;
+    /// What is said of the printed number and the exact number of a counterexample.
+    type Said = fn(f64, f64) -> bool;
 
-    /// Asserts what is said of the numbers of counterexamples, printed and exact.
+    /// Asserts what is said of the numbers of counterexamples.
     pub fn assert_each(said: &[(&str, Said)]) {
-        for (id, holds) in said {
+        for (id, is_so) in said {
             let found = numbers(id);
-            assert!(holds(found), "{id}: {found:?}");
+            assert!(is_so(found.printed, found.holds), "{id}: {found:?}");
         }
     }
 
@@ -167,7 +174,7 @@ mod tests {
     /// corrected bounds allow.
     pub fn assert_exceeded(by: &[(&str, f64, f64)]) {
         for (id, factor, bound) in by {
-            let (printed, holds) = numbers(id);
+            let Contradiction { printed, holds } = numbers(id);
             assert!(holds > factor * printed && holds <= *bound, "{id}: {printed} {holds} {bound}");
         }
     }
@@ -179,7 +186,7 @@ mod tests {
         let mut ids = HashSet::new();
         for example in all.flat_map(|erratum| &erratum.counterexamples) {
             let Counterexample { id, what } = example;
-            let (printed, holds) = numbers(id);
+            let Contradiction { printed, holds } = numbers(id);
             let apart = (printed - holds).abs();
             assert!(apart > 1e-3 * holds.abs().max(printed.abs()), "{what}: {printed} {holds}");
             assert!(ids.insert(id), "{id} twice");

@@ -6,14 +6,37 @@ use exactfed_core::linalg::Matrix;
 /// The instance of Lemma A.2: three clients in two dimensions, A_c(Z) = α_c v_c v_cᵀ + εI ± s e₂e₂ᵀ with
 /// v_c = (1, t_c), and θ_c* − θ* along v_c; b_c(Z) = A_c(Z) θ_c*, so that σ_ε = 0.
 pub struct Pencil {
+    /// E A_c(Z) of each client.
     means: Vec<Matrix>,
+    /// θ_c* − θ* of each client.
     offsets: Vec<[f64; 2]>,
+    /// The size s of the noise of A_c(Z).
     spread: f64,
+    /// The step size η.
     eta: f64,
+    /// The number H of local steps.
     steps: u64,
 }
 
-/// E A_c(Z) = α v vᵀ + εI with v = (1, t).
+/// The constants of the bounds of Lemma A.2.
+struct PencilConstants {
+    /// ‖ρ_H‖, the norm of the bias after a round of mean local steps from θ*.
+    rho: f64,
+    /// The rate a of A2 at the step size of the instance.
+    rate: f64,
+    /// E_c‖θ_c* − θ*‖².
+    apart: f64,
+}
+
+/// Two upper bounds of [`Pencil::fluctuation`].
+pub struct PencilBounds {
+    /// The right side of (75) as printed.
+    pub printed: f64,
+    /// The bound that follows if the terms of (96) have the factor t − s, which the printed ones lack.
+    pub corrected: f64,
+}
+
+/// E A_c(Z) = α v vᵀ + εI with v = (1, t); `identity` is ε.
 fn mean_of_client(alpha: f64, t: f64, identity: f64) -> Matrix {
     let mut mean = Matrix::identity(2).scaled(identity);
     mean.add_outer(alpha, &[1.0, t], &[1.0, t]);
@@ -21,7 +44,8 @@ fn mean_of_client(alpha: f64, t: f64, identity: f64) -> Matrix {
 }
 
 impl Pencil {
-    /// With t_c = −t, mt and t, where m is such that ρ_H has no part of order 1 along e₁.
+    /// The instance with t_c = −t, mt and t for the three clients, where m is such that ρ_H has no part of order 1
+    /// along e₁. The smaller t, the more the printed bound is exceeded.
     pub fn new(t: f64) -> Self {
         let eta = 0.5;
         let steps = 20;
@@ -45,8 +69,8 @@ impl Pencil {
         }
     }
 
-    /// The matrix of client c's local step on the vector (θ − θ*, 1), where `sign` is that of its noise, or 0 for the mean
-    /// step.
+    /// The matrix of a local step of client c, which maps the vector (θ − θ*, 1) to the next one. `sign` is the sign
+    /// of the noise of A_c(Z) in this step, or 0 for the mean step.
     fn local(&self, c: usize, sign: f64) -> Matrix {
         let mut a = self.means[c].clone();
         a[(1, 1)] += sign * self.spread;
@@ -59,7 +83,8 @@ impl Pencil {
         })
     }
 
-    /// lim E^½‖θ_t − lim E θ_t‖², by second moments.
+    /// lim E^½‖θ_t − lim E θ_t‖² of FedLSA, the left side of Lemma A.2, computed exactly from the second moments of
+    /// (θ_t − θ*, 1), which a round maps linearly.
     pub fn fluctuation(&self) -> f64 {
         let n = self.means.len() as f64;
         let mut round = Matrix::zeros(9, 9);
@@ -77,8 +102,8 @@ impl Pencil {
         libm::sqrt(end[0] + end[4] - end[2] * end[2] - end[5] * end[5])
     }
 
-    /// ‖ρ_H‖, the a of A2 at this step size, and E_c‖θ_c* − θ*‖².
-    fn constants(&self) -> (f64, f64, f64) {
+    /// Computes the constants of the bounds.
+    fn constants(&self) -> PencilConstants {
         let mut rho = [0.0; 2];
         let mut worst = 0.0_f64;
         let mut apart = 0.0;
@@ -92,12 +117,14 @@ impl Pencil {
             worst = worst.max(second.symmetric_extremes().map_or(f64::NAN, |(most, _)| most));
             apart += dot(x, x) / n;
         }
-        (libm::sqrt(dot(&rho, &rho)), (1.0 - libm::sqrt(worst)) / self.eta, apart)
+        let rate = (1.0 - libm::sqrt(worst)) / self.eta;
+        PencilConstants { rho: libm::sqrt(dot(&rho, &rho)), rate, apart }
     }
 
-    /// The right side of (75), and with the sum of (97) over the terms of (96) with their factor t − s.
-    pub fn bounds(&self) -> (f64, f64) {
-        let (rho, a, apart) = self.constants();
+    /// Computes the right side of (75), and the same with the sum of (97) over the terms of (96) with their factor t
+    /// − s.
+    pub fn bounds(&self) -> PencilBounds {
+        let PencilConstants { rho, rate: a, apart } = self.constants();
         let n = self.means.len() as f64;
         let h = self.steps as f64;
         let eta = self.eta;
@@ -105,7 +132,10 @@ impl Pencil {
         let q = libm::pow(1.0 - eta * a, h);
         let second = self.spread * rho * eta * libm::sqrt(h / n) * q
             / ((1.0 - eta * a) * libm::pow(1.0 - q, 1.5));
-        (first + 2.0 * self.spread * rho / (a * libm::sqrt(h * n)), first + second)
+        PencilBounds {
+            printed: first + 2.0 * self.spread * rho / (a * libm::sqrt(h * n)),
+            corrected: first + second,
+        }
     }
 }
 
@@ -122,9 +152,9 @@ mod tests {
     #[test]
     fn lemma_a2_fails_without_the_factor() {
         let found = Pencil::new(0.01).fluctuation();
-        let (printed, corrected) = Pencil::new(0.01).bounds();
+        let PencilBounds { printed, corrected } = Pencil::new(0.01).bounds();
         assert!(found > 2.0 * printed && found <= corrected, "{found} {printed} {corrected}");
-        let ratio = |t: f64| Pencil::new(t).fluctuation() / Pencil::new(t).bounds().0;
+        let ratio = |t: f64| Pencil::new(t).fluctuation() / Pencil::new(t).bounds().printed;
         assert!(ratio(0.0025) > 3.5 * ratio(0.01), "no constant repairs it");
         assert!((ratio(0.001) - 58.0).abs() < 1.0, "{}", ratio(0.001));
         assert!(ratio(0.1) < 1.0);
@@ -134,7 +164,7 @@ mod tests {
         for i in 0..2 {
             assert!((0..3).map(|c| pull(c)[i]).sum::<f64>().abs() < 1e-12);
         }
-        let (_, a, _) = pencil.constants();
+        let a = pencil.constants().rate;
         assert!(a > 0.0 && pencil.eta * a < 0.5);
     }
 }

@@ -12,7 +12,9 @@ fn root_mean_square(eta: f64) -> f64 {
     libm::sqrt(0.5 + 0.5 * (1.0 - 2.0 * eta) * (1.0 - 2.0 * eta))
 }
 
-/// States that follow each other independently and equally likely, with these features and rewards.
+/// A TD problem of one client whose states follow each other independently, all equally likely. `rewards` has a
+/// number per state, and `phi` the matrix of features, a row of `features` numbers per state. `None` if it cannot be
+/// built.
 fn independent_states(
     phi: Vec<f64>,
     features: usize,
@@ -25,11 +27,21 @@ fn independent_states(
     Td::new(phi, features, discount, all, vec![0], Noise::Independent).ok()
 }
 
-/// The two clients of the instance of (26): Ā_c, θ_c* − θ*.
-const STEEP: [(f64, f64); 2] = [(10.0, 1.0), (1.0, -10.0)];
+/// A client in one dimension without noise.
+struct MeanClient {
+    /// Ā_c.
+    slope: f64,
+    /// θ_c* − θ*.
+    offset: f64,
+}
 
-/// (η²H²/N) Σ factor(Ā_c) e^{ηHĀ_c}|θ_c* − θ*| of two clients at η = 0.01, H = 2.
-fn drift_bound(clients: &[(f64, f64); 2], factor: impl Fn(f64) -> f64) -> f64 {
+/// The two clients of the instance of (26).
+const STEEP: [MeanClient; 2] =
+    [MeanClient { slope: 10.0, offset: 1.0 }, MeanClient { slope: 1.0, offset: -10.0 }];
+
+/// The right side of (26) for two clients at η = 0.01 and H = 2, (η²H²/N) Σ factor(Ā_c) e^{ηHĀ_c}|θ_c* − θ*|, with a
+/// `factor` in each term, which is 1 as printed.
+fn drift_bound(clients: &[MeanClient; 2], factor: impl Fn(f64) -> f64) -> f64 {
     let eta = 0.01;
     let steps = 2.0;
     let length = eta * steps;
@@ -38,7 +50,10 @@ fn drift_bound(clients: &[(f64, f64); 2], factor: impl Fn(f64) -> f64) -> f64 {
         * 0.5
         * clients
             .iter()
-            .map(|(a, x)| factor(*a) * libm::exp(length * a) * x.abs())
+            .map(|client| {
+                let MeanClient { slope, offset } = client;
+                factor(*slope) * libm::exp(length * slope) * offset.abs()
+            })
             .fold(0.0, |sum, x| sum + x)
 }
 
@@ -62,8 +77,8 @@ fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
     (theta + 0.5_f64).abs()
 }
 
-/// The largest ε of Corollary 4.5, of A.7, and for which the right side of (121) is at most ε, at
-/// √max(v, σ) E‖θ_c* − θ*‖ = 1.
+/// The largest ε for which a communication complexity is stated or holds, at √max(v, σ) E‖θ_c* − θ*‖ = 1: the one of
+/// Corollary 4.5, the one of Corollary A.7, and the one up to which the right side of (121) is at most ε.
 fn precisions(a: f64) -> [f64; 3] {
     [1.0 / a, libm::pow(1.0 / a, 0.4), libm::pow(1.0 / a, 2.0 / 3.0)]
 }
@@ -71,29 +86,33 @@ fn precisions(a: f64) -> [f64; 3] {
 /// (a, σ, ε², ψ_0) of the instance of Corollary B.3: clients of one distribution.
 const B3: (f64, f64, f64, f64) = (1.0, 1.0, 0.01, 100.0);
 
-/// The moments of the example of Theorem B.4, all of them means over clients: E‖θ̄ − θ*‖², and of D_c = θ_c − θ̄
-/// and V_c = (η/p)(ξ_c − ξ_c*) the means of ‖D_c‖², ⟨D_c, V_c⟩ and ‖V_c‖².
+/// The instance of Theorem B.4 at a local step: SCAFFLSA with A_c(Z) = 1 and additive noise of variance 1 (a = σ = 1).
 #[derive(Clone, Copy)]
 struct Example {
+    /// The step size η.
     step: f64,
+    /// The probability p of a communication after a local step.
     probability: f64,
+    /// The number N of clients.
     clients: f64,
+    /// E‖θ̄ − θ*‖², and with D_c = θ_c − θ̄ and V_c = (η/p)(ξ_c − ξ_c*) the means over clients of E‖D_c‖², E⟨D_c,
+    /// V_c⟩ and E‖V_c‖².
     moments: [f64; 4],
 }
 
 impl Example {
-    /// a = σ = 1, from ‖θ_0 − θ*‖² = 1 and ξ_0 = 0 with N⁻¹Σ‖ξ_c*‖² = 1.
+    /// Four clients at the start, with ‖θ_0 − θ*‖² = 1, and ξ_0 = 0 with N⁻¹Σ‖ξ_c*‖² = 1.
     fn new(step: f64, probability: f64) -> Self {
         let ratio = step / probability;
         Self { step, probability, clients: 4.0, moments: [1.0, 0.0, 0.0, ratio * ratio] }
     }
 
-    /// The mean E ψ of the Lyapunov function.
+    /// E ψ, the expectation of the Lyapunov function ψ = N⁻¹Σ‖θ_c − θ*‖² + N⁻¹Σ‖V_c‖².
     fn lyapunov(&self) -> f64 {
         self.moments[0] + self.moments[1] + self.moments[3]
     }
 
-    /// After one local step and its coin.
+    /// Replaces the moments by those after one more local step and the coin that decides on a communication.
     fn step(&mut self) {
         let Self { step, probability: p, clients, moments: [mean, apart, mixed, variate] } = *self;
         let q = 1.0 - step;
@@ -107,6 +126,7 @@ impl Example {
         self.moments = [mean, (1.0 - p) * next, (1.0 - p) * cross, variate];
     }
 
+    /// The instance after this number of local steps.
     fn after(mut self, steps: u32) -> Self {
         (0..steps).for_each(|_| self.step());
         self
@@ -116,28 +136,33 @@ impl Example {
 /// η of the instance of Theorem B.4, and 2ηa − η²a².
 const B4: (f64, f64) = (0.05, 2.0 * 0.05 - 0.05 * 0.05);
 
-/// Theorem B.4 at K steps: (164) is not ψ_0 at K = 0, has twice the noise of the recursion (171), and is an equality for
-/// no p but p² = 2ηa − η²a², since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
+/// E ψ after K = `steps` local steps by (164) of Theorem B.4, and exactly, for p² = `square`. (164) is not ψ_0 at K =
+/// 0, has twice the noise of the recursion (171), and is an equality for no p but p² = 2ηa − η²a², since (171)
+/// contracts the two parts of ψ by (1 − ηa)² and 1 − p².
 fn theorem_b4(square: f64, steps: u32) -> Contradiction {
     let step = B4.0;
     let p = libm::sqrt(square);
     let zeta = (2.0 * step).min(p * p);
     let start = Example::new(step, p);
     let shrunk = libm::pow(1.0 - zeta, f64::from(steps));
-    (shrunk * start.lyapunov() + 2.0 * step * step / zeta, start.after(steps).lyapunov())
+    Contradiction {
+        printed: shrunk * start.lyapunov() + 2.0 * step * step / zeta,
+        holds: start.after(steps).lyapunov(),
+    }
 }
 
 /// The step size of the instance of Appendix B, within η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖)).
 const NOISE_STEP: f64 = 0.04;
 
-/// Appendix B has Tr Σ_ε, the noise at θ_c*, where its proofs bound that of ω, at θ* (Theorems 5.1 and 5.3 have it
-/// right). With b_c(Z) = A_c(Z)θ_c* the first is 0.
+/// lim E‖θ_t − θ*‖² as the bounds of Appendix B have it, 0, and exactly. Appendix B has Tr Σ_ε, the noise at θ_c*,
+/// where its proofs bound the noise ω at θ* (Theorems 5.1 and 5.3 have it right). In this instance of two clients
+/// b_c(Z) = A_c(Z)θ_c*, so that there is no noise at θ_c*.
 fn noise_at_local_optimum() -> Contradiction {
     // θ' = (1 − ηm)θ + ηd with m, d the half sum and half difference of A_1 and A_2, uncorrelated.
     let eta = NOISE_STEP;
     let variance = 0.25;
     let contraction = 1.0 - 2.0 * eta + eta * eta * (1.0 + 0.5 * variance);
-    (0.0, eta * eta * 0.5 * variance / (1.0 - contraction))
+    Contradiction { printed: 0.0, holds: eta * eta * 0.5 * variance / (1.0 - contraction) }
 }
 
 /// η, Ā and the dimension of the instance of Lemma C.6, in which A2 holds: E‖(I − ηA)u‖² = 0.8‖u‖².
@@ -151,12 +176,15 @@ pub const NUMBERS: &[ContradictionById] = &[
         let a: f64 = 1.0;
         let l: f64 = 0.1;
         let eta = 0.5 / l;
-        ((1.0 - eta * a) - eta * (1.0 / l - eta) * a * a, (1.0 - eta * a) * (1.0 - eta * a))
+        Contradiction {
+            printed: (1.0 - eta * a) - eta * (1.0 / l - eta) * a * a,
+            holds: (1.0 - eta * a) * (1.0 - eta * a),
+        }
     }),
     // Below A3: "whenever A3 holds, A2 also holds with the same constant a". It holds with a/2 for η ≤ 1/L.
     ("same-rate", || {
         let eta = 0.25;
-        (1.0 - eta, root_mean_square(eta))
+        Contradiction { printed: 1.0 - eta, holds: root_mean_square(eta) }
     }),
     // (15) defines θ_c* as the projection of the value function, (19) and (20) as the TD fixed point;
     // the iterates go to the latter.
@@ -169,7 +197,7 @@ pub const NUMBERS: &[ContradictionById] = &[
         let value = [rewards[0] + discount * mean, rewards[1] + discount * mean];
         let fixed = independent_states(phi.to_vec(), 1, discount, rewards)
             .map_or(f64::NAN, |td| td.optimum()[0]);
-        (dot(&phi, &value) / dot(&phi, &phi), fixed)
+        Contradiction { printed: dot(&phi, &value) / dot(&phi, &phi), holds: fixed }
     }),
     // L of Lemma 3.1: (1 + γ)/((1 − γ)²ν) is proved for the reversed (14). By E AᵀA ≼ (1 + γ)²Σφ and
     // sym Ā ≽ (1 − γ)Σφ the corrected (14) holds with (1 + γ)²/(1 − γ), which is smaller and does not depend on ν.
@@ -177,34 +205,42 @@ pub const NUMBERS: &[ContradictionById] = &[
         let discount = 0.95;
         let nu = 0.5;
         let apart = 1.0 - discount;
-        ((1.0 + discount) / (apart * apart * nu), (1.0 + discount) * (1.0 + discount) / apart)
+        Contradiction {
+            printed: (1.0 + discount) / (apart * apart * nu),
+            holds: (1.0 + discount) * (1.0 + discount) / apart,
+        }
     }),
     // (26): the terms lack ‖Ā_c‖²/2.
     ("bound-26", || {
         let eta = 0.01;
         let rho = STEEP
             .iter()
+            .map(|client| (client.slope, client.offset))
             .fold(0.0, |sum, (a, x)| sum + 0.5 * (1.0 - (1.0 - eta * a) * (1.0 - eta * a)) * x);
-        (drift_bound(&STEEP, |_| 1.0), rho.abs())
+        Contradiction { printed: drift_bound(&STEEP, |_| 1.0), holds: rho.abs() }
     }),
     // (26) where the Ā_c are small, and with the factor ½‖Ā_c‖².
     ("improved-26", || {
-        let flat = [(0.1, 3.0), (0.3, -1.0)];
-        (drift_bound(&flat, |_| 1.0), drift_bound(&flat, |a| 0.5 * a * a))
+        let flat =
+            [MeanClient { slope: 0.1, offset: 3.0 }, MeanClient { slope: 0.3, offset: -1.0 }];
+        Contradiction {
+            printed: drift_bound(&flat, |_| 1.0),
+            holds: drift_bound(&flat, |a| 0.5 * a * a),
+        }
     }),
     ("fluctuation-of-equal-fields", noise_at_local_optimum),
-    // Communications of SCAFFLSA below Corollary 5.2 and of FedLSA by (41), with constants and logarithms of 1, at γ = 0.9,
-    // ν = 0.1, ε = 10⁻³, E‖θ_c* − θ*‖ = 10⁻⁴ and E‖θ_c*‖² = 1.
+    // Communications of SCAFFLSA below Corollary 5.2 and of FedLSA by (41), with constants and logarithms of 1, at γ
+    // = 0.9, ν = 0.1, ε = 10⁻³, E‖θ_c* − θ*‖ = 10⁻⁴ and E‖θ_c*‖² = 1.
     ("communications-of-td", || {
         let apart: f64 = 0.1;
         let nu: f64 = 0.1;
         let epsilon: f64 = 1e-3;
         let distance: f64 = 1e-4;
         let rounds = 1.0 / (apart * apart * nu);
-        (
-            rounds.max(rounds * distance / (nu * epsilon)),
-            (1.0 / (libm::pow(apart, 1.5) * nu)).max(2.0 / (epsilon * apart * nu)),
-        )
+        Contradiction {
+            printed: rounds.max(rounds * distance / (nu * epsilon)),
+            holds: (1.0 / (libm::pow(apart, 1.5) * nu)).max(2.0 / (epsilon * apart * nu)),
+        }
     }),
     // (96) is printed as an equality and without the number t − s of its terms.
     ("variance-96", || {
@@ -214,26 +250,29 @@ pub const NUMBERS: &[ContradictionById] = &[
         let squares = [0.5, 1.5, 1.0].map(|a: f64| (1.0 - eta * a) * (1.0 - eta * a));
         let second = 0.5 * (squares[0] + squares[1]);
         let mean = squares[2];
-        (
-            (second - mean) * libm::pow(second, f64::from(gap - 1)),
-            libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),
-        )
+        Contradiction {
+            printed: (second - mean) * libm::pow(second, f64::from(gap - 1)),
+            holds: libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),
+        }
     }),
     // Lemma A.2, and with it the third term of Theorems 4.1 and A.5: the factor t − s that (96) lacks makes the
     // second term of (75) too small by 1/√(ηaH). The ratio of the two sides has no bound as t → 0.
     ("lemma-a2", || {
         let pencil = Pencil::new(0.01);
-        (pencil.bounds().0, pencil.fluctuation())
+        Contradiction { printed: pencil.bounds().printed, holds: pencil.fluctuation() }
     }),
     // (42), (44) and (124) begin a local step at θ̂_{k−1}, so that no step ever uses the average; (43) and (125)
     // begin it at θ_{k−1}.
-    ("hat-in-42", || (without_noise(0.1, 60, true), without_noise(0.1, 60, false))),
+    ("hat-in-42", || Contradiction {
+        printed: without_noise(0.1, 60, true),
+        holds: without_noise(0.1, 60, false),
+    }),
     // Corollaries 4.5 and A.7 print two ranges of ε, (·)^{2/5}/a and (·/a)^{2/5}. (121) is ε^{5/2}/(·/a) and must be at
     // most ε, which gives (·/a)^{2/3}; and both conditions of the proof are needed, so that ∨ is ∧.
-    ("corollary-4-5", || (precisions(0.1)[0], precisions(0.1)[2])),
-    ("corollary-a7", || (precisions(10.0)[1], precisions(10.0)[2])),
-    // Corollary 4.5 without noise in A(Z), so that v = 0: with η and H of (38) and (39), constants 1, the bias should be
-    // at most ε.
+    ("corollary-4-5", || Contradiction { printed: precisions(0.1)[0], holds: precisions(0.1)[2] }),
+    ("corollary-a7", || Contradiction { printed: precisions(10.0)[1], holds: precisions(10.0)[2] }),
+    // Corollary 4.5 without noise in A(Z), so that v = 0: with η and H of (38) and (39), constants 1, the bias should
+    // be at most ε.
     ("bias-of-corollary-4-5", || {
         let clients: [(f64, f64); 2] = [(100.0, 3.0), (300.0, -1.0)];
         let noise: f64 = 1e4;
@@ -246,7 +285,7 @@ pub const NUMBERS: &[ContradictionById] = &[
         let gone = clients.map(|(a, _)| 1.0 - libm::pow(1.0 - eta * a, steps));
         let weighted = clients.iter().zip(gone).map(|((_, x), gone)| gone * x).sum::<f64>() / n;
         let bias = weighted / (gone.iter().sum::<f64>() / n);
-        (epsilon, bias.abs())
+        Contradiction { printed: epsilon, holds: bias.abs() }
     }),
     // The step size of Corollaries A.6 and A.7, aNε²/(v ∨ σ), has no ∧ η_∞.
     ("step-of-corollary-a6", || {
@@ -254,7 +293,7 @@ pub const NUMBERS: &[ContradictionById] = &[
         let epsilon: f64 = 0.5;
         let noise: f64 = 0.1;
         let eta = a * epsilon * epsilon / noise;
-        (1.0, (1.0 - eta * a).abs())
+        Contradiction { printed: 1.0, holds: (1.0 - eta * a).abs() }
     }),
     // The middle of (121) with the factor that it lacks, and its printed right side, at ε = ½, a = N = E_c‖Σ_Ã‖ = 1,
     // v ∨ σ = 20 and E_c‖θ_c* − θ*‖ = 4, which give η = 1/80 and H = 10.
@@ -267,10 +306,10 @@ pub const NUMBERS: &[ContradictionById] = &[
         let noise: f64 = 20.0;
         let path = epsilon * a / apart;
         let eta = a * clients * epsilon * epsilon / noise;
-        (
-            libm::pow(epsilon, 2.5) * libm::sqrt(1.0 / noise) * a / apart,
-            libm::sqrt(eta / clients * spread) * libm::pow(path, 1.5) * apart / a,
-        )
+        Contradiction {
+            printed: libm::pow(epsilon, 2.5) * libm::sqrt(1.0 / noise) * a / apart,
+            holds: libm::sqrt(eta / clients * spread) * libm::pow(path, 1.5) * apart / a,
+        }
     }),
     ("noise-at-local-optimum", noise_at_local_optimum),
     // Corollary B.3: with its η, (162) has half of the 1/(ηa) = 8σ/(ε²a²) that it needs, and log(ψ_0/(2ε²)) where
@@ -279,7 +318,7 @@ pub const NUMBERS: &[ContradictionById] = &[
         let (a, sigma, target, start) = B3;
         let eta = target * a / (8.0 * sigma);
         let steps = libm::ceil(4.0 * sigma / (target * a * a) * libm::log(start / (2.0 * target)));
-        (target, libm::pow(1.0 - eta * a, 2.0 * steps) * start)
+        Contradiction { printed: target, holds: libm::pow(1.0 - eta * a, 2.0 * steps) * start }
     }),
     ("theorem-b4-start", || theorem_b4(B4.1, 0)),
     ("theorem-b4-limit", || theorem_b4(B4.1, 4000)),
@@ -302,16 +341,22 @@ pub const NUMBERS: &[ContradictionById] = &[
         }
         let noise = second.plus(-1.0, &mean.transpose().times(&mean));
         let [norm, noise] = [mean, noise].map(|of| of.spectral_norm().unwrap_or(f64::NAN));
-        (1.0 / (32.0 * (norm * norm)), 1.0 / (16.0 * (norm * norm + noise)))
+        Contradiction {
+            printed: 1.0 / (32.0 * (norm * norm)),
+            holds: 1.0 / (16.0 * (norm * norm + noise)),
+        }
     }),
-    // Lemma C.6 bounds E^½‖I − C/H‖² of the operator norm by ‖Σ_Ã‖^½; (258) holds for the norm of a fixed vector's image,
-    // which is all that (188) needs.
+    // Lemma C.6 bounds E^½‖I − C/H‖² of the operator norm by ‖Σ_Ã‖^½; (258) holds for the norm of a fixed vector's
+    // image, which is all that (188) needs.
     ("lemma-c6", || {
         // H = 2: I − C/2 = ηA/2, Ã = ±√d e_i e_iᵀ with i uniform among d = 16, so that Σ_Ã = I, and Ā = 0.5 I.
         let (eta, mean, d) = LEMMA_C6;
         let root = libm::sqrt(d);
         let square = 0.5 * ((mean + root) * (mean + root) + (root - mean) * (root - mean));
-        (0.5 * (libm::exp(eta * mean) - 1.0) + eta, 0.5 * eta * libm::sqrt(square))
+        Contradiction {
+            printed: 0.5 * (libm::exp(eta * mean) - 1.0) + eta,
+            holds: 0.5 * eta * libm::sqrt(square),
+        }
     }),
 ];
 
@@ -325,23 +370,23 @@ mod tests {
     #[test]
     fn numbers_are_those_of_their_instances() {
         assert_each(&[
-            ("reversed-14", |(printed, holds)| printed < 0.0 && holds > 1.0),
-            ("fixed-point-15", |(printed, holds)| {
+            ("reversed-14", |printed, holds| printed < 0.0 && holds > 1.0),
+            ("fixed-point-15", |printed, holds| {
                 (printed - 1.4).abs() < 1e-12 && (holds - 16.0 / 11.0).abs() < 1e-12
             }),
             // With p = 1 SCAFFLSA is gradient descent on the mean field, whose slope is 2.
-            ("hat-in-42", |(printed, holds)| {
+            ("hat-in-42", |printed, holds| {
                 printed > 10.0 * holds && (holds - 0.5 * 0.8_f64.powi(60)).abs() < 1e-15
             }),
-            ("corollary-4-5", |(printed, holds)| printed > 2.0 * holds),
-            ("corollary-a7", |(printed, holds)| printed > 1.8 * holds),
-            ("bias-of-corollary-4-5", |(printed, holds)| {
+            ("corollary-4-5", |printed, holds| printed > 2.0 * holds),
+            ("corollary-a7", |printed, holds| printed > 1.8 * holds),
+            ("bias-of-corollary-4-5", |printed, holds| {
                 (holds - 1.0).abs() < 1e-12 && printed < libm::pow(200.0, 0.4) / 100.0
             }),
-            ("noise-at-local-optimum", |(_, holds)| holds > 0.0025),
-            ("theorem-b4-start", |(printed, holds)| printed > 1.04 * holds),
-            ("theorem-b4-limit", |(printed, holds)| (printed / holds - 2.0).abs() < 1e-9),
-            ("theorem-b4-at-corollary-5-2", |(printed, holds)| {
+            ("noise-at-local-optimum", |_, holds| holds > 0.0025),
+            ("theorem-b4-start", |printed, holds| printed > 1.04 * holds),
+            ("theorem-b4-limit", |printed, holds| (printed / holds - 2.0).abs() < 1e-9),
+            ("theorem-b4-at-corollary-5-2", |printed, holds| {
                 printed / holds > 3.2 && printed / holds < 3.7
             }),
         ]);
@@ -363,7 +408,7 @@ mod tests {
 
     #[test]
     fn the_constant_of_lemma_3_1_is_too_large() {
-        let (printed, holds) = numbers("constant-of-lemma-3-1");
+        let Contradiction { printed, holds } = numbers("constant-of-lemma-3-1");
         let td = independent_states(vec![1.0, 0.0, 0.0, 1.0], 2, 0.95, vec![1.0, 0.0]).unwrap();
         let smallest = Constants::new(&td).unwrap().moments().unwrap().cocoercivity;
         assert!((smallest - 1.9025).abs() < 1e-9, "{smallest}");
@@ -379,14 +424,18 @@ mod tests {
             ("same-rate", 1.05, 1.0 - 0.5 * 0.25),
             ("bound-26", 1.9, drift_bound(&STEEP, |a| 0.5 * a * a)),
             ("step-of-corollary-a6", 1.4, f64::INFINITY),
-            ("lost-factors-of-121", 2.0 - 1e-12, (2.0 + 1e-12) * numbers("lost-factors-of-121").0),
-            ("variance-96", 9.0, 10.0 * numbers("variance-96").0),
+            (
+                "lost-factors-of-121",
+                2.0 - 1e-12,
+                (2.0 + 1e-12) * numbers("lost-factors-of-121").printed,
+            ),
+            ("variance-96", 9.0, 10.0 * numbers("variance-96").printed),
             ("corollary-b3", 1.9, f64::INFINITY),
             ("noise-at-local-optimum", 1.0, 16.0 * NOISE_STEP * 0.25),
             ("lemma-c6", 1.5, f64::INFINITY),
         ]);
         // Lemma C.6 holds of a fixed vector: E‖ηAu/2‖² = (η²/4)(ā² + 1), and A2 holds.
-        assert!(0.5 * eta * (mean.powi(2) + 1.0).sqrt() <= numbers("lemma-c6").0);
+        assert!(0.5 * eta * (mean.powi(2) + 1.0).sqrt() <= numbers("lemma-c6").printed);
         assert!((1.0 - eta * mean).powi(2) + eta * eta < 0.81);
     }
 
@@ -394,7 +443,7 @@ mod tests {
     fn the_precision_of_corollary_4_5_has_another_exponent() {
         let excess = |epsilon: f64, a: f64| libm::pow(epsilon, 2.5) * a / epsilon;
         for (id, a, least) in [("corollary-4-5", 0.1, 3.0), ("corollary-a7", 10.0, 2.0)] {
-            let (printed, holds) = numbers(id);
+            let Contradiction { printed, holds } = numbers(id);
             assert!((excess(holds, a) - 1.0).abs() < 1e-12, "{id}");
             assert!(excess(printed, a) > least, "{id} allows too large an ε");
         }
@@ -412,9 +461,9 @@ mod tests {
     #[test]
     fn the_equality_of_theorem_b4_has_half_of_the_noise() {
         let (step, square) = B4;
-        let (_, start) = theorem_b4(square, 0);
+        let start = theorem_b4(square, 0).holds;
         for steps in [1, 2, 7, 50] {
-            let (_, exact) = theorem_b4(square, steps);
+            let exact = theorem_b4(square, steps).holds;
             let left = (1.0 - square).powi(steps as i32);
             let equality = left * start + (1.0 - left) * step * step / square;
             assert!((exact / equality - 1.0).abs() < 1e-12, "{steps}: {exact} {equality}");
@@ -436,7 +485,7 @@ mod tests {
 
     #[test]
     fn the_condition_on_steps_is_weaker_than_that_of_the_proof() {
-        let (printed, holds) = numbers("condition-on-steps");
+        let Contradiction { printed, holds } = numbers("condition-on-steps");
         assert!(printed > 9.0 * holds, "{printed} {holds}");
         let phi = Matrix::identity(10).entries().to_vec();
         let td = independent_states(phi, 10, 0.95, vec![0.0; 10]).unwrap();

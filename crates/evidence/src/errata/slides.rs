@@ -12,7 +12,8 @@ use exactfed_core::problem::{Facts, Settings};
 use exactfed_core::theory::exact::CovarianceBlocks;
 use exactfed_core::theory::expansion::Expansion;
 
-/// Two quadratic functions with curvatures 1 and 3 and unit noise.
+/// Two clients with scalar quadratic functions, curvatures 1 and 3 and unit noise; `None` if it could not be built,
+/// which never happens.
 fn instance() -> Option<Quadratic> {
     let settings = quadratic::Settings {
         dimension: 1,
@@ -27,37 +28,51 @@ fn instance() -> Option<Quadratic> {
     settings.build(1, &NoFiles).ok()
 }
 
+/// The step size at which covariances of x and ξ are compared.
 const STEP: f64 = 1e-3;
 
-/// The stationary law of Scaffold on an instance.
+/// The exact covariance blocks of the stationary law of Scaffold with this step size and number of local steps;
+/// `None` if it has none.
 fn stationary(facts: &Quadratic, step: f64, steps: u64) -> Option<CovarianceBlocks> {
     let scaffold = [Component::one(Terms::scaffold(step, steps))];
     let exact = ExactMoments::new(facts, &scaffold).ok()?;
     Some(exact.stationary().ok()?.1)
 }
 
-/// Cov(x, ξ_c) at stationarity for the client with curvature 1: exact, and by the expansion as
-/// printed and with the other sign.
-fn cross_covariances() -> Option<[f64; 3]> {
+/// Cov(x, ξ_c) under the stationary law of Scaffold on [`instance`], for the client with curvature 1.
+struct CrossCovariances {
+    exact: f64,
+    /// By the expansion as printed.
+    printed: f64,
+    /// By the expansion with the sign that holds.
+    corrected: f64,
+}
+
+/// Computes these covariances at the step size [`STEP`] and H = 1.
+fn cross_covariances() -> Option<CrossCovariances> {
     let facts = instance()?;
     let expansion = Expansion::new(&facts).ok()?;
     let flat = (0..2).find(|c| facts.jacobian(*c)[(0, 0)] < 2.0)?;
-    let blocks = [
-        stationary(&facts, STEP, 1)?,
-        expansion.blocks(&facts, STEP, 1.0, true, true)?,
-        expansion.blocks(&facts, STEP, 1.0, true, false)?,
-    ];
-    Some(blocks.map(|blocks| blocks.theta_variate[flat][(0, 0)]))
+    let exact = stationary(&facts, STEP, 1)?;
+    let printed = expansion.blocks(&facts, STEP, 1.0, true, true)?;
+    let corrected = expansion.blocks(&facts, STEP, 1.0, true, false)?;
+    Some(CrossCovariances {
+        exact: exact.theta_variate[flat][(0, 0)],
+        printed: printed.theta_variate[flat][(0, 0)],
+        corrected: corrected.theta_variate[flat][(0, 0)],
+    })
 }
 
-/// (Var(x) − γ/8)/γ^(3/2) for Scaffold on [`instance`] at γH = 0.2; γ/8 is the printed first order (γ/N)C/(2 · 2) with
-/// N = 2 and C = 1.
+/// (Var(x) − γ/8)/γ^(3/2) for the stationary law of Scaffold on [`instance`] at γH = 0.2, where γ is `step`: what the
+/// first order leaves of the variance, as a multiple of the printed order of this remainder. γ/8 is the printed first
+/// order (γ/N)C/(2 · 2) with N = 2 and C = 1; the mean curvature is 2.
 fn remainder_of_covariance(step: f64) -> f64 {
     let exact = instance().and_then(|facts| stationary(&facts, step, (0.2 / step).round() as u64));
     exact.map_or(f64::NAN, |exact| (exact.theta[(0, 0)] - step / 8.0) / libm::pow(step, 1.5))
 }
 
-/// FedAvg's bias on two quadratic functions without noise, a = 1 and 3, x_c* = 1 and −1, at γH = 0.2.
+/// FedAvg's bias lim x_t − x* on two quadratic functions without noise, with curvatures a = 1 and 3 and x_c* = 1 and
+/// −1, at γH = 0.2, where γ is `step`.
 fn bias_of_fedavg(step: f64) -> f64 {
     let steps = libm::round(0.2 / step);
     let contractions = [1.0, 3.0].map(|a: f64| libm::pow(1.0 - step * a, steps));
@@ -66,19 +81,32 @@ fn bias_of_fedavg(step: f64) -> f64 {
     sum / (2.0 - contractions[0] - contractions[1])
 }
 
-/// One round of Scaffold for f_c(x) = a_c x²/2, a = 1 and 3, without noise, from x = 1 and ξ = 0 = ξ*: x² and Σ_c ξ_c².
-fn round_of_scaffold(step: f64, steps: u32) -> (f64, f64) {
+/// Squared distances from the optimum, x* = 0 and ξ* = 0, after a round of Scaffold.
+struct ScaffoldDistances {
+    /// x².
+    point: f64,
+    /// Σ_c ξ_c².
+    variates: f64,
+}
+
+/// One round of Scaffold with `steps` local steps for f_c(x) = a_c x²/2, a = 1 and 3, without noise, from x = 1 and ξ
+/// = 0.
+fn round_of_scaffold(step: f64, steps: u32) -> ScaffoldDistances {
     let ends = [1.0, 3.0].map(|a| libm::pow(1.0 - step * a, f64::from(steps)));
     let x = 0.5 * (ends[0] + ends[1]);
     let variates = ends.map(|end| (x - end) / (step * f64::from(steps)));
-    (x * x, variates[0] * variates[0] + variates[1] * variates[1])
+    ScaffoldDistances {
+        point: x * x,
+        variates: variates[0] * variates[0] + variates[1] * variates[1],
+    }
 }
 
-/// ‖(x, ξ_1, ξ_2)‖² after that round, as a multiple of (1 − γμ)^H, and what the printed exponent allows of it.
+/// ‖(x, ξ_1, ξ_2)‖² after a [`round_of_scaffold`] as a multiple of (1 − γμ)^H, and what the printed exponent, 2H,
+/// allows of this multiple: (1 − γμ)^H.
 fn joint_contraction(step: f64, steps: u32) -> Contradiction {
-    let (point, variates) = round_of_scaffold(step, steps);
+    let ScaffoldDistances { point, variates } = round_of_scaffold(step, steps);
     let allowed = libm::pow(1.0 - step, f64::from(steps));
-    (allowed, (point + variates) / allowed)
+    Contradiction { printed: allowed, holds: (point + variates) / allowed }
 }
 
 /// The numbers of the counterexamples, by id.
@@ -87,11 +115,14 @@ pub const NUMBERS: &[ContradictionById] = &[
         let long: f64 = 1e-2;
         let short: f64 = 1e-4;
         let square = |step: f64| libm::pow(bias_of_fedavg(step), 2.0);
-        (libm::sqrt(short / long), square(short) / square(long))
+        Contradiction { printed: libm::sqrt(short / long), holds: square(short) / square(long) }
     }),
     ("cross-covariance", || {
-        let [holds, printed, _] = cross_covariances().unwrap_or([f64::NAN; 3]);
-        (printed, holds)
+        let found = cross_covariances();
+        Contradiction {
+            printed: found.as_ref().map_or(f64::NAN, |found| found.printed),
+            holds: found.map_or(f64::NAN, |found| found.exact),
+        }
     }),
     // One client, H = 1, F(x; Z) = A(Z) x with A = 1 with probability μ and 0 otherwise, γ = ½: the
     // factor by which E x² falls in a step.
@@ -99,7 +130,7 @@ pub const NUMBERS: &[ContradictionById] = &[
         let mu = 0.1;
         let step = 0.5;
         let exact = (1.0 - mu) + mu * (1.0 - step) * (1.0 - step);
-        ((1.0 - step * mu) * (1.0 - step * mu), exact)
+        Contradiction { printed: (1.0 - step * mu) * (1.0 - step * mu), holds: exact }
     }),
     ("joint-contraction-at-a-tenth", || joint_contraction(0.1, 1)),
     ("joint-contraction-at-a-third", || joint_contraction(1.0 / 3.0, 1)),
@@ -109,14 +140,16 @@ pub const NUMBERS: &[ContradictionById] = &[
         let step = 1.0;
         let curvatures = [1.0, 3.0];
         let factor = curvatures.iter().map(|a| 0.5 * (1.0 - step * a)).sum::<f64>();
-        (1.0 - step * curvatures[0], factor.abs())
+        Contradiction { printed: 1.0 - step * curvatures[0], holds: factor.abs() }
     }),
     // At γH = 0.2: with H = 6 against H = 2.
-    ("remainder-of-scaffold", || {
-        (ManyClients::bias(0.1, 2, 3), ManyClients::bias(0.2 / 6.0, 6, 3))
+    ("remainder-of-scaffold", || Contradiction {
+        printed: ManyClients::bias(0.1, 2, 3),
+        holds: ManyClients::bias(0.2 / 6.0, 6, 3),
     }),
-    ("remainder-of-scaffolds-covariance", || {
-        (remainder_of_covariance(1e-2), remainder_of_covariance(1e-4))
+    ("remainder-of-scaffolds-covariance", || Contradiction {
+        printed: remainder_of_covariance(1e-2),
+        holds: remainder_of_covariance(1e-4),
     }),
 ];
 
@@ -127,17 +160,18 @@ mod tests {
 
     #[test]
     fn the_minus_is_right_to_first_order_and_the_plus_is_not() {
-        let [exact, printed, corrected] = cross_covariances().unwrap();
-        let [printed, corrected] = [printed, corrected].map(|x| (x / exact - 1.0).abs());
-        assert!(corrected < 0.02 && printed > 0.2, "{corrected} {printed}");
-        let (_, found) = numbers("cross-covariance");
+        let CrossCovariances { exact, printed, corrected } = cross_covariances().unwrap();
+        let [off_printed, off_corrected] =
+            [printed, corrected].map(|value| (value / exact - 1.0).abs());
+        assert!(off_corrected < 0.02 && off_printed > 0.2, "{off_corrected} {off_printed}");
+        let found = numbers("cross-covariance").holds;
         let closed = (1.0 - 2.0 * STEP) * STEP / 8.0 / (1.0 - STEP);
         assert!((found / closed - 1.0).abs() < 1e-9, "{found} {closed}");
     }
 
     #[test]
     fn the_remainder_of_fedavg_does_not_fall_at_fixed_path() {
-        let (printed, holds) = numbers("remainder-of-fedavg");
+        let Contradiction { printed, holds } = numbers("remainder-of-fedavg");
         assert!((printed - 0.1).abs() < 1e-12 && holds > 1.0, "{printed} {holds}");
         // The bias by iteration.
         let mut x = 0.0;
@@ -158,9 +192,9 @@ mod tests {
     #[test]
     fn squares_contract_as_rr_says_and_distances_do_not_as_slides_say() {
         assert_each(&[
-            ("contraction", |(printed, holds)| holds > printed && holds <= 1.0 - 0.5 * 0.1),
+            ("contraction", |printed, holds| holds > printed && holds <= 1.0 - 0.5 * 0.1),
             // 1 − γμ(2 − γL) with L = 1.
-            ("contraction", |(_, holds)| (holds - (1.0 - 0.5 * 0.1 * 1.5)).abs() < 1e-15),
+            ("contraction", |_, holds| (holds - (1.0 - 0.5 * 0.1 * 1.5)).abs() < 1e-15),
         ]);
     }
 
@@ -168,11 +202,11 @@ mod tests {
     #[test]
     fn the_joint_distance_falls_in_the_weighted_norm_only() {
         for (step, steps) in [(0.1, 1), (1.0 / 3.0, 1), (1.0 / 15.0, 5)] {
-            let (point, variates) = round_of_scaffold(step, steps);
+            let ScaffoldDistances { point, variates } = round_of_scaffold(step, steps);
             let allowed = f64::powi(1.0 - step, steps as i32);
             let weighted = point + (step * f64::from(steps)).powi(2) * variates / 2.0;
             assert!(weighted <= allowed, "{weighted} {allowed}");
-            assert!(joint_contraction(step, steps).1 > 1.2);
+            assert!(joint_contraction(step, steps).holds > 1.2);
         }
         // What the derivation needs: (H − 1)(2H − 1)/(6H²) ≤ (1 − 1/H)^H.
         for steps in (1..2000).map(f64::from) {

@@ -16,7 +16,7 @@ pub enum FrontierValue {
 
 use FrontierValue::{Count, Number, Text};
 
-/// How the value of a point is read.
+/// How a column reads its value of a point of a frontier.
 pub type ReadPoint = fn(&ComputedFrontier<'_>, &FrontierPoint<'_>) -> FrontierValue;
 
 /// The columns, with their names.
@@ -47,12 +47,14 @@ pub const COLUMNS: [(&str, ReadPoint); 19] = [
     }),
 ];
 
+/// A number of the least cost of a point; NaN if the target is not reached.
 fn number_at(point: &FrontierPoint<'_>, of: fn(&FrontierCost<'_>) -> f64) -> FrontierValue {
     Number(point.cost.as_ref().map_or(f64::NAN, of))
 }
 
 impl std::fmt::Display for FrontierValue {
-    /// As CSV, with the digits that give the same bits when they are read; what there is not is empty.
+    /// Writes the value as a CSV field, a number with the digits that give the same bits when they are read. A number
+    /// that is NaN and a count that is `None` are empty.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Text(text) => f.write_str(text),

@@ -4,7 +4,7 @@ use crate::results::Columns;
 use exactfed_core::round_program::RoundSettings;
 use exactfed_core::theory::frontier::{RangeEnd, Reached};
 
-/// The ends of ranges as numbers.
+/// The numbers that stand in the cache for the end of the range of step sizes at which the best one lies.
 const EDGES: [(Option<RangeEnd>, f64); 4] = [
     (None, 0.0),
     (Some(RangeEnd::From), -1.0),
@@ -12,7 +12,8 @@ const EDGES: [(Option<RangeEnd>, f64); 4] = [
     (Some(RangeEnd::OfAnotherChoice), 2.0),
 ];
 
-/// What each column holds of a point; whole numbers are exact below 2⁵³.
+/// What a search found as columns of numbers for the cache, an entry per point in each. Whole numbers are exact below
+/// 2⁵³. [`from_columns`] is the inverse.
 pub fn to_columns(reached: &[Reached]) -> Columns {
     Columns::from([
         column("algorithm", reached, |r| r.run.algorithm as f64),
@@ -29,11 +30,13 @@ pub fn to_columns(reached: &[Reached]) -> Columns {
     ])
 }
 
+/// A column of this name, with a number of each point.
 fn column(name: &str, reached: &[Reached], value: impl Fn(&Reached) -> f64) -> (String, Vec<f64>) {
     (name.to_owned(), reached.iter().map(value).collect())
 }
 
-/// The points of columns; `None` if the columns are not of a search with this number of algorithms.
+/// What a search found, read from columns of the cache. `None` if a column is missing, or if the columns cannot be of
+/// a search with this number of algorithms: then it is computed anew.
 pub fn from_columns(columns: &Columns, algorithms: usize) -> Option<Vec<Reached>> {
     let places = columns.get("algorithm")?;
     let clients = columns.get("clients")?;

@@ -4,21 +4,23 @@ use super::{ComputedFrontier, FrontierCost};
 use exactfed_runner::manifest::frontier::FrontierObjective;
 use exactfed_runner::manifest::searched::SearchedAlgorithm;
 
-/// An algorithm with its least cost, and the value of the objective.
+/// An algorithm with its least cost at a point of a frontier or on a square of a map, and the value that is compared:
+/// the number of the objective, such as the price times the communications plus the gradients.
 pub type RankedCost<'a> = (&'a SearchedAlgorithm, FrontierCost<'a>, f64);
 
-/// The algorithms that reach ε with N clients.
+/// The algorithms that reach ε with N clients, ordered by what they cost.
 #[derive(Clone, Debug)]
 pub struct RankedCosts<'a> {
     /// Each with its least cost and the value of the objective, the smallest value first. Of equals, which
     /// whole rounds have, that with the fewest oracle calls is first.
     pub all: Vec<RankedCost<'a>>,
-    /// How many have the smallest value, or one that counts as equal.
+    /// How many of the first ones have the smallest value, or one that counts as equal; 1 if the first is alone, and
+    /// 0 if no algorithm reaches ε.
     pub tied: usize,
 }
 
 impl<'a> ComputedFrontier<'a> {
-    /// The algorithms that reach ε with N clients.
+    /// The algorithms that reach the target ε with N clients, ordered by an objective. Only equal values are tied.
     pub fn ranked(
         &self,
         objective: FrontierObjective,
@@ -42,26 +44,27 @@ impl<'a> ComputedFrontier<'a> {
 }
 
 impl<'a> RankedCosts<'a> {
-    /// Algorithms with their costs, of which those are tied that cost at most `tie` times the least.
+    /// Orders algorithms by their values. Those with at most `tie` times the smallest value are tied with it.
     pub fn new(mut all: Vec<RankedCost<'a>>, tie: f64) -> Self {
         all.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.1.gradients.total_cmp(&b.1.gradients)));
         let tied = all.iter().take_while(|one| one.2 <= tie * all[0].2).count();
         Self { all, tied }
     }
 
-    /// Whether an algorithm has the smallest value, or one that counts as equal.
+    /// Whether an algorithm has the smallest value, or one that counts as equal. False if it does not reach ε.
     pub fn ties(&self, algorithm: &SearchedAlgorithm) -> bool {
         self.all.iter().take(self.tied).any(|one| one.0 == algorithm)
     }
 
-    /// Whether the first is ahead of all others by more than one of its rounds.
+    /// Whether the first algorithm is ahead of all others by more than one of its rounds: with one round more it
+    /// would still cost less than the next. A smaller lead may only come from rounds being whole.
     pub fn is_ahead(&self) -> bool {
         let Some((_, cost, least)) = self.all.first() else { return false };
         let with_one_more = least * (1.0 + 1.0 / cost.rounds.max(1) as f64);
         self.tied == 1 && self.all.get(1).is_none_or(|(_, _, next)| *next > with_one_more)
     }
 
-    /// How many times more the next costs; `None` where there is none.
+    /// How many times more than the first the next algorithm costs that is not tied with it; `None` if there is none.
     pub fn lead(&self) -> Option<f64> {
         Some(self.all.get(self.tied)?.2 / self.all[0].2)
     }

@@ -5,17 +5,18 @@ use exactfed_core::algorithm::{Family, Spec};
 use exactfed_runner::manifest::searched::variant;
 use exactfed_runner::plan::Cell;
 
-/// Families, each with a colour of its own.
+/// The number of families, each with a colour of its own.
 pub const FAMILIES: usize = Family::ALL.len();
 
 /// The family of algorithms that belong to no other.
 const OTHERS: usize = Family::Others as usize;
 
-/// The families of algorithms that are defined outside of the program, in the order of the
-/// manifest: that of others, then those of algorithms that are rarely in the same manifest.
+/// The families whose colours custom algorithms have, by their places in the manifest: first the family of others, then
+/// families of built-in algorithms that are rarely in the same manifest.
 const OF_CUSTOM: [usize; 6] = [OTHERS, 4, 3, 5, 6, 1];
 
-/// The family of a cell's algorithm.
+/// The family of a cell's algorithm, as an index among all families; of a custom algorithm by its place in the
+/// manifest.
 pub fn family_of(cell: &Cell) -> usize {
     match cell.custom_place {
         Some(place) => OF_CUSTOM[place % OF_CUSTOM.len()],
@@ -23,7 +24,8 @@ pub fn family_of(cell: &Cell) -> usize {
     }
 }
 
-/// The family of an algorithm, by its kind in manifests or its name in a frontier.
+/// The family of an algorithm, as an index among all families, by its kind in manifests or its name in a frontier. An
+/// unknown kind is of the family of others.
 pub fn family(kind: &str) -> usize {
     let variant = variant(kind).map(|variant| variant.family);
     variant
@@ -31,12 +33,12 @@ pub fn family(kind: &str) -> usize {
         .unwrap_or(Family::Others) as usize
 }
 
-/// The names of all algorithms, with their families.
+/// The names of all built-in algorithms, each with the index of its family.
 pub fn named_families() -> impl Iterator<Item = (&'static str, usize)> {
     Spec::ALL.iter().map(|info| (info.name, info.family as usize))
 }
 
-/// The name of a family for a key to the colours: those of its algorithms.
+/// What a key to the colours writes beside the colour of a family: the names of its algorithms, or `others`.
 pub fn family_name(family: usize) -> String {
     let of_frontiers = (family == Family::Sgd as usize).then_some("SGD");
     let own = Spec::ALL.iter().filter(|info| info.family as usize == family);

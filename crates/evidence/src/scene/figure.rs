@@ -63,7 +63,7 @@ pub struct Figure {
     pub title: String,
     /// What it shows: the number of runs, the band, the dashes, missing cells.
     pub caption: String,
-    /// Panels in a row.
+    /// The number of panels in a row.
     pub columns: usize,
     /// The index of the panel that is drawn large, if one is.
     pub large: Option<usize>,
@@ -91,7 +91,7 @@ pub struct Exploration {
     pub unit: SampleUnit,
     /// Slopes of the reference lines.
     pub slopes: Vec<f64>,
-    /// Exact moments that are asked for and are not known, and why.
+    /// For how many cells exact moments are asked for and not known, and why; `None` if none are missing.
     pub without_moments: Option<String>,
 }
 
@@ -145,7 +145,7 @@ pub struct Plot {
     pub labels: CurveValue,
 }
 
-/// The value that the label of a curve says.
+/// Which value the label at the end of a curve says, and how labels compare these values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CurveValue {
     /// The point whose value it is.
@@ -162,20 +162,20 @@ pub struct CurveValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LabelledPoint {
-    /// The value at the last point of the curve.
+    /// The last point of the curve.
     Last,
-    /// The first one: the smallest target of a frontier.
+    /// The first point of a curve of a frontier, which is that of its smallest target.
     Tightest,
-    /// The first one of a profile: the share of instances on which an algorithm is best, alone or
+    /// The first point of a profile: the share of instances on which an algorithm is best, alone or
     /// tied with others.
     Best,
-    /// The one that tuning selected.
+    /// The point that tuning selected.
     Selected,
 }
 
 impl CurveValue {
-    /// The last value, on an axis with this scale: quantities of which more is better are on linear
-    /// axes ([`Scale::of`]), and their labels have no ratios.
+    /// Labels that say the last value of each curve, on a y axis with this scale. They compare values by ratios on
+    /// logarithmic axes alone: quantities of which more is better are on linear ones ([`Scale::for_quantity`]).
     pub fn last(scale_y: Scale) -> Self {
         Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log, zero_below: 0.0 }
     }
@@ -211,7 +211,7 @@ impl Series {
         Self { line, points, diverged: 0, cells: Vec::new(), rows: Vec::new() }
     }
 
-    /// Whether its points have marks: neither a reference line has, nor a prediction whose points all
+    /// Whether its points are drawn with markers. A reference line has none, nor has a prediction whose points all
     /// have the same height.
     pub fn has_marks(&self) -> bool {
         if matches!(self.line, Line::Reference(_)) {
@@ -241,21 +241,22 @@ pub struct Point {
 }
 
 impl Point {
-    /// A point without a band that is not measured.
+    /// A point without a band, which is not of a sample: predicted, exact, or computed from points.
     pub fn bare(x: f64, y: f64) -> Self {
         Self { x, y, geometric: f64::NAN, low: f64::NAN, high: f64::NAN, n: 0 }
     }
 }
 
 impl Figure {
-    /// A figure with as many panels in a row as there are up to `most`.
+    /// A figure that no table of a manifest describes: no panel is large, a page offers no other views, and a row has
+    /// as many panels as there are, up to `most`.
     pub fn plain(id: String, title: String, caption: String, most: usize, body: Body) -> Self {
         let columns = body.panels().clamp(1, most);
         Self { id, title, caption, columns, large: None, exploration: None, body }
     }
 
-    /// A figure with the heading and the columns of the manifest: by default this title, and
-    /// as many panels in a row as there are up to `most`.
+    /// A figure that a table of a manifest describes, with its id, and with its heading and number of panels in a row
+    /// where it has them: by default `title`, and as many as there are, up to `most`.
     pub fn new(
         common: &FigureKeys,
         title: String,
@@ -268,7 +269,7 @@ impl Figure {
         Self { columns: common.columns.unwrap_or(plain.columns), ..plain }
     }
 
-    /// What colours and lines mean.
+    /// The entries of the legend, which say what colours and lines mean.
     pub fn legend(&self) -> &[LegendEntry] {
         match &self.body {
             Body::Plot(plot) => &plot.legend,
@@ -276,7 +277,7 @@ impl Figure {
         }
     }
 
-    /// Whether it shows a point or a square.
+    /// Whether the figure has a point or a square to show.
     pub fn has_content(&self) -> bool {
         match &self.body {
             Body::Plot(plot) => plot.series().any(|s| !s.points.is_empty()),

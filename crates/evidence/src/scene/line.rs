@@ -7,19 +7,20 @@ use crate::scene::family::FAMILIES;
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
-/// The shade of one of several of a family, evenly from the strongest on; 0, the family's own colour,
-/// if it is alone.
+/// The tone of one of `count` curves or algorithms of a family, as [`Color::tone`] takes it: the one with the rank 0
+/// has the strongest shade (1), the last one the lightest, and those between are spread evenly. One that is alone has
+/// the family's own colour (0).
 pub fn shade(rank: usize, count: usize) -> usize {
     if count == 1 { 0 } else { 1 + rank * (SHADES - 1) / (count - 1) }
 }
 
-/// Shades of a family's colour for the settings of its curves, from strong to light.
+/// The number of shades of a family's colour, which show the settings of its curves, from strong to light.
 pub const SHADES: usize = 5;
-/// Colours of the palette: of each family its own colour, then its shades.
+/// The number of colours of the palette: of each family its own colour, then its shades.
 pub const COLORS: usize = FAMILIES * (1 + SHADES);
-/// Dash patterns of measured curves.
+/// The number of dash patterns of measured curves.
 pub const DASHES: usize = 4;
-/// Dash patterns of predictions; the last is that of reference lines.
+/// The number of dash patterns of predictions and reference lines; the last pattern is for reference lines.
 pub const THIN_DASHES: usize = 14;
 /// The number of different markers.
 pub const MARKERS: usize = 16;
@@ -34,17 +35,17 @@ pub enum Color {
 }
 
 impl Color {
-    /// The colour of a family.
+    /// The own colour of a family, which is none of its shades.
     pub fn of_family(family: usize) -> Self {
         Self::tone(family, 0)
     }
 
-    /// The colour of a family (0) or one of its shades, from the strongest (1) on.
+    /// The own colour of a family (tone 0), or one of its shades, from the strongest (tone 1) to the lightest.
     pub fn tone(family: usize, tone: usize) -> Self {
         Self::Palette(family % FAMILIES * (1 + SHADES) + tone % (1 + SHADES))
     }
 
-    /// The family whose colour it is.
+    /// The family whose colour or shade it is; `None` of grey.
     pub fn family(self) -> Option<usize> {
         match self {
             Self::Palette(index) => Some(index / (1 + SHADES)),
@@ -122,7 +123,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// A curve without settings.
+    /// A curve of an algorithm without settings that distinguish it. Its family is that of the style's colour.
     pub fn new(algorithm: &str, style: Style) -> Self {
         let algorithm = algorithm.to_owned();
         let family = style.color.family().unwrap_or_default();
@@ -183,7 +184,7 @@ impl Line {
         }
     }
 
-    /// Its role in drawings and files.
+    /// What kind of line it is, as drawings name it in the class of its group, and files in a column.
     pub fn role(&self) -> &'static str {
         match self {
             Self::Measured(_) => "measured",
@@ -194,7 +195,8 @@ impl Line {
         }
     }
 
-    /// Its style. A prediction has the colour and the marker of its curve.
+    /// The style in which the line is drawn. A prediction has the colour and the marker of its curve, and a dash
+    /// pattern of its kind.
     pub fn style(&self) -> Style {
         match self {
             Self::Measured(curve) | Self::Exact(curve) | Self::Selected(curve) => curve.style,
@@ -210,7 +212,7 @@ impl Line {
         matches!(self, Self::Measured(_) | Self::Exact(_))
     }
 
-    /// The curve that it belongs to.
+    /// The curve that the line shows, predicts or marks; `None` of a line for comparison.
     pub fn curve(&self) -> Option<&Curve> {
         match self {
             Self::Measured(curve)
@@ -221,7 +223,7 @@ impl Line {
         }
     }
 
-    /// The prediction that it shows.
+    /// The kind of prediction that the line shows; `None` of other lines.
     pub fn prediction(&self) -> Option<Prediction> {
         match self {
             Self::Predicted(_, prediction) => Some(*prediction),
@@ -249,7 +251,7 @@ pub enum LegendEntry {
 }
 
 impl LegendEntry {
-    /// The colour of squares that have this in common.
+    /// An entry for a colour of squares in a map; `name` says what these squares have in common.
     pub fn patch(name: &str, color: Color) -> Self {
         Self::Patch { name: name.to_owned(), color }
     }
@@ -264,7 +266,8 @@ impl LegendEntry {
         }
     }
 
-    /// Its style; a patch shows the colour alone.
+    /// The style of the sample of the line. A prediction is grey, since it stands for those of all curves; of a patch
+    /// only the colour counts.
     pub fn style(&self) -> Style {
         match self {
             Self::Line(line) => line.style(),
@@ -290,7 +293,7 @@ impl LegendEntry {
 /// The index of the dash pattern of reference lines: the last of the thin ones.
 const REFERENCE: usize = 13;
 
-/// The dash pattern of a prediction, which no other has that a figure may draw beside it.
+/// The dash pattern of a kind of prediction. No other kind has it that a figure may draw beside it.
 fn dash(prediction: Prediction) -> Dash {
     Dash::Thin(match prediction {
         Prediction::ExactBias => 0,
@@ -311,7 +314,7 @@ fn dash(prediction: Prediction) -> Dash {
     })
 }
 
-/// What the name of a predicted curve begins with, before the name of the measured one.
+/// The words before the name of a curve in the name of a prediction for it, such as `exact bias of`.
 pub fn words_before(prediction: Prediction) -> String {
     match prediction {
         Prediction::ExactBias => "exact bias of".into(),
@@ -323,7 +326,7 @@ pub fn words_before(prediction: Prediction) -> String {
     }
 }
 
-/// The name of a prediction in a legend.
+/// The name of a kind of prediction in a legend.
 pub fn legend_text(prediction: Prediction) -> &'static str {
     match prediction {
         Prediction::ExactBias => "exact bias, squared",

@@ -52,12 +52,13 @@ pub struct DenseMap {
 /// A line over a map, between two points in units of squares.
 pub type MapLine = ((f64, f64), (f64, f64));
 
-/// The values of a setting along an axis, as texts.
+/// The values of a setting along an axis, as texts, in their order.
 fn value_texts(values: &[&Setting]) -> Vec<String> {
     values.iter().map(|value| value.to_string()).collect()
 }
 
-/// Whether theory knows that second moments stay bounded in one of two squares and do not in the other.
+/// Whether theory knows that second moments stay bounded in one of two neighbouring squares and do not in the other,
+/// so that an edge is drawn between them. False if one of them does not exist or has no known radius.
 fn differ(a: Option<&&Square>, b: Option<&&Square>) -> bool {
     let a_bounded = a.and_then(|a| a.stability()?.bounded());
     let b_bounded = b.and_then(|b| b.stability()?.bounded());
@@ -84,12 +85,13 @@ pub enum SquareValue {
     Stability(StabilityValue),
 }
 
-/// Which algorithm ranks first at a grid point.
+/// Which algorithm ranks first on a square: by results at a grid point, or by exact costs.
 #[derive(Clone, Debug)]
 pub struct Ranking {
-    /// The algorithm with the smallest mean, then those that are not separated from it.
+    /// The labels of the algorithm with the smallest mean, and then of those that are not separated from it; of exact
+    /// costs those of the algorithms that cost least, or that count as equal.
     pub leaders: Vec<String>,
-    /// The colour of the algorithm that ranks first alone.
+    /// The colour of the square: that of the algorithm that ranks first, or grey if none does alone.
     pub color: Color,
     /// How far ahead the first is.
     pub lead: Lead,
@@ -100,7 +102,7 @@ pub struct Ranking {
 pub enum Lead {
     /// Runs of every algorithm diverged.
     AllDiverged,
-    /// No algorithm whose runs reach the cost has a mean.
+    /// No algorithm whose runs reach the cost at which algorithms are compared has a mean.
     EndedBeforeCost,
     /// The smallest mean is above the error at the start.
     AboveStart,
@@ -120,16 +122,16 @@ pub enum Lead {
     InstancesDiffer,
 }
 
-/// Algorithms that a square has room for.
+/// The most lines with names of algorithms in a square.
 const MOST_NAMES: usize = 3;
 
 impl Ranking {
-    /// The algorithms that rank first.
+    /// The names of all algorithms that rank first, as one text; `none` if there are none.
     pub fn winner(&self) -> String {
         if self.leaders.is_empty() { "none".into() } else { self.leaders.join(" or ") }
     }
 
-    /// How far ahead the first is, in as many lines as a square takes for it.
+    /// How far ahead the first is, in words: the lines of text that a square has for it.
     pub fn detail(&self) -> Vec<String> {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],
@@ -149,13 +151,13 @@ impl Ranking {
         }
     }
 
-    /// Whether one algorithm is separated from all others.
+    /// Whether one algorithm is separated from all others. Its square has a strong colour.
     pub fn is_separated(&self) -> bool {
         self.leaders.len() == 1 && !matches!(self.lead, Lead::Alone | Lead::Round)
     }
 
-    /// Whether the ratio and both its limits are within 0.015 of 1: to two decimals they are 0.99, 1.00 or 1.01, so that
-    /// they say nothing. A ratio without limits never is.
+    /// Whether the ratio and both its limits are within 0.015 of 1: to two decimals they are 0.99, 1.00 or 1.01, so
+    /// that they say nothing. A ratio without limits never is.
     fn is_ratio_idle(&self) -> bool {
         match self.lead {
             Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high]
@@ -197,12 +199,13 @@ pub struct StabilityValue {
 }
 
 impl StabilityValue {
-    /// Whether second moments stay bounded, where theory knows.
+    /// Whether second moments stay bounded over the rounds; `None` if their spectral radius is not known.
     pub fn bounded(&self) -> Option<bool> {
         self.radii.map(|radii| radii.square < 1.0)
     }
 
-    /// Whether runs diverged where moments stay bounded, or none where they do not.
+    /// Whether runs and theory differ: runs diverged although second moments stay bounded, or none did although they
+    /// do not. False if theory does not know.
     pub fn differs(&self) -> bool {
         self.bounded().is_some_and(|bounded| bounded == (self.diverged > 0))
     }
@@ -214,7 +217,7 @@ impl StabilityValue {
         lines
     }
 
-    /// The radii of second moments and of the mean, where they are known.
+    /// The texts of the spectral radii of second moments and of the mean; `None` where they are not known.
     fn texts(&self) -> [Option<String>; 2] {
         let Some(radii) = self.radii else { return [None, None] };
         [
@@ -223,19 +226,20 @@ impl StabilityValue {
         ]
     }
 
-    /// How many runs diverged, and a mark where theory differs.
+    /// The text that says how many runs diverged, as `2 of 10`, with the sign ≠ where theory differs.
     fn count(&self) -> String {
         let differs = if self.differs() { " ≠" } else { "" };
         format!("{} of {}{differs}", self.diverged, self.runs)
     }
 }
 
-/// A factor with two decimals; with three digits where these are too many or too few.
+/// The text of a factor: with two decimals from 0.1 to 10, and with three digits otherwise.
 fn factor_text(factor: f64) -> String {
     if (0.1..9.995).contains(&factor) { format!("{factor:.2}") } else { readable(factor, 3) }
 }
 
-/// A spectral radius with three digits; close to 1 with as many as show on which side it is.
+/// The text of a spectral radius: with three decimals below 10, with six where three would hide on which side of 1 it
+/// is, and with fewer above 10.
 fn radius_text(radius: f64) -> String {
     match radius {
         f64::INFINITY => "∞".into(),
@@ -247,7 +251,7 @@ fn radius_text(radius: f64) -> String {
 }
 
 impl Square {
-    /// The text in it, line by line.
+    /// The text that is drawn in the square, line by line.
     pub fn lines(&self) -> Vec<String> {
         match &self.value {
             SquareValue::Ranking(ranking) => ranking.lines(),
@@ -255,8 +259,9 @@ impl Square {
         }
     }
 
-    /// What it can show, each by itself: who ranks first and how far ahead, or how many runs
-    /// diverged and the spectral radii of second moments and of the mean.
+    /// What the square shows, for tables and the script of a page, a text per column: two texts of a ranking (who
+    /// ranks first, and how far ahead), and three of stability (how many runs diverged, and the spectral radii of
+    /// second moments and of the mean). A text is empty where it would say nothing.
     pub fn shows(&self) -> Vec<String> {
         match &self.value {
             SquareValue::Ranking(ranking) => {
@@ -274,7 +279,8 @@ impl Square {
         }
     }
 
-    /// The colour that the value of the square stands for.
+    /// The colour of the square: of a ranking that of the first algorithm or grey; of stability one colour where runs
+    /// diverged, and another where none did.
     pub fn color(&self) -> Color {
         match &self.value {
             SquareValue::Ranking(ranking) => ranking.color,
@@ -296,7 +302,7 @@ impl Square {
         }
     }
 
-    /// What a map of stability shows in it.
+    /// The value of a square of a map of stability; `None` in a map of rankings.
     pub fn stability(&self) -> Option<&StabilityValue> {
         match &self.value {
             SquareValue::Stability(stability) => Some(stability),
@@ -304,20 +310,21 @@ impl Square {
         }
     }
 
-    /// Whether it is outlined, because runs and theory differ.
+    /// Whether the square is drawn with an outline, because runs and theory differ.
     pub fn is_outlined(&self) -> bool {
         self.stability().is_some_and(StabilityValue::differs)
     }
 }
 
 impl Map {
-    /// A map over the values of its two sides.
+    /// A map over the values of two settings, those of the x axis first. Its squares have texts, since it is not dense.
     pub fn new(title: String, (xs, ys): &Sides<'_>, squares: Vec<Square>) -> Self {
         Self { title, x: value_texts(xs), y: value_texts(ys), squares, dense: None }
     }
 
-    /// The sides between squares where second moments stay bounded and squares where they do
-    /// not.
+    /// The edges between neighbouring squares in one of which second moments stay bounded and in the other not, in
+    /// units of squares from the lower left corner: together the boundary of stability by theory. Empty in a map of
+    /// rankings.
     pub fn edges(&self) -> Vec<MapLine> {
         let mut squares: HashMap<(usize, usize), &Square> = HashMap::new();
         for square in &self.squares {
@@ -338,7 +345,7 @@ impl Map {
     }
 }
 
-/// What a caption says of squares without a cell.
+/// What a caption says about the number of squares without a cell, of all maps of a figure; empty if there are none.
 pub fn blank_squares(maps: &[Map]) -> String {
     let count: usize =
         maps.iter().map(|m| (m.x.len() * m.y.len()).saturating_sub(m.squares.len())).sum();

@@ -33,6 +33,7 @@ impl SideClaim {
 }
 
 impl From<&JudgedClaim<'_>> for SideClaim {
+    /// What a side stores of a claim that was judged.
     fn from(claim: &JudgedClaim<'_>) -> Self {
         Self {
             id: claim.common.id.to_owned(),

@@ -143,7 +143,7 @@ impl Change {
         self.shift.map(|shift| shift.mean).or(self.exact)
     }
 
-    /// The numbers of replicates, before and after.
+    /// The numbers of replicates of the cell, before and after, also of those whose final errors are not kept.
     pub fn runs(&self) -> (usize, usize) {
         let before = self.finals.0.len() + self.omitted.0.count as usize;
         let after = self.finals.1.len() + self.omitted.1.count as usize;
@@ -199,9 +199,9 @@ impl Change {
         change
     }
 
-    /// Judges runs that are sound on both sides, and says in the note of how many pairs. Runs that diverged on one
-    /// side only decide the verdict; equal final errors decide it as well. Otherwise the errors are judged, of the
-    /// pairs of which no run diverged.
+    /// Judges runs that are sound on both sides, and says in the note of how many pairs. If runs diverged on one side
+    /// only, this decides the verdict, and so do equal final errors. Otherwise the errors of the pairs in which neither
+    /// run diverged are judged.
     fn judge_runs(&mut self, is: &SideCell, options: &Options) {
         let mut runs = PairedRuns::new(&self.finals.0, &self.finals.1);
         let pairs = runs.on_both_sides;
@@ -295,7 +295,7 @@ impl Change {
         }
     }
 
-    /// Adds a remark on the verdict.
+    /// Adds a remark to the note on the verdict, after a semicolon if it has others.
     fn add_note(&mut self, text: &str) {
         if !self.note.is_empty() {
             self.note.push_str("; ");

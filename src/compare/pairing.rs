@@ -192,7 +192,8 @@ impl SettingsDistance {
 }
 
 impl NumberedCells {
-    /// Numbers the values of the settings in which these cells differ.
+    /// Replaces the values of the settings in which these cells differ by integers; the rows are in the order of the
+    /// cells.
     fn new(cells: &[&SideCell]) -> Self {
         let paths = differing_paths(cells.iter().copied());
         let mut known: HashMap<&Setting, u32> = HashMap::new();

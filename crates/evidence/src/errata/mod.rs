@@ -1,5 +1,5 @@
 //! Errors in the sources: what is printed, what holds, and an instance that shows the difference.
-//! The prose is in one TOML file per source beside this one, the numbers are computed here.
+//! The prose is in one TOML file per source in this folder, and the numbers are computed here.
 //!
 //! *Invariant*: a counterexample is computed exactly, from its definition alone, and its test
 //! shows that what is printed fails on it and that the correction holds.
@@ -112,7 +112,7 @@ impl Counterexample {
     }
 }
 
-/// All errors, source by source, as the TOML files have them.
+/// All errors of all sources, source by source, as the TOML files of this folder have them. They are read once.
 pub fn errata() -> &'static [SourceErrata] {
     static ERRATA: LazyLock<[SourceErrata; 4]> = LazyLock::new(|| {
         let files = [

@@ -101,11 +101,11 @@ fn weights(steps: f64) -> Contradiction {
     Contradiction { printed: (2.0 * steps - 1.0) / (steps - 1.0) - 1.0, holds: 1.0 }
 }
 
-/// (γ, L = μ, τ) of f(x) = x²/2 with additive noise, H = 1.
+/// γ, L = μ and τ of the instance of Lemma 5: f(x) = x²/2 with additive noise, H = 1.
 const LEMMA_5: (f64, f64, f64) = (0.5, 1.0, 1.0);
 
-/// What the coefficients of (22) sum to at γL = x, of which the lemma needs at most 5, with the
-/// coefficient of γ³a³c³.
+/// The sum of the terms of (22) at γL = `x`, where `cubic` is the coefficient of γ³a³c³. Lemma 6 needs it to be at
+/// most 5.
 fn coefficients(cubic: f64, x: f64) -> f64 {
     let terms = [2.0 * 15.0, 4.0 * cubic, 8.0 * 15.0, 16.0 * 6.0, 32.0];
     terms.iter().rev().fold(0.0, |sum, term| (sum + term) * x)

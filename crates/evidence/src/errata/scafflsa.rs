@@ -259,7 +259,7 @@ pub const NUMBERS: &[ContradictionById] = &[
     // second term of (75) too small by 1/√(ηaH). The ratio of the two sides has no bound as t → 0.
     ("lemma-a2", || {
         let pencil = Pencil::new(0.01);
-        Contradiction { printed: pencil.bounds().printed, holds: pencil.fluctuation() }
+        Contradiction { printed: pencil.printed_bound(), holds: pencil.fluctuation() }
     }),
     // (42), (44) and (124) begin a local step at θ̂_{k−1}, so that no step ever uses the average; (43) and (125)
     // begin it at θ_{k−1}.

@@ -40,6 +40,7 @@ impl Default for ConvergenceKeys {
 impl KindKeys<FigureKeys> for ConvergenceKeys {
     const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("y");
 
+    /// Notes what is wrong with the table: the quantities on both axes must be recorded, and predictions need θ*.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.quantity("x", figure.x);
         table.quantity("y", figure.y);
@@ -47,7 +48,8 @@ impl KindKeys<FigureKeys> for ConvergenceKeys {
     }
 }
 
-/// The figure of a quantity over a cost, round by round.
+/// The figure of lines that a table `[[figure.convergence]]` asks for: each cell is a curve of a quantity over a
+/// cost, round by round.
 pub fn over_costs(figure: &FigureOf<ConvergenceKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,

@@ -16,12 +16,14 @@ use exactfed_runner::plan::{Cell, Setting, short};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-/// An algorithm, and the exact values of the settings that the figure does not show.
+/// What cells of one curve have in common: the label of the algorithm, and the paths and exact values of the settings
+/// that neither panels nor the x axis show.
 type CurveKey<'a> = (&'a str, Vec<(&'a String, String)>);
 
-/// The curves of some cells in their order, where panels and the x axis show the settings
-/// `known`; and the index of the curve of each cell. `panels` are the indices of the cells of each
-/// panel.
+/// Divides cells into curves: returns the curves in the order of their first cells, with names and styles, and for
+/// each cell the index of its curve. `known` are the names of the settings that panels and the x axis show, which
+/// curves do not tell apart; `panels` has the indices of the cells of each panel, so that no shade shows a setting
+/// that changes with the panel.
 pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Curve>, Vec<usize>) {
     let mut indices: HashMap<CurveKey<'_>, usize> = HashMap::new();
     let mut curves: Vec<Curve> = Vec::new();
@@ -42,16 +44,20 @@ pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Cu
         }
         curve_of_cell.push(index);
     }
-    let mut count: HashMap<String, usize> = HashMap::new();
-    curves.iter().for_each(|curve| *count.entry(curve.name()).or_default() += 1);
-    curves.iter_mut().for_each(|curve| curve.has_exact_values = count[&curve.name()] > 1);
+    let mut curves_of_name: HashMap<String, usize> = HashMap::new();
+    for curve in &curves {
+        *curves_of_name.entry(curve.name()).or_default() += 1;
+    }
+    for curve in &mut curves {
+        curve.has_exact_values = curves_of_name[&curve.name()] > 1;
+    }
     let fixed = fixed_in_panels(&curves, &curve_of_cell, panels);
     assign_styles(&mut curves, &fixed);
     (curves, curve_of_cell)
 }
 
-/// The settings of which no panel has two curves of one algorithm with different values: they
-/// change with the panel, and their shade would say nothing there.
+/// The names of the settings of which no panel has two curves of one algorithm with different values: they change
+/// with the panel, and a shade for them would say nothing there. None if there are fewer than two panels.
 fn fixed_in_panels(
     curves: &[Curve],
     curve_of_cell: &[usize],
@@ -82,23 +88,24 @@ fn fixed_in_panels(
 /// algorithm of its family it is. Where colour and marker are taken, the next free marker follows.
 pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
     let mut algorithms = Vec::new();
-    let mut of_family = HashMap::<usize, Vec<String>>::new();
+    let mut algorithms_by_family = HashMap::<usize, Vec<String>>::new();
     for curve in &*curves {
-        let own = of_family.entry(curve.family).or_default();
-        if !own.contains(&curve.algorithm) {
-            own.push(curve.algorithm.clone());
+        let of_family = algorithms_by_family.entry(curve.family).or_default();
+        if !of_family.contains(&curve.algorithm) {
+            of_family.push(curve.algorithm.clone());
         }
         if !algorithms.contains(&curve.algorithm) {
             algorithms.push(curve.algorithm.clone());
         }
     }
-    let variants = variants(curves, fixed);
+    let variants = shown_values(curves, fixed);
     let mut taken = HashSet::new();
     for curve in curves {
-        let kin = &of_family[&curve.family];
+        let kin = &algorithms_by_family[&curve.family];
         let among_kin = place_of(curve, kin);
         let algorithm = place_of(curve, &algorithms);
-        let shaded = shaded(curve, fixed);
+        let shaded = shaded_settings(curve, fixed);
+        // The rank of the curve's values among all values of these settings, and their number.
         let (variant, count) = match variants.get(&names(&shaded)) {
             Some(known) => (known.iter().position(|v| *v == shaded), known.len()),
             None => (None, 0),
@@ -110,58 +117,63 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
         let own = shade(rank, all);
         let first = algorithm + 3 * variant.unwrap_or(0);
         // The next marker, then another shade, and of more than a hundred curves another dash.
-        let looks = (0..DASHES * MARKERS * (1 + SHADES)).map(|n| {
+        let mut looks: Vec<(Color, usize, usize)> = Vec::new();
+        for n in 0..DASHES * MARKERS * (1 + SHADES) {
             let marker = (first + n) % MARKERS;
-            let shade = (own + n / MARKERS) % (1 + SHADES);
-            (Color::tone(curve.family, shade), marker, n / (MARKERS * (1 + SHADES)))
-        });
-        let looks: Vec<(Color, usize, usize)> = looks.collect();
+            let tone = (own + n / MARKERS) % (1 + SHADES);
+            let more_dashes = n / (MARKERS * (1 + SHADES));
+            looks.push((Color::tone(curve.family, tone), marker, more_dashes));
+        }
         let free = looks.iter().find(|look| taken.insert(**look));
-        let (color, marker, turn) = *free.unwrap_or(&looks[0]);
-        let dash = Dash::Measured((among_kin + turn) % DASHES);
+        let (color, marker, more_dashes) = *free.unwrap_or(&looks[0]);
+        let dash = Dash::Measured((among_kin + more_dashes) % DASHES);
         curve.style = Style { color, dash, marker };
     }
 }
 
-/// The place of a curve's algorithm in a list.
+/// The index of a curve's algorithm in a list of algorithms.
 fn place_of(curve: &Curve, algorithms: &[String]) -> usize {
     algorithms.iter().position(|algorithm| *algorithm == curve.algorithm).unwrap_or(0)
 }
 
+/// The names of some settings.
 fn names(settings: &[CurveSetting]) -> Vec<String> {
     settings.iter().map(|setting| setting.name.clone()).collect()
 }
 
-/// The settings that a curve's shade shows.
-fn shaded(curve: &Curve, fixed: &HashSet<String>) -> Vec<CurveSetting> {
+/// The settings of a curve that its shade shows: all but those that are `fixed` in every panel.
+fn shaded_settings(curve: &Curve, fixed: &HashSet<String>) -> Vec<CurveSetting> {
     curve.settings.iter().filter(|s| !fixed.contains(&s.name)).cloned().collect()
 }
 
-/// The values of the settings of all curves that are distinguished by the same settings, from
-/// the largest to the smallest, so that a value has one shade whatever the algorithm. Texts keep
-/// their order.
-fn variants(
+/// The different values that shades show: for each list of names of shaded settings, the combinations of their values
+/// that curves of any algorithm have, from the largest to the smallest; texts keep their order. The rank of a
+/// combination decides on its shade, so that it has one shade whatever the algorithm.
+fn shown_values(
     curves: &[Curve],
     fixed: &HashSet<String>,
 ) -> HashMap<Vec<String>, Vec<Vec<CurveSetting>>> {
     let mut all: HashMap<Vec<String>, Vec<Vec<CurveSetting>>> = HashMap::new();
-    let settings = curves.iter().map(|curve| shaded(curve, fixed));
-    for settings in settings.filter(|settings| !settings.is_empty()) {
+    for curve in curves {
+        let settings = shaded_settings(curve, fixed);
+        if settings.is_empty() {
+            continue;
+        }
         let known = all.entry(names(&settings)).or_default();
         if !known.contains(&settings) {
             known.push(settings);
         }
     }
-    all.values_mut().for_each(|variants| {
-        variants.sort_by(|a: &Vec<CurveSetting>, b: &Vec<CurveSetting>| {
+    for combinations in all.values_mut() {
+        combinations.sort_by(|a: &Vec<CurveSetting>, b: &Vec<CurveSetting>| {
             let each = a.iter().zip(b).map(|(a, b)| larger_first(a, b));
             each.fold(Ordering::Equal, Ordering::then)
-        })
-    });
+        });
+    }
     all
 }
 
-/// Orders numbers from the largest; texts are equal, so that a stable sort keeps their order.
+/// Orders the values of a setting: the larger number first. Texts are equal, so that a stable sort keeps their order.
 fn larger_first(a: &CurveSetting, b: &CurveSetting) -> Ordering {
     match (&a.value, &b.value) {
         (Setting::Number(a), Setting::Number(b)) => b.total_cmp(a),
@@ -169,9 +181,10 @@ fn larger_first(a: &CurveSetting, b: &CurveSetting) -> Ordering {
     }
 }
 
-/// Every view that a page offers of the cells of a figure: the panels of the manifest first, then
-/// one panel, then a panel for each value of each setting that varies. `on_x_axis` are the
-/// settings that the x axis shows.
+/// Every view that a page offers of the cells of a figure, each with its panels and curves: first with the panels
+/// that the manifest asks for, by these names of settings; then with one panel; then for each setting that varies
+/// with a panel for each of its values. `on_x_axis` are the settings that the x axis shows, by which no view has
+/// panels.
 pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>]) -> Vec<View> {
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let indices: HashMap<&str, usize> =

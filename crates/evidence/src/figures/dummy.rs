@@ -32,13 +32,15 @@ const CLIENTS: &str = "clients";
 impl KindKeys<FigureKeys> for DummyFigureKeys {
     const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("y");
 
+    /// Notes a table whose cells do not differ in the number of clients, or whose quantity is not recorded.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.setting("", CLIENTS, true);
         table.quantity("y", figure.y);
     }
 }
 
-/// The figure.
+/// The figure of lines that a table `[[figure.dummy]]` asks for: each cell is a point of a curve over the number of
+/// clients.
 pub fn over_clients(figure: &FigureOf<DummyFigureKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,

@@ -17,7 +17,7 @@ use exactfed_runner::manifest::searched::{SGD, SearchedAlgorithm};
 use exactfed_runner::plan::FRONTIER_FIGURES;
 use std::collections::HashSet;
 
-/// The figures of a frontier.
+/// The figures of a frontier: first the maps around it, then its own six in the order of their ids.
 pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
     let phases = frontier.phases.iter().map(|one| {
         super::phase::figure(one, &|algorithm| frontier.color(algorithm), &frontier.rules())
@@ -55,10 +55,16 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
 const PUBLISHED_POWERS: [(&str, f64); 3] =
     [(SGD, -2.0), ("fedavg", -1.0), ("richardson-romberg", -0.5)];
 
-/// The power that is published for an algorithm.
+/// The exponent of ε in the communications that are published for an algorithm; `None` if none are.
 fn published_power(algorithm: &SearchedAlgorithm) -> Option<f64> {
     let mut known = PUBLISHED_POWERS.into_iter();
     known.find(|(name, _)| *name == algorithm.name).map(|(_, power)| power)
+}
+
+/// Panels of curves, with the legend of what they show.
+struct CurvePanels {
+    panels: Vec<Panel>,
+    legend: Vec<LegendEntry>,
 }
 
 impl ComputedFrontier<'_> {
@@ -67,11 +73,12 @@ impl ComputedFrontier<'_> {
         self.algorithms.iter().any(SearchedAlgorithm::counts_batches)
     }
 
-    /// The name of what each algorithm does most of in a round.
+    /// The name of the number of local steps in axes and tables: with mini-batch SGD it may be a batch as well.
     pub fn steps_name(&self) -> &'static str {
         if self.has_batch() { "H or batch" } else { "H" }
     }
 
+    /// A curve for each algorithm, in their order, with the style that it has in all figures of the frontier.
     fn curves(&self) -> Vec<Curve> {
         let mut curves: Vec<Curve> = self
             .algorithms
@@ -85,13 +92,15 @@ impl ComputedFrontier<'_> {
         curves
     }
 
+    /// The colour that an algorithm has in all figures of the frontier.
     fn color(&self, algorithm: &SearchedAlgorithm) -> Color {
         let curves = self.curves();
         let own = curves.iter().find(|curve| curve.algorithm == algorithm.label);
         own.map_or(Color::Neutral, |curve| curve.style.color)
     }
 
-    /// What is compared and how, for every caption.
+    /// What a caption says about curves that are least in an objective: what is compared and how, at how many points
+    /// the range of γ or H may be too narrow, and how many points are missing.
     fn caption(&self, least: FrontierObjective) -> String {
         let mut caption = format!(
             "Exact, without sampling: at the step size γ and the number of local steps H{} with the least {}. {}",
@@ -112,7 +121,8 @@ impl ComputedFrontier<'_> {
         caption
     }
 
-    /// What a reader must know of the problem, in words.
+    /// What a reader must know of the problem, in words: the dimension, the distance of the start from θ*, and the
+    /// heterogeneity, if it could be computed.
     pub fn facts(&self) -> String {
         let dimension = self.dimension;
         let start = readable(self.radius, 3);
@@ -123,7 +133,8 @@ impl ComputedFrontier<'_> {
         format!("{facts}, heterogeneity ζ₁ = {zeta1} and ζ₂ = {zeta2}")
     }
 
-    /// When a target is reached, and what runs on common draws pay.
+    /// The sentences of a caption about the rules of the comparison: when a target is reached; and, if an algorithm
+    /// has several runs on common draws, what these pay.
     fn rules(&self) -> String {
         let common: Vec<&str> =
             self.algorithms.iter().filter(|a| a.shares_draws()).map(|a| a.label.as_str()).collect();
@@ -144,6 +155,7 @@ impl ComputedFrontier<'_> {
         )
     }
 
+    /// The caption of the figure of communications within a budget, with what its thin dashes are, if any can be drawn.
     fn budget_caption(&self) -> String {
         let mut caption = self.caption(self.frontier.middle_budget());
         if self.algorithms.iter().any(|a| published_power(a).is_some()) {
@@ -152,6 +164,7 @@ impl ComputedFrontier<'_> {
         caption
     }
 
+    /// The caption of the map of which algorithm costs least, by price and target.
     fn map_caption(&self) -> String {
         format!(
             "The algorithm with the least price × communications + gradients of a client, exact and without sampling, and how many times more the next costs. Grey: several cost the same, or the first would not be first with one round more. {} The problem has {}.",
@@ -160,6 +173,7 @@ impl ComputedFrontier<'_> {
         )
     }
 
+    /// The caption of the figure of communications against gradients.
     fn pareto_caption(&self) -> String {
         let target = self.shown_target().map_or_else(|| "–".into(), |target| readable(target, 3));
         format!(
@@ -168,11 +182,10 @@ impl ComputedFrontier<'_> {
         )
     }
 
-    /// A panel for each number of clients, with a curve for each algorithm.
-    fn panels(
-        &self,
-        points: impl Fn(&SearchedAlgorithm, u64) -> Vec<Point>,
-    ) -> (Vec<Panel>, Vec<LegendEntry>) {
+    /// A panel for each number of clients, with a curve for each algorithm: `points` gives the points of an algorithm
+    /// at a number of clients. A curve without points is left out, and so is its entry of the legend if no panel has
+    /// it.
+    fn panels(&self, points: impl Fn(&SearchedAlgorithm, u64) -> Vec<Point>) -> CurvePanels {
         let curves = self.curves();
         let panels: Vec<Panel> = self
             .clients
@@ -192,10 +205,11 @@ impl ComputedFrontier<'_> {
             })
             .map(|curve| LegendEntry::Line(Line::Exact(curve.clone())))
             .collect();
-        (panels, legend)
+        CurvePanels { panels, legend }
     }
 
-    /// The points of an algorithm at N, from the smallest target on.
+    /// The points of an algorithm at N = `clients` over the targets ε that it reaches, from the smallest on: `value`
+    /// gives the height of a point, of the run that is least in the objective `least`.
     fn over_targets(
         &self,
         least: FrontierObjective,
@@ -212,7 +226,7 @@ impl ComputedFrontier<'_> {
         points
     }
 
-    /// The least cost over ε.
+    /// The panels of the figure of the least cost, that is, of the lead objective, over ε.
     fn cost(&self) -> Body {
         let y = match self.lead {
             FrontierObjective::Seconds => "seconds".to_owned(),
@@ -223,9 +237,10 @@ impl ComputedFrontier<'_> {
         plot(["ε", &y], panels, tightest(true))
     }
 
-    /// The fewest communications over ε within the middle budget, with the published powers.
+    /// The panels of the figure of the fewest communications over ε within the middle budget of the manifest, with a
+    /// line of the published power of ε beside each curve that has one.
     fn within_budget(&self) -> Body {
-        let (mut panels, mut legend) = self.panels(|a, n| {
+        let CurvePanels { mut panels, mut legend } = self.panels(|a, n| {
             self.over_targets(self.frontier.middle_budget(), a, n, |cost| cost.communications)
         });
         for panel in &mut panels {
@@ -240,11 +255,12 @@ impl ComputedFrontier<'_> {
         let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
         let entry = LegendEntry::Prediction(Prediction::PublishedPower);
         legend.extend(is_drawn.then_some(entry));
-        plot(["ε", "communications"], (panels, legend), tightest(true))
+        plot(["ε", "communications"], CurvePanels { panels, legend }, tightest(true))
     }
 
-    /// The published power of ε through the point of a series with the smallest target, at those of its
-    /// targets for which it is not below one communication.
+    /// The line of the published power of ε for a curve: through the curve's point with the smallest target, with a
+    /// point at each of the curve's targets at which it is not below one communication. `None` if no power is
+    /// published for the algorithm, or if the line would have fewer than two points.
     fn power_line(&self, series: &Series) -> Option<Series> {
         let curve = series.line.curve()?;
         let first = series.points.first()?;
@@ -261,6 +277,7 @@ impl ComputedFrontier<'_> {
         (points.len() > 1).then(|| Series::new(line, points))
     }
 
+    /// The panels of the figure of the best number of local steps over ε, of the algorithms that have local steps.
     fn local_steps(&self) -> Body {
         plot(
             ["ε", self.steps_name()],
@@ -275,6 +292,7 @@ impl ComputedFrontier<'_> {
         )
     }
 
+    /// The panels of the figure of the best step size over ε.
     fn step_size(&self) -> Body {
         plot(
             ["ε", "γ"],
@@ -283,13 +301,15 @@ impl ComputedFrontier<'_> {
         )
     }
 
+    /// The panels of the figure of communications against gradients, at the shown target.
     fn pareto(&self) -> Body {
         let axes = ["gradients of a client", "communications"];
         let panels = self.panels(|algorithm, clients| self.pareto_points(algorithm, clients));
         plot(axes, panels, CurveValue::last(Scale::Log))
     }
 
-    /// The communications over the gradients of an algorithm at N, without the runs that cost more of both than another.
+    /// The points of an algorithm at N = `clients` and the shown target: the communications over the gradients of a
+    /// client, for each number of local steps, without the runs that cost at least as much of both as another one.
     fn pareto_points(&self, algorithm: &SearchedAlgorithm, clients: u64) -> Vec<Point> {
         let target = self.shown_target().unwrap_or(f64::NAN);
         let mut points: Vec<Point> = Vec::new();
@@ -303,7 +323,8 @@ impl ComputedFrontier<'_> {
         points
     }
 
-    /// Which algorithm costs least over prices and ε, for each N.
+    /// The maps of which algorithm costs least, over the price of a communication and ε: a map for each N. The legend
+    /// has the algorithms whose colour a square has.
     fn map(&self) -> Body {
         let curves = self.curves();
         let maps: Vec<Map> = self.clients.iter().map(|clients| self.map_at(*clients)).collect();
@@ -340,23 +361,23 @@ impl ComputedFrontier<'_> {
     }
 }
 
-/// Panels with these titles of their logarithmic axes.
-fn plot(
-    axes: [&str; 2],
-    (panels, legend): (Vec<Panel>, Vec<LegendEntry>),
-    labels: CurveValue,
-) -> Body {
+/// A figure of these panels with logarithmic axes, whose titles are `axes`, that of the x axis first.
+fn plot(axes: [&str; 2], curves: CurvePanels, labels: CurveValue) -> Body {
+    let CurvePanels { panels, legend } = curves;
     let [x, y] = axes.map(str::to_owned);
     let [scale_x, scale_y] = [Scale::Log; 2];
     Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels })
 }
 
-/// The value at the smallest target that a curve reaches.
+/// Labels of curves that say the value at the smallest target that a curve reaches, and with `is_ranked` also how
+/// many times larger it is than the lowest.
 fn tightest(is_ranked: bool) -> CurveValue {
     CurveValue { at: LabelledPoint::Tightest, is_ranked, zero_below: 0.0 }
 }
 
-/// A square of the map; `None` if no algorithm reaches ε.
+/// What a square of the map shows of algorithms that are ordered by their costs: the cheapest ones, and how far the
+/// first is ahead. It is grey if several cost the same, or if the first is ahead by a round at most. `None` if no
+/// algorithm reaches ε.
 fn ranking(
     ranked: &RankedCosts<'_>,
     color: &dyn Fn(&SearchedAlgorithm) -> Color,

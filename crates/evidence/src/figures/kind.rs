@@ -45,37 +45,41 @@ pub enum TheoryKind {
 }
 
 impl TheoryKind {
-    /// Whether it stands for published statements.
+    /// Whether it stands for published bounds: all of them, or a single statement.
     pub fn is_of_bounds(self) -> bool {
         matches!(self, Self::Bounds | Self::Bound(_))
     }
 }
 
-/// A figure of cells that a manifest asks for.
+/// A figure of cells that a manifest asks for. Its methods are called in their order: a report decides which cells
+/// each figure draws, reads what all figures need of these, and draws them.
 pub trait DrawnFigure<'a>: Sync {
     /// The cells that it may show, and what it needs of theory for those that it draws.
     fn cells(&self) -> DrawnCells<'a>;
 
-    /// Which of the cells that it may show it draws.
+    /// Which cells it draws, among `all` cells of the experiment, and what its caption says about those that it
+    /// leaves out because they are too many.
     fn shown_cells(&self, all: &[CellResult<'_>]) -> ShownCells;
 
     /// Adds what must be read of the traces of a cell that it draws.
     fn add_needs(&self, needs: &mut TraceNeeds);
 
-    /// The cells that it compares with one another.
+    /// The groups of cells that it compares with one another, among the cells that it draws. They enter the
+    /// correction for the number of comparisons of the page; most figures compare none.
     fn compared<'c>(&self, _: &[&'c CellResult<'c>]) -> Vec<ComparedPoint<'c>> {
         Vec::new()
     }
 
-    /// The figure of these cells.
+    /// Draws the figure of these cells, which are those that [`shown_cells`](Self::shown_cells) chose.
     fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure;
 }
 
-/// The cells of a figure.
+/// Which cells a figure may show, and what it needs of theory for those that it draws.
 pub struct DrawnCells<'a> {
     /// The keys that every figure has, which say what it may show.
     pub common: &'a FigureKeys,
-    /// The most cells of which it draws all, if it draws them along their traces.
+    /// If it draws cells along their traces, the largest number of cells with which it draws all of them; `None` if
+    /// it draws values at the last round alone.
     pub most_followed: Option<usize>,
     /// The predictions that it draws with its curves.
     pub predictions: &'a [TheoryKind],
@@ -86,7 +90,8 @@ pub struct DrawnCells<'a> {
 }
 
 impl<'a> DrawnCells<'a> {
-    /// The cells of a figure that needs no theory.
+    /// The cells of a figure that draws values at the last round and needs no theory; other figures change what they
+    /// need.
     pub fn new(common: &'a FigureKeys) -> Self {
         let needs_theory = false;
         let needs_moments = false;
@@ -94,7 +99,7 @@ impl<'a> DrawnCells<'a> {
     }
 }
 
-/// What figures show beside cells.
+/// What figures show besides the results of cells.
 #[derive(Clone, Copy)]
 pub struct DrawnFrom<'d, 'c> {
     /// Predictions for the cells.

@@ -1,23 +1,21 @@
 //! Figures of lines: a curve for each cell of a quantity over a cost, or a final quantity over a
 //! setting or another quantity.
 
-use crate::cells::costs::paid_costs;
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
 use crate::cells::{CellResult, rounding_floor, setting_text};
 use crate::figures::curves::{curves, views};
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, TheoryKind};
-use crate::figures::measured::{self, band_name, x_value};
+use crate::figures::measured::{self, x_value};
 use crate::figures::predicted_lines;
 use crate::figures::sample::{
     FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, ShownCells, by_rank, few, sentence, shown,
 };
 use crate::predictions::Theory;
-use crate::ranking::grid_points;
 use crate::scene::figure::{
-    Band, Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, SampleUnit, Scale,
-    Series, XAxis,
+    Band, Body, CurveValue, Exploration, Figure, Panel, Plot, Point, SampleUnit, Scale, Series,
+    XAxis,
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::mean;
@@ -27,7 +25,7 @@ use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Cell, selected, short};
 use std::collections::BTreeMap;
 
-/// A figure of lines, as a manifest asks for it.
+/// A figure of lines, as a manifest asks for it by a table of any kind that draws lines.
 pub struct LineFigure<'a> {
     /// The keys that all figures have.
     pub common: &'a FigureKeys,
@@ -41,13 +39,14 @@ pub struct LineFigure<'a> {
     pub theory: &'a [TheoryKind],
     /// Scale of the x axis.
     pub scale_x: Scale,
-    /// Slope of a dotted line.
+    /// The slope of a dotted reference line on logarithmic axes; `None` for no such line.
     pub slope: Option<f64>,
 }
 
 impl<'a> LineFigure<'a> {
-    /// The settings that the x axis shows, so that names of curves need not, itself first; and
-    /// those by which the figure's cells are selected and that have one value in all of them.
+    /// The names of settings that the names of curves need not have: first the settings that the x axis shows, its
+    /// own one at their head; then those by which the manifest selects the figure's cells, if all `cells` have the
+    /// same value.
     pub fn settings_outside_names(&self, cells: &[&Cell]) -> Vec<&str> {
         let mut settings: Vec<&str> = match &self.x {
             XAxis::Rounds(_) => Vec::new(),
@@ -68,8 +67,10 @@ impl<'a> LineFigure<'a> {
         settings
     }
 
-    /// The panel that is drawn large: that of the manifest; of a few panels that in which the
-    /// algorithms end farthest apart.
+    /// The index of the panel that is drawn large: the first one with a cell that the manifest's key `large` selects.
+    /// Without the key, and if there are few panels but more than two, the panel in which the curves end farthest
+    /// apart. `groups` has the title and the cells (as indices among `cells`) of each of `panels`. `None` if all
+    /// panels are equally large.
     fn large(
         &self,
         groups: &[(String, Vec<usize>)],
@@ -86,7 +87,8 @@ impl<'a> LineFigure<'a> {
         spreads.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
     }
 
-    /// The title of the x axis: the symbol of a setting or of a quantity.
+    /// The title of the x axis: the symbol of a setting or of a quantity. A name that both have is the setting if a
+    /// cell has it.
     fn title_of_x(&self, cells: &[&CellResult<'_>]) -> String {
         let name = match &self.x {
             XAxis::Rounds(quantity) => return quantity.formula().to_owned(),
@@ -99,8 +101,9 @@ impl<'a> LineFigure<'a> {
         }
     }
 
-    /// A cell round by round: its mean over replicates, up to the first divergence, and the
-    /// predictions for it.
+    /// The lines of a cell in a figure over the cost `x`, with a point per recorded round: its mean over replicates,
+    /// up to the first divergence, and then each prediction for it that is drawn. A prediction of fewer than two
+    /// points is left out.
     fn over_rounds(
         &self,
         x: Quantity,
@@ -152,7 +155,8 @@ impl<'a> LineFigure<'a> {
         all
     }
 
-    /// The cells of a curve, a point each: what was measured, and the predictions for them.
+    /// The lines of a curve in a figure over the setting or final quantity `x`, with a point per cell of the curve:
+    /// what was measured, and then each prediction that is drawn. A prediction of fewer than two points is left out.
     fn over_cells(
         &self,
         x: &str,
@@ -178,80 +182,11 @@ impl<'a> LineFigure<'a> {
         }
         all
     }
-
-    fn caption(&self, cells: &[&CellResult<'_>], plot: &Plot, theory: &Theory<'_>) -> String {
-        if plot.series().all(|s| s.points.is_empty()) {
-            return nothing(cells);
-        }
-        let y = &plot.y;
-        let runs = crate::cells::sample_in_words(cells);
-        let band = band_name(self.band);
-        let over_rounds = matches!(self.x, XAxis::Rounds(_));
-        let mut caption = match self.y.average() {
-            _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),
-            Some(_) => {
-                format!(
-                    "{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}."
-                )
-            }
-            None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
-        };
-        if !over_rounds && self.y.average().is_none() {
-            caption.push_str(&costs_of_points(cells));
-        }
-        if let XAxis::Rounds(x) = self.x
-            && cells.iter().any(|cell| uneven(cell, x))
-        {
-            caption.push_str(
-                " Runs have different costs at the same recorded round; the x axis shows their mean.",
-            );
-        }
-        if plot.labels.is_ranked && cells.iter().any(|cell| cell.is_over_instances()) {
-            caption.push_str(
-                " Ratios next to the curves are of geometric means over the instances, as in the ranking.",
-            );
-        }
-        if self.band != Band::None {
-            caption.push_str(
-                " A band that reaches beyond the panel, or down to 0, is clipped at its edge.",
-            );
-        }
-        if over_rounds
-            && plot.series().any(|s| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0))
-        {
-            caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
-        }
-        if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
-            caption.push_str(
-                " Grey dots: a reference slope through the first point of the first curve.",
-            );
-        }
-        caption.push_str(&predicted_lines::caption(self.theory, self.y, plot, cells, theory));
-        let with_bias = over_rounds && self.theory.contains(&TheoryKind::ExactBias);
-        if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
-            caption.push_str(
-                " The exact bias is not known: the field is not linear, or draws are not independent.",
-            );
-        }
-        caption.push_str(&diverged_text(cells, over_rounds));
-        caption
-    }
-}
-
-/// What a caption says about the cells with runs that diverged.
-fn diverged_text(cells: &[&CellResult<'_>], over_rounds: bool) -> String {
-    let all = cells.len();
-    let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
-    match diverged {
-        0 => String::new(),
-        _ if over_rounds => format!(
-            " Runs diverged in {diverged} of {all} cells (✕): the curve of such a cell ends where the first run diverged."
-        ),
-        _ => format!(" {diverged} of {all} cells have runs that diverged and are omitted."),
-    }
 }
 
 impl<'a> DrawnFigure<'a> for LineFigure<'a> {
+    /// It needs theory if it draws predictions, and exact moments round by round if it draws these of a quantity that
+    /// is no average over rounds.
     fn cells(&self) -> DrawnCells<'a> {
         let has_moments = self.theory.contains(&TheoryKind::ExactMoments);
         DrawnCells {
@@ -263,6 +198,7 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         }
     }
 
+    /// All cells that it may show, or a sample of them if they have too many curves, panels or points.
     fn shown_cells(&self, all: &[CellResult<'_>]) -> ShownCells {
         match &self.x {
             XAxis::Rounds(_) => cells_over_costs(self, all),
@@ -270,13 +206,16 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         }
     }
 
-    /// A page offers each curve over any cost.
+    /// A figure over rounds needs its quantities along the traces, and all costs: a page offers each curve over any
+    /// of them.
     fn add_needs(&self, needs: &mut TraceNeeds) {
         if let XAxis::Rounds(x) = self.x {
             needs.along.extend(Quantity::COSTS.into_iter().chain([x, self.y]));
         }
     }
 
+    /// Draws the panels of the manifest's view: of each curve the measured line and its predictions, and a reference
+    /// line. A page gets all other views as well, with which its script draws the figure anew.
     fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
         let theory = from.theory;
         let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
@@ -331,7 +270,9 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
     }
 }
 
-/// The cells that a figure over a cost draws: each is a curve.
+/// The cells that a figure over a cost draws, each of which is a curve: all of them if they are at most
+/// [`MOST_CURVES`]. If they are more, a sample in each panel that is spread evenly by the final mean, and of the
+/// panels too if they are many.
 fn cells_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> ShownCells {
     let cells = shown(figure.common, all);
     if cells.len() <= MOST_CURVES {
@@ -355,7 +296,9 @@ fn cells_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> ShownCel
     ShownCells { note: sentence(&notes), ..shown_cells }
 }
 
-/// The cells that a figure over a setting draws: each is a point.
+/// The cells that a figure over the setting or quantity `x` draws, each of which is a point: all of them if there are
+/// few panels, curves and points. Of too many panels, curves by their best value, or points of a curve from left to
+/// right, it draws a sample that is spread evenly.
 fn cells_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> ShownCells {
     let mut cells = shown(figure.common, all);
     let count = cells.len();
@@ -404,26 +347,14 @@ fn cells_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) 
     ShownCells { note: sentence(&notes), ..shown_cells }
 }
 
-/// What the runs behind the points have cost, as the end of a caption: algorithms are compared at
-/// each grid point, and one algorithm with nothing.
-fn costs_of_points(cells: &[&CellResult<'_>]) -> String {
-    let (_, points) = grid_points(cells);
-    let mut points: Vec<&[&CellResult<'_>]> = points.iter().map(|p| &p.cells[..]).collect();
-    if points.is_empty() {
-        points = cells.chunks(1).collect();
-    }
-    let costs = paid_costs(&points, None);
-    if costs.is_empty() { costs } else { format!(" {costs}") }
-}
-
-/// Panels, at most, beside or below one that is large without being asked for.
+/// The most panels beside or below one that is large without being asked for.
 const MOST_OTHERS: usize = 4;
 
-/// A reference slope that is nowhere farther from a curve is not drawn: decades, and their share
-/// of those that the slope spans.
+/// A reference slope is not drawn if it is nowhere farther from a curve, upwards, than the first number of decades
+/// plus the second number times the decades that the slope spans.
 const COINCIDE: (f64, f64) = (0.02, 0.01);
 
-/// How many times higher the highest curve of a panel ends than the lowest.
+/// How many times higher the highest curve of a panel ends than the lowest; 0 of a panel without curves.
 fn spread(panel: &Panel) -> f64 {
     let measured = panel.series.iter().filter(|s| s.line.is_measured());
     let ends = measured.filter_map(|s| s.points.last()).map(|p| p.y).filter(|y| *y > 0.0);
@@ -431,25 +362,8 @@ fn spread(panel: &Panel) -> f64 {
     if low <= high { high / low } else { 0.0 }
 }
 
-/// Whether the runs of a cell differ in a quantity at one round.
-fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
-    let columns = cell.runs.columns(quantity);
-    let Some((first, others)) = columns.split_first() else { return false };
-    others.iter().any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
-}
-
-/// Why a figure is empty, in words.
-fn nothing(cells: &[&CellResult<'_>]) -> String {
-    let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
-    let why = match (cells.len(), diverged) {
-        (0, _) => return NO_RESULTS.into(),
-        (all, diverged) if all == diverged => "runs of every cell diverged",
-        _ => "no cell has results for this metric",
-    };
-    format!("The figure is empty: {why}.")
-}
-
-/// A line through the points of some cells, from left to right.
+/// A line through the points that `point` gives for some cells, from left to right. A cell without a point (`None`)
+/// is left out.
 pub fn through(
     line: Line,
     cells: &[&CellResult<'_>],
@@ -462,9 +376,10 @@ pub fn through(
     Series { cells, ..Series::new(line, points) }
 }
 
-/// A line of this slope through the first point of the first measured curve with two points that
-/// have a place on logarithmic axes, over all that is drawn, so that one sees where curves leave it; `None` where there is no such curve,
-/// only one place across, or a curve on which the line lies.
+/// A reference line of this slope on logarithmic axes, by which one sees where curves leave the power law. It begins
+/// at the first point of the first measured curve with at least two points that have a place on such axes, and is as
+/// wide as all lines of the panel. `None` if there is no such curve, if all points are at one place across, or if
+/// some curve lies on the line.
 fn reference(series: &[Series], slope: f64) -> Option<Series> {
     let measured = series.iter().filter(|s| s.line.is_measured()).map(placed_points);
     let curves: Vec<Vec<Point>> = measured.filter(|points| points.len() > 1).collect();

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 /// Notes what is wrong with a figure whose squares show cells: its axes, the keys `x` and `y`, must be two settings of
 /// cells, and cells that share a square and a label must be apart in `panels`.
 pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) {
-    // The values on an axis may be texts.
+    // The values on an axis need not be numbers.
     let is_number = false;
     table.setting("x", x, is_number);
     table.setting("y", y, is_number);
@@ -16,7 +16,7 @@ pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) 
     if !table.is_sound() {
         return;
     }
-    // A square must not pool cells of different settings.
+    // By label and values of panels and axes: the cells of one square must not differ in other settings.
     let mut squares: HashMap<(&str, Vec<Option<&Setting>>), &Cell> = HashMap::new();
     for cell in table.cells {
         let names = panels.iter().map(String::as_str).chain([x, y]);

@@ -18,7 +18,8 @@ pub struct MeasuredSamples {
 }
 
 impl MeasuredSamples {
-    /// Takes the samples from the runs of a cell.
+    /// Takes from the runs of a cell the samples of the quantity `y` that a figure with the x axis `x` shows: of
+    /// every round, or of the last round alone if the whole cell is a point.
     pub fn new(cell: &CellResult<'_>, x: &XAxis, y: Quantity) -> Self {
         let samples = match x {
             XAxis::Rounds(_) => cell.samples(y),
@@ -27,7 +28,7 @@ impl MeasuredSamples {
         Self { samples, is_over_instances: cell.is_over_instances() }
     }
 
-    /// The points at these places on the x axis, with a band.
+    /// The means of the samples as points at these places on the x axis, a place per sample, with a band around each.
     pub fn points(&self, places: &[f64], band: Band) -> Vec<Point> {
         let mut points = Vec::with_capacity(self.samples.len());
         for (x, sample) in places.iter().zip(&self.samples) {
@@ -41,7 +42,8 @@ impl MeasuredSamples {
     }
 }
 
-/// The places of a cell's points on an x axis.
+/// The places of a cell's points on an x axis: of every recorded round, up to the first divergence, the mean cost of
+/// its runs; or one place, which is none if the cell has no such setting or quantity.
 pub fn places(cell: &CellResult<'_>, x: &XAxis) -> Vec<f64> {
     match x {
         XAxis::Rounds(cost) => cell.samples(*cost).iter().map(|sample| mean(sample)).collect(),
@@ -49,12 +51,14 @@ pub fn places(cell: &CellResult<'_>, x: &XAxis) -> Vec<f64> {
     }
 }
 
-/// The points that a figure with these axes shows of a cell, with a band.
+/// The points that a figure with these axes shows of a cell, with a band around each: one per round, or at most one
+/// of the last round.
 pub fn points(cell: &CellResult<'_>, x: &XAxis, y: Quantity, band: Band) -> Vec<Point> {
     MeasuredSamples::new(cell, x, y).points(&places(cell, x), band)
 }
 
-/// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
+/// The value of a cell on an x axis of this name: its setting, or if no setting has the name the mean of the quantity
+/// at the last round. `None` if the setting is a text, or if there is no such quantity, or a run diverged.
 pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name) {
         Some(setting) => setting.number(),
@@ -62,13 +66,13 @@ pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     }
 }
 
-/// The mean of a sample, with a band around it.
+/// A point at the place `x`: the mean of a sample, with a band around it.
 pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
     let (low, high) = band_ends(sample, band);
     Point { x, y: mean(sample), geometric: f64::NAN, low, high, n: sample.len() }
 }
 
-/// The ends of a band around the mean of a sample; NaN where there is none.
+/// The lower and upper end of a band around the mean of a sample; NaN for no band.
 fn band_ends(sample: &[f64], band: Band) -> (f64, f64) {
     let mean = mean(sample);
     let sd = standard_deviation(sample);
@@ -90,14 +94,14 @@ fn band_ends(sample: &[f64], band: Band) -> (f64, f64) {
     }
 }
 
-/// The bands that a page offers for a figure whose own band is this. The standard error is offered
-/// only where the manifest asks for it.
+/// The bands among which a reader of a page may choose in a figure for which the manifest asks for the band `own`. The
+/// standard error is offered only where the manifest asks for it.
 pub fn offered_bands(own: Band) -> Vec<Band> {
     let all = [Band::Std, Band::Sem, Band::Ci95, Band::Quantiles].into_iter();
     all.filter(|band| *band != Band::Sem || own == Band::Sem).collect()
 }
 
-/// What a band shows, in words.
+/// What a band shows, in the words of a caption, such as `band: 10 % to 90 % quantile`.
 pub fn band_name(band: Band) -> &'static str {
     match band {
         Band::Std => "band: mean ± standard deviation",

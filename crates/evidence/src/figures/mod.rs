@@ -6,6 +6,7 @@ pub mod curves;
 mod dummy;
 pub mod frontier;
 pub mod kind;
+mod line_caption;
 pub mod line_figure;
 mod map_axes;
 pub mod measured;
@@ -36,7 +37,7 @@ use std::convert::identity;
 pub struct Figures<'a>(Vec<(Box<dyn DrawnFigure<'a> + 'a>, ShownCells)>);
 
 impl<'a> Figures<'a> {
-    /// Chooses the cells of each.
+    /// The figures of cells that a plan asks for, each with the cells that it draws of all cells of the experiment.
     pub fn new(plan: &'a Plan, cells: &[CellResult<'_>]) -> Self {
         let all = drawn_figures(plan).into_iter();
         let chosen = all.map(|figure| {
@@ -46,12 +47,13 @@ impl<'a> Figures<'a> {
         Self(chosen.collect())
     }
 
-    /// Each figure, with the indices of the cells that it draws.
+    /// Each figure, with the indices of the cells that it draws among all cells of the experiment.
     pub fn iter(&self) -> impl Iterator<Item = (&dyn DrawnFigure<'a>, &[usize])> {
         self.0.iter().map(|(figure, shown)| (&**figure, &shown.cells[..]))
     }
 
-    /// The cells that figures compare with one another, by which quantity and at which cost.
+    /// The groups of cells that figures compare with one another, with the quantity and the cost by which they do, of
+    /// all figures.
     pub fn compared<'c>(
         &self,
         cells: &'c [CellResult<'c>],
@@ -59,7 +61,8 @@ impl<'a> Figures<'a> {
         self.0.iter().flat_map(|(figure, shown)| figure.compared(&shown.among(cells)))
     }
 
-    /// All figures that the manifest of a plan asks for, in its order.
+    /// Draws all figures that the manifest of a plan asks for, in its order, those of frontiers included. `cells` are
+    /// all cells of the experiment; each caption ends with what is said about cells that are left out.
     pub fn draw<'c>(
         &self,
         plan: &Plan,
@@ -89,7 +92,7 @@ kinds! {
     "dummy", "A final error over the number of clients.", dummy::DummyFigureKeys, dummy::over_clients;
 }
 
-/// The figures of cells that a plan asks for, kind by kind.
+/// The figures of cells that a plan asks for, kind by kind, without those of frontiers.
 pub fn drawn_figures(plan: &Plan) -> Vec<Box<dyn DrawnFigure<'_> + '_>> {
     plan.figure_tables.iter().map(drawn_figure).collect()
 }

@@ -10,7 +10,8 @@ use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::phase::{PhaseAxis, PhaseBoundary, PhaseNumber};
 use exactfed_runner::manifest::searched::SearchedAlgorithm;
 
-/// The figure of a map, with the colours of its algorithms, and the rules by which they are compared.
+/// The figure of a map around a frontier. `color` gives the colour that an algorithm has in the figures of the
+/// frontier, and `rules` are the sentences of its captions about how algorithms are compared.
 pub fn figure(
     phase: &ComputedPhase<'_>,
     color: &dyn Fn(&SearchedAlgorithm) -> Color,
@@ -55,12 +56,12 @@ pub fn figure(
     Figure::plain(phase.phase.id.clone(), title, caption(phase, rules), 1, body)
 }
 
-/// The values along an axis, as texts of two digits.
+/// The values along an axis of the map, as texts of two digits.
 fn value_names(axis: PhaseAxis) -> Vec<String> {
     axis.values.values().into_iter().map(|x| readable(x, 2)).collect()
 }
 
-/// How far the best algorithm of a square is ahead of the next.
+/// How far the best algorithm of a square is ahead of the next on the square's instance.
 fn lead_on(square: &ComputedSquare<'_>) -> Lead {
     match square.ranked.lead() {
         _ if square.ranked.tied > 1 => Lead::Tie,
@@ -69,13 +70,14 @@ fn lead_on(square: &ComputedSquare<'_>) -> Lead {
     }
 }
 
-/// Whether an algorithm reaches ε at a place of the map, on some instance.
+/// Whether any algorithm reaches ε at a place of the map on some instance; the place stays blank otherwise.
 fn is_reached(instances: &&[ComputedSquare<'_>]) -> bool {
     instances.iter().any(|square| !square.ranked.all.is_empty())
 }
 
-/// Which algorithms are best at a place of the map on every instance: within [`TIE`] of the least cost of each. The colour is
-/// that of the first of them that the manifest names.
+/// Which algorithms are best at a place of the map on every instance, that is, within [`TIE`] of the least cost on
+/// each. The colour is that of the first of them in the manifest, and the lead is the smallest on any instance. If no
+/// algorithm is best on all instances, they differ: there is no leader, and the colour is grey.
 fn ranking(
     phase: &ComputedPhase<'_>,
     instances: &[ComputedSquare<'_>],
@@ -97,7 +99,7 @@ fn ranking(
     Ranking { leaders, color, lead }
 }
 
-/// Which of two instances has the smaller lead.
+/// The smaller one of the leads on two instances: a tie is the smallest, and being alone the largest.
 fn less_ahead(one: Lead, other: Lead) -> Lead {
     match (one, other) {
         (Lead::Tie, _) | (_, Lead::Tie) => Lead::Tie,
@@ -150,8 +152,8 @@ fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     caption
 }
 
-/// What else is said of a place: on one instance the settings of the best and what the next costs; on several how often
-/// each algorithm has the least cost.
+/// The text that a page shows for a place below who is best: on one instance the settings of the best and what the
+/// next costs; on several how often each algorithm is best.
 fn remark(instances: &[ComputedSquare<'_>]) -> String {
     match instances {
         [square] => settings_of_best(square).unwrap_or_default(),
@@ -159,8 +161,8 @@ fn remark(instances: &[ComputedSquare<'_>]) -> String {
     }
 }
 
-/// On how many of the instances each algorithm is best, those within [`TIE`] of the least cost included. Instances on
-/// which nothing reaches ε count for no algorithm.
+/// The text that says on how many of the instances of a place each algorithm is best or within [`TIE`] of the least
+/// cost, the most frequent one first. An instance on which nothing reaches ε counts for no algorithm.
 fn first_places(instances: &[ComputedSquare<'_>]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for square in instances {
@@ -177,7 +179,8 @@ fn first_places(instances: &[ComputedSquare<'_>]) -> String {
     format!("best: {}", texts.collect::<Vec<_>>().join(", "))
 }
 
-/// The settings of the best on a square, and what the next costs.
+/// The text with the settings and the number of rounds of the best algorithm on a square, and how many times more the
+/// next one costs; `None` if nothing reaches ε.
 fn settings_of_best(square: &ComputedSquare<'_>) -> Option<String> {
     let (algorithm, cost, least) = square.ranked.all.first()?;
     let mut out = format!("γ = {}", readable(cost.run.step_size, 2));
@@ -194,8 +197,9 @@ fn settings_of_best(square: &ComputedSquare<'_>) -> Option<String> {
     Some(out)
 }
 
-/// A line for each square: its numbers, the best algorithm with its settings, those that tie with it, and how many
-/// times more each algorithm costs.
+/// The CSV file of a map, with a line for each square: the seed of its instance, the numbers of its problem, the best
+/// algorithm with its settings and cost, the algorithms that tie with it, and how many times more each algorithm
+/// costs (empty if it does not reach ε).
 fn csv(phase: &ComputedPhase<'_>) -> String {
     type Text = fn(&FrontierCost<'_>) -> String;
     let settings: [(&str, Text); 6] = [
@@ -237,14 +241,15 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
     out
 }
 
-/// Six digits of a number; nothing of no number.
+/// A number with six digits; an empty text if it is not finite.
 fn digits(x: f64) -> String {
     let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
     if x.is_finite() { format!("{rounded:?}") } else { String::new() }
 }
 
-/// An axis of a map with logarithmic values. The middle of a square is the place of its value.
+/// An axis of a map whose values have equal ratios. The middle of a square is the place of its value.
 struct LogAxis {
+    /// The first value.
     from: f64,
     /// The logarithm of the ratio of neighbouring values.
     each: f64,
@@ -253,6 +258,7 @@ struct LogAxis {
 }
 
 impl LogAxis {
+    /// The axis of a map that the manifest asks for.
     fn new(axis: PhaseAxis) -> Self {
         let from = axis.values.from;
         let count = axis.values.points as f64;
@@ -265,7 +271,8 @@ impl LogAxis {
     }
 }
 
-/// A boundary in units of squares, where it crosses the map.
+/// The line of a boundary that the manifest draws over a map, a power law through a point, in units of squares and
+/// cut at the edges of the map; `None` if it does not cross the map.
 fn line(phase: &ComputedPhase<'_>, boundary: &PhaseBoundary) -> Option<MapLine> {
     let across = LogAxis::new(phase.phase.x);
     let upwards = LogAxis::new(phase.phase.y);

@@ -11,7 +11,7 @@ use exactfed_core::theory::effort::Effort;
 use exactfed_core::words::count;
 use exactfed_runner::manifest::{Prediction, Quantity};
 
-/// The predictions that a kind of theory stands for.
+/// The predictions that a kind of theory in a manifest stands for: one, or all bounds that figures draw.
 pub fn predictions(kind: TheoryKind) -> Vec<Prediction> {
     match kind {
         TheoryKind::ExactBias => vec![Prediction::ExactBias],
@@ -31,8 +31,8 @@ pub fn predictions(kind: TheoryKind) -> Vec<Prediction> {
     }
 }
 
-/// The legend of a figure: the curves that have points, the predictions that are drawn beside
-/// them, and a reference line.
+/// The legend of a figure with these panels: an entry for each of `curves` that has points, then for each prediction of
+/// `kinds` that is drawn with some curve, then for a reference line.
 pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<LegendEntry> {
     let series: Vec<&Series> = panels.iter().flat_map(|panel| &panel.series).collect();
     let with_points: Vec<&Line> =
@@ -51,7 +51,8 @@ pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<L
         .collect()
 }
 
-/// Exact moments that a figure asks for and that are not drawn, and why.
+/// The words that say of how many of the cells a figure asks for exact moments that theory does not have, and why;
+/// `None` if none are missing.
 pub fn without_moments(
     kinds: &[TheoryKind],
     cells: &[&CellResult<'_>],
@@ -69,7 +70,9 @@ pub fn without_moments(
     Some(format!("exact moments of {some} of {}: {why}", count(all, "cell")))
 }
 
-/// What a caption says about the predictions beside a figure's curves.
+/// What a caption says about the predictions that a figure of the quantity `y` asks for (`kinds`): what those are
+/// that `plot` has drawn, and why others are not drawn. Each sentence begins with a space; the text is empty without
+/// predictions.
 pub fn caption(
     kinds: &[TheoryKind],
     y: Quantity,

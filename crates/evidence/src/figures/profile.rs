@@ -13,9 +13,9 @@ use crate::stats::{mean, standard_deviation};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::{AtCost, Quantity};
 
-/// Instances below which a profile shows too few steps to be read.
+/// The fewest instances with which a profile has enough steps to be read.
 const FEWEST: u64 = 10;
-/// Panels of a figure at most.
+/// The most panels of a figure.
 const MOST_PANELS: usize = 12;
 /// The factor up to which the x axis is linear.
 const LINEAR: f64 = 4.0;
@@ -23,8 +23,9 @@ const LINEAR: f64 = 4.0;
 /// algorithms would each be best on half of the instances.
 const TIE: f64 = 2.0;
 
-/// The profile of the algorithms at each grid point, a panel each; `None` where there are fewer
-/// than ten instances or no two algorithms.
+/// The figure of the performance profiles of an experiment, with a panel for each grid point: algorithms are compared
+/// by the quantity `by` at the cost `at`, or at the last round without one. `None` if there are fewer than ten
+/// instances, if no grid point has two algorithms, or if there are too many grid points.
 pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
     let instances: Vec<u64> = cells.iter().map(|c| c.cell.identity.instances).collect();
     if instances.iter().any(|instances| *instances < FEWEST) {
@@ -80,8 +81,9 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     Some(Figure::plain("profile".into(), title, caption, 4, Body::Plot(plot)))
 }
 
-/// The ratio of each cell's loss to the smallest, by instance; 1 where they are equal within two
-/// standard errors, infinite where a run diverged.
+/// For each of the cells of a grid point, one per algorithm, the ratio of its mean loss to the smallest one among
+/// them, a number per instance: 1 where both are equal within two standard errors, and infinite on all instances if a
+/// run of the cell diverged.
 fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
     let runs: Vec<Option<Vec<Vec<f64>>>> = cells
         .iter()
@@ -106,8 +108,9 @@ fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Ve
     ratios
 }
 
-/// How many times larger the mean of paired runs is than that of the best; 1 where they are equal
-/// within two standard errors.
+/// How many times larger the mean of the runs `own` of an algorithm on an instance is than the mean of the runs
+/// `best` of the best algorithm, run by run with the same noise; 1 where the means are equal within [`TIE`] standard
+/// errors.
 fn ratio(own: &[f64], best: &[f64]) -> f64 {
     // Two means of 0, as of algorithms that predict every class of an instance, have no ratio.
     if mean(own) <= mean(best) {
@@ -117,7 +120,8 @@ fn ratio(own: &[f64], best: &[f64]) -> f64 {
     if libm::log(ratio) <= TIE * log_error(own, best) { 1.0 } else { ratio }
 }
 
-/// The standard error of the logarithm of the ratio of two means over paired runs; 0 of one run.
+/// The standard error of the logarithm of the ratio of the means of two samples whose numbers are paired; 0 of one
+/// pair, which has no spread.
 fn log_error(a: &[f64], b: &[f64]) -> f64 {
     let x = mean(a);
     let y = mean(b);
@@ -128,13 +132,16 @@ fn log_error(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// The share of the ratios up to each of them, as the corners of a line of steps from 1 to `last`.
+/// The profile of an algorithm from its ratios, one per instance: over each factor from 1 to `last` the share of the
+/// instances whose ratio is at most this factor, as the corners of a line of steps. Each point has the number of
+/// instances.
 fn steps(ratios: &[f64], last: f64) -> Vec<Point> {
     let mut sorted = ratios.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let best = sorted.iter().filter(|r| **r <= 1.0).count();
-    // At each ratio the share of instances jumps: before it the instances with smaller ratios count, after it this one too.
+    // At each ratio the share of instances jumps: before it the instances with smaller ratios count, after it this
+    // one too.
     let mut corners = vec![(1.0, best as f64 / n as f64)];
     for (i, ratio) in sorted.iter().enumerate().skip(best).filter(|(_, r)| r.is_finite()) {
         corners.push((*ratio, i as f64 / n as f64));

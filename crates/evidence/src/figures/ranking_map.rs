@@ -47,6 +47,8 @@ pub struct WinnersKeys {
 impl KindKeys<FigureKeys> for WinnersKeys {
     const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("metric");
 
+    /// Notes what is wrong with the table: the metric must be recorded, the axes must be two settings that tell the
+    /// cells of an algorithm apart, and the runs of all its cells must reach the cost `at`.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         let metric = figure.metric;
         table.quantity("metric", metric);
@@ -70,11 +72,14 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
         needs.add_at(self.at, STATED.into_iter().chain([self.metric]));
     }
 
+    /// The cells of each square are compared with one another, by the metric at the cost of the table.
     fn compared<'c>(&self, cells: &[&'c CellResult<'c>]) -> Vec<ComparedPoint<'c>> {
         let places = compared_cells(self, cells).into_iter();
         places.map(|cells| (cells, self.metric, self.at)).collect()
     }
 
+    /// Draws a map for each panel of the table, in which a square shows the ranking of the cells at its place, with a
+    /// legend of the algorithms whose colours the squares have.
     fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
         let rankings = from.rankings;
         let labels = label_colors(cells);
@@ -108,7 +113,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
     }
 }
 
-/// The labels of some cells, each with the colour of its family, or with a shade of it where
+/// The labels of some cells, each once, with its colour: the colour of the algorithm's family, or a shade of it where
 /// several labels are of one family.
 fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
     let all = unique(cells.iter().map(|c| (c.cell.label.clone(), family_of(c.cell))));
@@ -122,7 +127,7 @@ fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
         .collect()
 }
 
-/// The rankings that squares of the maps show.
+/// The rankings that the squares of all maps show, one after the other.
 fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     maps.iter().flat_map(|map| &map.squares).filter_map(|square| match &square.value {
         SquareValue::Ranking(ranking) => Some(ranking),
@@ -179,7 +184,7 @@ fn caption(
     caption
 }
 
-/// The cells that are compared in each square of a figure's maps.
+/// The groups of cells that are compared with one another: one for each square of each map of the figure.
 fn compared_cells<'a>(
     spec: &FigureOf<WinnersKeys>,
     cells: &[&'a CellResult<'a>],
@@ -189,7 +194,8 @@ fn compared_cells<'a>(
     groups.iter().flat_map(|group| grid_points(spec, &sides, group).into_values()).collect()
 }
 
-/// The cells at each grid point of a map. A cell that lacks the setting of an axis stands at every value of that axis.
+/// The cells of a map at each of its places, which are given by the indices of the values on the x axis and on the y
+/// axis. A cell that lacks the setting of an axis stands at every value of that axis.
 fn grid_points<'a>(
     spec: &FigureOf<WinnersKeys>,
     (xs, ys): &Sides<'_>,
@@ -208,7 +214,9 @@ fn grid_points<'a>(
     points
 }
 
-/// What a square shows: which algorithms rank first, and how far ahead the first is.
+/// What a square shows: which algorithms rank first, and how far ahead the first is. `outcome` is the ranking of the
+/// square's `cells`, which it names by their indices; `labels` has the colour of each algorithm. The square is grey
+/// unless one algorithm alone ranks first.
 fn ranking(
     spec: &FigureOf<WinnersKeys>,
     outcome: &PointRanking,

@@ -11,28 +11,30 @@ use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::{Setting, shows};
 use std::collections::{BTreeSet, HashSet};
 
-/// Curves of a figure.
+/// The most curves with which a figure draws all of them.
 pub const MOST_CURVES: usize = 100;
-/// Curves of a figure that has more.
+/// The number of curves that a figure draws if it has more than [`MOST_CURVES`].
 pub const FEW_CURVES: usize = 48;
-/// Panels of a figure.
+/// The most panels of a figure.
 pub const MOST_PANELS: usize = 32;
-/// Points of a figure over a setting: each is a cell.
+/// The most points of a figure over a setting, each of which is a cell.
 pub const MOST_POINTS: usize = 1000;
-/// Values along a side of a map, and squares of all maps of a figure.
+/// The most values along a side of a map.
 const MOST_SIDE: usize = 40;
+/// The most squares of all maps of a figure together.
 const MOST_SQUARES: usize = 600;
 
 /// The cells that a figure shows, and what its caption says about the others.
 pub struct ShownCells {
-    /// Indices of the cells among all, in their order.
+    /// Indices of the shown cells among all cells of the experiment, in their order.
     pub cells: Vec<usize>,
-    /// What was left out; empty if nothing was.
+    /// A sentence at the end of the caption about what was left out; empty if nothing was.
     pub note: String,
 }
 
 impl ShownCells {
-    /// Some of all cells, with nothing to say about the others.
+    /// The cells `some` of all cells of the experiment, with nothing to say about the others. A cell may be given
+    /// twice.
     pub fn new<'a>(
         all: &[CellResult<'_>],
         some: impl IntoIterator<Item = &'a CellResult<'a>>,
@@ -46,18 +48,19 @@ impl ShownCells {
         }
     }
 
-    /// The cells that are drawn, among all cells of the experiment.
+    /// The cells that the figure shows, taken from all cells of the experiment, whose indices it has.
     pub fn among<'a>(&self, all: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().map(|index| &all[*index]).collect()
     }
 }
 
-/// The cells that a figure may show.
+/// The cells that a figure may show by its keys in the manifest, before any are left out because they are too many.
 pub fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
     cells.iter().filter(|cell| shows(figure, cell.cell)).collect()
 }
 
-/// The cells that a figure of maps draws, over the settings `x` and `y`.
+/// The cells that a figure of maps over the settings `x` and `y` draws, of all cells of the experiment: a sample of
+/// the maps and of the values along their sides, spread evenly, if there are too many squares.
 pub fn maps<'a>(common: &FigureKeys, x: &str, y: &str, all: &'a [CellResult<'a>]) -> ShownCells {
     let cells = shown(common, all);
     let xs = distinct(&cells, x);
@@ -93,12 +96,14 @@ fn evenly_drawn(values: Vec<&Setting>, most: usize) -> BTreeSet<String> {
     evenly(values, most).iter().map(ToString::to_string).collect()
 }
 
-/// Whether a cell's value of a setting is one of these; a cell without the setting is on every square.
+/// Whether a cell's value of a setting, as a text, is among those that are drawn. It is for a cell without the
+/// setting, which stands at every value.
 fn is_among(cell: &CellResult<'_>, name: &str, values: &BTreeSet<String>) -> bool {
     cell.cell.settings.get(name).is_none_or(|value| values.contains(&value.to_string()))
 }
 
-/// At most `most` of a figure's panels or maps, and a note if these are not all.
+/// At most `most` of a figure's panels or maps, spread evenly, and a note for the caption if these are not all.
+/// `noun` is what the note calls them.
 pub fn few<'a>(
     groups: Vec<Group<'a>>,
     most: usize,
@@ -111,7 +116,8 @@ pub fn few<'a>(
     (groups, note)
 }
 
-/// `most` items at even ranks of a number, the first and the last among them.
+/// At most `most` of some items, whose ranks are spread evenly if they are ordered by a number of each; the first and
+/// the last are among them. If all are kept, their order is that of the list, and otherwise that of their ranks.
 pub fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T> {
     if all.len() <= most {
         return all;
@@ -121,7 +127,7 @@ pub fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T
     evenly(ranked, most).into_iter().map(|(_, item)| item).collect()
 }
 
-/// `most` items of a list, evenly spread, the first and the last among them.
+/// At most `most` items of a list in their order, evenly spread, the first and the last among them.
 pub fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
     if all.len() <= most {
         return all;
@@ -132,7 +138,8 @@ pub fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
     all.into_iter().enumerate().filter(|(i, _)| chosen.contains(i)).map(|(_, item)| item).collect()
 }
 
-/// The notes as a sentence after a caption; empty if there are none.
+/// Notes about what a figure leaves out as sentences after its caption, with a space before them; empty if there are
+/// none.
 pub fn sentence(notes: &[String]) -> String {
     let mut text = notes.join("; ");
     let Some(first) = text.get(..1).map(str::to_uppercase) else { return text };

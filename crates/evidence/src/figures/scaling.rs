@@ -41,6 +41,8 @@ fn logarithmic() -> Scale {
 impl KindKeys<FigureKeys> for ScalingKeys {
     const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("y");
 
+    /// Notes what is wrong with the table: x must be a setting with numbers or a recorded quantity, y must be recorded,
+    /// predictions need θ*, and the slope must be finite.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.setting("x", &figure.x, true);
         if let Some(x) = Quantity::named(&figure.x).filter(|_| figure.x != "local-steps") {
@@ -54,7 +56,7 @@ impl KindKeys<FigureKeys> for ScalingKeys {
     }
 }
 
-/// The figure of a quantity over a setting, a point for each cell.
+/// The figure of lines that a table `[[figure.scaling]]` asks for: each cell is a point of a curve over a setting.
 pub fn over_setting(figure: &FigureOf<ScalingKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,

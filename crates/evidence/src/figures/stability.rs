@@ -42,10 +42,12 @@ pub struct StabilityKeys {
     pub y: String,
 }
 
+/// The default setting on the x axis.
 fn step_size() -> String {
     "step-size".into()
 }
 
+/// The default setting on the y axis.
 fn local_steps() -> String {
     "local-steps".into()
 }
@@ -67,6 +69,8 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
 
     fn add_needs(&self, _: &mut TraceNeeds) {}
 
+    /// Draws a map for each algorithm and panel, in which a square shows how many runs of its cell diverged and,
+    /// where theory knows them, the spectral radii of a round.
     fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
         let known: Vec<&Prepared<'_>> =
             cells.iter().filter_map(|c| from.theory.prepared(&c.cell.id)).collect();
@@ -96,7 +100,8 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
     }
 }
 
-/// The squares of a map; a cell without one of the two settings has none.
+/// The squares of a map, one for each cell of the panel that has both settings of the axes: how many of its runs
+/// diverged, and the spectral radii of its round, by the id of the cell, where they are known.
 fn squares(
     spec: &FigureOf<StabilityKeys>,
     (xs, ys): &Sides<'_>,
@@ -120,7 +125,8 @@ fn squares(
     squares
 }
 
-/// The caption: how many runs diverged, and what the spectral radii say. `known` squares have radii.
+/// The caption of the maps: how many runs diverged, what the spectral radii say, and on how many squares the two
+/// differ. `known` is the number of cells with known radii.
 fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
         return NO_RESULTS.into();

@@ -20,7 +20,7 @@ pub enum FrontierFlag {
 }
 
 impl FrontierFlag {
-    /// Its name in files.
+    /// The name of the flag in `frontier.csv` and in tables of the Python package.
     pub fn name(self) -> &'static str {
         match self {
             Self::Infeasible => "infeasible",
@@ -34,7 +34,7 @@ impl FrontierFlag {
         }
     }
 
-    /// What it means, in a few words.
+    /// What the flag says about a point, in a few words for a table of a page.
     pub fn words(self) -> &'static str {
         match self {
             Self::Infeasible => "not reached",

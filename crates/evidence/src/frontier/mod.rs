@@ -7,6 +7,7 @@
 //! on the target, so that no least cost is larger for a larger target.
 
 pub mod columns;
+mod cost;
 mod flag;
 mod kept;
 pub mod phase;
@@ -14,15 +15,15 @@ mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
 use exactfed_core::round_program::RoundSettings;
-use exactfed_core::theory::frontier::{RangeEnd, Reached, Search, Worked, curve, search};
+use exactfed_core::theory::frontier::{Reached, Worked, curve, search};
 use exactfed_core::theory::heterogeneity::Measures;
-use exactfed_core::words::number;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQuantity};
 use exactfed_runner::manifest::searched::{AlgorithmName, SearchedAlgorithm};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, PreparedPhase, prepare_frontiers};
+pub use cost::{FrontierCost, steps_prefix};
 pub use flag::FrontierFlag;
 use kept::{from_columns, to_columns};
 use phase::ComputedPhase;
@@ -71,44 +72,24 @@ pub struct ComputedFrontier<'a> {
 /// Costs by the name of the algorithm, N, the bits of ε, and whether the error stays below ε.
 type CostsByPoint<'a> = HashMap<(&'a str, u64, u64, bool), Vec<FrontierCost<'a>>>;
 
-/// What the lead objective costs with other settings than the best, as multiples of the least.
+/// How much more the lead objective is with other settings than the best ones, at a point of a frontier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity<'a> {
     /// The point of the frontier, with its best settings.
     pub best: FrontierPoint<'a>,
-    /// The cost with the best settings.
+    /// The value of the lead objective with the best settings.
     pub least: f64,
-    /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
+    /// The value with γ/2, 2γ, H/4 and 4H in place of the best γ and H, as multiples of `least`; `None` where the
+    /// target is not reached.
     pub times: [Option<f64>; 4],
-}
-
-/// What it costs to reach a target with a number of local steps, at the best step size.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FrontierCost<'a> {
-    /// The algorithm that pays this.
-    pub algorithm: &'a SearchedAlgorithm,
-    /// The settings with which it runs.
-    pub run: RoundSettings,
-    /// The number T of rounds until the target is reached.
-    pub rounds: u64,
-    /// The communications in these rounds.
-    pub communications: f64,
-    /// Oracle calls of a client.
-    pub gradients: f64,
-    /// Draws of a client.
-    pub samples: f64,
-    /// Bytes sent by all.
-    pub bytes: f64,
-    /// The end of the range of step sizes at which γ lies.
-    pub edge: Option<RangeEnd>,
 }
 
 /// A point of a frontier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrontierPoint<'a> {
-    /// What is least there.
+    /// The objective that is least at this point.
     pub minimises: FrontierObjective,
-    /// The algorithm whose settings are chosen.
+    /// The algorithm whose settings are chosen so that it is.
     pub algorithm: &'a SearchedAlgorithm,
     /// The number N of clients.
     pub clients: u64,
@@ -122,80 +103,9 @@ pub struct FrontierPoint<'a> {
     pub flags: Vec<FrontierFlag>,
 }
 
-/// What stands before a number of local steps: mini-batch SGD takes as many oracle calls at one point.
-pub fn steps_prefix(algorithm: &SearchedAlgorithm) -> &'static str {
-    if algorithm.counts_batches() { "batch " } else { "H = " }
-}
-
-impl<'a> FrontierCost<'a> {
-    fn new(
-        algorithms: &'a [SearchedAlgorithm],
-        search: &Search,
-        reached: &Reached,
-        dimension: usize,
-    ) -> Self {
-        let Reached { run, rounds, edge, .. } = *reached;
-        let price = search.round_price(&run);
-        let times = rounds as f64;
-        let vectors = price.vectors * run.clients as f64;
-        Self {
-            algorithm: &algorithms[run.algorithm],
-            run,
-            rounds,
-            communications: price.communications * times,
-            gradients: price.gradients * times,
-            samples: price.samples * times,
-            bytes: 8.0 * dimension as f64 * vectors * times,
-            edge,
-        }
-    }
-
-    /// The further settings, in words.
-    pub fn settings(&self) -> String {
-        let all = self.algorithm.settings(self.run.choice);
-        all.into_iter()
-            .map(|(key, value)| {
-                format!("{} {}", self.algorithm.setting_words(key), number(value, 4))
-            })
-            .collect::<Vec<_>>()
-            .join(", ")
-    }
-
-    /// The step size of the server.
-    pub fn server_step(&self) -> f64 {
-        self.algorithm.server_step(self.run.choice)
-    }
-
-    /// The value of an objective; NaN of seconds without prices.
-    pub fn value(&self, objective: FrontierObjective, prices: Option<&Prices>) -> f64 {
-        self.quantity(objective.quantity(), objective, prices).unwrap_or(f64::NAN)
-    }
-
-    /// A quantity of it; `None` of seconds without prices, and of the cost but at a price.
-    pub fn quantity(
-        &self,
-        quantity: FrontierQuantity,
-        objective: FrontierObjective,
-        prices: Option<&Prices>,
-    ) -> Option<f64> {
-        Some(match quantity {
-            FrontierQuantity::Cost => objective.price()? * self.communications + self.gradients,
-            FrontierQuantity::Communications => self.communications,
-            FrontierQuantity::Gradients => self.gradients,
-            FrontierQuantity::Samples => self.samples,
-            FrontierQuantity::Bytes => self.bytes,
-            FrontierQuantity::Seconds => {
-                prices?.seconds(self.communications, self.bytes, self.gradients)
-            }
-            FrontierQuantity::LocalSteps => self.run.local_steps as f64,
-            FrontierQuantity::StepSize => self.run.step_size,
-            FrontierQuantity::ServerStep => self.server_step(),
-        })
-    }
-}
-
-/// The frontiers of a manifest, in its order. Those that no earlier report has computed are
-/// computed now; `worked` is called with each share of the work that is done.
+/// The frontiers of a manifest with their maps, in its order. What no earlier report has computed and kept in
+/// `results` is computed now and kept there; `worked` is called with the fraction of the whole work that each step
+/// has done.
 ///
 /// # Errors
 /// If the problem cannot be built, or no algorithm reaches any target.
@@ -214,7 +124,7 @@ pub fn frontiers<'a>(
     let unknown_phases =
         phases.iter().flatten().filter(|one| phase::known(results, one).is_none()).count();
     let unknown = unknown_phases + kept.iter().filter(|kept| kept.is_none()).count();
-    // Every search that is left counts as the same part of the work.
+    // Each frontier and map that is not known counts as the same part of the work.
     let part = 1.0 / unknown as f64;
     let worked_on_part = |share: f64| worked(share * part);
     let mut all = Vec::with_capacity(prepared.len());
@@ -243,11 +153,13 @@ pub fn frontiers<'a>(
     Ok(all)
 }
 
+/// An error about the frontiers of a plan, which names its manifest.
 fn failed(plan: &Plan, message: String) -> Error {
     error(Path::new(&plan.source.name), message)
 }
 
-/// Whether the frontiers of a plan are kept from an earlier report, if it has some.
+/// Whether all frontiers and maps of a plan are kept from an earlier report, so that nothing must be computed; true
+/// without frontiers, and false if they cannot be prepared.
 pub fn are_known(plan: &Plan, results: &dyn Results) -> bool {
     plan.manifest.frontier.is_empty()
         || prepare_frontiers(plan).is_ok_and(|all| {
@@ -259,13 +171,14 @@ pub fn are_known(plan: &Plan, results: &dyn Results) -> bool {
         })
 }
 
-/// What an earlier report computed of a frontier.
+/// What an earlier report computed of a frontier; `None` if no result is kept, or if what is kept cannot be read.
 fn known(results: &dyn Results, prepared: &PreparedFrontier<'_>) -> Option<Vec<Reached>> {
     let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
     from_columns(&columns, prepared.search.known.len())
 }
 
-/// A frontier, to check its cache.
+/// What the cache should have of a frontier: its key, and a function that computes the frontier anew, for a check
+/// that the kept numbers are right.
 pub fn cacheable_frontier<'a>(prepared: &'a PreparedFrontier<'_>) -> Cacheable<'a> {
     Cacheable {
         what: Cached::Frontier(prepared.key.clone()),
@@ -277,7 +190,9 @@ pub fn cacheable_frontier<'a>(prepared: &'a PreparedFrontier<'_>) -> Cacheable<'
 }
 
 impl<'a> ComputedFrontier<'a> {
-    /// A frontier from the fewest rounds that theory found.
+    /// A frontier from what the search found: for each algorithm, N, ε and H the fewest rounds. All costs, the best
+    /// settings for each objective, and what it costs to miss them follow from these; the maps around it are added
+    /// later.
     fn new(prepared: &PreparedFrontier<'a>, prices: Option<Prices>, found: &[Reached]) -> Self {
         let manifest = prepared.frontier;
         let search = &prepared.search;
@@ -343,7 +258,8 @@ impl<'a> ComputedFrontier<'a> {
         self.costs.get(&point).map_or(&[], Vec::as_slice)
     }
 
-    /// The points of an algorithm at which an objective is least.
+    /// The points of an algorithm at which an objective is least, one for each N and ε, in the order of
+    /// [`best`](Self::best).
     pub fn points<'b>(
         &'b self,
         objective: FrontierObjective,
@@ -354,13 +270,13 @@ impl<'a> ComputedFrontier<'a> {
         self.best.iter().filter(is_of)
     }
 
-    /// The algorithm of a claim, whose checks found it in the manifest.
+    /// The algorithm of this name. A claim names it, and the check of the manifest found it among the frontier's.
     pub fn algorithm(&self, name: &AlgorithmName) -> &'a SearchedAlgorithm {
         let found = self.frontier.algorithm(name);
         found.expect("the algorithm of a claim is one of its frontier")
     }
 
-    /// The value of an objective.
+    /// The value of an objective for a run, at the manifest's prices of the simulated wall clock.
     pub fn value(&self, objective: FrontierObjective, cost: &FrontierCost<'_>) -> f64 {
         cost.value(objective, self.prices.as_ref())
     }
@@ -370,16 +286,17 @@ impl<'a> ComputedFrontier<'a> {
         point.cost?.quantity(quantity, point.minimises, self.prices.as_ref())
     }
 
-    /// The oracle calls of a client that an objective allows at N. Where SGD does not reach the smallest
-    /// target, there is nothing that a budget is a multiple of.
+    /// The most oracle calls of a client that an objective allows at N: infinite for an objective without a budget. A
+    /// budget is a multiple of what SGD needs for the smallest target; where SGD does not reach it, nothing is
+    /// allowed (0).
     pub fn allowed(&self, objective: FrontierObjective, clients: u64) -> f64 {
         objective
             .budget()
             .map_or(f64::INFINITY, |budget| self.sgd.get(&clients).map_or(0.0, |sgd| budget * sgd))
     }
 
-    /// The target of the figure of communications against oracle calls, and of the table of what it costs
-    /// to miss the best settings: the smallest that some algorithm reaches at every number of clients.
+    /// The target of the figure of communications against oracle calls, and of the table of what it costs to miss the
+    /// best settings: the smallest that some algorithm reaches at every number of clients. `None` if there is none.
     pub fn shown_target(&self) -> Option<f64> {
         self.targets.iter().rev().copied().find(|target: &f64| {
             self.clients
@@ -388,7 +305,9 @@ impl<'a> ComputedFrontier<'a> {
         })
     }
 
-    /// The point of an algorithm at N and ε.
+    /// The point of an algorithm at N = `clients` and ε = `target`: the run that costs least in the objective
+    /// `minimises` and within its budget, with flags about it. `largest` is the largest number of local steps that
+    /// was tried.
     fn best_at(
         &self,
         minimises: FrontierObjective,
@@ -399,7 +318,7 @@ impl<'a> ComputedFrontier<'a> {
     ) -> FrontierPoint<'a> {
         let costs = self.costs(algorithm, clients, target);
         let allowed = self.allowed(minimises, clients);
-        let all = costs.iter().min_by(|a, b| self.compare_costs(minimises, a, b));
+        let without_budget = costs.iter().min_by(|a, b| self.compare_costs(minimises, a, b));
         let best = costs
             .iter()
             .filter(|cost| cost.gradients <= allowed)
@@ -414,13 +333,13 @@ impl<'a> ComputedFrontier<'a> {
             .map(|cost| self.value(minimises, cost))
             .min_by(f64::total_cmp);
         let mut flags = Vec::new();
-        match (best, all) {
+        match (best, without_budget) {
             (None, None) => flags.push(FrontierFlag::Infeasible),
             (None, Some(_)) => flags.push(FrontierFlag::OverBudget),
-            (Some(best), all) => {
+            (Some(best), cheapest) => {
                 // The budget binds where a run that it does not allow would cost less.
-                let binds = all
-                    .is_some_and(|all| self.value(minimises, all) < self.value(minimises, &best));
+                let binds = cheapest
+                    .is_some_and(|run| self.value(minimises, run) < self.value(minimises, &best));
                 flags.extend(binds.then_some(FrontierFlag::Budget));
                 let has_steps = largest > 1 && algorithm.has_local_steps;
                 let at_most = has_steps && best.run.local_steps == largest;
@@ -435,7 +354,8 @@ impl<'a> ComputedFrontier<'a> {
         FrontierPoint { minimises, algorithm, clients, target, cost: best, passing, flags }
     }
 
-    /// Compares what two runs cost in an objective. Ties, which integers have, go to the fewest gradients.
+    /// Orders two runs by the value of an objective, the smaller first. Of equal values, which whole numbers have,
+    /// the run with fewer gradients is first.
     fn compare_costs(
         &self,
         minimises: FrontierObjective,
@@ -446,7 +366,9 @@ impl<'a> ComputedFrontier<'a> {
         by_value.then(a.gradients.total_cmp(&b.gradients))
     }
 
-    /// What it costs to miss the best settings of the lead objective at [`shown_target`](Self::shown_target).
+    /// What it costs to miss the best settings of the lead objective at [`shown_target`](Self::shown_target): an
+    /// entry for each algorithm and N at which the target is reached, except for algorithms whose code is not at
+    /// hand.
     fn sensitivity_of(&self, prepared: &PreparedFrontier<'_>) -> Vec<Sensitivity<'a>> {
         let Some(target) = self.shown_target() else { return Vec::new() };
         let mut at_target: Vec<FrontierPoint<'a>> = Vec::new();

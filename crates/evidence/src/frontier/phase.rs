@@ -23,7 +23,7 @@ pub const TIE: f64 = 1.0 + PRACTICAL_MARGIN;
 pub struct ComputedPhase<'a> {
     /// What the manifest asks for.
     pub phase: &'a PhaseMap,
-    /// The frontier that it is about.
+    /// The frontier of the manifest whose algorithms and ranges of settings it has.
     pub frontier: &'a Frontier,
     /// The algorithms that are compared, in the order of the manifest.
     pub algorithms: &'a [SearchedAlgorithm],
@@ -52,7 +52,8 @@ pub struct ComputedSquare<'a> {
 }
 
 impl<'a> ComputedPhase<'a> {
-    /// Computes a map that no earlier report has computed; `worked` is called with each share.
+    /// The map with its numbers: those that an earlier report computed and kept in `results`, or new ones, which are
+    /// then kept there. `worked` is called with each fraction of the work that is done.
     pub fn new(prepared: &PreparedPhase<'a>, results: &dyn Results, worked: Worked<'_>) -> Self {
         let known = known(results, prepared);
         let found = known.unwrap_or_else(|| {
@@ -75,24 +76,25 @@ impl<'a> ComputedPhase<'a> {
         }
     }
 
-    /// The algorithm of a claim, whose checks found it in the manifest.
+    /// The algorithm of this name. A claim names it, and the check of the manifest found it among the frontier's.
     pub fn algorithm(&self, name: &AlgorithmName) -> &'a SearchedAlgorithm {
         let found = self.frontier.algorithm(name);
         found.expect("the algorithm of a claim is one of its frontier")
     }
 
-    /// The places of the map, row by row from below: of each the square of every instance.
+    /// The places of the map, row by row from below, each as a slice with its square on every instance.
     pub fn places(&self) -> impl Iterator<Item = &[ComputedSquare<'a>]> {
         self.squares.chunks(self.seeds.len())
     }
 }
 
 impl<'a> ComputedSquare<'a> {
-    /// A square by itself.
+    /// Computes a single square, without those of other problems and without the cache.
     pub fn solved(prepared: &PreparedPhase<'a>, square: &PhaseSquare) -> Self {
         Self::new(prepared, square, &solve(prepared, square.problem))
     }
 
+    /// A square with the algorithms ranked at its price; `found` is what was found on its problem.
     fn new(prepared: &PreparedPhase<'a>, square: &PhaseSquare, found: &[Reached]) -> Self {
         let search = &prepared.problems[square.problem].search;
         let ranked = ranked(prepared, square, found);
@@ -110,8 +112,9 @@ impl<'a> ComputedSquare<'a> {
     }
 }
 
-/// Whether settings are at an end of the range of step sizes of the whole search, or have its largest number of local
-/// steps. The ends of the narrower range that [`nearer`] makes of it do not count.
+/// Whether the settings of a run are at an end of the range of step sizes of the search, or have its largest number
+/// of local steps, so that a wider range might cost less. `search` is the whole search of the square's problem: the
+/// ends of the narrower range in which [`nearer`] searches do not count.
 fn is_at_edge(search: &Search, cost: &FrontierCost<'_>) -> bool {
     let StepSizes { from, to, .. } = search.step_sizes;
     let run = &cost.run;
@@ -120,7 +123,8 @@ fn is_at_edge(search: &Search, cost: &FrontierCost<'_>) -> bool {
     run.step_size <= from || run.step_size >= to || has_most_steps
 }
 
-/// The algorithms on a square, each at its least cost.
+/// The algorithms on a square, each at the run of `found` that costs it least at the square's price, ordered by this
+/// cost. Those within [`TIE`] of the least are tied.
 fn ranked<'a>(
     prepared: &PreparedPhase<'a>,
     square: &PhaseSquare,
@@ -144,12 +148,14 @@ fn ranked<'a>(
     RankedCosts::new(best, TIE)
 }
 
-/// The number of its settings that are searched, γ apart.
+/// The number of settings of an algorithm that are searched, besides γ: of two algorithms with the same rounds the
+/// one with fewer is the special case.
 fn number_of_settings(algorithm: &SearchedAlgorithm) -> usize {
     usize::from(algorithm.has_local_steps) + algorithm.tried.len()
 }
 
-/// The choice of another algorithm's settings with which its rounds are the same, if there is one.
+/// The choice of `other`'s further settings with which it has the same rounds as `algorithm` in a run, at the same γ
+/// and H; `None` if there is none.
 fn choice_with_rounds(
     other: &SearchedAlgorithm,
     algorithm: &SearchedAlgorithm,
@@ -161,8 +167,9 @@ fn choice_with_rounds(
     })
 }
 
-/// The same rounds as those of other algorithms, of which they are a special case, with as many local steps: SGD takes
-/// one local step or a batch of one, and FedAvg a server step of 1.
+/// A run that was found, as a run of each algorithm of which its algorithm is a special case, with the same γ and H:
+/// SGD is FedAvg with one local step or mini-batch SGD with a batch of one, and FedAvg is an algorithm with a server
+/// step, at 1. So no algorithm costs more on a map than its special cases.
 fn in_others(algorithms: &[SearchedAlgorithm], one: &Reached) -> Vec<Reached> {
     // SGD may have been searched for the budgets alone.
     let sgd = SearchedAlgorithm::sgd();
@@ -180,8 +187,9 @@ fn in_others(algorithms: &[SearchedAlgorithm], one: &Reached) -> Vec<Reached> {
     found
 }
 
-/// The numbers of local steps between one that was best and its neighbours, which are powers of a ratio, and step
-/// sizes around its best.
+/// A finer search around a run that was best: the same algorithm, with four numbers of local steps from H/√2 to √2 H,
+/// and step sizes from half to twice its γ, all within the ranges of the search `of`. The search may have no number
+/// of local steps.
 fn nearer(of: &Search, best: &Reached) -> Search {
     let h = best.run.local_steps as f64;
     let most = of.local_steps.last().copied().unwrap_or(1);
@@ -195,8 +203,10 @@ fn nearer(of: &Search, best: &Reached) -> Search {
     Search { algorithms: vec![best.run.algorithm], local_steps, step_sizes, ..of.clone() }
 }
 
-/// The searches for special cases of an algorithm with as many local steps as were best for it: around the step size
-/// of FedAvg another server step may be better than around that of the best.
+/// Searches for the algorithms that are special cases of the algorithm of `best`, with as many local steps as were
+/// best for it, over all step sizes of the search `of`. What they find is a start for a finer search of the general
+/// algorithm: around the best step size of FedAvg another server step may be better than around the step size that
+/// was found first.
 fn searches_for_special_cases(
     algorithms: &[SearchedAlgorithm],
     of: &Search,
@@ -226,7 +236,7 @@ fn searches_for_special_cases(
     searches
 }
 
-/// Leaves out rounds that were found before with the same settings.
+/// Keeps of runs with the same settings the first one alone.
 fn drop_repeated(found: &mut Vec<Reached>) {
     let mut known: Vec<RoundSettings> = Vec::new();
     found.retain(|one| {
@@ -238,7 +248,9 @@ fn drop_repeated(found: &mut Vec<Reached>) {
     });
 }
 
-/// What is least on a problem at the price of each of its squares.
+/// Finds for the problem with the index `place` the runs that may cost least at the price of any of its squares. The
+/// search over the ranges of the manifest comes first; then searches for special cases; then finer searches around all
+/// that these found. Nothing where the problem cannot be built.
 fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     let problem = &prepared.problems[place];
     let squares: Vec<&PhaseSquare> =
@@ -270,13 +282,14 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     found
 }
 
-/// What a search finds; nothing where it cannot be done.
+/// The runs with which a search reaches its target; none where the search cannot be done.
 fn find_reached(instance: &dyn Instance, search_for: &Search) -> Vec<Reached> {
     search(instance, search_for, &|_| ()).unwrap_or_default()
 }
 
-/// Adds what other algorithms reach with the same settings, and drops every run with a number of local steps with which
-/// its algorithm is best on no square.
+/// Adds to the runs that were found the same runs of more general algorithms ([`in_others`]), and then keeps of each
+/// algorithm the runs with those numbers of local steps with which it costs least on some of the squares of the
+/// problem.
 fn keep_best(prepared: &PreparedPhase<'_>, squares: &[&PhaseSquare], found: &mut Vec<Reached>) {
     let algorithms = &prepared.frontier.algorithms;
     found.extend(found.clone().iter().flat_map(|one| in_others(algorithms, one)));
@@ -291,7 +304,7 @@ fn keep_best(prepared: &PreparedPhase<'_>, squares: &[&PhaseSquare], found: &mut
     drop_repeated(found);
 }
 
-/// What is kept of each problem.
+/// Solves all problems of a map, side by side on all threads: the runs of each, in the order of the problems.
 fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>> {
     (0..prepared.problems.len())
         .into_par_iter()
@@ -303,7 +316,7 @@ fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>
         .collect()
 }
 
-/// What is kept, as columns for the cache.
+/// The runs of all problems as columns for the cache, with a column for the index of the problem. [`known`] reads them.
 fn columns(found: &[Vec<Reached>]) -> Columns {
     let places = found.iter().enumerate().flat_map(|(k, all)| vec![k as f64; all.len()]);
     let mut out = to_columns(&found.concat());
@@ -311,7 +324,8 @@ fn columns(found: &[Vec<Reached>]) -> Columns {
     out
 }
 
-/// What an earlier report computed of a map.
+/// The runs that an earlier report found for each problem of a map; `None` if none are kept, or if what is kept
+/// cannot be read.
 pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
     let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
     let all = from_columns(&columns, prepared.problems[0].search.known.len())?;
@@ -322,7 +336,8 @@ pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<
     Some(found)
 }
 
-/// A map, to check its cache.
+/// What the cache should have of a map: its key, and a function that computes the map anew, for a check that the kept
+/// numbers are right.
 pub fn cacheable_phase<'a>(prepared: &'a PreparedPhase<'_>) -> Cacheable<'a> {
     Cacheable {
         what: Cached::Frontier(prepared.key.clone()),

@@ -290,7 +290,7 @@ impl Figure {
 pub const NO_RESULTS: &str = "The figure is empty: no cell has results yet.";
 
 impl Body {
-    /// The number of panels or maps.
+    /// The number of panels of curves, or of maps.
     pub fn panels(&self) -> usize {
         match self {
             Self::Plot(plot) => plot.panels.len(),

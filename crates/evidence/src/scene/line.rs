@@ -64,7 +64,7 @@ pub enum Dash {
 }
 
 impl Dash {
-    /// The index into the patterns of its kind.
+    /// The index of the pattern among the patterns of its kind, measured or thin.
     pub fn index(self) -> usize {
         match self {
             Self::Measured(index) | Self::Thin(index) => index,
@@ -171,7 +171,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// Its name in legends and files.
+    /// The name of the line in legends, labels and files: the name of its curve with what the line is of the curve.
     pub fn name(&self) -> String {
         match self {
             Self::Measured(curve) | Self::Exact(curve) => curve.name(),

@@ -88,8 +88,8 @@ fn element(wide: f64, high: f64, class: &str, content: &str) -> String {
 /// become coarser first; then fewer are drawn: predictions give way before measured curves, and of each family one
 /// curve remains.
 fn draw_curves(plot: &Plot) -> String {
-    let is_curve = |series: &&Series| !matches!(series.line, Line::Reference(_));
-    let mut shown: Vec<&Series> = plot.series().filter(is_curve).collect();
+    let mut shown: Vec<&Series> = plot.series().collect();
+    shown.retain(|series| !matches!(series.line, Line::Reference(_)));
     let mut tolerance = FINE;
     loop {
         let drawn = draw_paths(plot, &shown, tolerance);
@@ -323,7 +323,8 @@ mod tests {
             assert_eq!((line[0], line[line.len() - 1]), (wave[0], wave[399]));
             for p in &wave {
                 let after = line.iter().position(|q| q.0 >= p.0).unwrap().max(1);
-                let (a, b) = (line[after - 1], line[after]);
+                let a = line[after - 1];
+                let b = line[after];
                 let at = a.1 + (b.1 - a.1) * (p.0 - a.0) / (b.0 - a.0);
                 // The vertical distance is at most 1.81 times that to the line: the slope is 1.5.
                 assert!((at - p.1).abs() <= 1.81 * tolerance, "{p:?} and {at}");

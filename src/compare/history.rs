@@ -101,8 +101,12 @@ impl History {
 
 /// Whether two claims have the same verdict and the same bits of the estimate and its interval.
 fn has_same_result(a: &SideClaim, b: &SideClaim) -> bool {
-    let bits = |claim: &SideClaim| [claim.estimate, claim.low, claim.high].map(f64::to_bits);
-    a.verdict == b.verdict && bits(a) == bits(b)
+    a.verdict == b.verdict && estimate_bits(a) == estimate_bits(b)
+}
+
+/// The bits of the estimate and the ends of its interval, which are equal also where an end is NaN.
+fn estimate_bits(claim: &SideClaim) -> [u64; 3] {
+    [claim.estimate, claim.low, claim.high].map(f64::to_bits)
 }
 
 /// Reads the benchmarks of a Markdown file with tables as `make bench` writes them, each as the claim that the bar is

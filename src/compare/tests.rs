@@ -9,16 +9,19 @@ use exactfed_core::rng::Stream;
 use exactfed_runner::plan::CellId;
 use exactfed_runner::trace::TraceDigest;
 
+/// A cell with noise, whose traces have the digest of this name, with a final error per replicate.
 fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
     cell_with(digest, finals, &[])
 }
 
+/// A cell as [`cell`], with more settings.
 fn cell_with(digest: &str, finals: Vec<Option<f64>>, more: &[(&str, &str)]) -> SideCell {
     let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];
     let runs = SideRuns::done(TraceDigest::of(digest), finals);
     SideCell { runs, ..SideCell::new("a", settings.iter().chain(more).copied()) }
 }
 
+/// A side with one experiment of these cells, whose ids are their places.
 fn side(cells: Vec<SideCell>) -> Side {
     let ids = (0..).map(|i: usize| CellId::read(&format!("{i:016x}")).unwrap());
     let cells = ids.zip(cells).collect();
@@ -36,15 +39,22 @@ fn side_of(record: SideExperiment) -> Side {
     Side { name: "s".into(), experiments: [("e".to_owned(), record)].into(), foreign: None }
 }
 
+/// The comparison of two sides with these cells.
 fn compared(old: Vec<SideCell>, new: Vec<SideCell>) -> Comparison {
     compare(&side(old), &side(new), &Options::default())
 }
 
-/// The one change between a cell and itself with other finals.
-fn changed(old: &[Option<f64>], new: &[Option<f64>]) -> Change {
-    compared(vec![cell("a", old.to_vec())], vec![cell("b", new.to_vec())]).changed.remove(0)
+/// The first change between sides of one cell each.
+fn change_of(old: SideCell, new: SideCell) -> Change {
+    compared(vec![old], vec![new]).changed.remove(0)
 }
 
+/// The one change between a cell and itself with other finals.
+fn changed(old: &[Option<f64>], new: &[Option<f64>]) -> Change {
+    change_of(cell("a", old.to_vec()), cell("b", new.to_vec()))
+}
+
+/// The final errors of n replicates: noisy numbers around `factor`, the same noise for the same seed.
 fn sample(seed: u64, n: usize, factor: f64) -> Vec<Option<f64>> {
     let mut rng = Stream::shared_instance(seed);
     (0..n).map(|_| Some(factor * libm::exp(0.2 * rng.gaussian()))).collect()
@@ -137,12 +147,11 @@ fn first_runs(digest: &str, finals: &[Option<f64>]) -> SideCell {
 
 #[test]
 fn the_first_runs_of_a_report_are_paired() {
-    let change = |old: SideCell, new: SideCell| compared(vec![old], vec![new]).changed.remove(0);
     let finals = sample(1, 10, 1.0);
     let risen = sample(1, 10, 1.5);
     let all_risen = cell("b", risen.clone());
     for after in [all_risen, first_runs("b", &risen)] {
-        let found = change(first_runs("a", &finals), after);
+        let found = change_of(first_runs("a", &finals), after);
         assert_eq!((found.verdict, found.shift.unwrap().n), (ChangeVerdict::Worse, 4));
         assert_eq!(found.runs(), (10, 10));
         assert!(found.note.contains("among the first 4, which a report keeps"), "{}", found.note);
@@ -151,14 +160,14 @@ fn the_first_runs_of_a_report_are_paired() {
     let mut lost = finals.clone();
     lost[7] = None;
     for after in [cell("b", lost.clone()), first_runs("b", &lost)] {
-        let found = change(first_runs("a", &finals), after.clone());
+        let found = change_of(first_runs("a", &finals), after.clone());
         assert_eq!((found.verdict, found.diverged()), (ChangeVerdict::NewlyDiverged, (0, 1)));
         assert_eq!(found.note, "1 of 10 runs diverge and did not before");
-        let back = change(after, first_runs("a", &finals));
+        let back = change_of(after, first_runs("a", &finals));
         assert_eq!(back.verdict, ChangeVerdict::NoLongerDiverged);
     }
     // Of other replicates nothing is known.
-    let found = change(first_runs("a", &finals), first_runs("b", &lost[..9]));
+    let found = change_of(first_runs("a", &finals), first_runs("b", &lost[..9]));
     assert_eq!(found.verdict, ChangeVerdict::SameErrors);
 }
 
@@ -200,20 +209,19 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
     let exact = |n: usize, value: f64| {
         cell_with(&value.to_string(), vec![Some(value); n], &[("oracle", "exact")])
     };
-    let verdict = |old: SideCell, new: SideCell| compared(vec![old], vec![new]).changed.remove(0);
     for n in [1, 4] {
-        let change = verdict(exact(n, 1.0), exact(n, 1.06));
+        let change = change_of(exact(n, 1.0), exact(n, 1.06));
         assert_eq!((change.verdict, change.shift), (ChangeVerdict::Worse, None));
         assert!(change.note.contains("nothing is random"), "{}", change.note);
-        assert_eq!(verdict(exact(n, 1.0), exact(n, 1.04)).verdict, ChangeVerdict::Equivalent);
-        assert_eq!(verdict(exact(n, 1.0), exact(n, 0.9)).verdict, ChangeVerdict::Better);
+        assert_eq!(change_of(exact(n, 1.0), exact(n, 1.04)).verdict, ChangeVerdict::Equivalent);
+        assert_eq!(change_of(exact(n, 1.0), exact(n, 0.9)).verdict, ChangeVerdict::Better);
     }
     assert_eq!(changed(&[Some(1.0)], &[Some(9.0)]).verdict, ChangeVerdict::Underpowered);
     let with_cohort = |value: f64| {
         let more = [("oracle", "exact"), ("algorithm.a.cohort", "2")];
         cell_with(&value.to_string(), vec![Some(value)], &more)
     };
-    let change = verdict(with_cohort(1.0), with_cohort(9.0));
+    let change = change_of(with_cohort(1.0), with_cohort(9.0));
     assert_eq!(change.verdict, ChangeVerdict::Underpowered, "the cohort is drawn");
 }
 
@@ -260,15 +268,18 @@ fn what_cannot_be_compared_says_which_of_three() {
 #[test]
 fn claims_fail_when_they_turn_to_refuted() {
     use crate::stats::verdict::Verdict::{self, Inconclusive, Refuted, Supported};
-    let claim = |verdict: Verdict, expected_refuted: bool| SideClaim {
-        id: "c".into(),
-        statement: String::new(),
-        verdict,
-        expected_refuted,
-        estimate: 1.0,
-        low: 0.0,
-        high: 2.0,
-    };
+    fn claim(verdict: Verdict, expected_refuted: bool) -> SideClaim {
+        let statement = String::new();
+        SideClaim {
+            id: "c".into(),
+            statement,
+            verdict,
+            expected_refuted,
+            estimate: 1.0,
+            low: 0.0,
+            high: 2.0,
+        }
+    }
     let found = |old: Option<SideClaim>, new: Option<SideClaim>| {
         let with = |claim: Option<SideClaim>| {
             let mut side = side(vec![cell("a", sample(1, 5, 1.0))]);
@@ -278,12 +289,12 @@ fn claims_fail_when_they_turn_to_refuted() {
         let found = compare(&with(old), &with(new), &Options::default());
         (found.claims.len(), found.count(Class::Claims))
     };
-    let supported = || Some(claim(Supported, false));
-    let refuted = || Some(claim(Refuted, false));
-    assert_eq!(found(supported(), refuted()), (1, 1));
-    assert_eq!(found(supported(), Some(claim(Refuted, true))), (1, 0));
-    assert_eq!(found(refuted(), refuted()), (0, 0));
-    assert_eq!(found(supported(), Some(claim(Inconclusive, false))), (1, 0));
-    assert_eq!(found(None, refuted()), (1, 0));
-    assert_eq!(found(supported(), None), (1, 0));
+    let supported = Some(claim(Supported, false));
+    let refuted = Some(claim(Refuted, false));
+    assert_eq!(found(supported.clone(), refuted.clone()), (1, 1));
+    assert_eq!(found(supported.clone(), Some(claim(Refuted, true))), (1, 0));
+    assert_eq!(found(refuted.clone(), refuted.clone()), (0, 0));
+    assert_eq!(found(supported.clone(), Some(claim(Inconclusive, false))), (1, 0));
+    assert_eq!(found(None, refuted), (1, 0));
+    assert_eq!(found(supported, None), (1, 0));
 }

@@ -163,6 +163,7 @@ fn read_cells(
         return Err(WrongLine { line: 1, message });
     };
     let mut cells = BTreeMap::new();
+    // Equal paths and texts of all cells are stored once.
     let mut shapes = Shapes::default();
     let mut label = Arc::<str>::default();
     for row in reader.records() {

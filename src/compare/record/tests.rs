@@ -6,11 +6,16 @@ use super::{MOST_KEPT, RecordError, files, hash, read};
 use crate::stats::verdict::Verdict;
 use exactfed_runner::trace::TraceDigest;
 
-fn record() -> SideExperiment {
-    let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
+/// A cell whose settings have characters that CSV and TOML must escape, with a final error per replicate.
+fn cell(label: &str, step: &str, finals: Vec<Option<f64>>) -> SideCell {
+    SideCell {
         runs: SideRuns::done(TraceDigest::of(step), finals),
         ..SideCell::new(label, [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")])
-    };
+    }
+}
+
+/// An experiment with three cells, one of which has no results, and a claim.
+fn record() -> SideExperiment {
     let mut missing = cell("F", "3", Vec::new());
     missing.runs = SideRuns::Missing;
     let numbers = [0.1 + 0.2, 0.0, 1e-300, f64::MIN_POSITIVE / 3.0, 123_456.789, 1e22];

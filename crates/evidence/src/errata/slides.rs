@@ -112,8 +112,9 @@ pub const NUMBERS: &[ContradictionById] = &[
     ("remainder-of-fedavg", || {
         let long: f64 = 1e-2;
         let short: f64 = 1e-4;
-        let square = |step: f64| libm::pow(bias_of_fedavg(step), 2.0);
-        Contradiction { printed: libm::sqrt(short / long), holds: square(short) / square(long) }
+        let short_square = libm::pow(bias_of_fedavg(short), 2.0);
+        let long_square = libm::pow(bias_of_fedavg(long), 2.0);
+        Contradiction { printed: libm::sqrt(short / long), holds: short_square / long_square }
     }),
     ("cross-covariance", || Contradiction {
         printed: expanded_cross_covariance(true).unwrap_or(f64::NAN),

@@ -83,7 +83,7 @@ fn place_keys<'a>(legend: &[&'a LegendEntry], width: u32) -> Vec<LegendKey<'a>> 
     keys
 }
 
-/// The width in pixels of the sample before a name: of a line as long that the pattern of its dashes is seen.
+/// The width in pixels of the sample before a name: of a line, so long that the pattern of its dashes is seen.
 fn sample_width(entry: &LegendEntry) -> u32 {
     if entry.is_patch() { 22 } else { 40 }
 }

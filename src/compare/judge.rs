@@ -119,8 +119,8 @@ pub struct Change {
     /// The p-value with Holm's adjustment where `shift` was tested: of equivalence if that is the verdict, and
     /// otherwise of a difference.
     pub p: Option<f64>,
-    /// How the cell changed. Until all shifts are tested together ([`test_together`]), the verdict of a cell with a
-    /// shift is underpowered.
+    /// How the cell changed. The verdict of a cell with a shift is underpowered until the shifts of all cells are
+    /// tested together.
     pub verdict: ChangeVerdict,
     /// Remarks on the verdict, with semicolons between them; empty if there are none.
     pub note: String,
@@ -158,7 +158,8 @@ impl Change {
     }
 
     /// The change from the cell `was` to the cell `is`, one of which has sound results. It has its verdict, unless
-    /// the verdict depends on a test: then it has the shift that [`test_together`] tests with those of all other cells.
+    /// the verdict depends on a test: then it has the shift that is tested later, together with those of all other
+    /// cells.
     pub fn new(
         experiment: &str,
         name: String,

@@ -180,7 +180,8 @@ struct NumberedCells {
 struct SettingsDistance {
     /// The number of settings that differ.
     count: usize,
-    /// By how much the values of these settings differ, summed: |log ratio| of positive numbers.
+    /// By how much the values of these settings differ, summed over the settings: the absolute logarithm of the ratio
+    /// of positive numbers, the absolute difference of other numbers, and a large number for all else.
     apart: f64,
 }
 

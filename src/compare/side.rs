@@ -140,7 +140,7 @@ impl SideCell {
     }
 }
 
-/// The paths of the settings in which these cells differ, in value or in having them.
+/// The paths of the settings in which these cells differ: their values differ, or some of the cells lack the setting.
 pub fn differing_paths<C: Borrow<SideCell>>(
     cells: impl IntoIterator<Item = C>,
 ) -> BTreeSet<String> {

@@ -41,19 +41,23 @@ impl Pencil {
     pub fn new(t: f64) -> Self {
         let eta = 0.5;
         let steps = 20;
+        // ε, the smallest curvature, is of the order t².
         let identity = 0.1 * t * t;
-        let weights: [f64; 3] = [1.0, 0.5, 0.1];
-        let [a, b, c] = weights.map(|w| (1.0 - libm::pow(1.0 - eta * w, steps as f64)) / w);
+        // α_c, and then the parts of the way to θ_c* along v_c that the clients go in a round, over α_c.
+        let alphas: [f64; 3] = [1.0, 0.5, 0.1];
+        let [a, b, c] = alphas.map(|w| (1.0 - libm::pow(1.0 - eta * w, steps as f64)) / w);
+        // t_c.
         let angles = [-t, t * (2.0 * b - a - c) / (c - a), t];
         // (α_c(1 + t_c²) + ε) x_c v_c sum to 0: the weights of the three points (1, t_c) on a line.
         let sums = [angles[2] - angles[1], angles[0] - angles[2], angles[1] - angles[0]];
         let lengths =
-            [0, 1, 2].map(|c| sums[c] / (weights[c] * (1.0 + angles[c] * angles[c]) + identity));
+            [0, 1, 2].map(|c| sums[c] / (alphas[c] * (1.0 + angles[c] * angles[c]) + identity));
         let first = lengths[0];
         let offsets = (0..3).map(|c| [lengths[c] / first, lengths[c] / first * angles[c]]);
+        // s, so small that η s² is a hundredth of ε.
         let spread = libm::sqrt(0.01 * identity / eta);
         Self {
-            means: (0..3).map(|c| mean_of_client(weights[c], angles[c], identity)).collect(),
+            means: (0..3).map(|c| mean_of_client(alphas[c], angles[c], identity)).collect(),
             offsets: offsets.collect(),
             spread,
             eta,

@@ -33,12 +33,12 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
     };
     // In the order of their ids.
     let own = [
-        (of_map, frontier.map_caption(), frontier.map()),
-        ("The least cost to reach ε", lead_caption.clone(), frontier.cost()),
-        (of_budget, frontier.budget_caption(), frontier.within_budget()),
-        ("Communications against gradients", frontier.pareto_caption(), frontier.pareto()),
-        (of_steps, lead_caption.clone(), frontier.local_steps()),
-        ("The best step size", lead_caption, frontier.step_size()),
+        (of_map, frontier.map_caption(), frontier.draw_map()),
+        ("The least cost to reach ε", lead_caption.clone(), frontier.draw_cost()),
+        (of_budget, frontier.budget_caption(), frontier.draw_within_budget()),
+        ("Communications against gradients", frontier.pareto_caption(), frontier.draw_pareto()),
+        (of_steps, lead_caption.clone(), frontier.draw_local_steps()),
+        ("The best step size", lead_caption, frontier.draw_step_size()),
     ];
     let own = own.into_iter().zip(FRONTIER_FIGURES).map(|((title, caption, body), end)| {
         let is_map = matches!(body, Body::Maps(_));
@@ -227,7 +227,7 @@ impl ComputedFrontier<'_> {
     }
 
     /// The panels of the figure of the least cost, that is, of the lead objective, over ε.
-    fn cost(&self) -> Body {
+    fn draw_cost(&self) -> Body {
         let y = match self.lead {
             FrontierObjective::Seconds => "seconds".to_owned(),
             lead => format!("cost: {}", lead.words()),
@@ -239,7 +239,7 @@ impl ComputedFrontier<'_> {
 
     /// The panels of the figure of the fewest communications over ε within the middle budget of the manifest, with a
     /// line of the published power of ε beside each curve that has one.
-    fn within_budget(&self) -> Body {
+    fn draw_within_budget(&self) -> Body {
         let CurvePanels { mut panels, mut legend } = self.panels(|a, n| {
             self.over_targets(self.frontier.middle_budget(), a, n, |cost| cost.communications)
         });
@@ -278,7 +278,7 @@ impl ComputedFrontier<'_> {
     }
 
     /// The panels of the figure of the best number of local steps over ε, of the algorithms that have local steps.
-    fn local_steps(&self) -> Body {
+    fn draw_local_steps(&self) -> Body {
         plot(
             ["ε", self.steps_name()],
             self.panels(|a, n| {
@@ -293,7 +293,7 @@ impl ComputedFrontier<'_> {
     }
 
     /// The panels of the figure of the best step size over ε.
-    fn step_size(&self) -> Body {
+    fn draw_step_size(&self) -> Body {
         plot(
             ["ε", "γ"],
             self.panels(|a, n| self.over_targets(self.lead, a, n, |cost| cost.run.step_size)),
@@ -302,7 +302,7 @@ impl ComputedFrontier<'_> {
     }
 
     /// The panels of the figure of communications against gradients, at the shown target.
-    fn pareto(&self) -> Body {
+    fn draw_pareto(&self) -> Body {
         let axes = ["gradients of a client", "communications"];
         let panels = self.panels(|algorithm, clients| self.pareto_points(algorithm, clients));
         plot(axes, panels, CurveValue::last(Scale::Log))
@@ -325,7 +325,7 @@ impl ComputedFrontier<'_> {
 
     /// The maps of which algorithm costs least, over the price of a communication and ε: a map for each N. The legend
     /// has the algorithms whose colour a square has.
-    fn map(&self) -> Body {
+    fn draw_map(&self) -> Body {
         let curves = self.curves();
         let maps: Vec<Map> = self.clients.iter().map(|clients| self.map_at(*clients)).collect();
         let squares: Vec<&Square> = maps.iter().flat_map(|map| &map.squares).collect();

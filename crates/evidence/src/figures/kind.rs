@@ -51,8 +51,8 @@ impl TheoryKind {
     }
 }
 
-/// A figure of cells that a manifest asks for. Its methods are called in their order: a report decides which cells
-/// each figure draws, reads what all figures need of these, and draws them.
+/// A figure of cells that a manifest asks for. A report asks each figure what it needs of results and theory, reads
+/// that, lets the figure choose the cells that it draws, and then lets it draw them.
 pub trait DrawnFigure<'a>: Sync {
     /// The cells that it may show, and what it needs of theory for those that it draws.
     fn cells(&self) -> DrawnCells<'a>;

@@ -61,7 +61,8 @@ fn value_names(axis: PhaseAxis) -> Vec<String> {
     axis.values.values().into_iter().map(|x| readable(x, 2)).collect()
 }
 
-/// How far the best algorithm of a square is ahead of the next on the square's instance.
+/// How far the best algorithm of a square is ahead of the next on the square's instance: not at all if several are
+/// within [`TIE`] of the least cost, and it is alone if no other algorithm reaches ε.
 fn lead_on(square: &ComputedSquare<'_>) -> Lead {
     match square.ranked.lead() {
         _ if square.ranked.tied > 1 => Lead::Tie,
@@ -167,8 +168,8 @@ fn first_places(instances: &[ComputedSquare<'_>]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for square in instances {
         for (algorithm, ..) in &square.ranked.all[..square.ranked.tied] {
-            match counts.iter_mut().find(|known| known.0 == algorithm.label) {
-                Some(known) => known.1 += 1,
+            match counts.iter_mut().find(|(label, _)| *label == algorithm.label) {
+                Some((_, count)) => *count += 1,
                 None => counts.push((&algorithm.label, 1)),
             }
         }
@@ -223,16 +224,16 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
         let all = &square.ranked.all;
         let tied = square.ranked.tied;
         let numbers = PhaseNumber::ALL.iter().map(|(of, ..)| digits(square.numbers.get(*of)));
-        let mut names = all[..tied].iter().map(|one| one.0.name.as_str());
+        let mut names = all[..tied].iter().map(|(algorithm, ..)| algorithm.name.as_str());
         let first = names.next().unwrap_or_default();
         let ties = names.collect::<Vec<_>>().join(" ");
-        let least = all.first().map_or(f64::NAN, |one| one.2);
+        let least = all.first().map_or(f64::NAN, |(_, _, value)| *value);
         let of_first = settings
             .iter()
             .map(|(_, text)| all.first().map_or_else(String::new, |(_, cost, _)| text(cost)));
         let times = phase.algorithms.iter().map(|algorithm| {
-            let own = all.iter().find(|one| one.0 == algorithm);
-            digits(own.map_or(f64::NAN, |one| one.2 / least))
+            let own = all.iter().find(|(known, ..)| *known == algorithm);
+            digits(own.map_or(f64::NAN, |(_, _, value)| value / least))
         });
         let seed = std::iter::once(square.seed.to_string());
         let line = seed.chain(numbers).chain([first.to_owned(), ties, digits(least)]);

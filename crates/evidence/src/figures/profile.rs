@@ -37,19 +37,18 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         return None;
     }
     let view = views(&axes, &[], &all).into_iter().next()?;
-    let ratios: Vec<Vec<Vec<f64>>> = view
-        .groups
-        .iter()
-        .map(|(_, places)| {
-            ratios(&places.iter().map(|place| all[*place]).collect::<Vec<_>>(), by, at)
-        })
-        .collect();
-    // All curves go on to the same factor.
-    let finite = ratios.iter().flatten().flatten().copied().filter(|r| r.is_finite());
+    // For each panel and each of its cells the ratios by instance.
+    let mut ratios_by_panel: Vec<Vec<Vec<f64>>> = Vec::new();
+    for (_, places) in &view.groups {
+        let compared: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
+        ratios_by_panel.push(ratios(&compared, by, at));
+    }
+    // All curves go on to the largest finite ratio of any.
+    let finite = ratios_by_panel.iter().flatten().flatten().copied().filter(|r| r.is_finite());
     let farthest = finite.fold(1.0, f64::max);
     let mut panels = Vec::with_capacity(view.groups.len());
-    for ((title, places), ratios) in view.groups.iter().zip(&ratios) {
-        let series = places.iter().zip(ratios).map(|(place, ratios)| {
+    for ((title, places), ratios_by_cell) in view.groups.iter().zip(&ratios_by_panel) {
+        let series = places.iter().zip(ratios_by_cell).map(|(place, ratios)| {
             let curve = &view.curves[view.curve_of_cell[*place]];
             Series {
                 cells: vec![all[*place].cell.id.to_string()],
@@ -85,6 +84,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
 /// them, a number per instance: 1 where both are equal within two standard errors, and infinite on all instances if a
 /// run of the cell diverged.
 fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
+    // The losses of each cell's runs by instance; `None` if a run diverged.
     let runs: Vec<Option<Vec<Vec<f64>>>> = cells
         .iter()
         .map(|cell| {

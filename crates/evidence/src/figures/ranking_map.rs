@@ -135,8 +135,9 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     })
 }
 
-/// What the maps show, of which sample, and by which correction; what the compared algorithms have paid; and what is
-/// said of cells that diverged and of squares without a ranking. `comparisons` are those of the whole page.
+/// The caption of the maps: what they show, of which sample, and by which correction; what the compared algorithms
+/// have paid; and how many cells diverged and squares are blank. `comparisons` is the number of comparisons of the
+/// whole page, its table included, for which significance is corrected.
 fn caption(
     spec: &FigureOf<WinnersKeys>,
     cells: &[&CellResult<'_>],

@@ -14,6 +14,7 @@ pub mod phase;
 mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
+pub use cost::{FrontierCost, steps_prefix};
 use exactfed_core::round_program::RoundSettings;
 use exactfed_core::theory::frontier::{Reached, Worked, curve, search};
 use exactfed_core::theory::heterogeneity::Measures;
@@ -23,7 +24,6 @@ use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQ
 use exactfed_runner::manifest::searched::{AlgorithmName, SearchedAlgorithm};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, PreparedPhase, prepare_frontiers};
-pub use cost::{FrontierCost, steps_prefix};
 pub use flag::FrontierFlag;
 use kept::{from_columns, to_columns};
 use phase::ComputedPhase;
@@ -202,6 +202,7 @@ impl<'a> ComputedFrontier<'a> {
         let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
         let algorithms: &'a [SearchedAlgorithm] = &manifest.algorithms;
         for one @ Reached { run, target, held, rounds, .. } in found {
+            // What SGD needs for the smallest target, of which budgets are multiples.
             if run.algorithm == prepared.sgd && *held && *target == tightest {
                 let gradients = search.round_price(run).gradients * *rounds as f64;
                 sgd.insert(run.clients, gradients);
@@ -324,6 +325,7 @@ impl<'a> ComputedFrontier<'a> {
             .filter(|cost| cost.gradients <= allowed)
             .min_by(|a, b| self.compare_costs(minimises, a, b))
             .copied();
+        // The least value among the runs that come below ε in fewer rounds but do not stay there.
         let passing = self
             .costs
             .get(&(algorithm.name.as_str(), clients, target.to_bits(), false))

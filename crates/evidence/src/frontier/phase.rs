@@ -132,17 +132,18 @@ fn ranked<'a>(
 ) -> RankedCosts<'a> {
     let search = &prepared.problems[square.problem].search;
     let price = FrontierObjective::Price(square.numbers.get(PhaseNumber::Price));
-    let costs = found.iter().map(|one| {
-        let algorithms = &prepared.frontier.algorithms;
-        let cost = FrontierCost::new(algorithms, search, one, prepared.dimension);
-        (cost.algorithm, cost, cost.value(price, None))
-    });
+    let algorithms = &prepared.frontier.algorithms;
     let mut best: Vec<RankedCost<'a>> = Vec::new();
-    for one in costs {
-        match best.iter_mut().find(|known| known.0 == one.0) {
-            Some(known) if one.2 < known.2 => *known = one,
+    for one in found {
+        let cost = FrontierCost::new(algorithms, search, one, prepared.dimension);
+        let value = cost.value(price, None);
+        match best.iter_mut().find(|(algorithm, ..)| *algorithm == cost.algorithm) {
+            Some((_, least_cost, least)) if value < *least => {
+                *least_cost = cost;
+                *least = value;
+            }
             Some(_) => {}
-            None => best.push(one),
+            None => best.push((cost.algorithm, cost, value)),
         }
     }
     RankedCosts::new(best, TIE)

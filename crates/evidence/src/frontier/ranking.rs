@@ -46,14 +46,17 @@ impl<'a> ComputedFrontier<'a> {
 impl<'a> RankedCosts<'a> {
     /// Orders algorithms by their values. Those with at most `tie` times the smallest value are tied with it.
     pub fn new(mut all: Vec<RankedCost<'a>>, tie: f64) -> Self {
-        all.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.1.gradients.total_cmp(&b.1.gradients)));
-        let tied = all.iter().take_while(|one| one.2 <= tie * all[0].2).count();
+        all.sort_by(|(_, a_cost, a_value), (_, b_cost, b_value)| {
+            a_value.total_cmp(b_value).then(a_cost.gradients.total_cmp(&b_cost.gradients))
+        });
+        let least = all.first().map_or(f64::NAN, |(_, _, value)| *value);
+        let tied = all.iter().take_while(|(_, _, value)| *value <= tie * least).count();
         Self { all, tied }
     }
 
     /// Whether an algorithm has the smallest value, or one that counts as equal. False if it does not reach ε.
     pub fn ties(&self, algorithm: &SearchedAlgorithm) -> bool {
-        self.all.iter().take(self.tied).any(|one| one.0 == algorithm)
+        self.all.iter().take(self.tied).any(|(tied, ..)| *tied == algorithm)
     }
 
     /// Whether the first algorithm is ahead of all others by more than one of its rounds: with one round more it
@@ -66,6 +69,8 @@ impl<'a> RankedCosts<'a> {
 
     /// How many times more than the first the next algorithm costs that is not tied with it; `None` if there is none.
     pub fn lead(&self) -> Option<f64> {
-        Some(self.all.get(self.tied)?.2 / self.all[0].2)
+        let (_, _, least) = self.all.first()?;
+        let (_, _, next) = self.all.get(self.tied)?;
+        Some(next / least)
     }
 }

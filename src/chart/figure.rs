@@ -158,7 +158,7 @@ fn draw_map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
     let mut attributes = String::new();
     if map.dense.is_some() {
         // A page finds the square below the pointer by this area.
-        let left = map::left(map) + map::EDGE;
+        let left = map::left_margin(map) + map::EDGE;
         let wide = place.wide - left - map::RIGHT;
         let high = place.high - map::BELOW - 2 * map::EDGE;
         let x = place.x + left;

@@ -107,10 +107,10 @@ pub fn line_sample(style: Style, x: f64, middle: f64, long: u32, has_marks: bool
     let center = x + f64::from(long) / 2.0;
     let mut marks = String::new();
     if has_marks && is_measured {
-        marks = mark(style, center, middle, 4 * FINE, &color);
+        marks = marker_polygon(style, center, middle, 4 * FINE, &color);
     } else if has_marks {
-        marks = mark(style, center, middle, 7 * FINE / 2, &color);
-        let hole = mark(style, center, middle, 2 * FINE, "#ffffff");
+        marks = marker_polygon(style, center, middle, 7 * FINE / 2, &color);
+        let hole = marker_polygon(style, center, middle, 2 * FINE, "#ffffff");
         marks += &hole.replace("<polygon", "<polygon class=\"hole\"");
     }
     format!(
@@ -123,7 +123,7 @@ pub fn line_sample(style: Style, x: f64, middle: f64, long: u32, has_marks: bool
 
 /// The marker of a style around the point (`x`, `y`) as SVG text, filled with a colour. The radius is in plotters'
 /// pixels, the point in pixels of the drawing.
-fn mark(style: Style, x: f64, y: f64, radius: u32, fill: &str) -> String {
+fn marker_polygon(style: Style, x: f64, y: f64, radius: u32, fill: &str) -> String {
     let mut corners = Vec::new();
     for (right, down) in marker(style).outline(radius) {
         let right = f64::from(right) / f64::from(FINE);

@@ -25,7 +25,7 @@ const AROUND_NAMES: f64 = 16.0;
 
 /// The width in pixels of what stands at the left of the squares: the title of the y axis and the names of the rows. A
 /// dense map has at least more of it than another.
-pub fn left(map: &Map) -> u32 {
+pub fn left_margin(map: &Map) -> u32 {
     let least = if map.dense.is_some() { 66 } else { 46 };
     let names = map.y.iter().map(|name| font::width(name, f64::from(NAME), false));
     let widest = names.fold(0.0, f64::max) + f64::from(AXIS_TITLE) + AROUND_NAMES;
@@ -35,7 +35,7 @@ pub fn left(map: &Map) -> u32 {
 /// The size of the letters with which the titles of both axes, `x` and `y`, have room in a map of `wide` times `high`
 /// pixels: at most [`AXIS_TITLE`], and at least 6.
 fn title_size(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> u32 {
-    let room_below = wide.saturating_sub(left(map));
+    let room_below = wide.saturating_sub(left_margin(map));
     let room_at_left = high.saturating_sub(BELOW + 2 * EDGE);
     let fits_below = f64::from(room_below) / font::width(x, 1.0, false);
     let fits_at_left = f64::from(room_at_left) / font::width(y, 1.0, false);
@@ -64,7 +64,7 @@ pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
             .margin(EDGE * FINE)
             .margin_right(RIGHT * FINE)
             .x_label_area_size(BELOW * FINE)
-            .y_label_area_size(left(map) * FINE)
+            .y_label_area_size(left_margin(map) * FINE)
             .build_cartesian_2d(names_ruler(&map.x), names_ruler(&map.y))?;
         chart
             .configure_mesh()
@@ -82,7 +82,7 @@ pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
         if map.dense.is_some() {
             draw_runs(&mut chart, map)?;
         } else {
-            let all_wide = wide.saturating_sub(left(map) + RIGHT + EDGE);
+            let all_wide = wide.saturating_sub(left_margin(map) + RIGHT + EDGE);
             let all_tall = f64::from(high.saturating_sub(48));
             let text_wide = f64::from(all_wide / map.x.len().max(1) as u32) - 4.0;
             let tall = all_tall / map.y.len().max(1) as f64;
@@ -231,7 +231,7 @@ struct SquareLine {
 fn fit_texts(texts: Vec<String>, wide: f64, tall: f64) -> SquareTexts {
     let has_room = tall >= LINE * texts.len() as f64 + 4.0;
     let mut top = if has_room && texts.len() > 1 { 0.72 } else { 0.5 };
-    let texts = if has_room { texts } else { joined(texts) };
+    let texts = if has_room { texts } else { joined_texts(texts) };
     let fitted: Vec<FittedLines> = texts.iter().map(|text| SQUARE_TEXT.fit(text, wide)).collect();
     let count: usize = fitted.iter().map(|text| text.lines.len()).sum();
     let largest = fitted.iter().map(|text| text.size).fold(0.0, f64::max);
@@ -256,7 +256,7 @@ fn fit_texts(texts: Vec<String>, wide: f64, tall: f64) -> SquareTexts {
 
 /// All texts of a square in one, for a square with room for one line: with commas between them, except before a
 /// factor or the number of further names.
-fn joined(texts: Vec<String>) -> Vec<String> {
+fn joined_texts(texts: Vec<String>) -> Vec<String> {
     let mut texts = texts.into_iter();
     let Some(mut all) = texts.next() else { return Vec::new() };
     for text in texts {

@@ -27,7 +27,14 @@ pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure;
     let runs_before = compared_runs(change.quantity, before);
     let runs_after = compared_runs(change.quantity, after);
     let ratios = mean_ratios(&runs_before, &runs_after);
-    figures(change, "round", caption, means(&runs_before), means(&runs_after), ratios)
+    both_charts(
+        change,
+        "round",
+        caption,
+        mean_losses(&runs_before),
+        mean_losses(&runs_after),
+        ratios,
+    )
 }
 
 /// The two charts of a change where a side has no traces, as a report: a dot per replicate of its final error, and a
@@ -42,9 +49,9 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
         after = &after[..kept];
     }
     let pairs = before.iter().zip(after);
-    let ratios = dots(pairs.map(|(before, after)| final_ratio(*before, *after)));
+    let ratios = separate_dots(pairs.map(|(before, after)| final_ratio(*before, *after)));
     let caption = "One dot per run: reports store final errors and no curves.";
-    figures(change, "run", caption, final_dots(before), final_dots(after), ratios)
+    both_charts(change, "run", caption, final_dots(before), final_dots(after), ratios)
 }
 
 /// The final error after over that before; NaN, which is not drawn, where either is 0 or has diverged.
@@ -57,12 +64,12 @@ fn final_ratio(before: Option<f64>, after: Option<f64>) -> f64 {
 
 /// A dot for the final error of each replicate, except of those that diverged (`None`).
 fn final_dots(finals: &[Option<f64>]) -> Vec<Point> {
-    dots(finals.iter().map(|value| value.unwrap_or(f64::NAN)))
+    separate_dots(finals.iter().map(|value| value.unwrap_or(f64::NAN)))
 }
 
 /// A point per value over the number of its run, from 1. A point without a value follows each: it interrupts the
 /// curve, so that no line joins the values, and each is drawn as a dot.
-fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
+fn separate_dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
     let mut points = Vec::new();
     for (i, value) in values.enumerate() {
         let x = (i + 1) as f64;
@@ -73,7 +80,7 @@ fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
 }
 
 /// A line of a chart, drawn as a measured curve; `diverged` is the number of its runs that diverged.
-fn series(name: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
+fn chart_line(name: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
     Series { diverged, ..Series::new(Line::Measured(Curve::new(name, style)), points) }
 }
 
@@ -98,7 +105,7 @@ fn compared_runs(quantity: Quantity, traces: &[Trace]) -> Vec<ComparedRun<'_>> {
 
 /// The mean loss over the runs of a side with its 95 % interval, a point for each recorded round, up to the round at
 /// which the first run diverged: its trace ends there.
-fn means(runs: &[ComparedRun<'_>]) -> Vec<Point> {
+fn mean_losses(runs: &[ComparedRun<'_>]) -> Vec<Point> {
     let rows = runs.iter().map(|run| run.losses.len()).min().unwrap_or(0);
     let mut points = Vec::new();
     for row in 0..rows {
@@ -152,14 +159,14 @@ fn geometric_mean(round: u64, logs: &[f64]) -> Point {
 }
 
 /// The style of a solid line with this marker, in the colour of the family of the change's algorithm.
-fn solid(change: &Change, marker: usize) -> Style {
+fn solid_style(change: &Change, marker: usize) -> Style {
     Style { marker, ..Style::solid(Color::of_family(change.family)) }
 }
 
 /// The two charts of a change: the upper one with the points of both sides on a logarithmic axis, the lower one with
 /// the ratios and a line at 1, which means no change. `x` is the title of the x axis. The axis of ratios is
 /// logarithmic where they span more than a factor of 4.
-fn figures(
+fn both_charts(
     change: &Change,
     x: &str,
     caption: &str,
@@ -170,11 +177,11 @@ fn figures(
     let y = change.quantity.compared();
     let (diverged_before, diverged_after) = change.diverged();
     let sides = vec![
-        series("before", BEFORE, before, diverged_before),
-        series("after", solid(change, 1), after, diverged_after),
+        chart_line("before", BEFORE, before, diverged_before),
+        chart_line("after", solid_style(change, 1), after, diverged_after),
     ];
     let sides_title = format!("{}: {y} before and after", change.name);
-    let sides_figure = figure(sides_title, caption, x, &y, Scale::Log, sides);
+    let sides_figure = chart(sides_title, caption, x, &y, Scale::Log, sides);
     let mut low = 1.0_f64;
     let mut high = 1.0_f64;
     for point in ratios.iter().filter(|point| point.y.is_finite()) {
@@ -183,10 +190,10 @@ fn figures(
     }
     let scale = if high / low > 4.0 { Scale::Log } else { Scale::Linear };
     let no_change = no_change_line(&ratios);
-    let mut lines = vec![series("ratio", solid(change, 3), ratios, 0)];
+    let mut lines = vec![chart_line("ratio", solid_style(change, 3), ratios, 0)];
     lines.extend(no_change);
     let ratio_title = format!("{}: after over before", change.name);
-    [sides_figure, figure(ratio_title, caption, x, "ratio", scale, lines)]
+    [sides_figure, chart(ratio_title, caption, x, "ratio", scale, lines)]
 }
 
 /// The line at ratio 1 from the first finite ratio to the last one, which come in the order of x; `None` if no ratio is
@@ -200,7 +207,7 @@ fn no_change_line(ratios: &[Point]) -> Option<Series> {
 }
 
 /// A chart with one panel of these lines and a legend of all of them.
-fn figure(
+fn chart(
     title: String,
     caption: &str,
     x: &str,

@@ -23,7 +23,7 @@ fn perturbation(mu: f64, steps: usize) -> f64 {
 }
 
 /// √λ of Theorem 5.1, the factor of a round, for equal constants ν = δ and β = 0.
-fn root(mu: f64, nu: f64) -> f64 {
+fn root_of_lambda(mu: f64, nu: f64) -> f64 {
     libm::sqrt(1.0 - 2.0 * mu * nu + mu * mu * nu * nu)
 }
 
@@ -100,7 +100,7 @@ pub const NUMBERS: &[ContradictionById] = &[
     // Below (5.65): √λ ≥ ½ is said to follow from μ ≤ ν/2, which has another unit; it follows from μ ≤ 1/(2ν).
     ("small-enough", || {
         let nu = 1.5;
-        Contradiction { printed: 0.5, holds: root(0.5 * nu, nu) }
+        Contradiction { printed: 0.5, holds: root_of_lambda(0.5 * nu, nu) }
     }),
 ];
 
@@ -133,7 +133,7 @@ mod tests {
             ("rate-of-a-client", 1.0, 1.0),
             // By the distance travelled: ‖φ_e − w‖² ≤ (μe/E)²(δ_k² + β_k²)‖w_k° − w‖².
             ("distance-travelled", 1.9, 0.5 * (4.0_f64 / 2.0).powi(2)),
-            ("same-iterate-on-both-sides", 1.0, root(0.1, 1.0)),
+            ("same-iterate-on-both-sides", 1.0, root_of_lambda(0.1, 1.0)),
             // 1 − √λ ≥ μν − μ²(δ² + β²)/2, twice the printed value.
             ("root-of-lambda", 1.8, 2.0 * numbers("root-of-lambda").printed + 1e-15),
         ]);
@@ -157,7 +157,7 @@ mod tests {
         let found = numbers("small-enough").holds;
         assert!(found < 0.2, "{found}");
         for nu in [0.1, 1.0, 1.5, 10.0] {
-            assert!(root(0.5 / nu, nu) >= 0.5 - 1e-12);
+            assert!(root_of_lambda(0.5 / nu, nu) >= 0.5 - 1e-12);
         }
     }
 }

@@ -97,7 +97,7 @@ fn proposition_2(factor: f64) -> Contradiction {
 
 /// The limit of an extrapolation with the printed weights at H = `steps`, and the right limit. Without heterogeneity
 /// and noise every run ends at θ* = 1, so that the limit is the sum of the weights.
-fn weights(steps: f64) -> Contradiction {
+fn limit_by_weights(steps: f64) -> Contradiction {
     Contradiction { printed: (2.0 * steps - 1.0) / (steps - 1.0) - 1.0, holds: 1.0 }
 }
 
@@ -106,7 +106,7 @@ const LEMMA_5: (f64, f64, f64) = (0.5, 1.0, 1.0);
 
 /// The sum of the terms of (22) at γL = `x`, where `cubic` is the coefficient of γ³a³c³. Lemma 6 needs it to be at
 /// most 5.
-fn coefficients(cubic: f64, x: f64) -> f64 {
+fn sum_of_lemma_6(cubic: f64, x: f64) -> f64 {
     let terms = [2.0 * 15.0, 4.0 * cubic, 8.0 * 15.0, 16.0 * 6.0, 32.0];
     terms.iter().rev().fold(0.0, |sum, term| (sum + term) * x)
 }
@@ -187,8 +187,8 @@ pub const NUMBERS: &[ContradictionById] = &[
             holds: 1.0 / (step * quartic.min(cubic)),
         }
     }),
-    ("weights-at-2", || weights(2.0)),
-    ("weights-at-10", || weights(10.0)),
+    ("weights-at-2", || limit_by_weights(2.0)),
+    ("weights-at-10", || limit_by_weights(10.0)),
     // F(θ) = −θ²/2 is 1-smooth, and its gradients at 1 and at 0 are −1 and 0.
     ("cocoercivity", || {
         let apart: f64 = -1.0 - 0.0;
@@ -223,8 +223,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     // The coefficient of γ³a²bc² in (a² − 2γb + γ²c²)³ is 6 · (−2); with |b| ≤ ac that of −8γ³b³
     // is added to it.
     ("sum-of-lemma-6", || Contradiction {
-        printed: coefficients(6.0 + 8.0, 0.125),
-        holds: coefficients(6.0 * 2.0 + 8.0, 0.125),
+        printed: sum_of_lemma_6(6.0 + 8.0, 0.125),
+        holds: sum_of_lemma_6(6.0 * 2.0 + 8.0, 0.125),
     }),
     ("step-of-lemma-7", || Contradiction { printed: 1.0 - 0.1, holds: left_of_lemma_7(1.0) }),
     // N⁻¹ Σ_c (1 − Γ_c)(θ_c* − θ*), and as the sum of the proof has it.
@@ -334,8 +334,8 @@ mod tests {
             ("speed-up", |printed, holds| holds > 500.0 * printed),
             ("display-of-lemma-3", |printed, holds| printed < 0.0 && holds <= 0.5 - 0.25),
         ]);
-        assert!(coefficients(20.0, 1.0 / 9.0) <= 5.0);
-        assert!(coefficients(20.0, 0.1203) <= 5.0 && coefficients(20.0, 0.1204) > 5.0);
+        assert!(sum_of_lemma_6(20.0, 1.0 / 9.0) <= 5.0);
+        assert!(sum_of_lemma_6(20.0, 0.1203) <= 5.0 && sum_of_lemma_6(20.0, 0.1204) > 5.0);
         // The coefficient of γ³a²bc² in the cube, by the values at b = ±1 with a = c = 1.
         let value = |b: f64, step: f64| (1.0 - 2.0 * step * b + step * step).powi(3);
         let odd = |step: f64| (value(1.0, step) - value(-1.0, step)) / 2.0;

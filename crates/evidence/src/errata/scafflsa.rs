@@ -79,7 +79,7 @@ fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
 
 /// The largest ε for which a communication complexity is stated or holds, at √max(v, σ) E‖θ_c* − θ*‖ = 1: the one of
 /// Corollary 4.5, the one of Corollary A.7, and the one up to which the right side of (121) is at most ε.
-fn precisions(a: f64) -> [f64; 3] {
+fn largest_precisions(a: f64) -> [f64; 3] {
     [1.0 / a, libm::pow(1.0 / a, 0.4), libm::pow(1.0 / a, 2.0 / 3.0)]
 }
 
@@ -88,7 +88,7 @@ const B3: (f64, f64, f64, f64) = (1.0, 1.0, 0.01, 100.0);
 
 /// The instance of Theorem B.4 at a local step: SCAFFLSA with A_c(Z) = 1 and additive noise of variance 1 (a = σ = 1).
 #[derive(Clone, Copy)]
-struct Example {
+struct InstanceOfB4 {
     /// The step size η.
     step: f64,
     /// The probability p of a communication after a local step.
@@ -100,7 +100,7 @@ struct Example {
     moments: [f64; 4],
 }
 
-impl Example {
+impl InstanceOfB4 {
     /// Four clients at the start, with ‖θ_0 − θ*‖² = 1, and ξ_0 = 0 with N⁻¹Σ‖ξ_c*‖² = 1.
     fn new(step: f64, probability: f64) -> Self {
         let ratio = step / probability;
@@ -143,7 +143,7 @@ fn theorem_b4(square: f64, steps: u32) -> Contradiction {
     let step = B4.0;
     let p = libm::sqrt(square);
     let zeta = (2.0 * step).min(p * p);
-    let start = Example::new(step, p);
+    let start = InstanceOfB4::new(step, p);
     let shrunk = libm::pow(1.0 - zeta, f64::from(steps));
     Contradiction {
         printed: shrunk * start.lyapunov() + 2.0 * step * step / zeta,
@@ -269,8 +269,14 @@ pub const NUMBERS: &[ContradictionById] = &[
     }),
     // Corollaries 4.5 and A.7 print two ranges of ε, (·)^{2/5}/a and (·/a)^{2/5}. (121) is ε^{5/2}/(·/a) and must be at
     // most ε, which gives (·/a)^{2/3}; and both conditions of the proof are needed, so that ∨ is ∧.
-    ("corollary-4-5", || Contradiction { printed: precisions(0.1)[0], holds: precisions(0.1)[2] }),
-    ("corollary-a7", || Contradiction { printed: precisions(10.0)[1], holds: precisions(10.0)[2] }),
+    ("corollary-4-5", || Contradiction {
+        printed: largest_precisions(0.1)[0],
+        holds: largest_precisions(0.1)[2],
+    }),
+    ("corollary-a7", || Contradiction {
+        printed: largest_precisions(10.0)[1],
+        holds: largest_precisions(10.0)[2],
+    }),
     // Corollary 4.5 without noise in A(Z), so that v = 0: with η and H of (38) and (39), constants 1, the bias should
     // be at most ε.
     ("bias-of-corollary-4-5", || {
@@ -476,7 +482,7 @@ mod tests {
         for (step, steps, least, most) in [(1e-3, 20_000, 3.3, 3.63), (0.05, 4000, 3.08, 3.45)] {
             for clients in [2.0, 4.0, 1e6] {
                 let p = f64::sqrt(step);
-                let end = Example { clients, ..Example::new(step, p) }.after(steps);
+                let end = InstanceOfB4 { clients, ..InstanceOfB4::new(step, p) }.after(steps);
                 let ratio = 2.0 * step / end.lyapunov();
                 assert!(least < ratio && ratio < most, "{step} {clients}: {ratio}");
             }
@@ -495,8 +501,8 @@ mod tests {
 
     #[test]
     fn at_p_of_1_the_lyapunov_function_has_a_linear_speed_up_for_few_clients() {
-        let start = Example::new(1e-3, 1.0);
-        let limit = |clients| Example { clients, ..start }.after(20_000).lyapunov();
+        let start = InstanceOfB4::new(1e-3, 1.0);
+        let limit = |clients| InstanceOfB4 { clients, ..start }.after(20_000).lyapunov();
         for few in [1.0, 10.0] {
             let gained = limit(few) / limit(10.0 * few);
             assert!(gained > 8.0 && gained < 10.0, "{few}: {gained}");
@@ -506,7 +512,7 @@ mod tests {
     #[test]
     fn the_mean_of_theorem_b4_has_the_linear_speed_up() {
         let (step, square) = B4;
-        let end = Example::new(step, square.sqrt()).after(4000);
+        let end = InstanceOfB4::new(step, square.sqrt()).after(4000);
         let exact = step / ((2.0 - step) * end.clients);
         assert!((end.moments[0] / exact - 1.0).abs() < 1e-12);
     }

@@ -67,7 +67,7 @@ fn fixed_in_panels(
         return HashSet::new();
     }
     let mut fixed: HashSet<String> =
-        curves.iter().flat_map(|curve| names(&curve.settings)).collect();
+        curves.iter().flat_map(|curve| setting_names(&curve.settings)).collect();
     for panel in panels {
         let mut values: HashMap<(&str, &str), &Setting> = HashMap::new();
         for curve in panel.iter().map(|cell| &curves[curve_of_cell[*cell]]) {
@@ -106,7 +106,7 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
         let algorithm = place_of(curve, &algorithms);
         let shaded = shaded_settings(curve, fixed);
         // The rank of the curve's values among all values of these settings, and their number.
-        let (variant, count) = match variants.get(&names(&shaded)) {
+        let (variant, count) = match variants.get(&setting_names(&shaded)) {
             Some(known) => (known.iter().position(|v| *v == shaded), known.len()),
             None => (None, 0),
         };
@@ -137,7 +137,7 @@ fn place_of(curve: &Curve, algorithms: &[String]) -> usize {
 }
 
 /// The names of some settings.
-fn names(settings: &[CurveSetting]) -> Vec<String> {
+fn setting_names(settings: &[CurveSetting]) -> Vec<String> {
     settings.iter().map(|setting| setting.name.clone()).collect()
 }
 
@@ -159,7 +159,7 @@ fn shown_values(
         if settings.is_empty() {
             continue;
         }
-        let known = all.entry(names(&settings)).or_default();
+        let known = all.entry(setting_names(&settings)).or_default();
         if !known.contains(&settings) {
             known.push(settings);
         }

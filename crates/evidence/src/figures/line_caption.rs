@@ -22,7 +22,7 @@ impl LineFigure<'_> {
         theory: &Theory<'_>,
     ) -> String {
         if plot.series().all(|s| s.points.is_empty()) {
-            return nothing(cells);
+            return empty_caption(cells);
         }
         let y = &plot.y;
         let runs = crate::cells::sample_in_words(cells);
@@ -41,7 +41,7 @@ impl LineFigure<'_> {
             caption.push_str(&costs_of_points(cells));
         }
         if let XAxis::Rounds(x) = self.x
-            && cells.iter().any(|cell| uneven(cell, x))
+            && cells.iter().any(|cell| has_uneven_values(cell, x))
         {
             caption.push_str(
                 " Runs have different costs at the same recorded round; the x axis shows their mean.",
@@ -107,14 +107,14 @@ fn costs_of_points(cells: &[&CellResult<'_>]) -> String {
 }
 
 /// Whether the runs of a cell have different values of a quantity at the same recorded round, as costs that are random.
-fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
+fn has_uneven_values(cell: &CellResult<'_>, quantity: Quantity) -> bool {
     let columns = cell.runs.columns(quantity);
     let Some((first, others)) = columns.split_first() else { return false };
     others.iter().any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }
 
 /// The caption of a figure of these cells without any point: why it is empty.
-fn nothing(cells: &[&CellResult<'_>]) -> String {
+fn empty_caption(cells: &[&CellResult<'_>]) -> String {
     let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
     let why = match (cells.len(), diverged) {
         (0, _) => return NO_RESULTS.into(),

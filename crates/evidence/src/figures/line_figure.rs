@@ -83,7 +83,7 @@ impl<'a> LineFigure<'a> {
             });
         }
         let few = (3..=MOST_OTHERS + 1).contains(&panels.len());
-        let spreads = panels.iter().map(spread).enumerate().filter(|_| few);
+        let spreads = panels.iter().map(spread_of_ends).enumerate().filter(|_| few);
         spreads.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
     }
 
@@ -241,7 +241,7 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
                     }
                 }
             }
-            let reference = self.slope.and_then(|slope| reference(&series, slope));
+            let reference = self.slope.and_then(|slope| reference_line(&series, slope));
             series.extend(reference);
             panels.push(Panel { title: title.clone(), series });
         }
@@ -355,7 +355,7 @@ const MOST_OTHERS: usize = 4;
 const COINCIDE: (f64, f64) = (0.02, 0.01);
 
 /// How many times higher the highest curve of a panel ends than the lowest; 0 of a panel without curves.
-fn spread(panel: &Panel) -> f64 {
+fn spread_of_ends(panel: &Panel) -> f64 {
     let measured = panel.series.iter().filter(|s| s.line.is_measured());
     let ends = measured.filter_map(|s| s.points.last()).map(|p| p.y).filter(|y| *y > 0.0);
     let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(l, h), y| (l.min(y), h.max(y)));
@@ -380,7 +380,7 @@ pub fn through(
 /// at the first point of the first measured curve with at least two points that have a place on such axes, and is as
 /// wide as all lines of the panel. `None` if there is no such curve, if all points are at one place across, or if
 /// some curve lies on the line.
-fn reference(series: &[Series], slope: f64) -> Option<Series> {
+fn reference_line(series: &[Series], slope: f64) -> Option<Series> {
     let measured = series.iter().filter(|s| s.line.is_measured()).map(placed_points);
     let curves: Vec<Vec<Point>> = measured.filter(|points| points.len() > 1).collect();
     let from = *curves.first()?.first()?;

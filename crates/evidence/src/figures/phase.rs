@@ -30,9 +30,9 @@ pub fn figure(
         squares: squares.collect(),
         dense: Some(DenseMap {
             values: [phase.phase.x.values.values(), phase.phase.y.values.values()],
-            remarks: phase.places().filter(is_reached).map(remark).collect(),
+            remarks: phase.places().filter(is_reached).map(remark_on_place).collect(),
             csv: csv(phase),
-            lines: phase.phase.boundaries.iter().filter_map(|b| line(phase, b)).collect(),
+            lines: phase.phase.boundaries.iter().filter_map(|b| boundary_line(phase, b)).collect(),
         }),
     };
     let mut legend: Vec<LegendEntry> = phase
@@ -155,7 +155,7 @@ fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
 
 /// The text that a page shows for a place below who is best: on one instance the settings of the best and what the
 /// next costs; on several how often each algorithm is best.
-fn remark(instances: &[ComputedSquare<'_>]) -> String {
+fn remark_on_place(instances: &[ComputedSquare<'_>]) -> String {
     match instances {
         [square] => settings_of_best(square).unwrap_or_default(),
         _ => first_places(instances),
@@ -206,10 +206,10 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
     let settings: [(&str, Text); 6] = [
         ("local_steps", |cost| cost.run.local_steps.to_string()),
         ("step_size", |cost| format!("{:?}", cost.run.step_size)),
-        ("server_step", |cost| digits(cost.server_step())),
+        ("server_step", |cost| six_digits(cost.server_step())),
         ("rounds", |cost| cost.rounds.to_string()),
-        ("communications", |cost| digits(cost.communications)),
-        ("gradients", |cost| digits(cost.gradients)),
+        ("communications", |cost| six_digits(cost.communications)),
+        ("gradients", |cost| six_digits(cost.gradients)),
     ];
     let numbers = PhaseNumber::ALL.iter().map(|(_, name, _)| *name);
     let heads = ["seed"]
@@ -223,7 +223,7 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
     for square in &phase.squares {
         let all = &square.ranked.all;
         let tied = square.ranked.tied;
-        let numbers = PhaseNumber::ALL.iter().map(|(of, ..)| digits(square.numbers.get(*of)));
+        let numbers = PhaseNumber::ALL.iter().map(|(of, ..)| six_digits(square.numbers.get(*of)));
         let mut names = all[..tied].iter().map(|(algorithm, ..)| algorithm.name.as_str());
         let first = names.next().unwrap_or_default();
         let ties = names.collect::<Vec<_>>().join(" ");
@@ -233,17 +233,17 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
             .map(|(_, text)| all.first().map_or_else(String::new, |(_, cost, _)| text(cost)));
         let times = phase.algorithms.iter().map(|algorithm| {
             let own = all.iter().find(|(known, ..)| *known == algorithm);
-            digits(own.map_or(f64::NAN, |(_, _, value)| value / least))
+            six_digits(own.map_or(f64::NAN, |(_, _, value)| value / least))
         });
         let seed = std::iter::once(square.seed.to_string());
-        let line = seed.chain(numbers).chain([first.to_owned(), ties, digits(least)]);
+        let line = seed.chain(numbers).chain([first.to_owned(), ties, six_digits(least)]);
         out += &(line.chain(of_first).chain(times).collect::<Vec<_>>().join(",") + "\n");
     }
     out
 }
 
 /// A number with six digits; an empty text if it is not finite.
-fn digits(x: f64) -> String {
+fn six_digits(x: f64) -> String {
     let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
     if x.is_finite() { format!("{rounded:?}") } else { String::new() }
 }
@@ -274,7 +274,7 @@ impl LogAxis {
 
 /// The line of a boundary that the manifest draws over a map, a power law through a point, in units of squares and
 /// cut at the edges of the map; `None` if it does not cross the map.
-fn line(phase: &ComputedPhase<'_>, boundary: &PhaseBoundary) -> Option<MapLine> {
+fn boundary_line(phase: &ComputedPhase<'_>, boundary: &PhaseBoundary) -> Option<MapLine> {
     let across = LogAxis::new(phase.phase.x);
     let upwards = LogAxis::new(phase.phase.y);
     let wide = across.count;

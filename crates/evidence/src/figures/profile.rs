@@ -41,7 +41,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     let mut ratios_by_panel: Vec<Vec<Vec<f64>>> = Vec::new();
     for (_, places) in &view.groups {
         let compared: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
-        ratios_by_panel.push(ratios(&compared, by, at));
+        ratios_by_panel.push(ratios_by_instance(&compared, by, at));
     }
     // All curves go on to the largest finite ratio of any.
     let finite = ratios_by_panel.iter().flatten().flatten().copied().filter(|r| r.is_finite());
@@ -52,7 +52,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
             let curve = &view.curves[view.curve_of_cell[*place]];
             Series {
                 cells: vec![all[*place].cell.id.to_string()],
-                ..Series::new(Line::Measured(curve.clone()), steps(ratios, farthest))
+                ..Series::new(Line::Measured(curve.clone()), profile_steps(ratios, farthest))
             }
         });
         panels.push(Panel { title: title.clone(), series: series.collect() });
@@ -83,7 +83,11 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
 /// For each of the cells of a grid point, one per algorithm, the ratio of its mean loss to the smallest one among
 /// them, a number per instance: 1 where both are equal within two standard errors, and infinite on all instances if a
 /// run of the cell diverged.
-fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
+fn ratios_by_instance(
+    cells: &[&CellResult<'_>],
+    by: Quantity,
+    at: Option<AtCost>,
+) -> Vec<Vec<f64>> {
     // The losses of each cell's runs by instance; `None` if a run diverged.
     let runs: Vec<Option<Vec<Vec<f64>>>> = cells
         .iter()
@@ -102,7 +106,8 @@ fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Ve
             runs.iter().map(|r| Some(r.as_ref()?.get(i)?.as_slice())).collect();
         let best = own.iter().flatten().min_by(|a, b| mean(a).total_cmp(&mean(b))).copied();
         for (own, ratios) in own.into_iter().zip(&mut ratios) {
-            ratios.push(own.zip(best).map_or(f64::INFINITY, |(own, best)| ratio(own, best)));
+            ratios
+                .push(own.zip(best).map_or(f64::INFINITY, |(own, best)| ratio_to_best(own, best)));
         }
     }
     ratios
@@ -111,7 +116,7 @@ fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Ve
 /// How many times larger the mean of the runs `own` of an algorithm on an instance is than the mean of the runs
 /// `best` of the best algorithm, run by run with the same noise; 1 where the means are equal within [`TIE`] standard
 /// errors.
-fn ratio(own: &[f64], best: &[f64]) -> f64 {
+fn ratio_to_best(own: &[f64], best: &[f64]) -> f64 {
     // Two means of 0, as of algorithms that predict every class of an instance, have no ratio.
     if mean(own) <= mean(best) {
         return 1.0;
@@ -135,7 +140,7 @@ fn log_error(a: &[f64], b: &[f64]) -> f64 {
 /// The profile of an algorithm from its ratios, one per instance: over each factor from 1 to `last` the share of the
 /// instances whose ratio is at most this factor, as the corners of a line of steps. Each point has the number of
 /// instances.
-fn steps(ratios: &[f64], last: f64) -> Vec<Point> {
+fn profile_steps(ratios: &[f64], last: f64) -> Vec<Point> {
     let mut sorted = ratios.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
@@ -159,7 +164,7 @@ mod tests {
     #[test]
     fn steps_by_hand() {
         let corners = |ratios: &[f64], last| -> Vec<(f64, f64)> {
-            steps(ratios, last).iter().map(|p| (p.x, p.y)).collect()
+            profile_steps(ratios, last).iter().map(|p| (p.x, p.y)).collect()
         };
         let expected = [(1.0, 0.5), (2.0, 0.5), (2.0, 0.75), (4.0, 0.75), (4.0, 1.0), (8.0, 1.0)];
         assert_eq!(corners(&[4.0, 1.0, 2.0, 1.0], 8.0), expected);
@@ -176,8 +181,11 @@ mod tests {
         // Paired runs of which each is larger by the same factor differ for sure.
         let twice = a.map(|x| 2.0 * x);
         assert!(log_error(&twice, &a) < 1e-15);
-        assert_eq!((ratio(&b, &a), ratio(&twice, &a)), (1.0, 2.0));
+        assert_eq!((ratio_to_best(&b, &a), ratio_to_best(&twice, &a)), (1.0, 2.0));
         // Nothing is missing to the best, or all of it.
-        assert_eq!((ratio(&[0.0], &[0.0]), ratio(&[0.1], &[0.0])), (1.0, f64::INFINITY));
+        assert_eq!(
+            (ratio_to_best(&[0.0], &[0.0]), ratio_to_best(&[0.1], &[0.0])),
+            (1.0, f64::INFINITY)
+        );
     }
 }

@@ -117,7 +117,7 @@ pub fn frontiers<'a>(
     let prepared = prepare_frontiers(plan).map_err(|bad| {
         let reasons: Vec<String> =
             bad.into_iter().map(|bad| format!("{}: {}", bad.key, bad.message)).collect();
-        failed(plan, reasons.join("; "))
+        frontier_error(plan, reasons.join("; "))
     })?;
     let kept: Vec<_> = prepared.iter().map(|one| known(results, one)).collect();
     let phases: Vec<_> = prepared.iter().map(|one| PreparedPhase::all(plan, one)).collect();
@@ -133,7 +133,7 @@ pub fn frontiers<'a>(
             Some(reached) => reached,
             None => {
                 let found = search(&*prepared.instance, &prepared.search, &worked_on_part)
-                    .map_err(|fault| failed(plan, fault.message))?;
+                    .map_err(|fault| frontier_error(plan, fault.message))?;
                 results.cache(&Cached::Frontier(prepared.key.clone()), &to_columns(&found));
                 found
             }
@@ -146,7 +146,7 @@ pub fn frontiers<'a>(
                 "frontier \"{}\": no algorithm reaches any target: widen `step-size` or `local-steps`",
                 prepared.frontier.id
             );
-            return Err(failed(plan, message));
+            return Err(frontier_error(plan, message));
         }
         all.push(frontier);
     }
@@ -154,7 +154,7 @@ pub fn frontiers<'a>(
 }
 
 /// An error about the frontiers of a plan, which names its manifest.
-fn failed(plan: &Plan, message: String) -> Error {
+fn frontier_error(plan: &Plan, message: String) -> Error {
     error(Path::new(&plan.source.name), message)
 }
 

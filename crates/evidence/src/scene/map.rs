@@ -59,7 +59,7 @@ fn value_texts(values: &[&Setting]) -> Vec<String> {
 
 /// Whether theory knows that second moments stay bounded in one of two neighbouring squares and do not in the other,
 /// so that an edge is drawn between them. False if one of them does not exist or has no known radius.
-fn differ(a: Option<&&Square>, b: Option<&&Square>) -> bool {
+fn is_boundary(a: Option<&&Square>, b: Option<&&Square>) -> bool {
     let a_bounded = a.and_then(|a| a.stability()?.bounded());
     let b_bounded = b.and_then(|b| b.stability()?.bounded());
     a_bounded.zip(b_bounded).is_some_and(|(a, b)| a != b)
@@ -334,10 +334,10 @@ impl Map {
         for Square { x, y, .. } in &self.squares {
             let left = *x as f64;
             let low = *y as f64;
-            if differ(squares.get(&(*x, *y)), squares.get(&(x + 1, *y))) {
+            if is_boundary(squares.get(&(*x, *y)), squares.get(&(x + 1, *y))) {
                 edges.push(((left + 1.0, low), (left + 1.0, low + 1.0)));
             }
-            if differ(squares.get(&(*x, *y)), squares.get(&(*x, y + 1))) {
+            if is_boundary(squares.get(&(*x, *y)), squares.get(&(*x, y + 1))) {
                 edges.push(((left, low + 1.0), (left + 1.0, low + 1.0)));
             }
         }

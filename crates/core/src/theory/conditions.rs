@@ -1,4 +1,5 @@
-//! Whether an instance and a run meet the conditions of the sources' statements.
+//! Whether an instance and a run meet the conditions under which the sources make their statements. Pages say so
+//! of each claim that tests a statement.
 //!
 //! On linear fields the constants follow from the Jacobians and from the moments of draws. On
 //! other fields the problem states constants that hold at every θ.
@@ -7,26 +8,26 @@ use super::bounds::Constants;
 use crate::problem::{DrawSmoothness, Facts};
 use crate::sources::{Condition, StatedAlgorithm};
 
-/// What the conditions ask of a run.
+/// The facts about a run on which the conditions of statements depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunConditions<'a> {
     /// The algorithm of the run.
     pub algorithm: StatedAlgorithm,
-    /// The algorithms of the claim, with this one.
+    /// The algorithms of all runs of the claim, with this one.
     pub compared: &'a [StatedAlgorithm],
     /// Whether the step size is the same in all rounds.
     pub constant: bool,
-    /// Whether iterates are averaged.
+    /// Whether the estimate is a mean of iterates over rounds.
     pub averaged: bool,
-    /// The step size γ.
+    /// The step size γ of a local step.
     pub step_size: f64,
-    /// H, the mean number of local steps of a round.
+    /// H, the most local steps of a client in a round, or their mean number under a coin.
     pub local_steps: f64,
     /// Whether gradients are exact.
     pub exact: bool,
     /// Whether step sizes are divided by the numbers of local steps.
     pub normalised: bool,
-    /// Clients that take part in each round; `None` if all do.
+    /// The number of clients that take part in each round; `None` if all do.
     pub cohort: Option<usize>,
     /// Whether the clients do the same number of local steps or are normalised, and the server
     /// takes their mean.
@@ -40,18 +41,20 @@ pub enum ConditionAnswer {
     Met,
     /// The condition does not hold.
     Unmet,
-    /// The left side is this large, and may be at most `need`.
+    /// The condition is an inequality that does not hold: its left side is `have`, and may be at most `need`.
     Exceeded {
         /// The value of the left side.
         have: f64,
         /// The largest value that the condition allows.
         need: f64,
     },
-    /// What would have to be known to check it; empty if the condition itself says so.
+    /// It cannot be checked whether the condition holds. The text says why not, and pages write it after “since”;
+    /// it is empty if the words of the condition are enough.
     Unknown(&'static str),
 }
 
 impl ConditionAnswer {
+    /// The answer to `have` ≤ `need`, up to rounding.
     fn at_most(have: f64, need: f64) -> Self {
         match have.partial_cmp(&(need * (1.0 + ROUNDING))) {
             Some(order) if order.is_le() => Self::Met,
@@ -60,29 +63,32 @@ impl ConditionAnswer {
         }
     }
 
+    /// The answer to a condition that is no inequality.
     fn holds(holds: bool) -> Self {
         if holds { Self::Met } else { Self::Unmet }
     }
 }
 
-/// An instance and a run, whose conditions are checked.
+/// An instance and a run, of which it is checked whether they meet conditions.
 pub struct Checked<'a> {
     /// The instance, or why it is not known.
     pub facts: Result<&'a dyn Facts, &'static str>,
-    /// Its constants; `None` if they are not known.
+    /// The constants of the instance; `None` if they are not known.
     pub constants: Option<&'a Constants>,
-    /// What the conditions ask of the run.
+    /// What is known of the run.
     pub run: RunConditions<'a>,
 }
 
+/// Why a condition on L, or on the convexity of draws, cannot be checked.
 const NO_SMOOTHNESS: &str = "the smoothness of the draws is not known";
 
 impl Checked<'_> {
-    /// Whether a condition holds.
+    /// Whether the instance and the run meet a condition.
     pub fn answer(&self, condition: &Condition) -> ConditionAnswer {
         self.try_answer(condition).unwrap_or_else(ConditionAnswer::Unknown)
     }
 
+    /// [`Checked::answer`], with the text of [`ConditionAnswer::Unknown`] as the error.
     fn try_answer(&self, condition: &Condition) -> Result<ConditionAnswer, &'static str> {
         let run = &self.run;
         let pace = (self.run.step_size, self.run.local_steps);
@@ -104,6 +110,7 @@ impl Checked<'_> {
             Condition::OneLocalStep => run.local_steps == 1.0,
             Condition::SeveralLocalSteps => run.local_steps > 1.0,
             Condition::Normalised => run.normalised || run.local_steps == 1.0,
+            // The words of such a condition say what is not known.
             Condition::Unknown(_) => return Err(""),
             Condition::StronglyConvex => self.convexity()? > 0.0,
             Condition::ConvexDraws => self.convex_draws()?,
@@ -133,12 +140,13 @@ impl Checked<'_> {
         Ok(ConditionAnswer::holds(holds))
     }
 
+    /// The constants of the instance, or why they are not known.
     fn constants(&self) -> Result<&Constants, &'static str> {
         self.facts?;
         self.constants.ok_or("the constants of the instance are not computed")
     }
 
-    /// μ, at every θ.
+    /// μ, the least strong convexity of the clients' functions at every θ, or why it is not known.
     fn convexity(&self) -> Result<f64, &'static str> {
         if self.facts?.linear() {
             return Ok(self.constants()?.curvature());
@@ -146,7 +154,8 @@ impl Checked<'_> {
         self.facts?.convexity().ok_or("the convexity of the functions is not known")
     }
 
-    /// L of the draws, at every θ; on a linear field the smallest with E AᵀA ≼ L sym Ā.
+    /// L of the gradients of single draws at every θ, with which step sizes are compared, or why it is not known. On
+    /// a linear field it is the smallest L with E AᵀA ≼ L sym Ā for every client, and max ‖Ā_c‖ without noise.
     fn smoothness(&self) -> Result<f64, &'static str> {
         let of_draws = match self.facts?.draw_smoothness() {
             DrawSmoothness::AtMost(most) => Some(most),
@@ -163,6 +172,7 @@ impl Checked<'_> {
         }
     }
 
+    /// Whether the loss of every draw is convex and smooth ([`Condition::ConvexDraws`]), or why it is not known.
     fn convex_draws(&self) -> Result<bool, &'static str> {
         let facts = self.facts?;
         if facts.linear() && !facts.symmetric() {
@@ -178,6 +188,8 @@ impl Checked<'_> {
         }
     }
 
+    /// The answer to [`Condition::Stable`], SCAFFLSA A2 at the step size of the run: the first of its inequalities
+    /// that fails, or else whether the rate is positive.
     fn stable(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants()?;
         let (rate, sides) =
@@ -192,6 +204,7 @@ impl Checked<'_> {
         Ok(failing.unwrap_or(positive))
     }
 
+    /// The answer to [`Condition::FewLocalSteps`], how many local steps SCAFFLSA's Theorem 5.3 allows.
     fn few_local_steps(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants()?;
         let step = self.run.step_size;

@@ -8,7 +8,8 @@ use crate::linalg::{Matrix, contracts, solve};
 use crate::problem::Facts;
 use crate::round_program::LocalUpdate;
 
-/// Σ π_c θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
+/// The estimate after one round of FedAvg without noise from `theta`, d numbers: Σ π_c θ_c after client c has
+/// taken the local steps `update(c)` from `theta` along its mean field F̄_c.
 pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
     let n = facts.clients();
     let d = facts.dim();
@@ -27,12 +28,14 @@ pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUp
     mean
 }
 
-/// The most Newton-like passes of the search.
+/// The most steps of the search for a fixed point.
 const MAX_PASSES: usize = 200;
 
-/// The fixed point of [`round`], d numbers: θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ) with
-/// the round map's derivative at θ*, until the residual no longer shrinks. `None`
-/// if it does not converge.
+/// The fixed point of [`round`], d numbers: the limit of FedAvg without noise on a field that need not be linear.
+/// It is found by θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ), with T for [`round`]: Newton's method with the derivative Γ̄ at θ*
+/// in place of the derivative at θ. The search ends when ‖T(θ) − θ‖ no longer shrinks, as it does once rounding
+/// errors are all that is left. `None` if it still shrinks after [`MAX_PASSES`] steps, if a number is not finite, or
+/// if I − Γ̄ is singular. Rounds from other points need not lead to it: see [`attracts`].
 pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let d = facts.dim();
     let map = RoundMap::linearised(facts, &update);
@@ -68,12 +71,12 @@ fn displacement(
     moved
 }
 
-/// Whether [`round`] leads to its fixed point `theta` from all points close to it: whether its derivative
-/// there, by differences, contracts.
+/// Whether repeated rounds lead to the fixed point `theta` of [`round`] from all points close to it, so that it is
+/// a limit: whether powers of the derivative of [`round`] at `theta`, by differences, vanish.
 pub fn attracts(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate, theta: &[f64]) -> bool {
     let columns = (0..theta.len()).map(|i| partial_derivative(facts, theta, i, &update));
     let derivative = Matrix::from_columns(columns);
-    // Differences are exact to about ten digits.
+    // Differences are exact to about ten digits. The factor leaves room for their error.
     contracts(&derivative.scaled(1.0 + 1e-9))
 }
 
@@ -95,7 +98,8 @@ fn partial_derivative(
     after.iter().map(|x| x / (2.0 * step)).collect()
 }
 
-/// The effort of [`drift`]: powers of each distribution's matrix, or the local steps.
+/// The effort of [`drift`]: on a linear field powers of one matrix for each distribution, else the local steps of
+/// all clients.
 pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     let n = facts.clients() as f64;
     let d = facts.dim() as f64;
@@ -108,16 +112,17 @@ pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     Effort::new(distributions * powers + n * d * d, (distributions + 4.0) * d * d)
 }
 
-/// The average drift at the optimum (SLIDES): ‖H⁻¹ Σ_c π_c Σ_h F̄_c(θ_c^(h)) −
-/// F̄(θ*)‖ along noiseless local steps from θ*, that is ‖θ* − Σ π_c θ_c^(H)‖/(γH).
+/// The average drift at the optimum (SLIDES), a measure of heterogeneity on pages: ‖H⁻¹ Σ_c π_c Σ_h F̄_c(θ_c^(h)) −
+/// F̄(θ*)‖ along noiseless local steps from θ*, which is ‖θ* − Σ π_c θ_c^(H)‖/(γH).
 pub fn drift(facts: &dyn Facts, step_size: f64, local_steps: u64) -> f64 {
     let update = LocalUpdate::of_steps(step_size, local_steps);
     let length = step_size * local_steps as f64;
-    let distance = if facts.linear() {
+    let square = if facts.linear() {
+        // A round from θ* ends at θ* + ρ̄.
         let rho = RoundMap::linearised(facts, |_| update).rho;
         dot(&rho, &rho)
     } else {
         squared_distance(&round(facts, facts.optimum(), &|_| update), facts.optimum())
     };
-    libm::sqrt(distance) / length
+    libm::sqrt(square) / length
 }

@@ -28,12 +28,13 @@ impl Effort {
         Self { products, bytes: 8.0 * numbers }
     }
 
-    /// Whether both are within their limits; false if one of them is NaN.
+    /// Whether products and memory are within [`MOST_PRODUCTS`] and [`MOST_BYTES`]; false if one of them is NaN.
     pub fn fits(self) -> bool {
         self.products <= MOST_PRODUCTS && self.bytes <= MOST_BYTES
     }
 
-    /// The larger number of products and the larger memory.
+    /// The larger number of products and the larger memory of two efforts, which may be from different ones: pages
+    /// say that what was refused takes up to this.
     pub fn most(self, other: Self) -> Self {
         Self { products: self.products.max(other.products), bytes: self.bytes.max(other.bytes) }
     }
@@ -46,7 +47,8 @@ impl Add for Effort {
     }
 }
 
-/// The parts that exceed their limits: `about 2e11 products and 206 GB of memory`.
+/// What a page says of a computation that is refused: the numbers that exceed their limits, as in
+/// `about 2e11 products and 206 GB of memory`. The list is empty if the effort fits.
 impl fmt::Display for Effort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
@@ -60,19 +62,20 @@ impl fmt::Display for Effort {
     }
 }
 
-/// The number of distinct distributions of the clients' oracles.
+/// The number of different distributions of the clients' oracles: what depends on a client's distribution alone is
+/// computed once for each of them.
 pub fn distributions(facts: &dyn Facts) -> f64 {
     group_clients(facts.clients(), |c| facts.distribution(c)).0.len() as f64
 }
 
-/// Multiplications of one [`Facts::noise_map`].
+/// The number of multiplications of one call of [`Facts::noise_map`].
 pub fn noise_map(facts: &dyn Facts) -> f64 {
     let d = facts.dim() as f64;
     d * d * (2.0 * facts.draws() as f64 + 3.0 * d)
 }
 
-/// The Jacobians of all clients at once, and `decompositions` eigenvalue decompositions per
-/// distribution.
+/// The effort of forming the Jacobians of all clients, which are in memory at once, and of `decompositions`
+/// eigenvalue decompositions of d × d matrices for each distribution, of about 10 d³ products each.
 pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
     let n = facts.clients() as f64;
     let d = facts.dim() as f64;
@@ -122,7 +125,8 @@ mod tests {
         }
     }
 
-    /// The computations of a report on one instance.
+    /// The efforts of what a report computes about one instance. The first four are the moments after 1000 rounds
+    /// without and with control variates, and the stationary moments without and with them.
     fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
         let run = |variates| sample::components(&[(1.0, 0.1)], local_steps, variates);
         let plain = run(Variates::None);
@@ -155,7 +159,8 @@ mod tests {
 
     #[test]
     fn what_grows_with_clients_or_steps_alone_is_counted() {
-        // Distinct clients in one dimension: pairs of control variates take the memory.
+        // Clients of different distributions in one dimension: the moments of pairs of control variates take the
+        // memory.
         let many = costs(&Sized(1, 30_000, true), 1);
         assert!(many[0].fits() && !many[1].fits() && many[2].fits() && !many[3].fits());
         // More local steps than fit in memory.

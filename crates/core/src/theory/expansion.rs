@@ -9,25 +9,28 @@ use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve, solve_lyapunov, solve_rows};
 use crate::problem::{Facts, by_distribution};
 
-/// The terms of the expansions, all at θ*.
+/// The terms of the expansions of an instance, all at θ*, from which [`Expansion::bias`] and the other functions
+/// predict biases and covariances for each step size and number of local steps.
 pub struct Expansion {
     clients: usize,
     equal_shares: bool,
-    /// A, d × d.
+    /// A = Σ π_c H_c, d × d.
     pub mean: Matrix,
     /// C = N Σ π_c² C_c, the mean of C_c for equal shares, d × d.
     pub noise: Matrix,
-    /// **A**C, d × d: the covariance of θ is (γ/N) **A**C to first order.
+    /// **A**C, d × d, the solution X of A X + X Aᵀ = C: the covariance of θ is (γ/N) **A**C to first order.
     pub spread: Matrix,
     /// b_h = A⁻¹ Σ π_c (H_c − A) F̄_c(θ*), d numbers (RR Thm 1).
     pub heterogeneity: Vec<f64>,
     /// A⁻¹ ∇³f(θ*)[**A**C], d numbers; `None` without third derivatives.
     pub stochasticity: Option<Vec<f64>>,
-    /// A⁻¹ ∇³f(θ*)[C], d numbers.
+    /// A⁻¹ ∇³f(θ*)[C], d numbers, for the clients' own variance within a round ([`Expansion::next`]); `None`
+    /// without third derivatives.
     pub within: Option<Vec<f64>>,
 }
 
-/// N⁻¹ Σ w_c M_c over clients with the weights w = `weight`.
+/// N⁻¹ Σ w_c M_c over all clients, d × d, with w_c = `weight(c)` and M_c = `matrix(c)`, which depends on the
+/// distribution of client c alone.
 fn mean_of(
     facts: &dyn Facts,
     weight: impl Fn(usize) -> f64,
@@ -43,7 +46,7 @@ fn mean_of(
     sum
 }
 
-/// ∇³f(θ*)[M] = Σ π_c ∇²F̄_c(θ*)[M], d numbers.
+/// ∇³f(θ*)[M] = Σ π_c ∇²F̄_c(θ*)[M], d numbers, with M = `m`; `None` without third derivatives.
 fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
     let (values, clients) = by_distribution(facts, |c| facts.curvature(c, m))?;
     let mut sum = vec![0.0; facts.dim()];
@@ -73,7 +76,7 @@ impl Expansion {
         Effort::new(products, (2.0 * effort::distributions(facts) + 60.0) * d * d)
     }
 
-    /// The effort of [`Expansion::blocks`].
+    /// The effort of [`Expansion::blocks`] of clients with control variates if `corrected`.
     pub fn blocks_effort(facts: &dyn Facts, corrected: bool) -> Effort {
         let n = if corrected { facts.clients() as f64 } else { 1.0 };
         let d = facts.dim() as f64;
@@ -81,10 +84,10 @@ impl Expansion {
         Effort::new(n * d * d * (d + draws), 6.0 * n * d * d)
     }
 
-    /// The expansion of a problem.
+    /// The terms of the expansions of a problem.
     ///
     /// # Errors
-    /// [`Singular`] if A is not stable.
+    /// [`Singular`] if not all eigenvalues of A have positive real parts.
     pub fn new(facts: &dyn Facts) -> Result<Self, Singular> {
         let n = facts.clients();
         let d = facts.dim();
@@ -92,6 +95,7 @@ impl Expansion {
         let noise =
             mean_of(facts, |c| facts.weight(c) * facts.weight(c), |c| facts.noise_covariance(c));
         let spread = solve_lyapunov(&mean, &noise)?;
+        // Σ π_c (H_c − A) F̄_c(θ*).
         let mut pull = vec![0.0; d];
         for client in 0..n {
             let apart = facts.jacobian(client).plus(-1.0, &mean);
@@ -113,8 +117,9 @@ impl Expansion {
         })
     }
 
-    /// θ̄ − θ* to first order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C] (RR Thm 4 as
-    /// corrected; without the first term for Scaffold), d numbers.
+    /// The bias θ̄ − θ* to first order in γ = `step`, d numbers: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C]
+    /// (RR Thm 4 as corrected), without the first term if clients are `corrected` by control variates. `None`
+    /// without third derivatives.
     pub fn bias(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
         let mut bias = vec![0.0; self.heterogeneity.len()];
         if !corrected {
@@ -125,10 +130,10 @@ impl Expansion {
         Some(bias)
     }
 
-    /// tr(A⁻¹CA⁻ᵀ)/N: by H n it is the mean square error of the mean of n iterates with H local
-    /// steps each, to first order in 1/n and for step sizes that fall to 0. A round moves by
-    /// γ_t H A (θ − θ*) with noise of covariance γ_t² H C/N, so that H cancels once
-    /// (Polyak and Juditsky 1992).
+    /// tr(A⁻¹CA⁻ᵀ)/N. Divided by H n it is the mean square error of the mean of n iterates, with rounds of H
+    /// local steps, to first order in 1/n and for step sizes that fall to 0: the central limit theorem of Polyak
+    /// and Juditsky (1992). A round moves by γ_t H A (θ − θ*) with noise of covariance γ_t² H C/N, so that the
+    /// mean of errors has the covariance A⁻¹CA⁻ᵀ H/(H² N n), in which H cancels once.
     ///
     /// # Errors
     /// [`Singular`] if A has no inverse.
@@ -137,10 +142,11 @@ impl Expansion {
         Ok(solve_rows(&self.mean, &half)?.trace() / self.clients as f64)
     }
 
-    /// The part of the next order that is not divided by N, from the
-    /// clients' own variance within a round: −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with
-    /// w = (H − 1)/2, and (H − 1)(2H − 1)/(6H) more under control variates, whose
-    /// noise moves the client too; d numbers. `None` for unequal shares.
+    /// The term of order γ² that is added to [`Expansion::bias`] for the prediction of second order, d numbers: the
+    /// part of that order that is not divided by N, from the clients' own variance within a round. It is
+    /// −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with w = (H − 1)/2, and with (H − 1)(2H − 1)/(6H) added to w if clients are
+    /// `corrected` by control variates, whose noise moves the client too. `None` for unequal shares, and without
+    /// third derivatives.
     pub fn next(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
         if !self.equal_shares {
             return None;
@@ -152,21 +158,20 @@ impl Expansion {
         Some(self.within.as_ref()?.iter().map(|x| scale * x).collect())
     }
 
-    /// γ(H − 1)Nλ with λ the largest diagonal entry of A: the first order is accurate if
-    /// it is far below 1.
+    /// γ(H − 1)Nλ with λ the largest diagonal entry of A. Pages print it next to predictions of first order, which
+    /// are accurate if it is far below 1.
     pub fn reach(&self, step: f64, local_steps: f64) -> f64 {
         let d = self.mean.rows();
         let largest = (0..d).fold(0.0_f64, |most, i| most.max(self.mean[(i, i)]));
         step * (local_steps - 1.0) * self.clients as f64 * largest
     }
 
-    /// The covariance blocks to first order (SLIDES, "Expansion of Covariance"):
-    /// Cov θ = (γ/N) **A**C; with control variates under fixed work also
+    /// The stationary covariances to first order in γ = `step` (SLIDES, "Expansion of Covariance"): Cov θ =
+    /// (γ/N) **A**C. If clients are `corrected` by control variates ξ_c, with a fixed number H of local steps, also
     /// Cov(θ, ξ_c) = ∓(γ/N) **A**C (H_c − A) + (γ/N)(C_c − C),
     /// Cov(ξ_c, ξ_c) = ((1 − 2/N) C_c + C/N)/H and
-    /// Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH), c' the client after c. The sign is
-    /// minus; plus is what SLIDES prints, for `printed`. `None` with control variates if shares
-    /// are unequal.
+    /// Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH) of each client c and the client c' after it. The sign is minus; with
+    /// `printed` it is the plus that SLIDES prints. `None` with control variates if shares are unequal.
     pub fn blocks(
         &self,
         facts: &dyn Facts,
@@ -189,7 +194,8 @@ impl Expansion {
             variate: Vec::new(),
             variate_pair: Vec::new(),
         };
-        for c in 0..if corrected { n } else { 0 } {
+        let corrected_clients = if corrected { n } else { 0 };
+        for c in 0..corrected_clients {
             let noise = facts.noise_covariance(c);
             let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
             let mut cross = self.spread.times(&apart).scaled(sign * step * share);
@@ -204,14 +210,15 @@ impl Expansion {
     }
 }
 
-/// The bias θ̄ − θ* beyond first order, d numbers: a second-order closure of the mean
-/// around the field linearised at θ*, whose exact moments at stationarity are `linear` and
-/// `blocks`. The curvature along the local steps acts on the mean:
+/// A prediction of the bias θ̄ − θ* on a nonlinear field beyond first order, d numbers: a second-order closure of
+/// the mean around the field linearised at θ*, whose exact moments at stationarity are `linear` and `blocks`. The
+/// curvature along the local steps acts on the mean m of the linearised field:
 ///
 /// FedAvg: m − (I − Γ̄)⁻¹ (γ/2) Σ_c π_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
 /// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold: the variates
 /// absorb each client's own part, so that m − A⁻¹ Σ_c π_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
-/// remains.
+/// remains. `None` if the problem knows no second derivatives of its field or no noise map, or if a system has no
+/// solution.
 pub fn closure(
     facts: &dyn Facts,
     linear: &Moments,
@@ -223,6 +230,7 @@ pub fn closure(
     let d = facts.dim();
     let identity = Matrix::identity(d);
     let mean = mean_of(facts, |c| facts.weight(c), |c| facts.jacobian(c));
+    // Σ_c π_c of the sums of curvature, and Γ̄ = Σ π_c P^H.
     let mut push = vec![0.0; d];
     let mut gamma = Matrix::zeros(d, d);
     let path = LocalPath { facts, linear, blocks, step, local_steps, corrected };
@@ -250,7 +258,7 @@ pub fn closure(
     Some(bias)
 }
 
-/// The effort of [`closure`] without the moments and blocks that it starts from.
+/// The effort of [`closure`], without the effort of the moments and covariances that it is given.
 pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     let h = local_steps as f64;
     let d = facts.dim() as f64;
@@ -278,12 +286,14 @@ struct LocalPath<'a> {
 
 impl LocalPath<'_> {
     /// Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}] along the local steps of a client, d numbers, with P = `one` =
-    /// I − γH_c.
+    /// I − γH_c and S_{c,h} the second moment of θ − θ* after h local steps. `None` if the problem knows no second
+    /// derivatives of its field or no noise map.
     fn sum_of_curvature(&self, client: usize, one: &Matrix) -> Option<Vec<f64>> {
         let facts = self.facts;
         let step = self.step;
         let d = facts.dim();
-        // The state is (e, 1) and w, the constant part of the drift: F̄_c(θ*) or ξ_c − ξ_c*.
+        // The state is (e, 1) with e = θ − θ*, and w, the constant part of the drift: F̄_c(θ*), or with control
+        // variates ξ_c − ξ_c*.
         let field = facts.field_at_optimum(client);
         let mut s = self.blocks.theta.clone();
         let mut mean = self.linear.mean.clone();

@@ -6,8 +6,9 @@ use crate::linalg::lanczos::{Approximation, Precision, extremes, spectral_norm};
 use crate::problem::{Facts, by_distribution, group_clients};
 use crate::theory::effort::{self, Effort};
 
-/// Measures of an instance, all at θ*; means over clients are weighted by their shares. They
-/// depend on eigenvalues, so print six digits at most.
+/// How different the clients of an instance are, and how well conditioned and noisy their fields are. All is
+/// measured at θ*; means over clients are weighted by their shares. The numbers depend on eigenvalues, so print
+/// six digits at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
     /// ζ₁: root mean square over clients of ‖F̄_c(θ*)‖ (RR A2, i = 1).
@@ -21,9 +22,9 @@ pub struct Measures {
     pub smoothness: f64,
     /// Σ π_c tr C_c, the noise at θ*.
     pub noise: f64,
-    /// ‖θ* − θ̃‖ with θ̃ the optimum of the virtual environment, if there is one.
+    /// ‖θ* − θ̃‖ with θ̃ the optimum of the virtual environment; `None` on problems without one.
     pub virtual_gap: Option<f64>,
-    /// How far ζ₂, μ and L may be off, if an iteration found them.
+    /// How far ζ₂, μ and L may be off, if Lanczos' iteration found them; `None` if decompositions did.
     pub errors: Option<MeasureErrors>,
 }
 
@@ -39,15 +40,18 @@ pub struct MeasureErrors {
     pub smoothness: f64,
 }
 
-/// The relative precision at which an iteration ends.
+/// The relative error at which Lanczos' iteration for a norm or an eigenvalue ends.
 const PRECISION: f64 = 1e-6;
 /// Numbers below this part of a client's norm are differences of numbers that are almost equal.
 const ROUNDING: f64 = 1e-9;
-/// The most steps of an iteration for a spectral norm where A is formed, and where it is not, so
-/// that each step multiplies with the Jacobians of all clients.
-const NORM_STEPS: [usize; 2] = [80, 40];
 /// The most steps of the iteration for μ, which lies where eigenvalues are often dense.
 const MEAN_STEPS: usize = 200;
+
+/// The most steps of the iteration for a spectral norm. They are fewer where A is not formed, since each step then
+/// multiplies with the Jacobians of all clients.
+fn norm_steps(is_formed: bool) -> usize {
+    if is_formed { 80 } else { 40 }
+}
 
 /// A number that a decomposition found, which counts as exact.
 fn exact(value: f64) -> Approximation {
@@ -55,7 +59,8 @@ fn exact(value: f64) -> Approximation {
 }
 
 impl Measures {
-    /// The effort of [`Measures::new`].
+    /// The effort of [`Measures::new`]: of decompositions where it fits, else of Lanczos' iteration, which may be
+    /// too much as well.
     pub fn effort(facts: &dyn Facts) -> Effort {
         let dense = effort::spectra(facts, 3.0);
         if dense.fits() { dense } else { iteration_effort(facts) }
@@ -65,13 +70,17 @@ impl Measures {
     /// else by Lanczos' iteration. `None` if that is too much as well, or an eigenvalue cannot be
     /// found.
     pub fn new(facts: &dyn Facts) -> Option<Self> {
-        match Self::effort(facts) {
-            effort if !effort.fits() => None,
-            effort if effort == effort::spectra(facts, 3.0) => Self::by_decompositions(facts),
-            _ => Self::by_iteration(&MeanJacobian::new(facts, forming_effort(facts).fits())),
+        if effort::spectra(facts, 3.0).fits() {
+            Self::by_decompositions(facts)
+        } else if iteration_effort(facts).fits() {
+            Self::by_iteration(&MeanJacobian::new(facts, forming_effort(facts).fits()))
+        } else {
+            None
         }
     }
 
+    /// The measures from eigenvalue decompositions of the Jacobians, which are all in memory at once; `None` if
+    /// one of these fails.
     fn by_decompositions(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
@@ -88,11 +97,13 @@ impl Measures {
         Some(Self { errors: None, ..found })
     }
 
+    /// The measures from products of Jacobians with vectors alone, with their errors; `None` if the error that an
+    /// iteration states is not finite.
     fn by_iteration(mean: &MeanJacobian<'_>) -> Option<Self> {
         let facts = mean.facts;
         let d = facts.dim();
         let symmetric = facts.symmetric();
-        let steps = NORM_STEPS[usize::from(mean.formed.is_none())];
+        let steps = norm_steps(mean.formed.is_some());
         Self::combined(
             facts,
             mean.smallest()?,
@@ -111,7 +122,8 @@ impl Measures {
         )
     }
 
-    /// The means over clients, from tr C_c, ‖H_c − A‖ and ‖H_c‖ of one client of each distribution.
+    /// The measures of all clients, with μ given: `noise(c)` is tr C_c and `norms(c)` is [‖H_c − A‖, ‖H_c‖], which
+    /// are asked for of one client c of each distribution. `None` if `norms` is.
     fn combined(
         facts: &dyn Facts,
         mu: Approximation,
@@ -123,9 +135,9 @@ impl Measures {
             Some((dot(&field, &field), noise(c), norms(c)?))
         })?;
         let n = facts.clients() as f64;
-        // ζ₁², ζ₂², the sum of the squared errors of ζ₂, and Σ π_c tr C_c.
         let mut zeta1_square = 0.0;
         let mut zeta2_square = 0.0;
+        // Σ π_c (the error of ‖H_c − A‖)²: by the triangle inequality its root is at least the error of ζ₂.
         let mut zeta2_error = 0.0;
         let mut all_noise = 0.0;
         // L as it was found, and the most that it may be.
@@ -159,30 +171,33 @@ impl Measures {
         })
     }
 
-    /// A lower bound on μ.
+    /// A lower bound of μ, for upper bounds that shrink by (1 − γμ)ⁿ: with a μ that is too large they might not hold.
     pub fn least_mu(&self) -> f64 {
         self.mu - self.errors.map_or(0.0, |errors| errors.mu)
     }
 }
 
-/// The effort of forming and decomposing the mean of the Jacobians, one at a time.
+/// The effort of adding up the mean A of the Jacobians, one after the other in memory, and of decomposing A.
 fn forming_effort(facts: &dyn Facts) -> Effort {
     let d = facts.dim() as f64;
-    // A record adds d²/2 products to one triangle, and a product with its part takes 2 d.
+    // A record adds d²/2 products to one triangle of A, and 2 d to `product_effort`.
     Effort::new(10.0 * d * d * d + 0.25 * d * facts.product_effort(), 10.0 * d * d)
 }
 
-/// The effort of measuring an instance by Lanczos' iteration.
+/// The effort of [`Measures::by_iteration`].
 fn iteration_effort(facts: &dyn Facts) -> Effort {
     let d = facts.dim() as f64;
     let all = facts.product_effort();
     let distributions = effort::distributions(facts);
     let forming = forming_effort(facts);
+    // Of a Jacobian that is not symmetric the transpose is multiplied as well.
     let sides = if facts.symmetric() { 1.0 } else { 2.0 };
-    let few = NORM_STEPS[usize::from(!forming.fits())] as f64;
+    let few = norm_steps(forming.fits()) as f64;
     let many = MEAN_STEPS as f64;
+    // The multiplications of A with a vector.
     let mean = if forming.fits() { d * d } else { all };
-    // A step multiplies with the Jacobians, and with all vectors before it twice.
+    // Each step of an iteration multiplies with Jacobians, and makes its vector orthogonal to all earlier ones, which
+    // takes two products of each of their numbers.
     let clients =
         sides * few * (2.0 * all + distributions * mean) + distributions * 2.0 * few * few * d;
     let of_mean = if forming.fits() {
@@ -193,16 +208,17 @@ fn iteration_effort(facts: &dyn Facts) -> Effort {
     Effort::new(clients, many * d) + of_mean
 }
 
-/// A, the mean of the clients' Jacobians by their shares.
+/// A = Σ π_c H_c, the mean of the clients' Jacobians, as a matrix or by its products with vectors.
 struct MeanJacobian<'a> {
     facts: &'a dyn Facts,
-    /// The first client of each distribution, and the share of all its clients.
+    /// The first client of each distribution, and the sum of the shares of all clients with this distribution.
     shares: Vec<(usize, f64)>,
-    /// A itself, if it can be decomposed.
+    /// A as a matrix; `None` if it is too large, so that only its products with vectors are known.
     formed: Option<Matrix>,
 }
 
 impl<'a> MeanJacobian<'a> {
+    /// The mean of an instance's Jacobians, as a matrix if `form`.
     fn new(facts: &'a dyn Facts, form: bool) -> Self {
         let (first, groups) = group_clients(facts.clients(), |c| facts.distribution(c));
         let mut shares: Vec<(usize, f64)> = first.into_iter().map(|c| (c, 0.0)).collect();
@@ -219,7 +235,8 @@ impl<'a> MeanJacobian<'a> {
         Self { facts, shares, formed }
     }
 
-    /// out ← (H_c − A) x, or its transpose times x.
+    /// Writes (H_c − A) x, or (H_c − A)ᵀ x if `transposed`, to `out`, for the client c that is the first of its
+    /// distribution.
     fn difference(&self, client: usize, transposed: bool, x: &[f64], out: &mut [f64]) {
         if let Some(mean) = &self.formed {
             self.facts.jacobian_product(&[(client, 1.0)], transposed, x, out);
@@ -234,7 +251,8 @@ impl<'a> MeanJacobian<'a> {
         }
     }
 
-    /// The smallest eigenvalue of the symmetric part.
+    /// μ, the smallest eigenvalue of the symmetric part of A, with its error; `None` if the decomposition fails, or
+    /// the error that the iteration states is not finite.
     fn smallest(&self) -> Option<Approximation> {
         if let Some(mean) = &self.formed {
             let (largest, value) = mean.symmetric_part().symmetric_extremes()?;
@@ -269,7 +287,8 @@ mod tests {
     use crate::problem::{Exact, Twin, quadratic};
     use crate::sample;
 
-    /// By decompositions, and by iterations with and without A.
+    /// Asserts that the measures by decompositions and by iterations, with A formed and not formed, are equal
+    /// within the errors that the iterations state.
     #[track_caller]
     fn agree(facts: &dyn Facts) {
         let dense = Measures::by_decompositions(facts).unwrap();

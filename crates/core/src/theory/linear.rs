@@ -7,11 +7,11 @@ use crate::problem::{Facts, group_clients};
 use crate::round_program::LocalUpdate;
 use crate::theory::effort::{self, Effort};
 
-/// The mean round map of uncorrected clients:
+/// What a round of clients without control variates does to the mean error:
 /// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, for FedLSA with Γ_c = (I − γĀ_c)^H,
 /// Γ̄ = Σ π_c Γ_c and ρ̄ = Σ π_c (I − Γ_c)(θ_c* − θ*). A cohort drawn without
-/// replacement does not change it if shares are equal; a server step changes it but not its
-/// fixed point.
+/// replacement does not change the map if shares are equal; a server step changes the map but not its
+/// fixed point. Exact biases and limits are computed from it, and bounds are compared with it.
 #[derive(Clone, Debug)]
 pub struct RoundMap {
     /// Γ̄, d × d.
@@ -27,7 +27,8 @@ impl RoundMap {
         Self::with_updates(facts, |_| LocalUpdate::of_steps(step_size, local_steps))
     }
 
-    /// The map in which client c takes the local steps `update(c)`.
+    /// The map in which client c takes the local steps `update(c)`; `None` if the field is not linear,
+    /// or draws are not independent.
     pub fn with_updates(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Self> {
         (facts.linear() && facts.independent()).then(|| Self::linearised(facts, update))
     }
@@ -38,6 +39,7 @@ impl RoundMap {
         let mut gamma = Matrix::zeros(d, d);
         let mut rho = vec![0.0; d];
         let updates: Vec<LocalUpdate> = (0..facts.clients()).map(update).collect();
+        // Clients of one distribution with equal local steps have the same map, which is computed once.
         let (first, kinds) =
             group_clients(facts.clients(), |c| (facts.distribution(c), updates[c].bits()));
         let maps: Vec<ClientMap> =
@@ -81,6 +83,8 @@ struct ClientMap {
 }
 
 impl ClientMap {
+    /// The map of a client's local steps `update` on its field linearised at θ*. Only plain steps on a
+    /// linear field have the client's own optimum as their fixed point.
     fn new(facts: &dyn Facts, client: usize, update: LocalUpdate) -> Self {
         if facts.linear() && update.proximal == 0.0 {
             Self::around_local_optimum(facts, client, update)
@@ -118,10 +122,11 @@ impl ClientMap {
     }
 }
 
-/// M^H and Σ_{l<H} Mˡ.
+/// M^H and Σ_{l<H} Mˡ with H = `count`, both d × d: H steps e ← M e + b lead from e to
+/// M^H e + (Σ_{l<H} Mˡ) b. They take O(log H) products.
 pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
     let d = m.rows();
-    // The upper half of [[M, I], [0, I]]^H is M^H beside Σ_{l<H} Mˡ.
+    // The first d rows of [[M, I], [0, I]]^H are those of M^H, followed by those of Σ_{l<H} Mˡ.
     let blocks = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
         (true, true) => m[(i, j)],
         (false, true) => 0.0,
@@ -133,7 +138,7 @@ pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
     (power, sum)
 }
 
-/// The effort of [`limit`] with at most `most_steps` local steps of a client.
+/// The effort of [`limit`] where no client takes more than `most_steps` local steps in a round.
 pub fn limit_effort(facts: &dyn Facts, most_steps: u64) -> Effort {
     let n = facts.clients() as f64;
     let d = facts.dim() as f64;
@@ -142,9 +147,10 @@ pub fn limit_effort(facts: &dyn Facts, most_steps: u64) -> Effort {
     Effort::new(n * d * d + effort::distributions(facts) * each, 8.0 * d * d)
 }
 
-/// The mean that FedLSA's rounds leave as it is (θ* plus its exact bias), d numbers: lim E θ_t if means
-/// converge ([`super::moments::means_converge`]). `None` if means do not close, or if there is none or
-/// more than one.
+/// The point θ* + b, d numbers, with FedLSA's exact bias b where client c takes the local steps `update(c)`. If
+/// E θ_t is this point, so is E θ_{t+1}: it is lim E θ_t if means converge ([`crate::moments::means_converge`]),
+/// which is not checked here. `None` if the field is not linear, if draws are not independent, or if rounds keep
+/// no mean or more than one.
 pub fn limit(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let mut limit = RoundMap::with_updates(facts, update)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);

@@ -2,30 +2,30 @@
 //! unequal work, μ_k = μ/E_k. K is the number of clients, L the cohort.
 
 use super::constants::MatrixNoise;
-use super::{BoundValue, Check, PublishedRun, RunBound, decay};
+use super::{BoundValue, Check, ClientWork, PublishedRun, RunBound, decay};
 use crate::linalg::{Matrix, solve_lyapunov};
 use crate::sources::StatedAlgorithm::FedAvg;
 
-/// The bounds of this source, by key.
+/// The keys of this source's bounds, each with the function that computes it.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("book51", |run| run.level().filter(|run| run.batches == [1]).map(theorem_5_1)),
+    ("book51", |run| run.if_equal_paths().filter(|run| run.batches == [1]).map(theorem_5_1)),
     ("book557", |run| run.if_plain(FedAvg).map(leading)),
-    ("book-lemma51", |run| run.level().map(lemma_5_1)),
-    ("book554", |run| run.level().map(perturbation)),
-    ("book53", |run| run.level().map(mean_square_deviation)),
+    ("book-lemma51", |run| run.if_equal_paths().map(lemma_5_1)),
+    ("book554", |run| run.if_equal_paths().map(perturbation)),
+    ("book53", |run| run.if_equal_paths().map(mean_square_deviation)),
 ];
 
-/// β_fed² of (5.40), the growth of the gradient noise with ‖w° − w‖², and σ_fed², a bound of it at
-/// w°. `None` if the moments of A(Z) are not known.
+/// β_fed² and σ_fed² of (5.40): the gradient noise of a round at w, from draws and from the choice of clients, has a
+/// mean square of at most β_fed²‖w° − w‖² + σ_fed². `None` if the moments of A(Z) are not known.
 pub fn gradient_noise(run: &PublishedRun<'_>) -> Option<(f64, f64)> {
     let constants = run.constants;
     let k = constants.count();
     let l = run.taking_part() as f64;
-    let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
+    let missing = finite_population_correction(k, l);
     let delta2 = constants.mean_norm * constants.mean_norm;
     let mut of_distance = 0.0;
     let mut at_optimum = 0.0;
-    for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
+    for (client, ClientWork { local_steps: e, .. }) in constants.clients.iter().zip(run.work()) {
         let noise = client.noise?;
         let apart = client.distance * client.distance;
         let norm2 = client.norm * client.norm;
@@ -36,14 +36,22 @@ pub fn gradient_noise(run: &PublishedRun<'_>) -> Option<(f64, f64)> {
     Some((of_distance, at_optimum))
 }
 
-/// The recursion E‖w̃_i‖² ≤ `factor` E‖w̃_{i−1}‖² + `added`.
+/// (K − L)/(K − 1), by which drawing L of K clients without replacement multiplies the variance of a mean over L
+/// clients that are drawn with replacement; 0 for a single client.
+fn finite_population_correction(clients: f64, cohort: f64) -> f64 {
+    if clients > 1.0 { (clients - cohort) / (clients - 1.0) } else { 0.0 }
+}
+
+/// The recursion E‖w̃_i‖² ≤ `factor` E‖w̃_{i−1}‖² + `added` over rounds i, for the error w̃_i = w° − w_i.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Recursion {
-    /// λ of (5.60).
+    /// λ of (5.60), the factor of E‖w̃‖² in one step of size μ along a gradient with noise.
     lambda: f64,
-    /// The largest λ_k of (5.50).
+    /// The largest λ_k of (5.50), the factor of a local step of client k.
     worst: f64,
+    /// The factor of the error of the round before, √λ and higher orders of μ.
     factor: f64,
+    /// What noise and drift add in a round.
     added: f64,
     /// σ_fed², the bound of the gradient noise at w°.
     sigma2: f64,
@@ -61,10 +69,11 @@ fn recursion(run: &PublishedRun<'_>) -> Option<Recursion> {
     let delta2 = constants.mean_norm * constants.mean_norm;
     let square = mu * mu;
     let lambda = 1.0 - 2.0 * mu * constants.mean_curvature + square * (delta2 + fed_beta2);
+    // The bound of E‖d_i‖²/μ², d_i the drift of the local steps, is `growth` E‖w̃_{i−1}‖² + `added`.
     let mut growth = 0.0;
     let mut added = 0.0;
     let mut worst = 0.0_f64;
-    for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
+    for (client, ClientWork { local_steps: e, .. }) in constants.clients.iter().zip(run.work()) {
         let MatrixNoise { smoothness, beta2, sigma2, .. } = client.noise?;
         let apart = client.distance * client.distance;
         let energy = client.norm * client.norm + beta2;
@@ -106,7 +115,8 @@ pub fn theorem_5_1(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// (5.57) without its higher orders: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν; (5.55) even gives 2μσ_fed²/ν.
+/// (5.57) without its higher orders, so that errors may exceed it: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν after i rounds; (5.55)
+/// even gives 2μσ_fed²/ν.
 pub fn leading(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
     check.moments();
@@ -125,25 +135,25 @@ pub fn leading(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// (1/(KL)) Σ Cov_k/(B_kE_k) + (1/(KL)) (K − L)/(K − 1) Σ ∇J_k ∇J_kᵀ at w°: the covariance of (5.19),
-/// of which (5.33) is the trace.
+/// The covariance of the gradient of a round at w°, from draws and from the choice of clients, (5.19), d × d:
+/// (1/(KL)) Σ Cov_k/(B_kE_k) + (1/(KL)) (K − L)/(K − 1) Σ ∇J_k ∇J_kᵀ. Its trace is (5.33) without μ².
 fn sampled_covariance(run: &PublishedRun<'_>) -> Matrix {
     let facts = run.facts;
     let d = facts.dim();
     let k = facts.clients() as f64;
     let l = run.taking_part() as f64;
-    let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
+    let missing = finite_population_correction(k, l);
     let mut sum = Matrix::zeros(d, d);
-    for (c, (_, calls)) in run.work().enumerate() {
+    for (c, ClientWork { gradients, .. }) in run.work().enumerate() {
         let gradient = facts.field_at_optimum(c);
-        sum = sum.plus(1.0 / (k * l * calls), &facts.noise_covariance(c));
+        sum = sum.plus(1.0 / (k * l * gradients), &facts.noise_covariance(c));
         sum.add_outer(missing / (k * l), &gradient, &gradient);
     }
     sum
 }
 
 /// Lemma 5.1, (5.33): E‖w_1 − w°‖² = μ² ((1/(KL)) Σ tr Cov_k/B_k + (1/(KL)) (K − L)/(K − 1) Σ ‖∇J_k(w°)‖²)
-/// after one round of E_k = 1 from w°, an equality.
+/// after one round of E_k = 1 from w°, an equality; 0 before that round.
 pub fn lemma_5_1(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
     check.equal_shares();
@@ -153,8 +163,8 @@ pub fn lemma_5_1(run: &PublishedRun<'_>) -> BoundValue {
     check.then(|| Some(run.rounds as f64 * mu * mu * sampled_covariance(run).trace()))
 }
 
-/// A bound of E‖d_i‖² with the d_i of (5.20), which is w° − w_1 after one round without noise and with
-/// all clients from w°. (5.54) is of order μ², by (5.53), which bounds ‖w_k° − φ‖ where (5.47) needs
+/// A bound of E‖d_i‖² with the d_i of (5.20), the drift of the local steps, as a bound of ‖w° − w_1‖², which it is
+/// after one round without noise and with all clients from w°; 0 before that round. (5.54) is of order μ², by (5.53), which bounds ‖w_k° − φ‖ where (5.47) needs
 /// ‖φ − w_{i−1}‖; with the latter it is of order μ⁴.
 pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
@@ -168,7 +178,8 @@ pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
     let square = run.path() * run.path();
     check.then(|| {
         let mut sum = 0.0;
-        for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
+        for (client, ClientWork { local_steps: e, .. }) in constants.clients.iter().zip(run.work())
+        {
             let reach = client.norm * client.distance;
             let travelled = reach * reach * (e - 1.0) * (2.0 * e - 1.0) / (6.0 * e * e);
             sum += client.noise?.smoothness * travelled;
@@ -177,9 +188,9 @@ pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// Problem 5.3 to first order in μ: lim E‖w̃_i‖² = μ tr X, A X + X Aᵀ = C with A the mean Jacobian and
-/// C = (KL)⁻¹ Σ C_k/(B_kE_k) + (K − L)/((K − 1)KL) Σ g_k g_kᵀ, C_k the covariance of a gradient at w° and
-/// g_k = ∇J_k(w°). On least mean squares C_k = R_kD_kR_k + R_k tr(R_kD_k) + s_k²R_k,
+/// Problem 5.3, the mean square deviation to first order in μ: lim E‖w̃_i‖² = μ tr X, where A X + X Aᵀ = C with A
+/// the mean Jacobian and C = (KL)⁻¹ Σ C_k/(B_kE_k) + (K − L)/((K − 1)KL) Σ g_k g_kᵀ, C_k the covariance of a
+/// gradient at w° and g_k = ∇J_k(w°). It is no bound: higher orders are left out. On least mean squares C_k = R_kD_kR_k + R_k tr(R_kD_k) + s_k²R_k,
 /// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°).
 pub fn mean_square_deviation(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);

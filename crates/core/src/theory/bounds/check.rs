@@ -5,7 +5,8 @@ use super::constants::MatrixMoments;
 use super::{PublishedRun, Unmet};
 use crate::sources::{Condition, statement};
 
-/// Collects the conditions that do not hold of a run.
+/// Collects the conditions that a run does not meet: a function of a bound states each condition, and then asks
+/// [`Check::then`] for the value, which exists only if all of them hold.
 pub(super) struct Check<'a> {
     run: &'a PublishedRun<'a>,
     unmet: Vec<Unmet>,
@@ -17,8 +18,9 @@ impl<'a> Check<'a> {
         Self { run, unmet: Vec::new() }
     }
 
-    /// The conditions of a statement on all clients of linear fields, that are gradients if
-    /// `gradient`, with the L of the stochastic fields; and the moments of A(Z).
+    /// A check that has required what most statements do: equal shares, a linear field, which is a gradient field if
+    /// `gradient`, all clients in every round, and what the statement `name` asks of γ and H with the L of single
+    /// draws. Also the moments of A(Z), from which the bound is computed; where they are `None`, the check fails.
     pub fn linear(
         run: &'a PublishedRun<'a>,
         name: &str,
@@ -35,7 +37,8 @@ impl<'a> Check<'a> {
         (check, moments)
     }
 
-    /// `have` ≤ `need` up to rounding (γμH of 0.2, 0.1 and 50 is above 1); fails for NaN.
+    /// Requires `have` ≤ `need` up to rounding (0.2 · 0.1 · 50 is above 1 in double precision); NaN does not meet
+    /// it. `condition` says so in words.
     pub fn at_most(&mut self, condition: &str, have: f64, need: f64) {
         let rounded = need + 1e-14 * need.abs();
         if !matches!(have.partial_cmp(&rounded), Some(o) if o.is_le()) {
@@ -43,7 +46,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A condition that has no sides.
+    /// Requires a condition that has no sides, and is met if `holds`.
     pub fn holds(&mut self, condition: &str, holds: bool) {
         if !holds {
             self.unmet.push(Unmet { condition: condition.into(), have: 0.0, need: 1.0 });
@@ -55,8 +58,8 @@ impl<'a> Check<'a> {
         self.holds("clients have equal weights", self.run.constants.equal_shares);
     }
 
-    /// Requires clients of equal shares and a linear field with known moments of A(Z); returns
-    /// them.
+    /// Requires clients of equal shares, a linear field with known moments of A(Z) and positive definite sym Ā_c,
+    /// and returns these moments: `None` if they are not known, and then the check fails.
     pub fn moments(&mut self) -> Option<MatrixMoments> {
         let constants = self.run.constants;
         self.equal_shares();
@@ -73,22 +76,23 @@ impl<'a> Check<'a> {
         self.holds("every client takes part in every round", all);
     }
 
-    /// Requires a run of one round that starts at the optimum.
+    /// Requires a run of one round that starts at θ*, which the source writes as `optimum`.
     pub fn one_round(&mut self, optimum: &str) {
         let start = format!("the run starts at {optimum}");
         self.holds(&start, self.run.start_sq_error == 0.0);
         self.holds("it is the first round", self.run.rounds <= 1);
     }
 
-    /// Requires fields without noise, on which A(Z) has these moments.
+    /// Requires fields without noise, where `moments` are the moments of A(Z).
     pub fn exact(&mut self, moments: Option<MatrixMoments>) {
         let exact = self.run.constants.sigma_omega() == 0.0;
         self.holds("fields are exact", exact && moments.is_some_and(|m| m.multiplicative == 0.0));
     }
 
-    /// Requires what a statement of the sources asks of γ, H and the clients' optima, where the mean
-    /// fields have the curvature μ, and L is what its step sizes are compared with; `None` leaves out
-    /// what needs L. Its conditions on runs hold of every run that has this bound.
+    /// Requires what the statement `name` of the sources asks of γ, H and the clients' optima. `mu` is the least
+    /// curvature of the mean fields, and `smoothness` the L with which step sizes are compared; if it is `None`,
+    /// conditions that need L are left out. What the statement asks of algorithms is not checked here: a bound
+    /// exists only for runs that meet it.
     ///
     /// # Panics
     /// If the sources have no statement of this name.
@@ -130,7 +134,8 @@ impl<'a> Check<'a> {
         self.holds("the field is a gradient", self.run.constants.gradient);
     }
 
-    /// The value if all conditions hold; it is computed only then.
+    /// The value of the bound if all conditions hold; it is computed only then. Else, or if the value is `None`,
+    /// the conditions that fail.
     pub fn then<T>(self, value: impl FnOnce() -> Option<T>) -> Result<T, Vec<Unmet>> {
         if !self.unmet.is_empty() {
             return Err(self.unmet);

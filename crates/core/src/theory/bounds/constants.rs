@@ -65,8 +65,9 @@ pub struct Constants {
     /// μ and L of RR A1 for the mean fields at every θ, the least and the largest over clients;
     /// `None` if they are not known.
     pub everywhere: Option<(f64, f64)>,
-    /// L of RR A1(b) for every draw, if it is finite and fields are not linear: of these
-    /// [`Constants::moments`] has it.
+    /// L of RR A1(b) for every draw, at every θ, as the problem states it; `None` if it is not known or not
+    /// finite. Bounds read it on nonlinear fields; on linear ones they read `cocoercivity` of
+    /// [`Constants::moments`].
     pub draws: Option<f64>,
     /// Q of SLIDES, the largest over clients; `None` if it is not known.
     pub third: Option<f64>,
@@ -75,10 +76,11 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// The effort of [`Constants::new`].
+    /// The effort of [`Constants::new`]: eigenvalues of Jacobians, and where the moments of A(Z) are computed the
+    /// values of the noise map and further eigenvalues.
     pub fn effort(facts: &dyn Facts) -> Effort {
         let d = facts.dim() as f64;
-        let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
+        let known = has_matrix_noise(facts);
         let maps = if known { d * (d + 1.0) / 2.0 + d + 1.0 } else { 0.0 };
         let noise = effort::distributions(facts) * maps * effort::noise_map(facts);
         effort::spectra(facts, if known { 8.0 } else { 4.0 }) + Effort::new(noise, 0.0)
@@ -88,7 +90,7 @@ impl Constants {
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
-        let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
+        let known = has_matrix_noise(facts);
         let (values, clients) = by_distribution(facts, |c| {
             let jacobian = &jacobians[c];
             let field = facts.field_at_optimum(c);
@@ -135,7 +137,7 @@ impl Constants {
         })
     }
 
-    /// The mean of a constant over clients.
+    /// The unweighted mean of a constant over clients.
     fn mean(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
         self.clients.iter().map(value).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
     }
@@ -171,20 +173,23 @@ impl Constants {
         self.mean(|c| c.at_optimum)
     }
 
-    /// The sides of ζ₁ = 0 up to rounding: all clients have a common optimum.
+    /// ζ₁, and the most that it may be if ζ₁ = 0 up to rounding: all clients have a common optimum if the first
+    /// number is at most the second.
     pub fn common_optimum(&self) -> (f64, f64) {
         (self.zeta1(), 1e-12 * self.norm())
     }
 
-    /// SCAFFLSA A2 at a step size η: a, [`MatrixMoments::rate`], and the sides of η ≤ 2/L and of
-    /// ηa ≤ 1/2. It holds if these do and a is positive. `None` if the moments of A(Z) are not known.
+    /// SCAFFLSA A2 at a step size η: a, which is [`MatrixMoments::rate`], and the left and the right sides of the
+    /// inequalities η ≤ 2/L and ηa ≤ 1/2. A2 holds if both inequalities do and a is positive. `None` if the moments
+    /// of A(Z) are not known.
     pub fn stability(&self, step: f64) -> Option<(f64, [(f64, f64); 2])> {
         let moments = self.moments()?;
         let rate = moments.rate(self.curvature(), step);
         Some((rate, [(step, 2.0 / moments.cocoercivity), (step * rate, 0.5)]))
     }
 
-    /// The constants of A(Z); `None` if the constants of a client are not known.
+    /// The constants of the random matrices A(Z) over all clients; `None` if [`ClientConstants::noise`] of a client
+    /// is not known.
     pub fn moments(&self) -> Option<MatrixMoments> {
         let mut m = MatrixMoments::default();
         let n = self.count();
@@ -200,7 +205,7 @@ impl Constants {
     }
 }
 
-/// Constants of A(Z) over clients.
+/// The means and the largest values over clients of the constants of the random matrices A_c(Z) of linear fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MatrixMoments {
     /// L: the largest over clients of [`MatrixNoise::cocoercivity`].
@@ -226,11 +231,17 @@ impl MatrixMoments {
     }
 }
 
-/// The noise of client c, whose Jacobian has the smallest eigenvalue `curvature` of its symmetric part;
-/// `None` if the problem has no noise map, or an eigenvalue cannot be found.
+/// Whether the moments of A(Z) can be computed, [`ClientConstants::noise`].
+fn has_matrix_noise(facts: &dyn Facts) -> bool {
+    facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS
+}
+
+/// The noise of the linear field of client c with this Jacobian, whose symmetric part has the smallest eigenvalue
+/// `curvature`. `None` if the problem has no noise map, or an eigenvalue cannot be found.
 fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {
     let d = facts.dim();
     let units = Matrix::identity(d + 1);
+    // Σ_Ã = E (A − Ā)ᵀ(A − Ā).
     let mut spread = Matrix::zeros(d, d);
     for j in 0..d {
         for k in j..d {
@@ -238,10 +249,11 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
             spread[(k, j)] = spread[(j, k)];
         }
     }
+    // (θ_c* − θ*, 1): the noise ε at θ_c* is the noise map of this vector.
     let mut there = difference(facts.local_optimum(c), facts.optimum());
     there.push(1.0);
     let at_local = noise_product(facts, c, &there, &there)?.max(0.0);
-    // q = E (A − Ā)ᵀ ε, the part of the noise that is linear in θ − θ_c*.
+    // q = E (A − Ā)ᵀ ε: the noise at θ_c* + e has the mean square eᵀ Σ_Ã e + 2 qᵀe + E ‖ε‖².
     let q = (0..d)
         .map(|j| noise_product(facts, c, units.row(j), &there))
         .collect::<Option<Vec<f64>>>()?;
@@ -249,6 +261,7 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
     let cross = dot(&q, &q);
     // 2 qᵀe ≤ s‖e‖² + ‖q‖²/s with s = ‖Σ_Ã‖. A q of rounding errors alone is left out, since s may be 0.
     let joined = cross > 1e-20 * multiplicative * at_local;
+    // E AᵀA.
     let second = spread.plus(1.0, &jacobian.transpose().times(jacobian));
     Some(MatrixNoise {
         cocoercivity: cocoercivity(&second, &jacobian.symmetric_part(), curvature)?,
@@ -260,13 +273,15 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
     })
 }
 
-/// E⟨N x, N y⟩, where N (e, 1) is the noise of client c at θ* + e, and x and y have d + 1 numbers.
+/// E⟨N x, N y⟩, where N (e, 1) is the noise of client c at θ* + e, and x and y have d + 1 numbers; `None` if the
+/// problem has no noise map.
 fn noise_product(facts: &dyn Facts, c: usize, x: &[f64], y: &[f64]) -> Option<f64> {
     Some(facts.noise_map(c, &Matrix::outer(x, y))?.trace())
 }
 
 /// The smallest L with `second` ≼ L `part`: with part = GGᵀ (Cholesky), the
-/// largest eigenvalue of G⁻¹ second G⁻ᵀ. Infinite unless part ≻ 0.
+/// largest eigenvalue of G⁻¹ second G⁻ᵀ. `curvature` is the smallest eigenvalue of `part`; the result is infinite
+/// unless it is positive. `None` if the largest eigenvalue cannot be found.
 fn cocoercivity(second: &Matrix, part: &Matrix, curvature: f64) -> Option<f64> {
     let d = part.rows();
     let mut g = Matrix::zeros(d, d);
@@ -285,7 +300,7 @@ fn cocoercivity(second: &Matrix, part: &Matrix, curvature: f64) -> Option<f64> {
     solve_lower(&g, &half.transpose()).symmetric_extremes().map(|(most, _)| most)
 }
 
-/// G⁻¹ m for a lower triangle G.
+/// G⁻¹ m for a lower triangular matrix G.
 fn solve_lower(g: &Matrix, m: &Matrix) -> Matrix {
     let mut out = m.clone();
     for column in 0..m.cols() {

@@ -9,7 +9,7 @@ use crate::problem::Facts;
 use crate::sample;
 use crate::sources::StatedAlgorithm::FedAvg;
 
-/// The bound of this file, by key.
+/// The key of this file's bound, with the function that computes it.
 pub const BOUNDS: &[RunBound] = &[("dummy", |run| run.if_plain(FedAvg).map(descent))];
 
 /// Its entry of `published.toml`.
@@ -43,7 +43,7 @@ fn one_row_registers_a_bound() {
     assert!(BoundId::all().any(|known| known == id));
     let problem = sample::build(&sample::isotropic(3, 1, 2.0), 1);
     let constants = Constants::new(&problem).unwrap();
-    let run = PublishedRun::even((&problem, &constants), FedAvg, (0.1, 4, 3));
+    let run = PublishedRun::even(&problem, &constants, FedAvg, 0.1, 4, 3);
     let bound = id.for_run(&run).expect("it is a bound of FedAvg").value.unwrap();
     let start = [problem.optimum()[0] + 2.0];
     let components = [Component::one(Terms::fedavg(0.1, 4))];

@@ -28,7 +28,7 @@ pub use constants::Constants;
 pub use published::{BoundId, PublishedBound};
 use serde::Deserialize;
 
-/// The bounded quantity.
+/// The quantity that a bound is an upper bound of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bounded {
@@ -43,7 +43,7 @@ pub enum Bounded {
     LimitSqError,
 }
 
-/// A condition that does not hold.
+/// A condition of a bound that a run does not meet: an inequality, or a condition without sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unmet {
     /// The condition: "γ ≤ 1/(2L)".
@@ -54,7 +54,7 @@ pub struct Unmet {
     pub need: f64,
 }
 
-/// An upper bound for one setup.
+/// A published upper bound for one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// The statement that it comes from, and how pages write it.
@@ -66,17 +66,18 @@ pub struct Bound {
 /// The value of a bound, or the conditions that fail.
 pub type BoundValue = Result<f64, Vec<Unmet>>;
 
-/// The value of a bound for a run; `None` of runs that it is not of.
+/// The function that computes the value of a bound for a run; `None` if the statement is not about runs of this
+/// kind, as of another algorithm.
 type ValueOfRun = fn(&PublishedRun<'_>) -> Option<BoundValue>;
 
-/// A bound by its key.
+/// The key of a bound in `published.toml`, and the function that computes it.
 type RunBound = (&'static str, ValueOfRun);
 
-/// A run in the terms of published bounds.
+/// A run in the terms of published bounds, up to the round at which bounds are computed.
 pub struct PublishedRun<'a> {
     /// What is known of the instance.
     pub facts: &'a dyn Facts,
-    /// Its constants.
+    /// The constants of the instance.
     pub constants: &'a Constants,
     /// The algorithm: FedAvg, Scaffold, or Richardson-Romberg of two runs, not averaged over rounds.
     pub algorithm: StatedAlgorithm,
@@ -97,18 +98,21 @@ pub struct PublishedRun<'a> {
     pub rounds: u64,
     /// ‖θ_0 − θ*‖².
     pub start_sq_error: f64,
-    /// L of BOOK, the clients that take part in a round; `None` for all.
+    /// L of BOOK, the number of clients that take part in a round; `None` if all do.
     pub cohort: Option<usize>,
 }
 
 impl<'a> PublishedRun<'a> {
-    /// The run of all clients from a distance of 2 with a step size, the same number of local steps,
-    /// of one draw each, and rounds.
+    /// A run in which all clients take part in each round with `most_steps` local steps of one draw each, from a
+    /// start at the distance 2 from θ*.
     #[cfg(test)]
     pub fn even(
-        (facts, constants): (&'a dyn Facts, &'a Constants),
+        facts: &'a dyn Facts,
+        constants: &'a Constants,
         algorithm: StatedAlgorithm,
-        (step_size, most_steps, rounds): (f64, u64, u64),
+        step_size: f64,
+        most_steps: u64,
+        rounds: u64,
     ) -> Self {
         Self {
             facts,
@@ -126,6 +130,7 @@ impl<'a> PublishedRun<'a> {
         }
     }
 
+    /// Whether all clients take the same number of local steps in a round.
     fn is_even(&self) -> bool {
         self.local_steps.iter().all(|steps| *steps == self.local_steps[0])
     }
@@ -138,28 +143,30 @@ impl<'a> PublishedRun<'a> {
         (self.algorithm == algorithm && is_plain).then_some(self)
     }
 
-    /// The run, if it is of FedAvg whose clients all move by the same γ in a round.
-    fn level(&self) -> Option<&Self> {
-        let is_level = self.is_even() || self.normalised;
-        (self.algorithm == FedAvg && is_level).then_some(self)
+    /// The run, if it is of FedAvg and all clients have the same γ_k E_k, the sum of their step sizes in a round:
+    /// BOOK's statements, and some others, allow unequal numbers of local steps if steps are normalised.
+    fn if_equal_paths(&self) -> Option<&Self> {
+        let has_equal_paths = self.is_even() || self.normalised;
+        (self.algorithm == FedAvg && has_equal_paths).then_some(self)
     }
 
-    /// H as a number of formulas.
+    /// H, for formulas.
     fn h(&self) -> f64 {
         self.most_steps as f64
     }
 
-    /// γ of a local step.
+    /// The step size γ of a local step, of a client with H local steps if steps are normalised.
     fn gamma(&self) -> f64 {
         if self.normalised { self.step_size / self.h() } else { self.step_size }
     }
 
-    /// BOOK's μ: γH, or γ if γ_k = γ/E_k.
+    /// BOOK's μ, the sum of the step sizes of a round: γH, or `step_size` if γ_k = γ/E_k.
     fn path(&self) -> f64 {
         if self.normalised { self.step_size } else { self.step_size * self.h() }
     }
 
-    /// (1 − x)ⁿ after n = Ht local steps.
+    /// (1 − x)ⁿ, where n = Ht is the number of local steps of the whole run: what is left of the start if each step
+    /// shrinks its error by the factor 1 − x.
     fn decay(&self, x: f64) -> f64 {
         decay(x, self.h() * self.rounds as f64)
     }
@@ -169,25 +176,36 @@ impl<'a> PublishedRun<'a> {
         self.cohort.unwrap_or(self.constants.clients.len())
     }
 
-    /// E_k and B_k E_k of every client.
-    fn work(&self) -> impl Iterator<Item = (f64, f64)> {
+    /// What each of the N clients does in a round, in their order.
+    fn work(&self) -> impl Iterator<Item = ClientWork> {
         self.local_steps
             .iter()
             .cycle()
             .zip(self.batches.iter().cycle())
-            .map(|(steps, batch)| (*steps as f64, *batch as f64 * *steps as f64))
+            .map(|(steps, batch)| ClientWork {
+                local_steps: *steps as f64,
+                gradients: *batch as f64 * *steps as f64,
+            })
             .take(self.facts.clients())
     }
 }
 
-/// (1 − γμ)^{Ht}: the factor by which the mean square distance of two runs on the same
-/// noise has shrunk after t rounds (RR Propositions 1, 3 for γ ≤ 1/(2L), in 000 for
-/// γ ≤ 1/L). SLIDES prints the distance itself instead of its square.
+/// What a client does in a round.
+struct ClientWork {
+    /// E_k, the number of its local steps.
+    local_steps: f64,
+    /// B_k E_k, the number of gradients in all its steps.
+    gradients: f64,
+}
+
+/// (1 − γμ)^{Ht}: an upper bound of the factor by which the mean square distance of two runs on the same
+/// noise has changed after t = `rounds` rounds of H local steps (RR Propositions 1, 3 for γ ≤ 1/(2L), in 000 for
+/// γ ≤ 1/L). SLIDES prints it as the factor of the distance itself instead of its square.
 pub fn contraction(mu: f64, step_size: f64, local_steps: u64, rounds: u64) -> f64 {
     decay(step_size * mu, local_steps as f64 * rounds as f64)
 }
 
-/// (1 − x)ⁿ, 0 for x ≥ 1.
+/// (1 − x)ⁿ, which is 0 for x ≥ 1 unless n is 0. It keeps its precision for small x and large n.
 fn decay(x: f64, n: f64) -> f64 {
     if n == 0.0 {
         1.0

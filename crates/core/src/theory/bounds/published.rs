@@ -17,18 +17,18 @@ use thiserror::Error;
 pub struct PublishedBound {
     /// The name of the bound in manifests, under which its source lists the function that computes it.
     pub key: String,
-    /// Whether no manifest names it.
+    /// Whether the bound is for tables alone, so that no manifest may name it.
     #[serde(default)]
     is_only_in_tables: bool,
     /// The source, and the number of the statement in it.
     pub name: String,
-    /// What it is, for the reference of manifests.
+    /// What the bound is, for the reference of manifests.
     pub description: String,
-    /// The statement of the sources that it is, by name.
+    /// The name in `sources` of the statement whose bound it is.
     pub statement: String,
-    /// How pages write it in a sentence.
+    /// How pages write the bound in a sentence.
     pub words: String,
-    /// The formula that is used.
+    /// The formula by which it is computed.
     pub formula: String,
     /// The quantity that the bound is an upper bound of.
     pub quantity: Bounded,
@@ -36,9 +36,10 @@ pub struct PublishedBound {
     /// terms with universal constants set to 1 and without higher orders, and measurements
     /// may exceed it.
     pub proved: bool,
-    /// Its dash pattern, if figures with all bounds draw it.
+    /// The number of its dash pattern in figures that draw all bounds of a quantity; `None` if it is not drawn there.
     pub dash: Option<usize>,
-    /// Whether tables list it for every run that it is of, or only where a claim is tested on it.
+    /// Whether tables list the bound for every run that its statement is about, or only where a claim is tested on
+    /// it.
     pub is_listed: bool,
 }
 
@@ -48,7 +49,7 @@ struct PublishedRow {
     value: ValueOfRun,
 }
 
-/// The functions of the bounds of each source.
+/// The functions that compute bounds, by key, source by source.
 const VALUES: &[&[RunBound]] = &[
     scafflsa::BOUNDS,
     richardson_romberg::BOUNDS,
@@ -58,7 +59,7 @@ const VALUES: &[&[RunBound]] = &[
     dummy::BOUNDS,
 ];
 
-/// The texts of the bounds.
+/// TOML texts, with one table of [`PublishedBound`] for each bound.
 const TEXTS: &[&str] = &[
     include_str!("published.toml"),
     #[cfg(test)]
@@ -69,7 +70,10 @@ const TEXTS: &[&str] = &[
 static PUBLISHED: LazyLock<Vec<PublishedRow>> =
     LazyLock::new(|| read_rows(&TEXTS.concat(), &VALUES.concat()));
 
-/// The bounds of a TOML text, each with the function of its key.
+/// The bounds of a TOML text in its order, each with the function that has its key in `values`.
+///
+/// # Panics
+/// If the text is no list of bounds, or a bound has no function: both come with the program.
 fn read_rows(texts: &str, values: &[RunBound]) -> Vec<PublishedRow> {
     #[derive(Deserialize)]
     struct BoundFile {
@@ -87,30 +91,31 @@ fn read_rows(texts: &str, values: &[RunBound]) -> Vec<PublishedRow> {
 }
 
 impl PublishedRun<'_> {
-    /// All bounds of the run that tables list, or those that they do not.
+    /// The bounds of all statements that are about runs of this kind: those that tables list for every run
+    /// ([`PublishedBound::is_listed`]), or those that they do not list, if not `listed`.
     pub fn bounds(&self, listed: bool) -> Vec<Bound> {
         let chosen = all_bounds().filter(|id| id.info().is_listed == listed);
         chosen.filter_map(|id| id.for_run(self)).collect()
     }
 }
 
-/// The bounds that manifests name, and those that only tables list.
+/// All published bounds: those that manifests may name, and those that are for tables alone.
 fn all_bounds() -> impl Iterator<Item = BoundId> {
     (0..PUBLISHED.len() as u8).map(BoundId)
 }
 
-/// A published bound that manifests name.
+/// A published bound: its place in the list of all of them. It is read and written as its key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]
 pub struct BoundId(u8);
 
 impl BoundId {
-    /// All that manifests name.
+    /// All bounds that manifests may name.
     pub fn all() -> impl Iterator<Item = Self> {
         all_bounds().filter(|id| !id.info().is_only_in_tables)
     }
 
-    /// The description of the bound.
+    /// What is known of the bound, whatever the run.
     pub fn info(self) -> &'static PublishedBound {
         &PUBLISHED[usize::from(self.0)].info
     }
@@ -120,7 +125,8 @@ impl BoundId {
         &self.info().key
     }
 
-    /// Its dash pattern, where a figure names it: those without one of their own take turns.
+    /// The number of the dash pattern with which a figure draws it that names it: bounds without a pattern of their
+    /// own have one of two, in turn.
     pub fn dash(self) -> usize {
         self.info().dash.unwrap_or(11 + usize::from(self.0 % 2))
     }
@@ -144,7 +150,7 @@ impl From<BoundId> for &'static str {
     }
 }
 
-/// No published bound has this key.
+/// The error of a manifest that names a bound by a key which none has that manifests may name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no published bound is called {0}")]
 pub struct UnknownBound(pub String);
@@ -168,6 +174,7 @@ mod tests {
     use crate::theory::bounds::{Constants, Unmet};
     use std::collections::HashSet;
 
+    /// No two bounds have the same key or dash pattern, and the statement of each is in the sources.
     #[test]
     fn names_and_dashes_are_of_one_bound_each_and_statements_are_known() {
         let names: HashSet<&str> = all_bounds().map(BoundId::key).collect();
@@ -180,8 +187,8 @@ mod tests {
         assert!(BoundId::try_from("rr-theorem9".to_owned()).is_err());
     }
 
-    /// A row and the function of its bound name a statement each: beyond what that of the row allows,
-    /// the bound has no value.
+    /// The table of a bound names a statement, and so does its function, by a text of its own. Where γ is beyond
+    /// each inequality of the statement of the table, the bound has to fail by these inequalities.
     #[test]
     fn bounds_fail_where_an_inequality_of_their_statement_fails() {
         let base = quadratic::Settings { noise: 0.1, ..sample::isotropic(3, 2, 2.0) };
@@ -196,7 +203,7 @@ mod tests {
         for id in all_bounds().filter(|id| id.info().statement != "SCAFFLSA Theorem B.4") {
             let run = |of| PublishedRun {
                 probability: (of == coin).then_some(0.25),
-                ..PublishedRun::even((&facts, &constants), of, (10.0, 4, 3))
+                ..PublishedRun::even(&facts, &constants, of, 10.0, 4, 3)
             };
             let found = algorithms.iter().find_map(|algorithm| id.for_run(&run(*algorithm)));
             let name = &id.info().statement;

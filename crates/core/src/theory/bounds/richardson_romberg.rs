@@ -11,7 +11,7 @@ use crate::problem::Facts;
 use crate::sources::StatedAlgorithm::{FedAvg, RichardsonRomberg};
 use crate::theory::linear::{RoundMap, power_and_sum};
 
-/// The bounds of this source, by key.
+/// The keys of this source's bounds, each with the function that computes it.
 pub(super) const BOUNDS: &[RunBound] = &[
     ("rr-proposition2", |run| run.if_plain(FedAvg).map(proposition_2)),
     ("rr-corollary1", |run| run.if_plain(FedAvg).map(corollary_1)),
@@ -23,8 +23,10 @@ pub(super) const BOUNDS: &[RunBound] = &[
     ("rr-theorem5", theorem_5),
 ];
 
-/// The conditions of a statement on FedAvg-D, and μ and L of the mean fields at every θ.
-/// On a linear field the mean of FedAvg is FedAvg-D whatever the noise, unless `silent`.
+/// The check of a statement `name` on FedAvg-D, which is FedAvg without noise, and μ and L of the mean fields at
+/// every θ (NaN if they are not known; then the check fails). Fields must be exact if they are nonlinear, or if
+/// `silent`. On a linear field the mean of FedAvg is FedAvg-D whatever the noise is, so that statements on the bias
+/// need no exact fields there.
 fn deterministic<'a>(name: &str, run: &'a PublishedRun<'a>, silent: bool) -> (Check<'a>, f64, f64) {
     let mut check = Check::new(run);
     let constants = run.constants;
@@ -49,8 +51,8 @@ fn deterministic<'a>(name: &str, run: &'a PublishedRun<'a>, silent: bool) -> (Ch
     (check, mu, l)
 }
 
-/// γ(H − 1)Lζ₁/μ, the bound of the bias in Proposition 2.
-fn drift(run: &PublishedRun<'_>, mu: f64, l: f64) -> f64 {
+/// γ(H − 1)Lζ₁/μ, Proposition 2's bound of the distance of FedAvg-D's limit from θ*.
+fn bias_bound(run: &PublishedRun<'_>, mu: f64, l: f64) -> f64 {
     run.gamma() * (run.h() - 1.0) * l * run.constants.zeta1() / mu
 }
 
@@ -60,7 +62,7 @@ fn drift(run: &PublishedRun<'_>, mu: f64, l: f64) -> f64 {
 /// before the bound is [`identity`].
 pub fn proposition_2(run: &PublishedRun<'_>) -> BoundValue {
     let (check, mu, l) = deterministic("RR Proposition 2, bound", run, false);
-    check.then(|| Some(drift(run, mu, l)))
+    check.then(|| Some(bias_bound(run, mu, l)))
 }
 
 /// The expression of θ̄_det − θ* in Proposition 2 on quadratics, where D̄_c = H_c, d numbers:
@@ -97,7 +99,7 @@ pub fn identity(facts: &dyn Facts, step: f64, local_steps: u64, printed: bool) -
 pub fn corollary_1(run: &PublishedRun<'_>) -> BoundValue {
     let (check, mu, l) = deterministic("RR Corollary 1", run, true);
     check.then(|| {
-        let bias = drift(run, mu, l);
+        let bias = bias_bound(run, mu, l);
         let far = libm::sqrt(run.start_sq_error) + bias;
         let shrunk = run.decay(run.gamma() * mu);
         Some(2.0 * shrunk * far * far + 2.0 * bias * bias)
@@ -151,7 +153,8 @@ fn lemma_7(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// The conditions of a statement under A4 of 000, that the noise is bounded everywhere, and L.
+/// The check of a statement `name` under A4 of 000, that the noise is bounded everywhere, and the L of draws with
+/// which step sizes are compared; `None` if it is not known, and then the check fails.
 fn additive<'a>(run: &'a PublishedRun<'a>, name: &str) -> (Check<'a>, Option<f64>) {
     let (mut check, moments) = Check::linear(run, name, true);
     let additive = moments.is_some_and(|m| m.multiplicative == 0.0);
@@ -159,7 +162,8 @@ fn additive<'a>(run: &'a PublishedRun<'a>, name: &str) -> (Check<'a>, Option<f64
     (check, moments.map(|m| m.cocoercivity))
 }
 
-/// (1 − γμ)^{Ht}ψ_0 + 4γτ̃²/μ of Proposition 4 at step size `gamma`.
+/// (1 − γμ)^{Ht}ψ_0 + 4γτ̃²/μ of [`proposition_4`] at the step size `gamma`, which need not be that of the run:
+/// Richardson-Romberg has a second run at 2γ.
 fn neighbourhood(run: &PublishedRun<'_>, gamma: f64, l: f64) -> f64 {
     let mu = run.constants.curvature();
     let h = run.h();
@@ -178,7 +182,8 @@ fn proposition_4(run: &PublishedRun<'_>) -> BoundValue {
     check.then(|| Some(neighbourhood(run, run.gamma(), l?)))
 }
 
-/// FedAvg's exact bias b(γ) with γ = `step` and the local steps of the run, d numbers.
+/// FedAvg's exact bias b(γ) with γ = `step` and the number of local steps of the run, d numbers; `None` if it is not
+/// known.
 fn exact_bias(run: &PublishedRun<'_>, step: f64) -> Option<Vec<f64>> {
     RoundMap::new(run.facts, step, run.most_steps)?.bias().ok()
 }

@@ -8,15 +8,15 @@ use crate::kernel::{axpy, dot};
 use crate::sources::StatedAlgorithm::{FedAvg, Scaffold};
 use crate::theory::linear::RoundMap;
 
-/// The bounds of this source, by key.
+/// The keys of this source's bounds, each with the function that computes it.
 pub(super) const BOUNDS: &[RunBound] = &[
     ("scafflsa-a5", |run| theorem_a5(run, Bounded::SqError, false)),
     ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, false)),
     ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, true)),
     ("scafflsa-b2", |run| theorem_b2(run.if_plain(run.algorithm)?)),
     ("scafflsa-b5", |run| run.if_plain(Scaffold).map(theorem_b5)),
-    ("scafflsa-26-printed", |run| run.level().map(|run| drift(run, true))),
-    ("scafflsa-26", |run| run.level().map(|run| drift(run, false))),
+    ("scafflsa-26-printed", |run| run.if_equal_paths().map(|run| drift(run, true))),
+    ("scafflsa-26", |run| run.if_equal_paths().map(|run| drift(run, false))),
     ("scafflsa-b4-printed", |run| theorem_b4(run, true)),
     ("scafflsa-b4", |run| theorem_b4(run, false)),
 ];
@@ -25,7 +25,9 @@ pub(super) const BOUNDS: &[RunBound] = &[
 /// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
 /// known exactly, is added before squaring. The third term is printed as
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
-/// Of E‖θ_t − lim E θ_t‖² the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is between θ* + θ̃_t and the limit, is added in its place. `printed`: with the third term as printed.
+/// As a bound of E‖θ_t − lim E θ_t‖², if this is the `quantity`, the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is the
+/// difference of the limit and θ* + θ̃_t, is added in place of the length of θ̃_t. `printed`: with the third term
+/// as printed. `None` unless the run is of plain FedAvg.
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
     let run = run.if_plain(FedAvg)?;
     let constants = run.constants;
@@ -49,25 +51,38 @@ fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Optio
                 / ((1.0 - eta * a) * apart * libm::sqrt(apart))
         };
         let start = run.decay(eta * a) * libm::sqrt(run.start_sq_error);
-        let (gone, left) = transient(&map, run.rounds)?;
-        let between = if quantity == Bounded::SqError { gone } else { left };
+        let MeanPath { travelled, remaining } = MeanPath::new(&map, run.rounds)?;
+        let between = if quantity == Bounded::SqError { travelled } else { remaining };
         let total = noise + spread + fluctuation + start + between;
         Some(total * total)
     }))
 }
 
-/// ‖Σ_{s<t} Γ̄ˢ ρ̄‖ = ‖(I − Γ̄ᵗ)(I − Γ̄)⁻¹ρ̄‖, and ‖Γ̄ᵗ(I − Γ̄)⁻¹ρ̄‖.
-fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
-    let mut left = map.bias().ok()?;
-    let gone = map.gamma.power(rounds).apply(&left);
-    axpy(-1.0, &gone, &mut left);
-    let norms = (libm::sqrt(dot(&left, &left)), libm::sqrt(dot(&gone, &gone)));
-    norms.0.is_finite().then_some(norms)
+/// How far the mean of FedAvg has moved after t rounds from θ*, on its way to its limit.
+struct MeanPath {
+    /// The distance from θ*, ‖Σ_{s<t} Γ̄ˢ ρ̄‖ = ‖(I − Γ̄ᵗ)(I − Γ̄)⁻¹ρ̄‖.
+    travelled: f64,
+    /// The distance from the limit, ‖Γ̄ᵗ(I − Γ̄)⁻¹ρ̄‖.
+    remaining: f64,
+}
+
+impl MeanPath {
+    /// The path after t = `rounds` rounds; `None` if there is no limit, or a number is not finite.
+    fn new(map: &RoundMap, rounds: u64) -> Option<Self> {
+        let mut travelled = map.bias().ok()?;
+        let remaining = map.gamma.power(rounds).apply(&travelled);
+        axpy(-1.0, &remaining, &mut travelled);
+        let found = Self {
+            travelled: libm::sqrt(dot(&travelled, &travelled)),
+            remaining: libm::sqrt(dot(&remaining, &remaining)),
+        };
+        found.travelled.is_finite().then_some(found)
+    }
 }
 
 /// Theorem B.2 (5.1), H1: E ψ_K ≤ (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ with ζ = min(ηa, p²)
 /// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
-/// Appendix B has σ̄_ε.
+/// Appendix B has σ̄_ε. `None` for a run without a coin.
 pub fn theorem_b2(run: &PublishedRun<'_>) -> Option<BoundValue> {
     let probability = run.probability?;
     let constants = run.constants;
@@ -108,8 +123,8 @@ pub fn theorem_b5(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// (26), Lemma C.3: a bound of ‖ρ̄_H‖, where a run without noise is after one round from θ*;
-/// squared, as a bound of ‖θ_1 − θ*‖². `printed`: (η²H²/N) Σ exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks
+/// (26), Lemma C.3: a bound of ‖ρ̄_H‖, the distance from θ* at which a run without noise that starts at θ* is after
+/// its first round. It is squared here, as a bound of ‖θ_1 − θ*‖², and is 0 before that round. `printed`: (η²H²/N) Σ exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks
 /// ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
 pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
     let mut check = Check::new(run);
@@ -134,7 +149,7 @@ pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
 /// Theorem B.4: E ψ_K after K local steps under the coin, an equality for A_c(Z) = aI and
 /// independent additive noise. `printed`: (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ, ζ = min(2ηa, p²), which is not ψ_0 at
 /// K = 0. The equality holds if p² = 2ηa − η²a², and is then
-/// (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ̄_ω/p².
+/// (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ̄_ω/p². `None` for a run without a coin.
 pub fn theorem_b4(run: &PublishedRun<'_>, printed: bool) -> Option<BoundValue> {
     let probability = run.probability?;
     let constants = run.constants;

@@ -3,10 +3,12 @@
 use super::{BoundValue, Check, PublishedRun, RunBound};
 use crate::sources::StatedAlgorithm::Scaffold;
 
-/// The bound of this source, by key.
+/// The key of this source's bound, with the function that computes it.
 pub(super) const BOUNDS: &[RunBound] = &[("slides-rate", |run| run.if_plain(Scaffold).map(rate))];
 
-/// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
+/// The rate of convergence of Scaffold with stochastic gradients, ≲ in the source, with its universal constant set
+/// to 1: (1 − γμ/4)^{Ht}(‖θ_0 − θ*‖² + 2γ²H²ζ₁² + σ_*²/(Lμ)) + γσ_*²/(Nμ) + (γσ_*²)^{3/2}Q/μ^{5/2} +
+/// HQ²σ_*⁴γ³/μ³. It is of the order of E‖θ_t − θ*‖², but no proved bound. On linear fields
 /// Q = sup‖∇³f‖ = 0; on others μ, the L of draws and Q must be known at every θ.
 pub fn rate(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);

@@ -86,9 +86,7 @@ fn bounds_hold(
     let mut names = Vec::new();
     for moments in moments(facts, runs, steps, correction, 300) {
         let t = moments.round;
-        for bound in
-            PublishedRun::even((facts, &constants), algorithm, (step, steps, t)).bounds(true)
-        {
+        for bound in PublishedRun::even(facts, &constants, algorithm, step, steps, t).bounds(true) {
             let Ok(value) = bound.value else { continue };
             let have = match bound.info.quantity {
                 Bounded::SqError => moments.sq_error,
@@ -156,10 +154,9 @@ fn the_scalar_example_stays_below_theorem_b2() {
         let gone = libm::pow(1.0 - z, k as f64);
         let exact = gone * start + (1.0 - gone) * eta * eta / z;
         let p = libm::sqrt(z);
-        let of = (&problem as &dyn Facts, &constants);
         let run = |p| PublishedRun {
             probability: Some(p),
-            ..PublishedRun::even(of, RandomScaffold, (eta, 1, k))
+            ..PublishedRun::even(&problem, &constants, RandomScaffold, eta, 1, k)
         };
         let equality = |p, printed| scafflsa::theorem_b4(&run(p), printed).unwrap();
         assert!((equality(p, false).unwrap() / exact - 1.0).abs() < 1e-12);
@@ -201,17 +198,19 @@ fn constants_of_a_quadratic_are_those_it_was_made_with() {
 fn what_fails_is_said() {
     let problem = quadratic(0.5, 0.3);
     let constants = Constants::new(&problem).unwrap();
-    let run = |algorithm, of| PublishedRun::even((&problem, &constants), algorithm, of);
+    let run = |algorithm, step, steps| {
+        PublishedRun::even(&problem, &constants, algorithm, step, steps, 1)
+    };
     let unmet = |run: PublishedRun<'_>| run.bounds(true).remove(0).value.unwrap_err();
-    let found = unmet(run(Scaffold, (0.1, 100, 1)));
+    let found = unmet(run(Scaffold, 0.1, 100));
     let conditions: Vec<&str> = found.iter().map(|u| u.condition.as_str()).collect();
     assert_eq!(conditions, ["ηaH ≤ 1", "η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖))", "ηH ≤ 1"]);
     assert!(found.iter().all(|u| u.have > u.need));
-    let partial = PublishedRun { cohort: Some(2), ..run(FedAvg, (0.01, 2, 1)) };
+    let partial = PublishedRun { cohort: Some(2), ..run(FedAvg, 0.01, 2) };
     assert_eq!(unmet(partial)[0].condition, "every client takes part in every round");
-    let coin = run(RandomScaffold, (0.9, 1, 1));
+    let coin = run(RandomScaffold, 0.9, 1);
     assert_eq!(unmet(PublishedRun { probability: Some(0.0), ..coin }).len(), 2);
-    let noisy = run(FedAvg, (0.01, 2, 1)).bounds(true);
+    let noisy = run(FedAvg, 0.01, 2).bounds(true);
     let corollary = noisy.iter().find(|b| b.info.name == "RR, Corollary 1").unwrap();
     assert_eq!(corollary.value.as_ref().unwrap_err()[0].condition, "fields are exact");
 }
@@ -223,7 +222,7 @@ fn no_bound_is_drawn_on_a_logistic_field() {
     let problem = sample::build(&logistic::Settings { data, ..sample::blobs() }, 1);
     let constants = Constants::new(&problem).unwrap();
     assert!(!constants.linear && constants.gradient && constants.moments().is_none());
-    let run = PublishedRun::even((&problem, &constants), FedAvg, (0.01, 2, 1));
+    let run = PublishedRun::even(&problem, &constants, FedAvg, 0.01, 2, 1);
     for bound in run.bounds(true) {
         let unmet = bound.value.unwrap_err();
         let first = unmet[0].condition.as_str();
@@ -248,7 +247,7 @@ fn deterministic_bounds_hold_on_a_logistic_field() {
         let limit = deterministic::fixed_point(&problem, update).unwrap();
         let run = |rounds| PublishedRun {
             start_sq_error: problem.dim() as f64,
-            ..PublishedRun::even((&problem, &constants), FedAvg, (step, steps, rounds))
+            ..PublishedRun::even(&problem, &constants, FedAvg, step, steps, rounds)
         };
         let bias = sample::distance(&limit, problem.optimum());
         let bound = richardson_romberg::proposition_2(&run(0)).unwrap();
@@ -316,8 +315,7 @@ fn the_halved_bound_of_rr_fails_and_the_whole_holds() {
         for steps in [2, 3, 10, 50] {
             let step = 1.0 / (1.02 * steps as f64);
             let bias = RoundMap::new(&problem, step, steps).unwrap().bias().unwrap();
-            let of = (step, steps, 1);
-            let run = PublishedRun::even((&problem, &constants), FedAvg, of);
+            let run = PublishedRun::even(&problem, &constants, FedAvg, step, steps, 1);
             let bound = richardson_romberg::theorem_2(&run).unwrap();
             most = most.max(libm::sqrt(dot(&bias, &bias)) / bound);
         }
@@ -332,7 +330,7 @@ fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
     let run = |local_steps: &[u64], cohort| PublishedRun {
         local_steps: local_steps.to_vec(),
         cohort,
-        ..PublishedRun::even((&problem, &constants), FedAvg, (1e-4, 3, 1_000_000_000))
+        ..PublishedRun::even(&problem, &constants, FedAvg, 1e-4, 3, 1_000_000_000)
     };
     let noise = |steps, cohort| book::gradient_noise(&run(&[steps], cohort)).unwrap();
     let whole = noise(4, None);
@@ -355,9 +353,14 @@ fn squares_contract() {
     assert_eq!(contraction(2.0, 0.5, 1, 1), 0.0);
 }
 
-/// A run of one round that starts at θ*.
-fn one_round<'a>(of: (&'a dyn Facts, &'a Constants), step: f64, steps: u64) -> PublishedRun<'a> {
-    let run = PublishedRun::even(of, FedAvg, (step, steps, 1));
+/// A run of FedAvg of one round, which starts at θ*.
+fn one_round<'a>(
+    facts: &'a dyn Facts,
+    constants: &'a Constants,
+    step: f64,
+    steps: u64,
+) -> PublishedRun<'a> {
+    let run = PublishedRun::even(facts, constants, FedAvg, step, steps, 1);
     PublishedRun { start_sq_error: 0.0, ..run }
 }
 
@@ -368,7 +371,7 @@ fn the_printed_bound_of_rho_fails_and_the_corrected_one_holds() {
     let constants = Constants::new(&problem).unwrap();
     let rho = RoundMap::new(&problem, 1e-3, 2).unwrap().rho;
     let have = dot(&rho, &rho);
-    let run = one_round((&problem, &constants), 1e-3, 2);
+    let run = one_round(&problem, &constants, 1e-3, 2);
     let bound = |printed| scafflsa::drift(&run, printed).unwrap();
     assert!(have > bound(true) && have < bound(false), "{have}");
     let unmet = scafflsa::drift(&PublishedRun { rounds: 2, ..run }, true).unwrap_err();
@@ -388,7 +391,7 @@ fn lemma_5_1_is_the_variance_of_a_round() {
             components[0].terms.cohort = Some(cohort);
             let exact = ExactMoments::new(problem, &components).unwrap();
             let exact = exact.at_rounds(problem.optimum(), &[1], None).unwrap()[0].sq_error;
-            let all = one_round((problem, &constants), 0.1, 1);
+            let all = one_round(problem, &constants, 0.1, 1);
             let run = PublishedRun { cohort: Some(cohort), ..all };
             let lemma = book::lemma_5_1(&run).unwrap();
             assert!((lemma / exact - 1.0).abs() < 1e-12, "{cohort}: {lemma} {exact}");
@@ -403,7 +406,7 @@ fn the_perturbation_is_of_fourth_order() {
     let constants = Constants::new(&problem).unwrap();
     let square = |mu: f64| {
         let rho = RoundMap::new(&problem, mu / 4.0, 4).unwrap().rho;
-        let run = one_round((&problem, &constants), mu / 4.0, 4);
+        let run = one_round(&problem, &constants, mu / 4.0, 4);
         let bound = book::perturbation(&run).unwrap();
         let have = dot(&rho, &rho);
         assert!(have <= bound, "{have} {bound}");
@@ -431,7 +434,7 @@ fn the_mean_square_deviation_is_that_of_first_order() {
             local_steps: steps.to_vec(),
             normalised: true,
             cohort: Some(2),
-            ..PublishedRun::even((&problem, &constants), FedAvg, (mu, 5, 1))
+            ..PublishedRun::even(&problem, &constants, FedAvg, mu, 5, 1)
         };
         exact / book::mean_square_deviation(&run).unwrap() - 1.0
     };
@@ -455,8 +458,8 @@ fn the_rate_of_scaffold_has_third_derivatives() {
         assert!(size > 0.0 && size <= q, "{size} {q}");
     }
     let rate = |constants: &Constants, step, steps| {
-        let of = (step, steps, 1_000_000);
-        scaffold::rate(&PublishedRun::even((&problem, constants), Scaffold, of))
+        let run = PublishedRun::even(&problem, constants, Scaffold, step, steps, 1_000_000);
+        scaffold::rate(&run)
     };
     let flat = Constants { third: Some(0.0), ..constants.clone() };
     let whole = rate(&constants, 0.01, 4).unwrap();

@@ -164,8 +164,8 @@ pub fn lemma_5_1(run: &PublishedRun<'_>) -> BoundValue {
 }
 
 /// A bound of E‖d_i‖² with the d_i of (5.20), the drift of the local steps, as a bound of ‖w° − w_1‖², which it is
-/// after one round without noise and with all clients from w°; 0 before that round. (5.54) is of order μ², by (5.53), which bounds ‖w_k° − φ‖ where (5.47) needs
-/// ‖φ − w_{i−1}‖; with the latter it is of order μ⁴.
+/// after one round without noise and with all clients from w°; 0 before that round. (5.54) is of order μ², by (5.53),
+/// which bounds ‖w_k° − φ‖ where (5.47) needs ‖φ − w_{i−1}‖; with the latter it is of order μ⁴.
 pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
     let constants = run.constants;
@@ -188,10 +188,10 @@ pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// Problem 5.3, the mean square deviation to first order in μ: lim E‖w̃_i‖² = μ tr X, where A X + X Aᵀ = C with A
-/// the mean Jacobian and C = (KL)⁻¹ Σ C_k/(B_kE_k) + (K − L)/((K − 1)KL) Σ g_k g_kᵀ, C_k the covariance of a
-/// gradient at w° and g_k = ∇J_k(w°). It is no bound: higher orders are left out. On least mean squares C_k = R_kD_kR_k + R_k tr(R_kD_k) + s_k²R_k,
-/// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°).
+/// Problem 5.3, the mean square deviation to first order in μ: lim E‖w̃_i‖² = μ tr X, where A X + X Aᵀ = C with A the
+/// mean Jacobian and C = (KL)⁻¹ Σ C_k/(B_kE_k) + (K − L)/((K − 1)KL) Σ g_k g_kᵀ, C_k the covariance of a gradient at w°
+/// and g_k = ∇J_k(w°). It is no bound: higher orders are left out. On least mean squares C_k = R_kD_kR_k + R_k
+/// tr(R_kD_k) + s_k²R_k, D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°).
 pub fn mean_square_deviation(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
     let facts = run.facts;

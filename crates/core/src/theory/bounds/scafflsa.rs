@@ -21,13 +21,13 @@ pub(super) const BOUNDS: &[RunBound] = &[
     ("scafflsa-b4", |run| theorem_b4(run, false)),
 ];
 
-/// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The
-/// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
-/// known exactly, is added before squaring. The third term is printed as
-/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
-/// As a bound of E‖θ_t − lim E θ_t‖², if this is the `quantity`, the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is the
-/// difference of the limit and θ* + θ̃_t, is added in place of the length of θ̃_t. `printed`: with the third term
-/// as printed. `None` unless the run is of plain FedAvg.
+/// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The source bounds the distance from θ* +
+/// θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is known exactly, is added before squaring. The third term is
+/// printed as 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the
+/// errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H. As a bound of
+/// E‖θ_t − lim E θ_t‖², if this is the `quantity`, the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is the difference of the limit
+/// and θ* + θ̃_t, is added in place of the length of θ̃_t. `printed`: with the third term as printed. `None` unless the
+/// run is of plain FedAvg.
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
     let run = run.if_plain(FedAvg)?;
     let constants = run.constants;
@@ -123,9 +123,9 @@ pub fn theorem_b5(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// (26), Lemma C.3: a bound of ‖ρ̄_H‖, the distance from θ* at which a run without noise that starts at θ* is after
-/// its first round. It is squared here, as a bound of ‖θ_1 − θ*‖², and is 0 before that round. `printed`: (η²H²/N) Σ exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks
-/// ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
+/// (26), Lemma C.3: a bound of ‖ρ̄_H‖, the distance from θ* at which a run without noise that starts at θ* is after its
+/// first round. It is squared here, as a bound of ‖θ_1 − θ*‖², and is 0 before that round. `printed`: (η²H²/N) Σ
+/// exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
 pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
     let mut check = Check::new(run);
     let constants = run.constants;

@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 /// Terms of a series whose weight, or whose map of second moments, has a size of at most this are neglected.
 pub(super) const NEGLIGIBLE: f64 = 1e-20;
-/// What steps of a neglected probability may add where their sizes are not discounted.
+/// The most that the product of the weight of the neglected terms and the size of the largest known power of a local
+/// step may be. If it is larger, steps expand, and the series is summed with discounted steps instead.
 const SMALL: f64 = 1e-17;
-/// The size at which the powers of a local step count as growing.
+/// The size beyond which the powers of a local step are taken to grow for ever, so that a sum is infinite.
 const GROWN: f64 = 1e40;
-/// The most doublings of a discounted local step. One that has not vanished by then is taken for one
-/// that never does: rounding errors could decide about it.
+/// The most doublings of a discounted local step. If its power has not vanished by then, it is taken never to vanish:
+/// rounding errors could decide about it.
 const MOST_DOUBLINGS: u32 = 40;
 
 /// What does not exist after a geometric number of local steps, because a sum is infinite.
@@ -21,7 +22,7 @@ const MOST_DOUBLINGS: u32 = 40;
 pub enum InfiniteMoments {
     /// Second moments: (1 − p) times the spectral radius of their map in a local step is not below 1.
     Second,
-    /// Means as well, since this is so of the map of means.
+    /// Means as well: (1 − p) times the spectral radius of their map in a local step is not below 1 either.
     All,
 }
 
@@ -37,7 +38,7 @@ pub struct GeometricSteps {
     probability: f64,
     /// The moments that are infinite after the steps, if any are.
     pub infinite: Option<InfiniteMoments>,
-    /// What each step multiplies y by in `powers`.
+    /// The factor by which each step in `powers` multiplies y in addition: √(1 − p) where steps expand, else 1.
     discount: f64,
     /// Π̄ = E Π_K, d × n: THEORY (2.8).
     pub end: Matrix,
@@ -49,8 +50,8 @@ pub struct GeometricSteps {
 }
 
 impl GeometricSteps {
-    /// How often a local step that does not expand must be doubled, so that (1 − p)^h of the number h of steps is
-    /// negligible.
+    /// How many doublings of a local step lead to a number h of steps for which (1 − p)^h is negligible. For steps that
+    /// do not expand all later terms are negligible too.
     pub fn doublings(probability: f64) -> u32 {
         let mut weight = 1.0 - probability;
         let mut doublings = 0;
@@ -61,12 +62,13 @@ impl GeometricSteps {
         doublings
     }
 
-    /// The moments after a geometric number of steps, from 1, 2, 4, … local steps, the last after as many
-    /// [doublings](Self::doublings) as the probability needs.
+    /// The moments after a geometric number of steps. `powers` has 1, 2, 4, … local steps, the last of them after as
+    /// many [doublings](Self::doublings) as the probability needs.
     pub fn new(powers: &[Arc<Steps>], probability: f64) -> Self {
         let step = &powers[0];
         let last = &powers[powers.len() - 1];
         let tails = 1.0 - probability;
+        // The probability that there are more steps than the last power has.
         let weight = libm::pow(tails, libm::ldexp(1.0, powers.len() as i32 - 1));
         if step.is_of_means() {
             return Self::of_means(step, probability, None);
@@ -101,7 +103,7 @@ impl GeometricSteps {
         let mut end = step.ends[0].scaled(probability / discount);
         let square = discount * discount;
         let mut second = step.second_moments().scaled(probability / square);
-        // What the powers do not contain of (1 − p)ⁿ, for means and for second moments.
+        // The factor of (1 − p)ⁿ that the discounted powers do not contain, for means and for second moments.
         let mut weight = tails / discount;
         let mut of_squares = tails / square;
         for steps in &powers[..powers.len() - 1] {
@@ -118,8 +120,8 @@ impl GeometricSteps {
         Self { probability, infinite: None, discount, end, second, powers }
     }
 
-    /// Π̄ of THEORY (2.8) alone, where second moments are not followed or `infinite`. It is not a number if the
-    /// series of means is infinite too.
+    /// The steps with Π̄ of THEORY (2.8) alone, where second moments are not followed (`infinite` is `None`) or are
+    /// infinite. If the series of means is infinite too, the entries of Π̄ are NaN.
     fn of_means(step: &Steps, probability: f64, infinite: Option<InfiniteMoments>) -> Self {
         let d = step.d;
         let n = step.ends[0].cols();
@@ -169,7 +171,7 @@ pub struct CoinPair {
 }
 
 impl CoinPair {
-    /// The pair of two clients, or a client with another of its type.
+    /// The pair of two clients with these steps, which are the same for two clients of one type.
     pub fn new(mine: &Arc<GeometricSteps>, theirs: &Arc<GeometricSteps>) -> Arc<Self> {
         Arc::new(Self { mine: mine.clone(), theirs: theirs.clone(), map: OnceLock::new() })
     }
@@ -199,8 +201,10 @@ impl CoinPair {
         self.mine.discount * self.theirs.discount
     }
 
-    /// Σ_k (1 − p)^{k−1} of what k steps make of `begin`, THEORY (2.10), by doubling; `step` applies the powers
-    /// X_h and X_h' of the two clients to a partial sum. The result has the discount of one step too much.
+    /// Σ_k (1 − p)^{k−1} times the image of `begin` after k steps, THEORY (2.10), by doubling. `step` applies the
+    /// powers X_h and X_h' of the two clients, its second and third argument, to a partial sum. The powers are
+    /// discounted once for each step, but the weights for k − 1 steps, so that the caller must divide the result by
+    /// [`Self::discount`].
     fn summed(&self, begin: Matrix, step: impl Fn(&Matrix, &Matrix, &Matrix) -> Matrix) -> Matrix {
         let mut mine = MatrixPowers::new(&self.mine);
         let mut theirs = MatrixPowers::new(&self.theirs);
@@ -240,10 +244,12 @@ impl CoinPair {
     }
 }
 
-/// X_h of a client for h = 1, 2, 4, … steps, THEORY (2.4), one after another. A client whose own series needs few
-/// powers may meet one whose series needs more, which are squares of the last.
+/// X_h of a client for h = 1, 2, 4, … steps, THEORY (2.4), one after another. The series of a pair of clients may need
+/// more powers than are known of one of them: these are squares of the last known power.
 struct MatrixPowers<'a> {
+    /// The known powers after the present one.
     known: &'a [Matrix],
+    /// The present power.
     power: Matrix,
 }
 

@@ -1,13 +1,13 @@
-//! The operations of a round that draw: each makes an atom whose forms have new noises, THEORY (4.1), and notes
-//! the source of each noise.
+//! The operations of a round that draw: each makes an atom whose forms have new noises, THEORY (4.1), and records
+//! as a [`Stage`] how the covariance of each noise follows from its source.
 
 use super::coin::{CoinPair, GeometricSteps};
 use super::error::MomentsError;
 use super::form::Form;
 use super::local::Drive;
-use super::round::{COHORT, Preparation, RoundAtom, SharedSteps};
+use super::round::{COHORT, DrawsNumber, Preparation, RoundAtom, SharedSteps};
 use super::setup::Origin;
-use super::stages::{Drawn, Law, NoiseSource, Stage};
+use super::stages::{Drawn, EarlierNoise, Law, NoiseSource, Stage};
 use crate::linalg::Matrix;
 use crate::round_program::LocalUpdate;
 use crate::round_program::{Expression, Level, Mask, Operation, PerClient};
@@ -23,9 +23,21 @@ struct Drift {
     fields: f64,
 }
 
+/// A type of clients whose local steps a coin ends. The coin is the same for all types, so that the noises of the
+/// types that come after it are correlated with its noise.
+struct TossedType {
+    /// The number of its noise.
+    noise: usize,
+    source: NoiseSource,
+    steps: Arc<GeometricSteps>,
+}
+
 impl Preparation<'_, '_> {
-    /// The ends Π y + n of all clients after local steps, THEORY (2.2), (2.5), or Π̄ y + n under a coin,
-    /// THEORY (2.8). A proximal term without an anchor pulls to the start.
+    /// The atom of an operation of local steps: the ends Π y + n of all clients, THEORY (2.2), (2.5), or Π̄ y + n under
+    /// a coin, THEORY (2.8). A proximal term without an anchor pulls to the start.
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close, or the operation is another one.
     pub fn steps(&mut self, operation: &Operation) -> Result<RoundAtom, MomentsError> {
         let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
             return Err(MomentsError::NoLocalSteps);
@@ -39,7 +51,6 @@ impl Preparation<'_, '_> {
         };
         let parts = [&correction, &anchor].into_iter().flatten();
         let mut out = self.empty(parts.fold(start.depends, |all, part| all | part.depends));
-        // The types whose steps the same coin ends.
         let mut tossed = Vec::new();
         for g in 0..self.setup.types.len() {
             let drift = self.drift(g, correction.as_ref(), anchor.as_ref(), *proximal);
@@ -60,24 +71,27 @@ impl Preparation<'_, '_> {
             return None;
         }
         let d = self.setup.d;
-        let mut drift = Form::zero(d);
+        let mut mean = Form::zero(d);
         let mut own = Form::zero(d);
         let mut fields = 1.0;
         for (part, weight) in [(correction, 1.0), (anchor, -proximal)] {
             let Some(part) = part else { continue };
-            drift.add(&vec![weight; d], &part.mean[g]);
+            mean.add(&vec![weight; d], &part.mean[g]);
             own.add(&vec![weight; d], &part.own[g]);
         }
-        if let Some((optimum, own)) = correction.map(|xi| xi.origin.of_type(g)) {
-            drift.add_constant(&self.setup.origin(g, optimum, 0.0));
-            fields += own;
+        if let Some((optimum, of_correction)) = correction.map(|xi| xi.origin.of_type(g)) {
+            mean.add_constant(&self.setup.origin(g, optimum, 0.0));
+            fields += of_correction;
         }
-        drift.add_constant(&self.setup.origin(g, 0.0, fields));
-        Some(Drift { mean: drift, own, fields })
+        mean.add_constant(&self.setup.origin(g, 0.0, fields));
+        Some(Drift { mean, own, fields })
     }
 
-    /// Adds the ends of type g to `out`, where `start` and `drift` make the state y in which its clients
-    /// begin, and `tossed` has what the same coin ended of the types before it.
+    /// Adds to `out` the ends of the clients of type g, which begin in the state y that `start` and `drift` make.
+    /// Under a coin `tossed` has the types before g, and then also g.
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
     fn local_steps(
         &mut self,
         out: &mut RoundAtom,
@@ -85,7 +99,7 @@ impl Preparation<'_, '_> {
         operation: &Operation,
         start: &RoundAtom,
         drift: Option<Drift>,
-        tossed: &mut Vec<(usize, NoiseSource, Arc<GeometricSteps>)>,
+        tossed: &mut Vec<TossedType>,
     ) -> Result<(), MomentsError> {
         let Operation::Steps { step, count, batch, proximal, draws, coin, .. } = operation else {
             return Ok(());
@@ -98,9 +112,10 @@ impl Preparation<'_, '_> {
             proximal: *proximal,
         };
         let drive = Drive { update, pulled: drift.is_some() };
+        // γh, or γ/p under a coin.
         let length = update.step * coin.map_or(update.steps as f64, |coin| 1.0 / coin);
-        // β of the ends, which a drift of β_ξ leaves.
-        let origin = drift.as_ref().map_or(0.0, |drift| -length * drift.fields);
+        // β of the ends, −γh (1 + β_ξ), or 0 without correction and pull.
+        let fields = drift.as_ref().map_or(0.0, |drift| -length * drift.fields);
         // y = (e, 1, w), or (e, 1); the number 1 does not differ between clients.
         let one = Form::coordinates(0, 1);
         let none = Form::zero(1);
@@ -117,24 +132,34 @@ impl Preparation<'_, '_> {
             self.infinite = self.infinite.max(steps.infinite);
             let law = Law::Coin(CoinPair::new(&steps, &steps));
             let mut with = Vec::with_capacity(tossed.len());
-            for (id, source, other) in tossed.iter() {
-                with.push((*id, source.clone(), Law::Coin(CoinPair::new(&steps, other))));
+            for other in tossed.iter() {
+                with.push(EarlierNoise {
+                    id: other.noise,
+                    source: other.source.clone(),
+                    law: Law::Coin(CoinPair::new(&steps, &other.steps)),
+                });
             }
-            tossed.push((self.noises, source.clone(), steps.clone()));
+            let noise = self.noises;
+            tossed.push(TossedType { noise, source: source.clone(), steps: steps.clone() });
             self.add_noisy_type(out, &steps.end, source, law, with);
         } else {
             let steps = self.setup.local_steps(g, [drive; 2], true)?;
-            let with = self.share(draws.map(|draws| (draws, false)), &source, drive)?;
+            let draws = draws.map(|number| DrawsNumber { number, is_of_gradients: false });
+            let with = self.share(draws, &source, drive)?;
             let law = Law::Steps(steps.clone());
             self.add_noisy_type(out, &steps.ends[0], source, law, with);
         }
-        out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
-        out.origin.0.push((1.0, origin));
+        out.mean[g].add_constant(&self.setup.origin(g, 0.0, -fields));
+        out.origin.0.push((1.0, fields));
         Ok(())
     }
 
-    /// The mean A_k e + F̄_k(θ*) + n of `calls` gradients of each client, THEORY (1.1). Its noise has the
-    /// covariance of the noise of a step of length 1, THEORY (2.3), and its origin is F̄_k(θ*).
+    /// The atom of an operation of gradients: the mean A_k e + F̄_k(θ*) + n of `calls` gradients of each client,
+    /// THEORY (1.1). Its noise has the covariance of the noise of a step of length 1, THEORY (2.3), and its origin is
+    /// F̄_k(θ*). `draws` is the number of the draws that it shares with other gradients, if it does.
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
     pub fn fields(
         &mut self,
         at: &Expression,
@@ -154,29 +179,31 @@ impl Preparation<'_, '_> {
             let d = self.setup.d;
             let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
             let source = NoiseSource { of: Some(g), y, own };
-            let with = self.share(draws.map(|draws| (draws, true)), &source, drive)?;
+            let draws = draws.map(|number| DrawsNumber { number, is_of_gradients: true });
+            let with = self.share(draws, &source, drive)?;
             self.add_noisy_type(&mut out, &map, source, law, with);
             out.origin.0.push((0.0, 1.0));
         }
         Ok(out)
     }
 
-    /// An atom of the clients that depends on these masks ([`RoundAtom::depends`]). It has no forms yet: those of
-    /// each type are pushed in turn.
+    /// An atom of the clients that depends on these masks ([`RoundAtom::depends`]). It has no forms and no origins yet:
+    /// the caller pushes those of one type after another.
     pub fn empty(&self, depends: u64) -> RoundAtom {
         let level = Level::Clients;
         let origin = Origin::default();
         RoundAtom { level, mean: Vec::new(), own: Vec::new(), origin, depends }
     }
 
-    /// Adds to `out` the forms of the next type: `map` y and a noise, where y is the source of the noise.
+    /// Adds to `out` the forms of the next type: `map` y and a new noise, whose covariance follows by `law` from its
+    /// source y, and which is drawn together with the earlier noises `with`.
     fn add_noisy_type(
         &mut self,
         out: &mut RoundAtom,
         map: &Matrix,
         source: NoiseSource,
         law: Law,
-        with: Vec<(usize, NoiseSource, Law)>,
+        with: Vec<EarlierNoise>,
     ) {
         let id = self.next_noise();
         let unit = vec![1.0; self.setup.d];
@@ -188,14 +215,18 @@ impl Preparation<'_, '_> {
         self.stages.push(Stage::Noise { source, law, with });
     }
 
-    /// The earlier noises of the same type with which the next noise is drawn together, THEORY (2.3), (2.7):
-    /// the noises of other runs' local steps, or of gradients if `draws.1` is set, whose draws have the same number.
+    /// The earlier noises of the same type with which the next noise is drawn together, THEORY (2.3), (2.7): the noises
+    /// of other runs' local steps or gradients that use `draws` as well. The next noise, of this source and drive, is
+    /// recorded for later ones. `None` shares its draws with nothing.
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
     fn share(
         &mut self,
-        draws: Option<(usize, bool)>,
+        draws: Option<DrawsNumber>,
         source: &NoiseSource,
         drive: Drive,
-    ) -> Result<Vec<(usize, NoiseSource, Law)>, MomentsError> {
+    ) -> Result<Vec<EarlierNoise>, MomentsError> {
         let mut with = Vec::new();
         let Some(draws) = draws else { return Ok(with) };
         let type_of = source.of.unwrap_or(0);
@@ -204,14 +235,14 @@ impl Preparation<'_, '_> {
                 continue;
             }
             let law = Law::Steps(self.setup.local_steps(type_of, [drive, other.drive], false)?);
-            with.push((other.id, other.source.clone(), law));
+            with.push(EarlierNoise { id: other.id, source: other.source.clone(), law });
         }
         self.shared.push(SharedSteps { draws, id: self.noises, source: source.clone(), drive });
         Ok(with)
     }
 
-    /// Notes that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise of
-    /// the server, or the means over each type. Returns the number of the first of them.
+    /// Records that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise if
+    /// `server`, and otherwise the means over each type. Returns the number of the first of these noises.
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.
@@ -236,12 +267,16 @@ impl Preparation<'_, '_> {
         self.round.cohort.unwrap_or(n) as f64 / n as f64
     }
 
-    /// The mean of the members' rows, N⁻¹ Σ_k a_k and L⁻¹ times the noise Σ_k (1_k − p) a_k of THEORY (4.6).
+    /// The atom of the mean of the rows of the clients that take part: N⁻¹ Σ_k a_k and L⁻¹ times the noise
+    /// Σ_k (1_k − p) a_k of THEORY (4.6).
+    ///
+    /// # Errors
+    /// If the rows depend on the draw of the cohort.
     pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, MomentsError> {
-        // An offset that all rows share is not touched by the draw.
-        let rows = self.rows(rows);
-        let optimum = rows.origin.of_type(0).0;
-        let rows = self.moved(rows, |_| (optimum, 0.0));
+        // An offset that all rows share does not depend on which clients are drawn.
+        let given = self.rows(rows);
+        let optimum = given.origin.of_type(0).0;
+        let rows = self.moved(given, |_| (optimum, 0.0));
         let n = self.setup.facts.clients() as f64;
         let d = self.setup.d;
         let mut form = self.weighted(&rows, |_| 1.0 / n);
@@ -250,8 +285,11 @@ impl Preparation<'_, '_> {
         Ok(self.server(form, optimum, rows.depends | COHORT))
     }
 
-    /// The row `member` for each member of the cohort, and `other` for each other client: b_k + p a_k and the
-    /// noise (1_k − p) a_k of THEORY (4.6), (4.7), where b_k is `other` and a_k is `member` − `other`.
+    /// The atom that is the row `member` for each client of the cohort, and `other` for each other client: b_k + p a_k
+    /// and the noise (1_k − p) a_k of THEORY (4.6), (4.7), where b_k is `other` and a_k is `member` − `other`.
+    ///
+    /// # Errors
+    /// If one of the rows depends on the draw of the cohort.
     pub fn select(
         &mut self,
         member: &Expression,
@@ -281,7 +319,8 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    /// Independent standard normal numbers, of the server or of each client, which THEORY (3.5) splits.
+    /// The atom of d independent standard normal numbers, of the server or of each client. THEORY (3.5) splits those of
+    /// the clients into means and deviations.
     pub fn normal(&mut self, level: Level) -> RoundAtom {
         let types = self.setup.types.len();
         if level == Level::Server {
@@ -294,7 +333,7 @@ impl Preparation<'_, '_> {
         RoundAtom { level, own: mean.clone(), mean, origin, depends: 0 }
     }
 
-    /// Adds a standard normal noise of a type of clients, or of the server, as a form.
+    /// Adds a standard normal noise of the clients of type `of`, or of the server for `None`, and returns its form.
     fn add_normal(&mut self, of: Option<usize>) -> Form {
         let d = self.setup.d;
         let source = NoiseSource { of, y: Form::zero(d), own: Form::zero(d) };
@@ -302,10 +341,11 @@ impl Preparation<'_, '_> {
         Form::noise(self.next_noise(), d)
     }
 
-    /// What a mask of probability s leaves of a vector v: s v and the noise (b − s) v of THEORY (4.5).
+    /// The atom of what mask number `mask` of the round, of probability s, leaves of a vector v, the server's or each
+    /// client's: s v and the noise (b − s) v of THEORY (4.5).
     ///
     /// # Errors
-    /// If v depends on the coins of the mask.
+    /// If v depends on the coins of the mask, or the round has more masks than [`RoundAtom::depends`] has bits for.
     pub fn mask(
         &mut self,
         of: &Expression,
@@ -325,11 +365,13 @@ impl Preparation<'_, '_> {
             let own = out.own.get(g).cloned().unwrap_or_else(|| Form::zero(d));
             let of = (level == Level::Clients).then_some(g);
             let source = NoiseSource { of, y: out.mean[g].clone(), own };
-            // Earlier noises of the coins: the server's coins mask all types, and each client's own coins one.
+            // The earlier noises that these coins made: the server's coins mask the vectors of all types, and a
+            // client's own coins the vectors of that client.
             let mut with = Vec::new();
             for (id, other) in &self.masked[mask] {
                 if drawn == Level::Server || other.of == source.of {
-                    with.push((*id, other.clone(), law.clone()));
+                    let law = law.clone();
+                    with.push(EarlierNoise { id: *id, source: other.clone(), law });
                 }
             }
             let id = self.next_noise();

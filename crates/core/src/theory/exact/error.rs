@@ -30,13 +30,13 @@ pub enum MomentsError {
     /// Clients weigh by their local steps and by their shares.
     #[error("the progress of clients of unequal shares is not followed")]
     UnequalProgress,
-    /// The program has fewer rounds.
+    /// The program does not say what this round does: it has fewer rounds, and none repeat.
     #[error("nothing is known of round {round}")]
     UnknownRound {
         /// The number of the round, from 1.
         round: u64,
     },
-    /// Local steps are asked of another operation.
+    /// An operation that makes no local steps was taken for one that does.
     #[error("no local steps")]
     NoLocalSteps,
     /// A round draws its clients once, and uses them twice.
@@ -82,7 +82,7 @@ pub enum MomentsError {
     /// A combination of coordinates that is kept for ever grows.
     #[error(transparent)]
     Sum(#[from] KeptSum),
-    /// The power iteration for ρ(T) has no limit.
+    /// The power iteration for ρ(T) of THEORY (5.2) does not converge.
     #[error("the growth of second moments does not settle")]
     UnsettledGrowth,
     /// Means converge, and their limits differ between starts.

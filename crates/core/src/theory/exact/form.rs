@@ -17,8 +17,16 @@ pub(super) struct Form {
     pub noise: Vec<(usize, Matrix)>,
 }
 
-/// An entry of W: the row, the column, which is the coordinate, and the value.
-pub(super) type Weight = (usize, usize, f64);
+/// An entry of W that is not 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weight {
+    /// The row, which is the place in the vector.
+    pub row: usize,
+    /// The column, which is the number of the coordinate.
+    pub coordinate: usize,
+    /// The entry.
+    pub value: f64,
+}
 
 impl Form {
     /// A vector of zeros of this length.
@@ -28,11 +36,12 @@ impl Form {
 
     /// The `length` coordinates from number `begin` on.
     pub fn coordinates(begin: usize, length: usize) -> Self {
-        let weights = (0..length).map(|i| (i, begin + i, 1.0)).collect();
+        let weights =
+            (0..length).map(|row| Weight { row, coordinate: begin + row, value: 1.0 }).collect();
         Self { length, weights, noise: Vec::new() }
     }
 
-    /// Noise number `id`, which has `length` numbers.
+    /// The vector that is noise number `id`, which has `length` numbers.
     pub fn noise(id: usize, length: usize) -> Self {
         Self { noise: vec![(id, Matrix::identity(length))], ..Self::zero(length) }
     }
@@ -40,13 +49,15 @@ impl Form {
     /// Adds constants: coordinate 0 is the number 1.
     pub fn add_constant(&mut self, constants: &[f64]) {
         let constants = constants.iter().enumerate().filter(|(_, x)| **x != 0.0);
-        self.add_weights(constants.map(|(i, x)| (i, 0, *x)));
+        self.add_weights(constants.map(|(row, x)| Weight { row, coordinate: 0, value: *x }));
     }
 
     /// Adds another form of the same length, whose entry i is multiplied by `factors[i]`.
     pub fn add(&mut self, factors: &[f64], other: &Self) {
-        let scaled = other.weights.iter().map(|(i, k, x)| (*i, *k, factors[*i] * x));
-        self.add_weights(scaled.filter(|(i, ..)| factors[*i] != 0.0));
+        let added = other.weights.iter().filter(|weight| factors[weight.row] != 0.0);
+        self.add_weights(
+            added.map(|weight| Weight { value: factors[weight.row] * weight.value, ..*weight }),
+        );
         if factors.iter().any(|factor| *factor != 0.0) {
             for (id, m) in &other.noise {
                 let scaled = Matrix::from_fn(m.rows(), m.cols(), |i, j| factors[i] * m[(i, j)]);
@@ -55,7 +66,7 @@ impl Form {
         }
     }
 
-    /// Adds entries to W.
+    /// Adds entries to W, which come in order and once each.
     fn add_weights(&mut self, more: impl Iterator<Item = Weight>) {
         let before = self.weights.len();
         self.weights.extend(more);
@@ -69,15 +80,19 @@ impl Form {
         let mut out = Self::zero(matrix.rows());
         for i in 0..matrix.rows() {
             let factors = matrix.row(i);
-            let weights = self.weights.iter().filter(|(row, ..)| factors[*row] != 0.0);
-            out.weights.extend(weights.map(|(row, k, x)| (i, *k, factors[*row] * x)));
+            let weights = self.weights.iter().filter(|weight| factors[weight.row] != 0.0);
+            out.weights.extend(weights.map(|weight| Weight {
+                row: i,
+                coordinate: weight.coordinate,
+                value: factors[weight.row] * weight.value,
+            }));
         }
         add_up(&mut out.weights);
         out.noise = self.noise.iter().map(|(id, m)| (*id, matrix.times(m))).collect();
         out
     }
 
-    /// The numbers of several forms, one form after another.
+    /// The vector of the numbers of several forms, one form after another.
     pub fn stacked(parts: &[&Self]) -> Self {
         let length: usize = parts.iter().map(|part| part.length).sum();
         let mut out = Self::zero(length);
@@ -90,26 +105,30 @@ impl Form {
                 }
                 add_at(&mut out.noise, *id, moved);
             }
-            out.weights.extend(part.weights.iter().map(|(i, k, x)| (begin + i, *k, *x)));
+            let weights = part.weights.iter();
+            out.weights.extend(weights.map(|weight| Weight { row: begin + weight.row, ..*weight }));
             begin += part.length;
         }
         out
     }
 
-    /// W x for these coordinates x: the mean of the vector if they are means.
+    /// W x for these coordinates x, without the noises: the mean of the vector if they are means.
     pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.length];
-        self.weights.iter().for_each(|(i, k, x)| out[*i] += x * coordinates[*k]);
+        for weight in &self.weights {
+            out[weight.row] += weight.value * coordinates[weight.coordinate];
+        }
         out
     }
 
-    /// W times the first `width` columns of a symmetric matrix over coordinates, whose columns are layers:
-    /// W_a Cov(x) of THEORY (4.2).
+    /// W times the first `width` stored columns of a symmetric matrix over coordinates, which has one stored column for
+    /// each layer of each coordinate: W_a Cov(x) of THEORY (4.2).
     pub fn times(&self, matrix: &Matrix, width: usize) -> Matrix {
         let mut out = Matrix::zeros(self.length, width);
-        self.weights
-            .iter()
-            .for_each(|(i, k, x)| axpy(*x, &matrix.row(*k)[..width], out.row_mut(*i)));
+        for weight in &self.weights {
+            let from = &matrix.row(weight.coordinate)[..width];
+            axpy(weight.value, from, out.row_mut(weight.row));
+        }
         out
     }
 
@@ -120,23 +139,28 @@ impl Form {
         for i in 0..left.rows() {
             let from = left.row(i);
             let to = out.row_mut(i);
-            match layers {
-                1 => self.weights.iter().for_each(|(j, k, x)| to[*j] += x * from[*k]),
-                _ => self.weights.iter().for_each(|(j, k, x)| {
-                    axpy(*x, entry(left, (i, *k), layers), &mut to[j * layers..][..layers]);
-                }),
+            if layers == 1 {
+                for weight in &self.weights {
+                    to[weight.row] += weight.value * from[weight.coordinate];
+                }
+            } else {
+                for weight in &self.weights {
+                    let entry = entry(left, (i, weight.coordinate), layers);
+                    axpy(weight.value, entry, &mut to[weight.row * layers..][..layers]);
+                }
             }
         }
         out
     }
 }
 
-/// The matrix of noise number `id` in a list that is sorted by these numbers, if it has one.
+/// The matrix of noise number `id` in a list that is sorted by the numbers of noises; `None` if the list has none.
 pub(super) fn matrix_of(all: &[(usize, Matrix)], id: usize) -> Option<&Matrix> {
     all.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &all[at].1)
 }
 
-/// Adds a matrix to the matrix of noise number `id` in a list that is sorted by these numbers.
+/// Adds a matrix to the matrix of noise number `id` in a list that is sorted by the numbers of noises. If the list has
+/// none, it becomes that matrix.
 pub(super) fn add_at(all: &mut Vec<(usize, Matrix)>, id: usize, more: Matrix) {
     match all.binary_search_by_key(&id, |(id, _)| *id) {
         Ok(at) => all[at].1.add(1.0, &more),
@@ -144,13 +168,13 @@ pub(super) fn add_at(all: &mut Vec<(usize, Matrix)>, id: usize, more: Matrix) {
     }
 }
 
-/// Sorts weights, and adds up the weights of one row and column in the order in which they come.
+/// Sorts weights by row and coordinate, and adds up the weights of one place in the order in which they come.
 fn add_up(weights: &mut Vec<Weight>) {
-    weights.sort_by_key(|(i, k, _)| (*i, *k));
+    weights.sort_by_key(|weight| (weight.row, weight.coordinate));
     weights.dedup_by(|next, sum| {
-        let is_same = (next.0, next.1) == (sum.0, sum.1);
+        let is_same = (next.row, next.coordinate) == (sum.row, sum.coordinate);
         if is_same {
-            sum.2 += next.2;
+            sum.value += next.value;
         }
         is_same
     });

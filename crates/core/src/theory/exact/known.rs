@@ -1,4 +1,4 @@
-//! Local steps that were computed once and are kept. A search shares them: the powers of one local step serve
+//! A cache of local steps. A search shares it between settings of one step size: the powers of one local step serve
 //! all numbers of local steps, and all numbers of clients.
 
 use super::coin::GeometricSteps;
@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most local steps that are kept: where step sizes fall, each round has its own.
 const MOST_KEPT: usize = 4096;
 
-/// Local steps that were computed so far, by what identifies them.
+/// A cache of the local steps that were computed so far. Clones share what they find.
 #[derive(Clone, Default)]
 pub struct KnownSteps {
-    /// Whether powers of a local step are kept for other numbers of steps.
+    /// Whether powers of a local step are kept, so that other numbers of the same steps are products of them.
     shared: bool,
     /// Whether means alone are followed, which need no noise.
     of_means: bool,
-    /// Fixed numbers of local steps, one number for each run.
+    /// Fixed numbers of local steps, by the local step and its number in each run.
     made: Kept<(StepKey, [u64; 2]), Steps>,
-    /// Local steps up to a coin, by its probability.
+    /// Local steps up to a coin, by the local step and the bits of the coin's probability.
     coins: Kept<(StepKey, u64), GeometricSteps>,
     /// 1, 2, 4, … steps of each kind of local step.
     powers: Kept<StepKey, Mutex<Vec<Arc<Steps>>>>,
@@ -30,9 +30,25 @@ pub struct KnownSteps {
     oracles: Kept<usize, Matrix>,
 }
 
-/// What identifies a local step: the distribution of the oracle; step size, batch and μ of each run, and whether
-/// it has a drift; and whether the two runs are one.
-type StepKey = (usize, [([u64; 3], bool); 2], bool);
+/// What identifies a local step of two runs, or of one run that is given twice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct StepKey {
+    /// The distribution of the client's oracle.
+    distribution: usize,
+    runs: [RunKey; 2],
+    /// Whether the two runs are one.
+    same: bool,
+}
+
+/// The bits of what a local step depends on in one run, whatever the number of steps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct RunKey {
+    step: u64,
+    batch: u64,
+    proximal: u64,
+    /// Whether the client has a drift of its own ([`Drive::pulled`]).
+    pulled: bool,
+}
 
 /// Values by keys, which threads share.
 type Kept<K, V> = Arc<Mutex<HashMap<K, Arc<V>>>>;
@@ -40,20 +56,24 @@ type Kept<K, V> = Arc<Mutex<HashMap<K, Arc<V>>>>;
 /// A local step of a client in two runs on the same draws, or in one run, given twice.
 #[derive(Clone, Copy)]
 pub(super) struct OneStep<'a> {
+    /// The problem.
     pub facts: &'a dyn Facts,
+    /// The client.
     pub client: usize,
+    /// What drives the client in each run. The numbers of steps in it do not matter for a single step.
     pub drives: [Drive; 2],
+    /// Whether the two runs are one.
     pub same: bool,
 }
 
 impl OneStep<'_> {
-    /// What identifies this local step, whatever the number of steps.
+    /// What identifies this local step in the cache, whatever the number of steps.
     fn key(&self) -> StepKey {
         let runs = self.drives.map(|drive| {
             let [step, _, batch, proximal] = drive.update.bits();
-            ([step, batch, proximal], drive.pulled)
+            RunKey { step, batch, proximal, pulled: drive.pulled }
         });
-        (self.facts.distribution(self.client), runs, self.same)
+        StepKey { distribution: self.facts.distribution(self.client), runs, same: self.same }
     }
 }
 
@@ -63,8 +83,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value of a key, which `make` computes if none is kept. Threads that ask at once may all compute the value,
-/// to the same bits.
+/// The value of a key, which `make` computes and the cache keeps if it has none. Threads that ask at once may all
+/// compute the value, to the same bits.
 fn kept<K: Eq + Hash, V>(
     all: &Kept<K, V>,
     key: K,
@@ -83,12 +103,13 @@ fn kept<K: Eq + Hash, V>(
 }
 
 impl KnownSteps {
-    /// Nothing known yet; local steps will have no noise, since means alone are followed.
+    /// An empty cache for means alone: its local steps have no noise.
     pub fn of_means() -> Self {
         Self { of_means: true, ..Self::default() }
     }
 
-    /// Nothing known yet but the noise of oracles; powers of local steps will be shared.
+    /// An empty cache that keeps the powers of local steps, for the settings of one step size in a search. The noise of
+    /// oracles, which is the same for all step sizes, is shared with this cache.
     pub fn afresh(&self) -> Self {
         let oracles = self.oracles.clone();
         Self { shared: true, of_means: self.of_means, oracles, ..Self::default() }
@@ -111,8 +132,11 @@ impl KnownSteps {
         Ok(Steps::new(facts, client, Some(&oracle), drives, same))
     }
 
-    /// The local steps of both runs, whose numbers `one.drives` states. If one run takes more steps, the
+    /// The local steps of both runs, as many as `one.drives` states for each. If one run takes more steps, the
     /// draws of its extra steps are its own: THEORY (2.7).
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
     pub(super) fn steps(&self, one: OneStep<'_>) -> Result<Arc<Steps>, MomentsError> {
         let [a, b] = one.drives.map(|drive| drive.update.steps);
         kept(&self.made, (one.key(), [a, b]), || {
@@ -126,7 +150,8 @@ impl KnownSteps {
         })
     }
 
-    /// `count` steps of both runs, by THEORY (2.5), (2.6) from powers of two, of which shared ones are kept.
+    /// `count` steps of both runs, THEORY (2.5), (2.6): the product of the kept powers 2^i of the local step, if powers
+    /// are shared, and otherwise by repeated doubling. One step if `count` is 0.
     fn times(&self, one: OneStep<'_>, count: u64) -> Result<Steps, MomentsError> {
         if !self.shared {
             return Ok(self.one_step(one)?.times(count));
@@ -144,7 +169,7 @@ impl KnownSteps {
         Ok(all.unwrap_or_else(|| powers[0].as_ref().clone()))
     }
 
-    /// 1, 2, 4, … up to 2^`level` steps.
+    /// 1, 2, 4, …, 2^`level` steps, of which the powers that are not kept yet are computed.
     fn powers(&self, one: OneStep<'_>, level: u32) -> Result<Vec<Arc<Steps>>, MomentsError> {
         let powers =
             kept(&self.powers, one.key(), || Ok(Mutex::new(vec![Arc::new(self.one_step(one)?)])))?;
@@ -162,7 +187,10 @@ impl KnownSteps {
         Ok(all)
     }
 
-    /// The local steps up to a coin of this probability, THEORY (2.8), (2.9); `one` has the same run twice.
+    /// The local steps up to a coin of this probability, THEORY (2.8), (2.9), where `one` has one run twice.
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
     pub(super) fn until_coin(
         &self,
         one: OneStep<'_>,

@@ -47,8 +47,8 @@ pub fn times_transposed(matrix: &Matrix, right: &Matrix, layers: usize) -> Matri
     out
 }
 
-/// Applies a linear map, a matrix, to the entries of `matrix`, which follow each other row by row; the result
-/// has `rows` rows.
+/// Applies a linear map, the matrix `map` of numbers, to the vector of the entries of `matrix`, which follow each other
+/// row by row. The result is a matrix of `rows` rows with as many layers.
 pub fn mapped(map: &Matrix, matrix: &Matrix, rows: usize, layers: usize) -> Matrix {
     if layers == 1 {
         let out = map.apply(matrix.entries());
@@ -66,7 +66,7 @@ pub fn trace(matrix: &Matrix, layers: usize) -> Vec<f64> {
     out
 }
 
-/// Puts a block into a matrix, so that the block's entry (0, 0) is at (`place`, `place`).
+/// Writes a block into a matrix, so that the block's entry (0, 0) is at (`place`, `place`).
 pub fn put_diagonal(matrix: &mut Matrix, place: usize, block: &Matrix, layers: usize) {
     for i in 0..block.rows() {
         let from = block.row(i);
@@ -74,7 +74,8 @@ pub fn put_diagonal(matrix: &mut Matrix, place: usize, block: &Matrix, layers: u
     }
 }
 
-/// Puts a block into a symmetric matrix at (`row`, `column`), and its transpose at (`column`, `row`).
+/// Writes a block into a symmetric matrix, so that the block's entry (0, 0) is at (`row`, `column`), and its transpose
+/// at (`column`, `row`).
 pub fn put(matrix: &mut Matrix, (row, column): (usize, usize), block: &Matrix, layers: usize) {
     for i in 0..block.rows() {
         for j in 0..block.cols() / layers {

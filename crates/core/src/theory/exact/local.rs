@@ -12,14 +12,15 @@ use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::round_program::LocalUpdate;
 
-/// Any number h of local steps of one client in two runs: the ends are e_h = Π_h y + n_h, and the covariance
-/// E n_h n_h'ᵀ of their noises is the noise map 𝒩_h of E y y'ᵀ. One run is given twice.
+/// What a number h of local steps of one client does in two runs: the ends are e_h = Π_h y + n_h, and the covariance
+/// E n_h n_h'ᵀ of their noises is the noise map 𝒩_h of E y y'ᵀ. A single run is given twice.
 #[derive(Clone)]
 pub struct Steps {
+    /// The dimension d.
     pub(super) d: usize,
     /// Whether the two runs are the same: then E n nᵀ is symmetric, and half of the noise map is computed.
     same: bool,
-    /// What the steps multiply (1, w) in y by: 1, unless they are [discounted](Self::discounted).
+    /// The factor by which the steps multiply (1, w) in y: 1, unless they are [discounted](Self::discounted).
     pub(super) rest: f64,
     /// Π_h of each run, d × n: THEORY (2.2) for one step, THEORY (2.5) for several.
     pub ends: [Matrix; 2],
@@ -126,8 +127,9 @@ impl Steps {
         self.noise.rows() == 0
     }
 
-    /// The largest coefficient by which the steps map E e eᵀ to itself, through M_h ⊗ M_h or through the
-    /// noise map. It vanishes as the number of steps grows if and only if second moments contract.
+    /// The larger of two sizes of the map of E e eᵀ to itself: (the largest entry of M_h)², or the largest coefficient
+    /// of E e eᵀ in the noise map. It vanishes as the number of steps grows if and only if second moments contract, and
+    /// is NaN if a coefficient is.
     pub(super) fn size(&self) -> f64 {
         let cols = self.ends[1].cols();
         let mut most = largest(&self.factor(0)) * largest(&self.factor(1));
@@ -139,7 +141,7 @@ impl Steps {
         most
     }
 
-    /// M_h of a run, d × d: the first d columns of Π_h.
+    /// M_h of run 0 or 1, d × d: the first d columns of Π_h, the factor of e.
     fn factor(&self, run: usize) -> Matrix {
         Matrix::from_fn(self.d, self.d, |i, j| self.ends[run][(i, j)])
     }
@@ -152,7 +154,7 @@ impl Steps {
         if self.is_of_means() {
             return Self { rest, ends, ..self.clone() };
         }
-        let own = self.pulled_back(&next.noise);
+        let of_next = self.pulled_back(&next.noise);
         // The noise n of these steps becomes M n, and its covariance adds to what the later noise reads.
         let a = next.factor(0);
         let b = next.factor(1);
@@ -161,13 +163,14 @@ impl Steps {
             a[(i / d, k / d)] * b[(i % d, k % d)] + next.noise[(i, k / d * cols + k % d)]
         });
         let mut noise = self.mirrored(|rows| rows_of(&propagate, rows).times(&self.noise));
-        noise.add(1.0, &own);
+        noise.add(1.0, &of_next);
         Self { d, same: self.same, rest, ends, noise }
     }
 
-    /// A map of d² rows and as many columns as the noise map, of which `rows_of_map` computes the rows with these
-    /// numbers. Row i d + j gives entry (i, j) of a d × d matrix; if that is symmetric, the rows with i ≤ j are
-    /// computed and mirrored.
+    /// A map of E y y'ᵀ to d × d matrices, with d² rows and as many columns as the noise map: `rows_of_map` computes
+    /// the rows of the numbers that it is given. Row i d + j gives entry (i, j) of the d × d matrix. If the two runs
+    /// are the same, that matrix is symmetric, and only the rows with i ≤ j are asked for; the others are their mirror
+    /// images.
     pub(super) fn mirrored(&self, rows_of_map: impl Fn(&[usize]) -> Matrix) -> Matrix {
         let d = self.d;
         let rows: Vec<usize> = (0..d * d).filter(|i| !self.same || i / d <= i % d).collect();
@@ -241,8 +244,8 @@ impl Steps {
         all
     }
 
-    /// These steps, after which run number `run` alone takes the steps `extra`. The draws of the extra steps are
-    /// not shared, so the covariance of the two noises is only multiplied by M_extra: THEORY (2.7).
+    /// These steps, after which run number `run`, 0 or 1, alone takes the steps `extra`. The draws of the extra steps
+    /// are not shared, so the covariance of the two noises is only multiplied by M_extra: THEORY (2.7).
     pub fn alone(&self, run: usize, extra: &Self) -> Self {
         let d = self.d;
         let mut ends = self.ends.clone();
@@ -279,7 +282,7 @@ pub(super) fn extended(end: &Matrix, rest: f64) -> Matrix {
     whole
 }
 
-/// The largest entry in size; NaN if one is NaN.
+/// The largest absolute value of an entry; NaN if an entry is NaN.
 pub(super) fn largest(matrix: &Matrix) -> f64 {
     matrix.entries().iter().fold(0.0, |most, x| maximum(most, x.abs()))
 }

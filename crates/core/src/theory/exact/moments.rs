@@ -19,21 +19,31 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-/// Whether second moments of programs close on a problem.
+/// Checks that exact moments of programs can be computed on a problem: second moments after a round must follow from
+/// second moments before it, so that the field must be linear and its draws independent.
 ///
 /// # Errors
-/// Why they do not.
+/// Which of the two it is not.
 pub fn closes(facts: &dyn Facts) -> Result<(), MomentsError> {
-    match (facts.linear(), facts.independent()) {
-        (true, true) => Ok(()),
-        (false, _) => Err(MomentsError::CurvedField),
-        (_, false) => Err(MomentsError::DependentDraws),
+    if !facts.linear() {
+        Err(MomentsError::CurvedField)
+    } else if !facts.independent() {
+        Err(MomentsError::DependentDraws)
+    } else {
+        Ok(())
     }
 }
 
-/// What identifies a prepared round: its place among the program's rounds, the place of the round after it, and
-/// the bits of origins before it (and after it, if they are given).
-type RoundKey = (usize, Option<usize>, Vec<u64>);
+/// What identifies a prepared round.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct RoundKey {
+    /// The place of the round among the program's different rounds.
+    place: usize,
+    /// The place of the round after it; `None` if there is none.
+    next: Option<usize>,
+    /// The bits of the origins of the state before it, and of the state after it, if they are given.
+    origins: Vec<u64>,
+}
 
 /// The exact moments of a program on a problem with a linear field and independent draws.
 pub struct ProgramMoments<'a> {
@@ -47,11 +57,11 @@ pub struct ProgramMoments<'a> {
 }
 
 impl<'a> ProgramMoments<'a> {
-    /// Prepares the moments of a program, and of ψ, if the atom of the control variates in the state from the second
-    /// round on is given.
+    /// The moments of a program on a problem, with the mean of all estimates. `variates` is the atom of the state that
+    /// has the control variates from the second round on; with it ψ is followed too.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there are no moments.
     pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -60,7 +70,7 @@ impl<'a> ProgramMoments<'a> {
         Self::prepare(program, facts, variates, true)
     }
 
-    /// Prepares the moments as [`Self::new`] does; the mean of all estimates is followed if `average` is set.
+    /// [`Self::new`], where the mean of all estimates is followed if `average` is set.
     pub(super) fn prepare(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -71,10 +81,10 @@ impl<'a> ProgramMoments<'a> {
         Self::with_steps(program, facts, variates, average, KnownSteps::default())
     }
 
-    /// Prepares the means alone, linearised at θ\* if the field is curved.
+    /// The means of a program alone, linearised at θ\* if the field is curved: local steps have no noise.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there are no means.
     pub(super) fn of_means(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -82,7 +92,11 @@ impl<'a> ProgramMoments<'a> {
         Self::with_steps(program, facts, None, false, KnownSteps::of_means())
     }
 
-    /// Checks that the program is one of the problem, and finds the types of clients.
+    /// The moments of a program with this cache of local steps, after a check that the program is for the problem's
+    /// numbers of clients and dimensions.
+    ///
+    /// # Errors
+    /// If it is not, or if a part of clients of unequal shares is drawn, whose mean is no fixed map.
     fn with_steps(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -102,8 +116,8 @@ impl<'a> ProgramMoments<'a> {
         Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
 
-    /// Round number `round`, prepared for a state with these origins; the next state has the origins `target`, if
-    /// they are given.
+    /// Round number `round`, prepared for a state with these origins, or found if it was prepared before; the next
+    /// state has the origins `target`, if they are given.
     ///
     /// # Errors
     /// Why the moments of the round do not close, or if the program has no such round.
@@ -117,7 +131,7 @@ impl<'a> ProgramMoments<'a> {
         let next = self.program.place(round + 1);
         let all_origins = origins.iter().chain(target.into_iter().flatten());
         let bits: Vec<u64> = all_origins.flat_map(Origin::bits).collect();
-        let key = (place, next, bits);
+        let key = RoundKey { place, next, origins: bits };
         if let Some(known) = self.prepared.borrow().get(&key) {
             return Ok(known.clone());
         }
@@ -131,8 +145,9 @@ impl<'a> ProgramMoments<'a> {
         Ok(made)
     }
 
-    /// The state before the first round, where θ_0 is `start` and the number 1 is `unit`: 1, or 0 for the
-    /// difference of two runs. It has no variance.
+    /// The state before the first round, of which θ_0 = `start` is the only vector if the first round reads it. The
+    /// coordinate that is the number 1 has the value `unit`: 1, or 0 for the difference of two runs. The state has no
+    /// variance.
     pub(super) fn initial(&self, start: &[f64], unit: f64) -> ProgramState {
         let mut mean = vec![0.0; self.setup.before_state()];
         mean[0] = unit;
@@ -146,8 +161,8 @@ impl<'a> ProgramMoments<'a> {
         ProgramState { covariance, mean, own, origins, layers: 1 }
     }
 
-    /// The state after a round, and the moments of its estimate θ_t without ψ: THEORY (4.2) of the forms of
-    /// the next state, and THEORY (4.9).
+    /// The state after a round, and the moments of the estimate θ_t after it, without ψ and without the mean of all
+    /// estimates: THEORY (4.2) of the forms of the next state, and THEORY (4.9).
     pub(super) fn after(
         &self,
         round: &PreparedRound,
@@ -159,12 +174,12 @@ impl<'a> ProgramMoments<'a> {
         let layers = state.layers;
         let mut known = KnownMoments::new(state, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
-        let clients = round.ends.as_ref().filter(|_| layers == 1).map(|(ends, own)| {
+        let clients = round.ends.as_ref().filter(|_| layers == 1).map(|ends| {
             let types = self.setup.types.iter().enumerate();
             types
                 .map(|(g, t)| {
                     let share = t.count * self.setup.facts.share(t.first);
-                    share * known.square(g, &ends[g], &own[g])
+                    share * known.square(g, &ends.mean[g], &ends.own[g])
                 })
                 .sum()
         });
@@ -192,8 +207,9 @@ impl<'a> ProgramMoments<'a> {
             Stage::Sum(parts) => known.add_sum(parts),
             Stage::Noise { source, law, with } => {
                 let mut with_earlier = Vec::with_capacity(with.len());
-                for (id, other, law) in with {
-                    with_earlier.push((*id, self.covariance(known, source, other, law)));
+                for earlier in with {
+                    let covariance = self.covariance(known, source, &earlier.source, &earlier.law);
+                    with_earlier.push((earlier.id, covariance));
                 }
                 known.add_noise(self.covariance(known, source, source, law), with_earlier);
             }
@@ -201,9 +217,9 @@ impl<'a> ProgramMoments<'a> {
         }
     }
 
-    /// The covariance of two noises that are drawn together, from the second moments of their sources, and
-    /// the covariance of a client's deviations where both are of one type: THEORY (3.5) for draws of each
-    /// client, of local steps by THEORY (2.3), (2.6), (2.7) and of masks by THEORY (4.5); THEORY (3.6) and,
+    /// The covariance of two noises that are drawn together, or of one noise with itself, by their law from the second
+    /// moments of their sources a and b; there are deviations if both are of one type. It is THEORY (3.5) for draws of
+    /// each client, of local steps by THEORY (2.3), (2.6), (2.7) and of masks by THEORY (4.5); THEORY (3.6) and,
     /// for two types, THEORY (2.11) under a coin.
     fn covariance(
         &self,
@@ -214,6 +230,7 @@ impl<'a> ProgramMoments<'a> {
     ) -> NoiseCovariance {
         let d = self.setup.d;
         let layers = known.layers;
+        // The type, if both sources are of one type.
         let same = a.of.filter(|_| a.of == b.of);
         let mean = known.second(&a.y, &b.y);
         let own = same.map(|g| known.own_second(g, &a.own, &b.own));
@@ -234,7 +251,10 @@ impl<'a> ProgramMoments<'a> {
                 let mask = MaskLaw { variance: *variance, each: *each, layers };
                 if *shared {
                     // All clients lose the same entries, so that means and deviations are masked alike.
-                    (mask.covariance(&mean), own.map(|own| mask.covariance(&own)))
+                    NoiseCovariance {
+                        mean: mask.covariance(&mean),
+                        deviation: own.map(|own| mask.covariance(&own)),
+                    }
                 } else {
                     let whole = whole_moments(mean, own.as_ref());
                     self.split_by_type(mask.covariance(&whole), same)
@@ -242,29 +262,39 @@ impl<'a> ProgramMoments<'a> {
             }
             Law::Coin(pair) => {
                 let of_number = pair.covariance_by_number(&mean, layers);
-                let Some(own) = own else { return (of_number, None) };
+                let Some(own) = own else {
+                    return NoiseCovariance { mean: of_number, deviation: None };
+                };
                 let whole = mean.plus(1.0, &own);
                 // (S − J)(Ȳ + D): what the oracle's noise adds for each client.
                 let of_one = pair.mine.second_of_one(&whole, layers);
                 let of_oracle = of_one.plus(-1.0, &pair.second_of_two(&whole, layers));
-                let (each, rest) = self.split_by_type(of_oracle, same);
-                let deviation =
-                    rest.map(|rest| rest.plus(1.0, &pair.covariance_by_number(&own, layers)));
-                (each.plus(1.0, &of_number), deviation)
+                let split = self.split_by_type(of_oracle, same);
+                let of_deviations = pair.covariance_by_number(&own, layers);
+                NoiseCovariance {
+                    mean: split.mean.plus(1.0, &of_number),
+                    deviation: split.deviation.map(|part| part.plus(1.0, &of_deviations)),
+                }
             }
         }
     }
 
-    /// Splits the covariance of two noises that each client draws on its own, if both are of type `same`: the means
-    /// over the type have its n-th part, and the deviations have the rest, THEORY (3.5).
+    /// Splits the covariance V of two noises of one client, which each client draws on its own, if both are of type
+    /// `same`: the means over the n clients of the type have V/n, and the deviations (1 − 1/n) V, THEORY (3.5). For
+    /// `None`, noises of the server or of different types, nothing is split.
     fn split_by_type(&self, covariance: Matrix, same: Option<usize>) -> NoiseCovariance {
-        let Some(g) = same else { return (covariance, None) };
+        let Some(g) = same else {
+            return NoiseCovariance { mean: covariance, deviation: None };
+        };
         let n = self.setup.types[g].count;
-        (covariance.scaled(1.0 / n), Some(covariance.scaled(1.0 - 1.0 / n)))
+        NoiseCovariance {
+            mean: covariance.scaled(1.0 / n),
+            deviation: Some(covariance.scaled(1.0 - 1.0 / n)),
+        }
     }
 
-    /// Adds the noises of the last operation that drew from the cohort, with their covariances with noises of the
-    /// earlier ones.
+    /// Adds the noises of the last of these operations, which read which clients take part, with their covariances with
+    /// noises of the earlier operations and with each other.
     fn learn_draw(&self, known: &mut KnownMoments, all: &[Drawn]) {
         let Some(last) = all.last() else { return };
         let types = self.setup.types.len();
@@ -283,10 +313,11 @@ impl<'a> ProgramMoments<'a> {
         }
     }
 
-    /// The covariance of two noises of a draw without replacement. If `a.server`, the first is Σ_k (1_k − p)
-    /// a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type g; the second is made of
-    /// `b` and h in this way. The covariance is THEORY (4.6), divided by the numbers of clients of the types. With
-    /// it comes THEORY (4.7), the covariance of a client's deviations, if both are of one type.
+    /// The covariance of two noises of a draw of clients without replacement, noise g of `a` and noise h of `b`. If
+    /// `a.server`, the first is Σ_k (1_k − p) a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type
+    /// g; the second is made of `b` and h in this way. The covariance of means is THEORY (4.6), divided by the numbers
+    /// of clients of the types, and the covariance of a client's deviations THEORY (4.7), if both noises are of one
+    /// type.
     fn drawn_covariance(
         &self,
         known: &KnownMoments,
@@ -304,6 +335,7 @@ impl<'a> ProgramMoments<'a> {
         let d = self.setup.d;
         let mut out = Matrix::zeros(d, d * known.layers);
         let mut deviation = None;
+        // The types whose clients are in both noises.
         let both = (0..types.len()).filter(|k| (a.server || *k == g) && (b.server || *k == h));
         for k in both {
             let mean = known.second(&a.mean[k], &b.mean[k]);
@@ -316,25 +348,25 @@ impl<'a> ProgramMoments<'a> {
                 deviation = Some(each.scaled(1.0 - 1.0 / count));
             }
         }
-        // Pairs of different clients: the sums over all clients that a noise is of, as means times numbers.
+        // The second term of THEORY (4.6): the sums over the clients of each noise, as means times numbers of clients.
         let (a_mean, a_count) = self.mean_of_drawn(a, g);
         let (b_mean, b_count) = self.mean_of_drawn(b, h);
         out.add(r * a_count * b_count, &known.second(a_mean, b_mean));
         // From sums over types to means.
-        (out.scaled(1.0 / (a_count * b_count)), deviation)
+        NoiseCovariance { mean: out.scaled(1.0 / (a_count * b_count)), deviation }
     }
 
-    /// The rows that make up noise number g of a draw, as a form that is multiplied by a number of clients:
-    /// the sum over all clients once, or the mean over type g times n_g.
+    /// A form and a number whose product is the sum of the rows a_k that noise number g of a draw is made of: the sum
+    /// over all clients and 1, or the mean over type g and n_g.
     fn mean_of_drawn<'d>(&self, drawn: &'d Drawn, g: usize) -> (&'d Form, f64) {
         if drawn.server { (&drawn.total, 1.0) } else { (&drawn.mean[g], self.setup.types[g].count) }
     }
 
-    /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean
-    /// over rounds after `burn_in`, if that is given.
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean of θ_t
+    /// over the rounds after round `burn_in`, if that is given, and otherwise the last θ_t.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there are no moments.
     pub fn at_rounds(
         &self,
         start: &[f64],
@@ -355,7 +387,7 @@ impl<'a> ProgramMoments<'a> {
     ) -> Result<Vec<Moments>, MomentsError> {
         let d = self.setup.d;
         let mut state = self.initial(start, unit);
-        // The difference of two runs has no weight.
+        // The difference of two runs is not weighted: it is 0 at θ* whatever the weights of the runs.
         let weight = if unit == 0.0 { 1.0 } else { self.program.start_weight };
         let estimate: Vec<f64> = start.iter().map(|x| weight * x).collect();
         let mean = difference(&estimate, self.setup.facts.optimum());
@@ -386,6 +418,7 @@ impl<'a> ProgramMoments<'a> {
             let estimate = average.as_ref().filter(|_| burn_in.is_some()).unwrap_or(&last);
             let at_server = last.sq_error;
             let ends = last.sq_error_clients;
+            // The first term of ψ, THEORY (4.10).
             let square = if self.keeps_clients() { ends.unwrap_or(at_server) } else { at_server };
             out.push(Moments {
                 round,
@@ -412,8 +445,8 @@ impl<'a> ProgramMoments<'a> {
     }
 }
 
-/// The state and the moments after a round after which second moments are infinite. The mean may exist; of the
-/// covariance nothing is known but that its trace is infinite.
+/// The state and the moments after a round whose local steps, of a random number, leave infinite second moments. The
+/// mean may exist; the entries of covariances are NaN, and mean square errors are infinite.
 fn without_second_moments(round: &PreparedRound, state: &ProgramState) -> (ProgramState, Moments) {
     let layers = state.layers;
     let known = round.known_mean(&state.mean);
@@ -431,7 +464,7 @@ fn without_second_moments(round: &PreparedRound, state: &ProgramState) -> (Progr
     (next, Moments { sq_error: f64::INFINITY, sq_error_clients, ..rest })
 }
 
-/// A covariance of the numbers of all these forms that is not known: its entries are NaN.
+/// The covariance of the numbers of all these forms where it is not known: its entries are NaN.
 fn unknown_covariance(forms: &[Form], layers: usize) -> Matrix {
     let n: usize = forms.iter().map(|form| form.length).sum();
     Matrix::from_fn(n, n * layers, |_, _| f64::NAN)
@@ -447,14 +480,14 @@ fn whole_moments(of_means: Matrix, of_deviations: Option<&Matrix>) -> Matrix {
     }
 }
 
-/// The coins of a mask, THEORY (4.5).
+/// How a mask's coins make the covariance of its noise, THEORY (4.5).
 #[derive(Clone, Copy)]
 struct MaskLaw {
     /// s (1 − s).
     variance: f64,
-    /// Whether one coin is for a vector or for an entry.
+    /// Whether each vector or each of its entries has a coin.
     each: Each,
-    /// The layers of second moments.
+    /// The number of layers of second moments.
     layers: usize,
 }
 
@@ -470,7 +503,7 @@ impl MaskLaw {
 }
 
 impl ProgramState {
-    /// Sets these coordinates of the server to 0.
+    /// Sets these coordinates to 0, as the sum of errors after the burn-in, THEORY (4.9).
     fn forget(&mut self, which: RangeInclusive<usize>) {
         for i in which {
             self.mean[i] = 0.0;

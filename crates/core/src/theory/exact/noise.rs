@@ -27,7 +27,7 @@ impl NoiseCovariances {
         id
     }
 
-    /// Notes that Cov(n_a, n_b) = `covariance` for a ≠ b, and the transpose for (b, a).
+    /// Records that Cov(n_a, n_b) = `covariance` for a ≠ b, and Cov(n_b, n_a) its transpose.
     fn correlate(&mut self, a: usize, b: usize, covariance: Matrix) {
         let turned = layers::transpose(&covariance, self.layers);
         for (of, with, matrix) in [(a, b, covariance), (b, a, turned)] {
@@ -45,7 +45,8 @@ impl NoiseCovariances {
         out
     }
 
-    /// Σ_{i,j} G_{a,i} Cov(n_i, n_j) G_{b,j}ᵀ of two forms, THEORY (4.2); `None` if no noises are correlated.
+    /// Σ_{i,j} G_{a,i} Cov(n_i, n_j) G_{b,j}ᵀ of two forms, THEORY (4.2); `None` if no noise of a is correlated with
+    /// one of b.
     fn between(&self, a: &Form, b: &Form) -> Option<Matrix> {
         if b.noise.is_empty() {
             return None;
@@ -79,9 +80,13 @@ impl NoiseCovariances {
     }
 }
 
-/// The covariance of two noises (of means over a type, or of the server), and the covariance of a client's
-/// deviations; `None` if these are uncorrelated.
-pub(super) type NoiseCovariance = (Matrix, Option<Matrix>);
+/// The covariance of two noises, or of a noise with itself.
+pub(super) struct NoiseCovariance {
+    /// The covariance of the parts that are means over a type, or of the server's noises.
+    pub mean: Matrix,
+    /// The covariance of the parts that are a client's deviations; `None` if these are uncorrelated.
+    pub deviation: Option<Matrix>,
+}
 
 /// Moments that are known within a round: the moments of its coordinates and of the noises so far.
 pub(super) struct KnownMoments {
@@ -96,14 +101,14 @@ pub(super) struct KnownMoments {
     pub own: Vec<Matrix>,
     /// Covariances of the noises of the server and of means over types.
     pub noise: NoiseCovariances,
-    /// Covariances of the deviations of noises.
+    /// Covariances of the parts of noises that are a client's deviations.
     pub own_noise: NoiseCovariances,
-    /// Noises that stand for sums Σ G_i n_i of others, each with its parts.
+    /// The numbers of the noises that stand for sums Σ G_i n_i of others, each with the numbers i and the matrices G_i.
     sums: Vec<(usize, Vec<(usize, Matrix)>)>,
 }
 
 impl KnownMoments {
-    /// What is known at the start of a round, in which `width` coordinates will become known.
+    /// What is known at the start of a round, at whose end `width` coordinates are known.
     pub fn new(state: &ProgramState, width: usize) -> Self {
         let mean = state.mean.clone();
         let own = state.own.clone();
@@ -117,15 +122,15 @@ impl KnownMoments {
         Self { layers, mean, covariance, own, noise, own_noise, sums }
     }
 
-    /// E 1·1 in each layer. It is 0 if the state is the difference of two runs.
+    /// E 1·1 in each layer, where 1 is the first coordinate: 0 if the state is the difference of two runs.
     pub fn unit(&self) -> Vec<f64> {
         let mut unit = entry(&self.covariance, (0, 0), self.layers).to_vec();
         unit[0] += self.mean[0] * self.mean[0];
         unit
     }
 
-    /// Adds the numbers W x of a form, without its noises, as coordinates: a later form of many weights becomes
-    /// short.
+    /// Makes the numbers W x of a form, without its noises, coordinates after the present ones. So later forms that
+    /// contain them have few weights.
     pub fn append(&mut self, form: &Form) {
         let begin = self.mean.len();
         let left = form.times(&self.covariance, begin * self.layers);
@@ -153,22 +158,21 @@ impl KnownMoments {
         self.second(mean, mean).trace() + self.own_second(g, own, own).trace()
     }
 
-    /// Adds the next noise with its covariance, and its covariances with earlier noises, by their numbers.
-    /// It is uncorrelated with all others, but not with sums of those in `with`.
-    pub fn add_noise(
-        &mut self,
-        (covariance, own): NoiseCovariance,
-        with: Vec<(usize, NoiseCovariance)>,
-    ) {
-        let deviation = own.unwrap_or_else(|| Matrix::zeros(covariance.rows(), covariance.cols()));
-        self.own_noise.add(deviation);
-        let id = self.noise.add(covariance);
+    /// Adds the next noise with its own covariance, and its covariances with the earlier noises `with`, by their
+    /// numbers. From them follow its covariances with noises that stand for sums; with all other noises it is
+    /// uncorrelated.
+    pub fn add_noise(&mut self, own: NoiseCovariance, with: Vec<(usize, NoiseCovariance)>) {
+        let NoiseCovariance { mean, deviation } = own;
+        self.own_noise.add(deviation.unwrap_or_else(|| Matrix::zeros(mean.rows(), mean.cols())));
+        let id = self.noise.add(mean);
         if with.is_empty() {
             return;
         }
-        for (other, (covariance, own)) in with {
-            self.noise.correlate(id, other, covariance);
-            own.into_iter().for_each(|own| self.own_noise.correlate(id, other, own));
+        for (other, NoiseCovariance { mean, deviation }) in with {
+            self.noise.correlate(id, other, mean);
+            if let Some(deviation) = deviation {
+                self.own_noise.correlate(id, other, deviation);
+            }
         }
         for (sum, parts) in &self.sums {
             let parts = parts.iter().filter_map(|(part, weight)| {
@@ -181,8 +185,9 @@ impl KnownMoments {
         }
     }
 
-    /// Adds the noise Σ G_i n_i of the server, a sum of earlier ones, so that long forms become short. All later
-    /// noises that are drawn together with a part are correlated with the sum.
+    /// Adds the noise Σ G_i n_i of the server, a sum of earlier noises with these numbers i and matrices G_i, so that
+    /// forms that contain it become short. Later noises that are drawn together with a part are correlated with the sum
+    /// ([`Self::add_noise`]).
     pub fn add_sum(&mut self, parts: &[(usize, Matrix)]) {
         let d = parts[0].1.rows();
         let mut with: Vec<(usize, Matrix)> = Vec::new();
@@ -204,26 +209,29 @@ impl KnownMoments {
     }
 }
 
-/// E a bᵀ of two forms, THEORY (4.3), where `covariance` is Cov(x) and `more(k, l)` is E x_k E x_l.
+/// E a bᵀ of two forms, THEORY (4.3), where `covariance` is Cov(x) and `product_of_means(k, l)` is E x_k E x_l.
 fn product(
     a: &Form,
     b: &Form,
     covariance: &Matrix,
-    more: impl Fn(usize, usize) -> f64,
+    product_of_means: impl Fn(usize, usize) -> f64,
     noise: &NoiseCovariances,
 ) -> Matrix {
     let layers = noise.layers;
     let of_noises = noise.between(a, b);
     let mut out = of_noises.unwrap_or_else(|| Matrix::zeros(a.length, b.length * layers));
-    for (i, k, x) in &a.weights {
-        for (j, l, y) in &b.weights {
-            let to = entry_mut(&mut out, (*i, *j), layers);
-            to[0] += x * y * more(*k, *l);
+    for left in &a.weights {
+        for right in &b.weights {
+            let k = left.coordinate;
+            let l = right.coordinate;
+            let factor = left.value * right.value;
+            let to = entry_mut(&mut out, (left.row, right.row), layers);
+            to[0] += factor * product_of_means(k, l);
             // One layer is the usual case, and needs no loop over layers.
             if layers == 1 {
-                to[0] += x * y * covariance[(*k, *l)];
+                to[0] += factor * covariance[(k, l)];
             } else {
-                axpy(x * y, entry(covariance, (*k, *l), layers), to);
+                axpy(factor, entry(covariance, (k, l), layers), to);
             }
         }
     }

@@ -1,5 +1,6 @@
-//! The means of runs of local steps and averages, and the least noise around their limit, from the clients'
-//! local steps alone: lower bounds of errors, for a small part of what preparing a program takes.
+//! The means of runs of local steps and averages, and the least noise around their limit, from the clients' local steps
+//! alone: lower bounds of errors, for a small part of what preparing a program takes. A search excludes most settings
+//! by them.
 //!
 //! The rounds are THEORY (6.6): in run r, whose estimate has the error e_r and whose clients have the corrections
 //! ξ_k, client k goes from e_r to e_k in h local steps of size γ, and ζ_k = ξ_k + F̄_k(θ*) changes by
@@ -38,13 +39,13 @@ struct OutlineLayout {
     corrected: usize,
 }
 
-/// What drives the clients in a run.
+/// What drives every client in a run.
 fn drive(runs: &LocalRuns, run: usize) -> Drive {
     Drive { update: runs.runs[run].updates.of_client(0), pulled: runs.is_corrected }
 }
 
 impl OutlineLayout {
-    /// How many numbers u has.
+    /// The length of u.
     fn size(self) -> usize {
         1 + self.runs * self.d * (1 + self.corrected)
     }
@@ -54,18 +55,18 @@ impl OutlineLayout {
         (0..self.runs).flat_map(|r| (0..=r).map(move |s| (r, s)))
     }
 
-    /// The first number of e_r.
+    /// The place in u of the first number of e_r.
     fn estimate(self, run: usize) -> usize {
         1 + run * self.d
     }
 
-    /// The first number of ζ_g in a run.
+    /// The place in u of the first number of ζ_g in a run.
     fn correction(self, run: usize, g: usize) -> usize {
         1 + self.d * (self.runs + run * self.corrected + g)
     }
 }
 
-/// E‖R x‖² for an x of mean 0 and this covariance, where R is `result`.
+/// E‖R x‖² for a vector x of mean 0 and this covariance, where R is the matrix `result`.
 fn variance_of(result: &Matrix, covariance: &Matrix) -> f64 {
     result.times(covariance).times_transposed(result).trace()
 }
@@ -76,8 +77,8 @@ fn pair(first: usize, second: usize) -> usize {
 }
 
 impl Outline {
-    /// Outlines runs from this start on a problem whose clients are of these types; `None` if second moments
-    /// do not close.
+    /// The outline of runs from this start on a problem whose clients are of these types, which all have equal shares;
+    /// `known` is the cache of local steps. `None` if second moments of the problem's field do not close.
     pub fn new(
         runs: LocalRuns,
         facts: &dyn Facts,
@@ -131,7 +132,7 @@ impl Outline {
         self.types[g].count / self.types.iter().map(|t| t.count).sum::<f64>()
     }
 
-    /// The types h with factors x_h such that ζ_g = Σ_h x_h ζ_h, where ζ_h are in u.
+    /// The types h whose ζ_h are in u, each with the factor x_h in ζ_g = Σ_h x_h ζ_h.
     fn correction_of(&self, g: usize) -> Vec<(usize, f64)> {
         if g < self.layout.corrected {
             return vec![(g, 1.0)];
@@ -194,22 +195,25 @@ impl Outline {
         map
     }
 
-    /// A lower bound of the stationary E‖θ_t − θ*‖² as THEORY (6.5): the square of the bias, and the variance
-    /// that follows from the noise at the stationary mean. The sum of the variance ends early once it is
-    /// above `enough(bias)`. The variance is that of the problem's own number of clients, and inversely
-    /// proportional to it. `None` if there is no stationary mean.
+    /// A lower bound of the stationary E‖θ_t − θ*‖² as THEORY (6.5), in two parts: the square of the bias, and the
+    /// variance that follows from the noise at the stationary mean. The sum of the variance ends early once it is
+    /// above `enough(square of the bias)`, so that the variance is then a smaller lower bound. The variance is that of
+    /// the problem's own number of clients, and inversely proportional to that number. `None` if there is no stationary
+    /// mean, or the sum does not converge.
     pub fn least_stationary(&self, enough: impl Fn(f64) -> f64) -> Option<[f64; 2]> {
         let u = self.means.stationary()?;
         let n = self.layout.size() - 1;
         let result = Matrix::from_fn(self.layout.d, n, |i, j| self.result[(i, j + 1)]);
-        let bias = self.result.apply(&u).iter().map(|x| x * x).sum::<f64>();
-        let enough = enough(bias);
-        let sum =
-            self.means.accumulated(self.noise_at(&u), |sum| variance_of(&result, sum) > enough)?;
-        Some([bias, variance_of(&result, &sum)])
+        let squared_bias = self.result.apply(&u).iter().map(|x| x * x).sum::<f64>();
+        let enough_variance = enough(squared_bias);
+        let sum = self
+            .means
+            .accumulated(self.noise_at(&u), |sum| variance_of(&result, sum) > enough_variance)?;
+        Some([squared_bias, variance_of(&result, &sum)])
     }
 
-    /// R(m) of THEORY (6.5): the covariance that a round adds to u without the number 1, where u is its mean.
+    /// R(m) of THEORY (6.5): the covariance that a round adds to the state, u without the number 1, if the state before
+    /// it is the vector u for certain.
     fn noise_at(&self, u: &[f64]) -> Matrix {
         let n = self.layout.size() - 1;
         let mut noise = Matrix::zeros(n, n);
@@ -239,8 +243,8 @@ impl Outline {
         begin
     }
 
-    /// The covariance of the mean over type g of the ends e_k in all runs, given u: the noise map of
-    /// THEORY (2.6), divided by n_g as in THEORY (3.5).
+    /// The covariance of the means over type g of the ends e_k in all runs, d rows for each run, given u: the noise map
+    /// of THEORY (2.6), divided by n_g as in THEORY (3.5).
     fn noise_of_ends(&self, g: usize, u: &[f64]) -> Matrix {
         let d = self.layout.d;
         let width = self.layout.runs * d;
@@ -258,7 +262,8 @@ impl Outline {
         of_ends
     }
 
-    /// How the means over type g of the ends in all runs enter the next u without the number 1, by THEORY (6.6).
+    /// The matrix by which the means over type g of the ends in all runs, d numbers for each run, enter the next u
+    /// without the number 1, by THEORY (6.6).
     fn entry_of_ends(&self, g: usize) -> Matrix {
         let layout = self.layout;
         let d = layout.d;

@@ -19,7 +19,8 @@ use crate::linalg::Matrix;
 /// An entry that is at most this part of the sum of the sizes of its summands is a rounding error.
 const UNCHANGED: f64 = 1e-9;
 
-/// All coordinates as affine functions x = P x_free + p of the free ones, THEORY (5.4).
+/// How all coordinates x of a state follow from the free ones, x = P x_free + p, THEORY (5.4): for each combination of
+/// coordinates that a cycle keeps, one coordinate is computed from the others, and the others are free.
 pub(super) struct Lift {
     /// The numbers of the free coordinates, in increasing order.
     pub free: Vec<usize>,
@@ -27,8 +28,8 @@ pub(super) struct Lift {
     pub map: Matrix,
     /// p, one number for each coordinate.
     pub constant: Vec<f64>,
-    /// The combinations ℓ with ℓ M = ℓ, as rows over all coordinates. The coordinate at the pivot of a row, where
-    /// ℓ is 1, is computed from the others.
+    /// The kept combinations ℓ with ℓ M = ℓ, as rows over all coordinates. The coordinate at the pivot of a row, where
+    /// ℓ is 1, is computed from the free ones.
     pub kept: Echelon,
 }
 
@@ -68,7 +69,7 @@ impl Lift {
         Self { free, map: lift, constant, kept }
     }
 
-    /// The lift where all coordinates are free.
+    /// The lift where nothing is kept and all coordinates are free.
     pub fn identity(size: usize) -> Self {
         Self {
             free: (0..size).collect(),
@@ -108,7 +109,8 @@ impl Lift {
         })
     }
 
-    /// The number 1 and all coordinates P x_free, where the number 1 and all kept combinations are 0.
+    /// All coordinates P x_free after a number 0 in the place of the number 1: the linear part of the lift, in which
+    /// all kept combinations are 0.
     pub fn homogeneous(&self, free: &[f64]) -> Vec<f64> {
         let mut all = vec![0.0; self.constant.len() + 1];
         if !free.is_empty() {
@@ -117,7 +119,8 @@ impl Lift {
         all
     }
 
-    /// The number 1, which is `unit`, and all coordinates P x_free + `unit` p.
+    /// All coordinates P x_free + `unit` p after the number 1, which is `unit`: 1 for means, and 0 for differences of
+    /// means.
     pub fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
         let mut all =
             if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
@@ -127,9 +130,10 @@ impl Lift {
     }
 }
 
-/// Rows in reduced echelon form. Each row is 1 at its pivot, where all other rows are 0.
+/// Linearly independent rows in reduced echelon form. Each row is 1 at its pivot, where all other rows are 0.
 #[derive(Default)]
 pub(super) struct Echelon {
+    /// The rows, which have the same length.
     pub rows: Vec<Vec<f64>>,
     /// The place of the pivot of each row.
     pub pivots: Vec<usize>,
@@ -138,10 +142,12 @@ pub(super) struct Echelon {
 impl Echelon {
     /// The combinations of coordinates that are read now or after any number of cycles: the row space of
     /// `read` Mᵏ for k = 0, 1, 2, …, and of the first coordinate, which is the number 1, where M is `map`.
-    /// The numbers z of THEORY (6.1) need no others.
+    /// The numbers z of THEORY (6.1) need only the second moments of these combinations. `read` has one row for each
+    /// number that is read, and both matrices have one column for each coordinate.
     pub fn observed(read: &Matrix, map: &Matrix) -> Self {
         let n = map.rows();
         let mut new = Self::default();
+        // Rows that are read, and whose image under M was not looked at yet.
         let mut open: Vec<Vec<f64>> = (0..read.rows()).map(|i| read.row(i).to_vec()).collect();
         open.push(Matrix::identity(n).row(0).to_vec());
         while let Some(row) = open.pop() {
@@ -151,6 +157,7 @@ impl Echelon {
             if !new.add(row.clone(), absolute(&row)) {
                 continue;
             }
+            // The row times M, and the sizes of the numbers that are added up.
             let mut next = vec![0.0; n];
             let mut sizes = vec![0.0; n];
             for (k, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
@@ -165,13 +172,14 @@ impl Echelon {
         new
     }
 
-    /// The rows with their pivots.
+    /// The rows, each with the place of its pivot.
     pub fn each(&self) -> impl Iterator<Item = (&Vec<f64>, usize)> {
         self.rows.iter().zip(self.pivots.iter().copied())
     }
 
-    /// Adds a row whose entries were made of numbers of these sizes; returns whether it is no combination of
-    /// the rows before it.
+    /// Adds a row, unless it is a linear combination of the rows before it up to rounding; returns whether it was
+    /// added. `sizes` are the sums of the sizes of the numbers of which its entries were made, which bound their
+    /// rounding errors.
     fn add(&mut self, mut row: Vec<f64>, mut sizes: Vec<f64>) -> bool {
         for (known, pivot) in self.each() {
             subtract(&mut row, &mut sizes, known, pivot);
@@ -197,18 +205,19 @@ impl Echelon {
     }
 }
 
-/// The part of the sizes of the numbers in a sum that is left in the sum: the larger it is, the smaller are the
-/// relative rounding errors.
+/// |sum|/size of a sum of numbers whose sizes add up to `size`: 1 if nothing cancelled, and the smaller, the larger the
+/// relative rounding errors of the sum may be.
 fn uncancelled_part(sum: f64, size: f64) -> f64 {
     if sum == 0.0 { 0.0 } else { sum.abs() / size }
 }
 
-/// The sizes of a row's entries.
+/// The absolute values of a row's entries.
 fn absolute(row: &[f64]) -> Vec<f64> {
     row.iter().map(|x| x.abs()).collect()
 }
 
-/// Subtracts from a row a multiple of another, which is 1 at a place, so that the row is 0 there.
+/// Subtracts from a row the multiple of `other`, which is 1 at `place`, that makes the row 0 at `place`. The sizes of
+/// what is subtracted are added to `sizes`.
 fn subtract(row: &mut [f64], sizes: &mut [f64], other: &[f64], place: usize) {
     let factor = row[place];
     if factor != 0.0 {

@@ -5,57 +5,76 @@ use super::error::MomentsError;
 use super::form::Form;
 use super::local::Drive;
 use super::setup::{Origin, Setup, tidy};
-use super::stages::{Drawn, NoiseSource, PreparedRound, Stage};
+use super::stages::{ClientForms, Drawn, NoiseSource, PreparedRound, Stage};
 use crate::linalg::Matrix;
 use crate::round_program::{Expression, Level, Operation, Round, Weights};
 
-/// An atom, whose clients' vectors are split by THEORY (3.1).
+/// An atom of a round, the result of an operation or a vector of the state. Vectors of clients are split into means
+/// over types and deviations, THEORY (3.1).
 #[derive(Clone, Debug)]
 pub(super) struct RoundAtom {
+    /// Whether the server or each client has the vector.
     pub level: Level,
     /// The form of v̄_g for each type g; one form of the server.
     pub mean: Vec<Form>,
     /// The form of a client's deviation ṽ_k for each type, over coordinates of deviations; none of the server.
     pub own: Vec<Form>,
+    /// What must be added to the forms for the vector itself, THEORY (4.8).
     pub origin: Origin,
-    /// The masks, and as the last bit the cohort, on which the atom depends.
+    /// The draws on which the atom depends: bit i says whether it depends on the coins of mask number i, and the bit
+    /// [`COHORT`] whether it depends on which clients take part.
     pub depends: u64,
 }
 
-/// The bit of the cohort.
+/// The bit of [`RoundAtom::depends`] for the draw of the clients that take part.
 pub(super) const COHORT: u64 = 1 << 63;
 
-/// Local steps or gradients that share their draws with later ones of their kind.
+/// Which draws an operation uses: operations with the same draws share them, THEORY (2.3).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct DrawsNumber {
+    /// The number that the operations of the program state.
+    pub number: usize,
+    /// Whether the draws are of single gradients, which share no draws with local steps.
+    pub is_of_gradients: bool,
+}
+
+/// Local steps or gradients of a type of clients, whose draws later ones may share.
 #[derive(Clone)]
 pub(super) struct SharedSteps {
-    /// The number of the draws, and whether these are of single gradients.
-    pub draws: (usize, bool),
+    pub draws: DrawsNumber,
     /// The number of the noise.
     pub id: usize,
+    /// The y of THEORY (2.2).
     pub source: NoiseSource,
+    /// What drives the clients.
     pub drive: Drive,
 }
 
-/// A round that is being prepared.
+/// A round that is being prepared: its atoms and noises up to the present operation.
 pub(super) struct Preparation<'s, 'a> {
     pub setup: &'s Setup<'a>,
     pub round: &'s Round,
+    /// The atoms so far: the vectors of the state, and the results of operations.
     pub atoms: Vec<RoundAtom>,
     /// The number of coordinates so far.
     pub width: usize,
+    /// How the coordinates and noises so far become known, in order.
     pub stages: Vec<Stage>,
     /// The number of noises so far.
     pub noises: usize,
     /// For each mask of the round the noises that its coins made, with what they mask.
     pub masked: Vec<Vec<(usize, NoiseSource)>>,
+    /// The noises so far whose draws later operations may share.
     pub shared: Vec<SharedSteps>,
-    /// What was drawn of the cohort so far.
+    /// The operations so far that read which clients take part.
     pub drawn: Vec<Drawn>,
+    /// The moments that are infinite after the local steps so far, if any are.
     pub infinite: Option<InfiniteMoments>,
 }
 
-/// Prepares a round whose state has these origins, and after which the state has these levels; the
-/// next state has the origins of `target`, if they are given.
+/// Prepares a round, so that it can be applied to any moments of a state with these origins: the local steps are
+/// computed, and the next state is written as forms. The vectors of the next state have the levels `after`, and the
+/// origins `target`, if they are given.
 ///
 /// # Errors
 /// Why its moments do not close.
@@ -78,19 +97,20 @@ pub(super) fn prepare(
         drawn: Vec::new(),
         infinite: None,
     };
-    p.state(origins);
+    p.add_state(origins);
     for operation in &round.operations {
-        let atom = p.operation(operation)?;
+        let atom = p.atom_of(operation)?;
         p.atoms.push(atom);
     }
     Ok(p.finish(after, target))
 }
 
 impl Preparation<'_, '_> {
-    /// Makes the vectors of the state atoms, whose forms are coordinates.
-    fn state(&mut self, origins: &[Origin]) {
+    /// Adds the vectors of the state as the first atoms, whose forms are coordinates.
+    fn add_state(&mut self, origins: &[Origin]) {
         let d = self.setup.d;
         let types = self.setup.types.len();
+        // The number of coordinates of a client's deviations so far.
         let mut own = 0;
         for (level, origin) in self.round.state.iter().zip(origins) {
             let vectors = if *level == Level::Server { 1 } else { types };
@@ -108,9 +128,9 @@ impl Preparation<'_, '_> {
         }
     }
 
-    /// The value of an expression of the server, or of clients: Σ coefficient · atom + constant, for each
-    /// type. Its origin is the sum of the atoms' origins where that is the same for all entries, and
-    /// otherwise 0; what the origin does not contain goes into the constants, THEORY (4.8).
+    /// The vector Σ coefficient · atom + constant that an expression states, of the server, or of each client, as an
+    /// atom. Its α (or β) is the sum of the atoms' α (or β) times coefficients, if that is the same for all entries,
+    /// and otherwise 0; what the origin does not contain goes into the constants, THEORY (4.8).
     pub fn value(&self, expression: &Expression, level: Level) -> RoundAtom {
         let d = self.setup.d;
         let types = self.setup.types.len();
@@ -121,8 +141,7 @@ impl Preparation<'_, '_> {
             let mut mean = Form::zero(d);
             let mut own = Form::zero(d);
             let mut constant = expression.constant.entries_of_client(first, d);
-            // The sums of α and of β, and of their sizes, by entries.
-            let mut sums = vec![[0.0_f64; 4]; d];
+            let mut sums = vec![OriginSums::default(); d];
             for (atom, coefficient) in &expression.terms {
                 let weights = coefficient.entries_of_client(first, d);
                 let atom = &self.atoms[*atom];
@@ -133,20 +152,22 @@ impl Preparation<'_, '_> {
                 out.depends |= atom.depends;
                 let (optimum, fields) = atom.origin.of_type(g);
                 for (sums, w) in sums.iter_mut().zip(&weights) {
-                    let parts = [w * optimum, w * fields, (w * optimum).abs(), (w * fields).abs()];
-                    sums.iter_mut().zip(parts).for_each(|(sum, x)| *sum += x);
+                    sums.optimum += w * optimum;
+                    sums.fields += w * fields;
+                    sums.optimum_size += (w * optimum).abs();
+                    sums.fields_size += (w * fields).abs();
                 }
             }
-            for s in &mut sums {
-                s[0] = tidy(s[0], s[2]);
-                s[1] = tidy(s[1], s[3]);
+            for sums in &mut sums {
+                sums.optimum = tidy(sums.optimum, sums.optimum_size);
+                sums.fields = tidy(sums.fields, sums.fields_size);
             }
-            let optimum = common_number(&sums, 0);
-            let fields = common_number(&sums, 1);
+            let optimum = common_number(&sums, |of_entry| of_entry.optimum);
+            let fields = common_number(&sums, |of_entry| of_entry.fields);
             let star = self.setup.facts.optimum();
             for (i, sums) in sums.iter().enumerate() {
-                constant[i] += (sums[0] - optimum) * star[i];
-                constant[i] += (sums[1] - fields) * self.setup.fields[g][i];
+                constant[i] += (sums.optimum - optimum) * star[i];
+                constant[i] += (sums.fields - fields) * self.setup.fields[g][i];
             }
             mean.add_constant(&constant);
             out.mean.push(mean);
@@ -158,7 +179,7 @@ impl Preparation<'_, '_> {
         out
     }
 
-    /// An atom's vector with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
+    /// The same vector with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
     /// coordinates change by constants.
     pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
@@ -170,17 +191,17 @@ impl Preparation<'_, '_> {
         atom
     }
 
-    /// An atom's vector minus θ*, as (α, β) = (1, 0) says.
+    /// An atom's vector with the origin θ*, (α, β) = (1, 0), so that its forms are those of the vector minus θ*.
     pub fn error(&self, atom: RoundAtom) -> RoundAtom {
         self.moved(atom, |_| (1.0, 0.0))
     }
 
-    /// The value of an expression for each client.
+    /// The vector of each client that an expression states, as an atom.
     pub fn rows(&self, expression: &Expression) -> RoundAtom {
         self.value(expression, Level::Clients)
     }
 
-    /// The number of the next noise.
+    /// Counts one more noise, and returns its number.
     pub fn next_noise(&mut self) -> usize {
         self.noises += 1;
         self.noises - 1
@@ -190,7 +211,7 @@ impl Preparation<'_, '_> {
     ///
     /// # Errors
     /// Why its moments do not close.
-    fn operation(&mut self, operation: &Operation) -> Result<RoundAtom, MomentsError> {
+    fn atom_of(&mut self, operation: &Operation) -> Result<RoundAtom, MomentsError> {
         match operation {
             Operation::Steps { .. } => self.steps(operation),
             Operation::Fields { at, calls, draws, .. } => self.fields(at, calls, *draws),
@@ -204,8 +225,8 @@ impl Preparation<'_, '_> {
         }
     }
 
-    /// Σ_k w_k v_k over clients = Σ_g n_g w_g v̄_g, where `weights` are w_g: deviations add up to 0,
-    /// THEORY (3.1).
+    /// The form of Σ_k w_k v_k over clients = Σ_g n_g w_g v̄_g, where v_k are the rows and `weights` states w_g:
+    /// deviations add up to 0, THEORY (3.1).
     pub fn weighted(&self, rows: &RoundAtom, weights: impl Fn(usize) -> f64) -> Form {
         let mut form = Form::zero(self.setup.d);
         for (g, t) in self.setup.types.iter().enumerate() {
@@ -214,7 +235,8 @@ impl Preparation<'_, '_> {
         form
     }
 
-    /// The server's sum of rows with weights. A sum by shares loses β of its origin, THEORY (1.1).
+    /// The atom of the server's sum Σ_k w_k v_k of the clients' rows. Its origin has β = 0. In a sum by shares of rows
+    /// with one β, the parts β F̄_k(θ*) cancel exactly, THEORY (1.1); otherwise their sum goes into the constants.
     fn sum(&mut self, rows: &RoundAtom, weights: &Weights) -> RoundAtom {
         let facts = self.setup.facts;
         // w_g of each type, and w_g β_g/π_g, by which the sum differs from one by shares with a common β.
@@ -234,14 +256,14 @@ impl Preparation<'_, '_> {
         let mut size = 0.0;
         let mut constant = vec![0.0; self.setup.d];
         // If all ratios are equal, the parts β F̄_k(θ*) cancel exactly, since Σ π_k F̄_k(θ*) = 0.
-        let whole =
+        let is_cancelled =
             ratios[1..].iter().all(|ratio| (ratio - ratios[0]).abs() <= 1e-13 * ratios[0].abs());
         for (g, t) in self.setup.types.iter().enumerate() {
             let part = t.count * of_types[g];
             let (alpha, beta) = rows.origin.of_type(g);
             optimum += part * alpha;
             size += (part * alpha).abs();
-            if !whole {
+            if !is_cancelled {
                 let own = self.setup.origin(g, 0.0, part * beta);
                 crate::kernel::axpy(1.0, &own, &mut constant);
             }
@@ -250,8 +272,9 @@ impl Preparation<'_, '_> {
         self.server(form, tidy(optimum, 10.0 * size), rows.depends)
     }
 
-    /// A vector of the server with the origin `optimum` · θ*. Many weights become new coordinates, and many
-    /// noises one noise, so that later products stay small.
+    /// The atom of a vector of the server with this form and the origin `optimum` · θ*, which depends on the draws
+    /// `depends` ([`RoundAtom::depends`]). If the form has many weights, they become new coordinates, and many noises
+    /// become one noise, so that later products stay small.
     pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
         if form.weights.len() > 3 * d * d.min(4) {
@@ -269,7 +292,7 @@ impl Preparation<'_, '_> {
         RoundAtom { level: Level::Server, mean: vec![form], own: Vec::new(), origin, depends }
     }
 
-    /// Σ_j m_kj v_j for each client k, THEORY (4.4), where `matrix` is (m_kj), N × N.
+    /// The atom of Σ_j m_kj v_j for each client k, THEORY (4.4), where v_j are the rows and `matrix` is (m_kj), N × N.
     fn mix(&mut self, rows: &RoundAtom, matrix: &[f64]) -> RoundAtom {
         let n = self.setup.facts.clients();
         let d = self.setup.d;
@@ -279,14 +302,16 @@ impl Preparation<'_, '_> {
         let plain = self.moved(rows.clone(), |g| (rows.origin.of_type(g).0, 0.0));
         for (g, t) in types.iter().enumerate() {
             let line = &matrix[t.first * n..(t.first + 1) * n];
+            // m_own of THEORY (4.4), and m_other, which is the entry of any other client of the type.
+            let m_own = line[t.first];
             let another = (0..n).find(|&j| j != t.first && self.setup.type_of[j] == g);
-            let apart = another.map_or(0.0, |j| line[j]);
+            let m_other = another.map_or(0.0, |j| line[j]);
             let mut form = Form::zero(d);
             let mut optimum = 0.0;
             let mut size = 0.0;
             for (h, other) in types.iter().enumerate() {
                 let weight = if g == h {
-                    line[t.first] + (t.count - 1.0) * apart
+                    m_own + (t.count - 1.0) * m_other
                 } else {
                     other.count * line[other.first]
                 };
@@ -297,7 +322,7 @@ impl Preparation<'_, '_> {
                 }
             }
             let mut own = Form::zero(d);
-            own.add(&vec![line[t.first] - apart; d], &plain.own[g]);
+            own.add(&vec![m_own - m_other; d], &plain.own[g]);
             out.mean.push(form);
             out.own.push(own);
             out.origin.0.push((tidy(optimum, 10.0 * size), 0.0));
@@ -305,7 +330,8 @@ impl Preparation<'_, '_> {
         out
     }
 
-    /// A d × d matrix times a vector of the server or of each client, which acts on means and deviations alike.
+    /// The atom of a d × d matrix times a vector of the server or of each client, which acts on means and deviations
+    /// alike.
     fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> RoundAtom {
         let d = self.setup.d;
         let map = Matrix::from_entries(d, d, matrix.to_vec());
@@ -316,7 +342,8 @@ impl Preparation<'_, '_> {
         atom
     }
 
-    /// The largest sum of the sizes of an expression's coefficients, over types and entries.
+    /// The largest sum of the absolute values of an expression's coefficients, over types and entries: how much larger
+    /// than its value the numbers are that it adds up ([`PreparedRound::gain`]).
     fn gain(&self, expression: &Expression) -> f64 {
         let d = self.setup.d;
         let mut gain = 0.0_f64;
@@ -340,7 +367,7 @@ impl Preparation<'_, '_> {
         let d = self.setup.d;
         let ends = self.round.ends.as_ref().map(|ends| {
             let atom = self.error(self.rows(ends));
-            (atom.mean, atom.own)
+            ClientForms { mean: atom.mean, own: atom.own }
         });
         let mut next = vec![Form::coordinates(0, 1)];
         let mut origins = Vec::new();
@@ -365,8 +392,22 @@ impl Preparation<'_, '_> {
     }
 }
 
-/// Number k of the sums of each entry, if it is the same for all entries, and otherwise 0.
-fn common_number(sums: &[[f64; 4]], k: usize) -> f64 {
-    let equal = sums.iter().all(|of_entry| of_entry[k] == sums[0][k]);
-    if equal { sums[0][k] } else { 0.0 }
+/// The origin of one entry of a vector: the sums of the atoms' α and β times coefficients.
+#[derive(Clone, Copy, Default)]
+struct OriginSums {
+    /// α of the entry.
+    optimum: f64,
+    /// β of the entry.
+    fields: f64,
+    /// The sum of the absolute values of the summands of α.
+    optimum_size: f64,
+    /// The sum of the absolute values of the summands of β.
+    fields_size: f64,
+}
+
+/// The number that `number` reads of each entry, if it is the same for all entries, and otherwise 0.
+fn common_number(sums: &[OriginSums], number: fn(&OriginSums) -> f64) -> f64 {
+    let first = number(&sums[0]);
+    let is_common = sums.iter().all(|of_entry| number(of_entry) == first);
+    if is_common { first } else { 0.0 }
 }

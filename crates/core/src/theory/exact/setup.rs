@@ -1,4 +1,4 @@
-//! What a problem says of each type of clients, and origins of coordinates.
+//! The facts of a problem for each type of clients, the state between two rounds, and origins of coordinates.
 //!
 //! The coordinates of a vector are what is left of it after its origin α θ* + β F̄_k(θ*), THEORY (4.8):
 //! with α = 1 they are the distance of an estimate from θ*, and with β = 1 that of a control variate from
@@ -12,10 +12,13 @@ use crate::linalg::Matrix;
 use crate::problem::Facts;
 use std::sync::Arc;
 
-/// What a problem says of each type of clients.
+/// What does not change from round to round: the problem, the types of its clients, and their local steps.
 pub(super) struct Setup<'a> {
+    /// The problem.
     pub facts: &'a dyn Facts,
+    /// The dimension d of every vector.
     pub d: usize,
+    /// The types of clients.
     pub types: Vec<Type>,
     /// The type of each client.
     pub type_of: Vec<usize>,
@@ -27,8 +30,8 @@ pub(super) struct Setup<'a> {
     pub known: KnownSteps,
 }
 
-/// The origin of a vector, THEORY (4.8): (α, β) for each type of clients, or once if there is one
-/// vector of the server, which has β = 0.
+/// The origin α θ* + β F̄_k(θ*) of a vector, THEORY (4.8), as (α, β): for each type of clients, or once for a vector of
+/// the server, which has β = 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Origin(pub Vec<(f64, f64)>);
 
@@ -69,8 +72,11 @@ impl<'a> Setup<'a> {
         1 + if self.average { self.d } else { 0 }
     }
 
-    /// The local steps of the clients of type g in two runs on the same draws, or in one run, given
+    /// The local steps of a client of type g in two runs on the same draws, or in one run, given
     /// twice (`same`).
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
     pub fn local_steps(
         &self,
         g: usize,
@@ -80,7 +86,8 @@ impl<'a> Setup<'a> {
         self.known.steps(self.one_step(g, drives, same))
     }
 
-    /// The first of these local steps.
+    /// A single local step of a client of type g in two runs, or in one run, given twice (`same`): what
+    /// [`KnownSteps`] needs to compute or find any number of them.
     pub fn one_step(&self, g: usize, drives: [Drive; 2], same: bool) -> OneStep<'a> {
         OneStep { facts: self.facts, client: self.types[g].first, drives, same }
     }
@@ -103,7 +110,7 @@ impl Origin {
         self.0[if self.0.len() == 1 { 0 } else { g }]
     }
 
-    /// The bits of all α and β, by which a round that was prepared already is found.
+    /// The bits of all α and β, by which a round that was prepared before is found again.
     pub fn bits(&self) -> impl Iterator<Item = u64> {
         self.0.iter().flat_map(|&(optimum, fields)| [optimum, fields].map(|x| (x + 0.0).to_bits()))
     }
@@ -123,8 +130,9 @@ fn small_whole(x: f64) -> f64 {
     if (x - near).abs() < 1e-9 && near.abs() <= 8.0 { near } else { 0.0 }
 }
 
-/// A sum of numbers whose sizes add up to `size`: the whole number next to it if the distance may be a
-/// rounding error. So coefficients that cancel, such as those of β, cancel exactly.
+/// A `sum` of numbers whose sizes add up to `size`, or the whole number next to it, if the difference may be a
+/// rounding error. So coefficients of α and β that add up to a whole number do so exactly, and cancel exactly where
+/// it is 0.
 pub(super) fn tidy(sum: f64, size: f64) -> f64 {
     let near = sum.round();
     if (sum - near).abs() <= 1e-13 * size { near } else { sum }

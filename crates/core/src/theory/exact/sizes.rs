@@ -6,25 +6,28 @@ use crate::problem::Facts;
 use crate::round_program::{Level, Operation, Program};
 use crate::theory::effort::{self, Effort};
 
-/// The least number of restarts of GMRES that must fit within the limit.
+/// The number of restarts of GMRES with which the effort of a solution is estimated. How many it takes is not known
+/// before.
 const FEWEST_RESTARTS: f64 = 4.0;
 
-/// Numbers of products and of stored numbers, from which the effort of a program's moments follows.
+/// How many multiplications a program's rounds take, and how many numbers they keep in memory: from them follows the
+/// effort of its moments, before anything is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramSizes {
-    /// Products that preparing a round takes.
+    /// The multiplications that preparing a round takes, in which its local steps are computed.
     pub prepare: f64,
-    /// Products that applying a prepared round takes.
+    /// The multiplications that applying a prepared round to a state takes.
     pub round: f64,
-    /// Numbers in memory at once.
+    /// How many numbers are in memory at once.
     numbers: f64,
     /// The dimension d.
     d: f64,
-    /// The numbers of second moments in a state.
+    /// How many numbers the second moments of a state are.
     state: f64,
 }
 
-/// The most local steps of a client in an operation, 1/p under a coin; 0 of other operations.
+/// The most local steps that a client makes in an operation, their mean number 1/p under a coin, 1 for gradients, and
+/// 0 for operations that take no gradients.
 fn steps_of(operation: &Operation, clients: usize) -> f64 {
     match operation {
         Operation::Steps { coin: Some(p), .. } => 1.0 / p,
@@ -37,7 +40,7 @@ fn steps_of(operation: &Operation, clients: usize) -> f64 {
 }
 
 impl ProgramSizes {
-    /// The sizes of the largest of a program's rounds.
+    /// The largest sizes over the different rounds of a program.
     pub fn new(program: &Program, facts: &dyn Facts) -> Self {
         let d = facts.dim() as f64;
         let types = client_types(program, facts).0.len() as f64;
@@ -47,6 +50,7 @@ impl ProgramSizes {
             let vectors_of_clients =
                 each.state.iter().filter(|level| **level == Level::Clients).count() as f64;
             let vectors_of_server = each.state.len() as f64 - vectors_of_clients;
+            // The coordinates of the state, and those of a client's deviations.
             let all = d * (vectors_of_server + types * vectors_of_clients);
             let own = d * vectors_of_clients;
             let local = each
@@ -64,7 +68,7 @@ impl ProgramSizes {
                 .iter()
                 .filter(|operation| matches!(operation, Operation::Fields { .. }))
                 .count() as f64;
-            // What each type reads of all others.
+            // Each type reads vectors of all types.
             let pairs = (own / d + fields) * types * types;
             let round = 4.0 * width * all.max(d) * d + noisy * d * d * y * y + 20.0 * pairs;
             out.prepare = out.prepare.max(prepare);
@@ -75,15 +79,16 @@ impl ProgramSizes {
         out
     }
 
-    /// The effort of the moments of `rounds` rounds, of which `prepared` are prepared; the moments of `rows`
-    /// rounds are stored.
+    /// The effort of the moments of `rounds` rounds, where `prepared` rounds are prepared (once if all are the same)
+    /// and the moments of `rows` rounds are stored.
     pub fn effort(&self, prepared: u64, rounds: u64, rows: usize) -> Effort {
         let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
         let products = prepared as f64 * self.prepare + rounds as f64 * self.round;
         Effort::new(products, self.numbers + stored)
     }
 
-    /// The effort of the stationary moments of a cycle of `cycle` rounds, THEORY (5.6).
+    /// The effort of the stationary moments of a cycle of `cycle` rounds, THEORY (5.6): of a direct solution, or of
+    /// [`FEWEST_RESTARTS`] restarts of GMRES.
     pub fn at_rest(&self, cycle: usize) -> Effort {
         let once = self.effort(cycle as u64, cycle as u64, cycle.saturating_sub(1));
         let length = self.state;

@@ -14,7 +14,7 @@ use super::moments::ProgramMoments;
 use super::reduction::Echelon;
 use super::setup::{ProgramState, Setup};
 use super::stages::PreparedRound;
-use super::stationary::{Cycle, WRITTEN, numbers_at, put_lifted};
+use super::stationary::{Cycle, MOST_COORDINATES, numbers_at, put_lifted};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, SymmetricBlocks, solve};
@@ -62,20 +62,22 @@ impl StartError {
     }
 }
 
-/// The second moments of a cycle and of its start.
+/// The second moments of a program over its cycle as a linear map, and the second moments z at the start of the first
+/// cycle: from them frontiers find how many rounds an error takes to fall below a target.
 pub struct Squares<'a> {
     cycle: Cycle<'a>,
     /// All coordinates of the state at the start of the cycle from u: P of THEORY (5.4), and the number 1.
     spread: Matrix,
-    /// u from all coordinates.
+    /// u from all coordinates of the state.
     read: Matrix,
     /// Columns c with Σ c cᵀ = E x xᵀ of the coordinates x before the first round, the number 1 among them.
     begins: Vec<Vec<f64>>,
-    /// The means of the rounds.
+    /// The means of the rounds, by which settings are excluded.
     pub mean: MeanRounds,
 }
 
-/// The means of the rounds up to a cycle and in it, without noise.
+/// The means of the rounds up to the cycle and in it. They are what the rounds do without noise, and their squared
+/// errors are lower bounds of mean square errors, THEORY (6.4).
 pub struct MeanRounds {
     /// ‖E θ_t − θ*‖² after 0, 1, … rounds, up to the start of the cycle, or its mean over a random start:
     /// THEORY (6.4).
@@ -88,8 +90,8 @@ pub struct MeanRounds {
     pub ends: Vec<Matrix>,
 }
 
-/// The mean of the state before the first round for each column (c, c_1) of the start's error: c_1 stands in the place of
-/// the number 1, and c in the place of θ_0 − θ*.
+/// The mean of the state before the first round for each column (c, c_1) of the start's error: c_1 stands in the place
+/// of the number 1, and c in the place of θ_0 − θ*.
 fn initial_means(exact: &ProgramMoments<'_>, start: &StartError) -> Vec<Vec<f64>> {
     let optimum = exact.setup.facts.optimum();
     let mut begins = Vec::new();
@@ -105,8 +107,8 @@ fn initial_means(exact: &ProgramMoments<'_>, start: &StartError) -> Vec<Vec<f64>
 }
 
 impl<'a> Squares<'a> {
-    /// The second moments of a program's cycle from this start. If `known` is given, it has the types of the
-    /// clients and the local steps that were computed so far.
+    /// The second moments of a program's cycle from this start. `known` has the types of the clients, which need not be
+    /// as many as the problem has, and a cache of local steps; without it both are found anew.
     ///
     /// # Errors
     /// As [`Cycle::new`], and if a combination that the state keeps for ever depends on the start, even if
@@ -124,8 +126,8 @@ impl<'a> Squares<'a> {
                 ProgramMoments { program, setup, prepared: RefCell::default(), variates: None }
             }
         };
-        let cycle = Cycle::prepare(exact, WRITTEN)?;
-        // Refuses infinite moments.
+        let cycle = Cycle::prepare(exact, MOST_COORDINATES)?;
+        // This refuses infinite moments; the map is not needed here.
         cycle.square_map()?;
         if let Some(sum) = cycle.what_adds_up() {
             return Err(sum.into());
@@ -176,7 +178,7 @@ impl<'a> Squares<'a> {
         Ok(Self { cycle, spread, read, begins, mean })
     }
 
-    /// Gives the types other numbers n_g of clients in the same proportions. They enter THEORY (3.5), (3.6)
+    /// Sets the numbers n_g of clients of the types, in the proportions that they had. They enter THEORY (3.5), (3.6)
     /// as numbers, so no local steps are computed again. Clients must have equal shares, and vectors of
     /// clients must meet in sums by shares alone, whose weights by types do not change then.
     pub fn set_counts(&mut self, counts: impl Iterator<Item = f64>) {
@@ -185,7 +187,7 @@ impl<'a> Squares<'a> {
         self.cycle.lift_own();
     }
 
-    /// z at the start of the cycle, THEORY (6.1), and E‖θ_t − θ*‖² after 0, 1, … rounds up to it.
+    /// z at the start of the first cycle, THEORY (6.1), and E‖θ_t − θ*‖² after 0, 1, … rounds up to it.
     pub fn start(&self) -> (Vec<f64>, Vec<f64>) {
         let (state, first) = self.followed(&self.cycle.lead);
         (self.numbers(&state).into_entries(), first)
@@ -198,7 +200,7 @@ impl<'a> Squares<'a> {
         errors
     }
 
-    /// The state after these rounds from the start, and E‖θ_t − θ*‖² before them and after each.
+    /// The state after these rounds from the start, and E‖θ_t − θ*‖² before them and after each of them.
     fn followed<'r>(
         &self,
         rounds: impl IntoIterator<Item = &'r Rc<PreparedRound>>,
@@ -224,13 +226,13 @@ impl<'a> Squares<'a> {
         self.cycle.own_numbers(state, numbers_at(&all, &square, layers))
     }
 
-    /// The length of z.
+    /// The length of z, [`Self::blocks`].
     pub fn size(&self) -> usize {
         self.blocks().length()
     }
 
-    /// Q z after the cycle, for each column z of `numbers`, and E‖θ_t − θ*‖² = r_phase · z after each round
-    /// of the cycle, in one row for each round: THEORY (6.1). Of the identity they are Q, and the rows
+    /// Q z, the numbers after a cycle, for each column z of `numbers`, and E‖θ_t − θ*‖² = r_phase · z after each round
+    /// of the cycle, in one row for each round: THEORY (6.1). If `numbers` is the identity, they are Q, and the rows
     /// r_phase.
     pub fn after(&self, numbers: &Matrix) -> (Matrix, Matrix) {
         let layers = numbers.cols();
@@ -276,17 +278,18 @@ impl<'a> Squares<'a> {
     }
 }
 
-/// How often the cycles whose noise is added up are doubled at most.
+/// The most doublings of the number of cycles whose noise is added up.
 const MOST_DOUBLINGS: usize = 60;
 
 impl MeanRounds {
-    /// M of THEORY (5.1): the map of E u over a cycle without the number 1, which is the first of u.
+    /// M of THEORY (5.1): the map over a cycle of E u without the number 1, which is the first number of u.
     fn linear(&self) -> Matrix {
         let n = self.means.rows() - 1;
         Matrix::from_fn(n, n, |i, j| self.means[(i + 1, j + 1)])
     }
 
-    /// The stationary E u, m = M m + c of THEORY (5.6), with the number 1; `None` if there is none.
+    /// The fixed point of the means E u over a cycle, m = M m + c of THEORY (5.6), with the number 1; `None` if there
+    /// is none, or more than one. That means converge to it is not checked.
     pub(super) fn stationary(&self) -> Option<Vec<f64>> {
         let linear = self.linear();
         let n = linear.rows();
@@ -297,8 +300,8 @@ impl MeanRounds {
     }
 
     /// Σ_{k≥0} Mᵏ R (Mᵏ)ᵀ of THEORY (6.5) by doubling, where R = `added` is what each cycle adds to the
-    /// covariance of u without the number 1; or the first partial sum that `is_enough`. `None` if Mᵏ does not
-    /// vanish.
+    /// covariance of u without the number 1; or the first partial sum for which `is_enough` is true. `None` if Mᵏ does
+    /// not vanish.
     pub(super) fn accumulated(
         &self,
         added: Matrix,
@@ -321,11 +324,11 @@ impl MeanRounds {
     }
 }
 
-/// The linear maps of E u at the start of a cycle.
+/// Linear maps of E u at the start of a cycle, which say what follows from it in the cycle.
 struct MeanMaps {
-    /// E u at the end of the cycle.
+    /// The map to E u at the end of the cycle.
     means: Matrix,
-    /// E θ_t − θ* after each round of the cycle.
+    /// The maps to E θ_t − θ* after each round of the cycle.
     ends: Vec<Matrix>,
     /// All that estimates and noises read in the cycle, one row for each number; without rows if that was not
     /// asked for.

@@ -17,7 +17,7 @@ use super::values::SpectralRadii;
 use crate::linalg::{Matrix, SymmetricBlocks, contracts, fixed_point, growth, radius};
 use std::cell::OnceCell;
 
-/// The largest order of a map of second moments whose matrix is squared.
+/// The largest order of a map T of second moments whose spectral radius is computed by squaring its matrix.
 const SQUARED: usize = 160;
 /// A number that is smaller than this, relative to what it is made of, is 0.
 const ROUNDING: f64 = 1e-9;
@@ -27,21 +27,22 @@ const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 /// T of THEORY (5.2): the map of second moments over a cycle, without what noise at the mean adds.
 pub(super) struct SquareMap<'c, 'a> {
     cycle: &'c Cycle<'a>,
-    /// A mean of 0, also of the number 1.
+    /// A mean of 0, also of the number 1, so that the mean adds no noise.
     zeros: Vec<f64>,
-    /// The matrix of T, once it was asked for.
+    /// The matrix of T; empty until it is asked for.
     whole: OnceCell<Matrix>,
     /// The covariances of the free coordinates of the state, and of the deviations of each type.
     pub blocks: SymmetricBlocks,
 }
 
 impl SquareMap<'_, '_> {
-    /// T of the free second moments, as one vector of the entries of `blocks`.
+    /// T of the second moments of free coordinates, which are given and returned as one vector of the entries of
+    /// `blocks`.
     pub fn apply(&self, numbers: &[f64]) -> Vec<f64> {
         self.columns(&column(numbers)).into_entries()
     }
 
-    /// T of each column.
+    /// T of each column of `numbers`, each of which is a vector as [`Self::apply`] takes.
     fn columns(&self, numbers: &Matrix) -> Matrix {
         if numbers.rows() == 0 {
             return numbers.clone();
@@ -89,7 +90,8 @@ impl<'a> Cycle<'a> {
         Ok(SquareMap { cycle: self, zeros, whole: OnceCell::new(), blocks: self.free_blocks() })
     }
 
-    /// The blocks of [`SquareMap`].
+    /// The symmetric matrices on which T acts: the covariances of the free coordinates of the state, and of the
+    /// deviations of each type.
     fn free_blocks(&self) -> SymmetricBlocks {
         let lifts = std::iter::once(&self.lift).chain(&self.own_lifts);
         SymmetricBlocks::new(lifts.map(|lift| lift.free.len()))
@@ -128,8 +130,8 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// Why what the linear map of means keeps is no constant: noise is added to it, or a constant that
-    /// something reads. `None` if neither is.
+    /// What a cycle adds to the combinations that its linear map of means keeps, so that they are no constants: noise,
+    /// or a constant, if something reads the combination. `None` if neither is added.
     pub(super) fn what_adds_up(&self) -> Option<KeptSum> {
         if self.noise_is_kept() {
             Some(KeptSum::Noise)
@@ -159,8 +161,9 @@ impl<'a> Cycle<'a> {
         Some(SpectralRadii { mean, square })
     }
 
-    /// The radius of one round from the radius of the cycle. Rounding never moves it to the side of 1 on which it is
-    /// not proven to be.
+    /// The spectral radius of one round for display, the geometric mean of the spectral radius of the cycle. It is
+    /// below 1 if and only if `is_below`, which says whether that is proven: where rounding errors of `radius` say
+    /// otherwise, it is the next number.
     fn of_one_round(&self, radius: f64, is_below: bool) -> f64 {
         let one = libm::pow(radius, 1.0 / self.rounds.len() as f64);
         if is_below { one.min(BELOW_ONE) } else { one.max(1.0) }
@@ -175,7 +178,8 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    /// The largest [gain](super::stages::PreparedRound::gain) of a round, and at least 1.
+    /// The largest [gain](super::stages::PreparedRound::gain) of a round, and at least 1: the factor by which rounding
+    /// errors in the state may be larger.
     fn gain(&self) -> f64 {
         let rounds = self.lead.iter().chain(&self.rounds);
         rounds.map(|round| round.gain).fold(1.0, f64::max)
@@ -194,13 +198,13 @@ impl<'a> Cycle<'a> {
             let mut unit = vec![0.0; begin.len()];
             unit[i] = 1.0;
             let mean = means_after(&self.lead, unit);
-            // The mean that is kept if θ_0 changes by 1 in this coordinate.
+            // By how much the kept combinations change if θ_0 changes by 1 in this coordinate, each at its pivot.
             let mut all = vec![0.0; mean.len()];
             for (row, at) in kept.each() {
                 let parts = row.iter().zip(&mean[1..]).map(|(x, y)| x * y);
                 let size: f64 = parts.clone().map(f64::abs).sum();
                 let sum: f64 = parts.sum();
-                // Of numbers of the size of θ_0, multiplied by coefficients that may cancel.
+                // The rounding error of numbers of size 1, by which θ_0 changes, times coefficients that may cancel.
                 let rounding = ROUNDING * gain * row.iter().map(|x| x.abs()).sum::<f64>();
                 let is_rounding = sum.abs() <= ROUNDING * size || sum.abs() <= rounding;
                 all[at + 1] = if is_rounding { 0.0 } else { sum };
@@ -234,9 +238,9 @@ impl<'a> Cycle<'a> {
         drift.iter().any(|x| *x != 0.0) && self.reads_at_rest(&drift)
     }
 
-    /// Whether estimates or noises depend on the kept coordinates at rest. `kept` has their values at the
-    /// pivots, 0 elsewhere and for the number 1; the free coordinates are the fixed point to which these
-    /// values lead.
+    /// Whether estimates or noises depend on the kept combinations once the free coordinates have come to rest, THEORY
+    /// (5.4). `kept` has the values of the combinations at their pivots, and 0 elsewhere and for the number 1; the free
+    /// coordinates are at the fixed point to which these values lead.
     fn reads_at_rest(&self, kept: &[f64]) -> bool {
         let constant = self.free_after(kept.to_vec());
         let free_map = |x: &[f64]| self.free_after(self.lift.homogeneous(x));
@@ -258,8 +262,8 @@ impl<'a> Cycle<'a> {
         if self.infinite.is_some() || lifts.all(|lift| lift.kept.rows.is_empty()) {
             return false;
         }
-        // The noise of a state that is known, and that which a state of any covariance causes. Each is
-        // judged by its own size.
+        // The noise that a cycle adds to a state without variance, and the noise that the variance of a state causes.
+        // Each is compared with rounding errors of its own size.
         let numbers = self.free_blocks();
         let zeros = vec![0.0; self.begin.mean.len()];
         let gain = self.gain();
@@ -288,7 +292,7 @@ impl<'a> Cycle<'a> {
     }
 }
 
-/// The largest size of a number.
+/// The largest absolute value of these numbers; 0 if there are none.
 fn largest_size(numbers: &[f64]) -> f64 {
     numbers.iter().fold(0.0_f64, |most, x| most.max(x.abs()))
 }

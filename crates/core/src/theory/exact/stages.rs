@@ -8,28 +8,40 @@ use crate::linalg::Matrix;
 use crate::round_program::Each;
 use std::sync::Arc;
 
-/// What makes the next coordinates and noises of a round known, in the order of the round.
+/// A step in following the moments of a round: it adds coordinates or noises to what is known. Stages come in the order
+/// of the round, so that what a stage reads is known.
 pub(super) enum Stage {
     /// The numbers of this form become coordinates.
     Coordinates(Form),
     /// A sum Σ G_i n_i of noises, with the number and the matrix of each, becomes one noise.
     Sum(Vec<(usize, Matrix)>),
-    /// A noise, with the numbers and sources of the earlier noises that are drawn together with it.
-    Noise { source: NoiseSource, law: Law, with: Vec<(usize, NoiseSource, Law)> },
-    /// The noises of an operation that draws from the cohort, the last of these, together with the operations
-    /// that drew from it before.
+    /// A noise, whose covariance follows from its source by the law, with the earlier noises that are drawn together
+    /// with it.
+    Noise { source: NoiseSource, law: Law, with: Vec<EarlierNoise> },
+    /// The noises of the last of these operations, which read which clients take part. They are correlated with the
+    /// noises of the others, which came before.
     Drawn(Vec<Drawn>),
+}
+
+/// An earlier noise that is drawn together with a new one.
+pub(super) struct EarlierNoise {
+    /// The number of the earlier noise.
+    pub id: usize,
+    /// The source of the earlier noise.
+    pub source: NoiseSource,
+    /// How the covariance of the new noise with the earlier one follows from their sources.
+    pub law: Law,
 }
 
 /// The source of a noise: a vector in whose second moments the covariance of the noise is linear. It is the y of
 /// THEORY (2.2) for local steps, and what a mask acts on.
 #[derive(Clone)]
 pub(super) struct NoiseSource {
-    /// The type of clients; `None` for the server.
+    /// The type of clients whose vector it is; `None` for the server.
     pub of: Option<usize>,
-    /// The form of the mean over the type, or of the server.
+    /// The form of the mean of the vector over the type, or of the server's vector.
     pub y: Form,
-    /// The form of a client's deviation.
+    /// The form of a client's deviation; of the server's vector it is 0.
     pub own: Form,
 }
 
@@ -40,7 +52,8 @@ pub(super) enum Law {
     Steps(Arc<Steps>),
     /// Standard normal numbers: the identity.
     Normal,
-    /// A mask of variance s (1 − s), THEORY (4.5), whose coins all clients share, or each client has its own.
+    /// A mask of variance s (1 − s), THEORY (4.5), with one coin for `each` vector or entry. The coins are the same for
+    /// all clients if `shared`; otherwise each client has coins of its own.
     Mask { variance: f64, each: Each, shared: bool },
     /// Local steps up to a coin that all clients share, THEORY (2.11).
     Coin(Arc<CoinPair>),
@@ -64,22 +77,31 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// The number of its noises, where there are `types` types of clients.
+    /// How many noises it has, where there are `types` types of clients.
     pub fn noises(&self, types: usize) -> usize {
         if self.server { 1 } else { types }
     }
 }
 
-/// A round, ready to be applied.
+/// A vector of each client, split by THEORY (3.1).
+pub(super) struct ClientForms {
+    /// The form of the mean over each type.
+    pub mean: Vec<Form>,
+    /// The form of a client's deviation, for each type.
+    pub own: Vec<Form>,
+}
+
+/// A round, prepared for a problem and for states with certain origins, and ready to be applied to the moments of such
+/// a state.
 pub(super) struct PreparedRound {
     /// The number of coordinates at the end of the round.
     pub width: usize,
-    /// The largest sum of sizes of the coefficients by which a number of the next state is made of atoms:
-    /// where these cancel, rounding errors are that much larger.
+    /// The largest sum of the absolute values of the coefficients by which a number of the next state is made of atoms.
+    /// Where summands cancel, rounding errors are larger by up to this factor.
     pub gain: f64,
     /// The moments that do not exist after the round, whatever the state before it.
     pub infinite: Option<InfiniteMoments>,
-    /// What makes the coordinates and noises known, in order.
+    /// How the coordinates and noises of the round become known, in order.
     pub stages: Vec<Stage>,
     /// The coordinates of the next state: the number 1, the sum of the errors θ_t − θ* if it is
     /// followed, and its vectors.
@@ -88,8 +110,8 @@ pub(super) struct PreparedRound {
     pub own_next: Vec<Vec<Form>>,
     /// The error θ_t − θ* of the estimate after the round.
     pub result: Form,
-    /// θ_k − θ* of the clients before they communicate, and the deviations, by types.
-    pub ends: Option<(Vec<Form>, Vec<Form>)>,
+    /// θ_k − θ* of the clients before they communicate; `None` unless the round records it.
+    pub ends: Option<ClientForms>,
     /// The origins of the next state's vectors.
     pub origins: Vec<Origin>,
 }
@@ -118,7 +140,8 @@ impl PreparedRound {
         self.next_mean(&self.known_mean(mean))
     }
 
-    /// All numbers that the estimate and the sources of noises read, where the round's coordinates are these.
+    /// All numbers that the estimate and the sources of noises read, one after another, if these are the round's
+    /// coordinates. A combination of the state that changes none of them enters no estimate and no noise of the round.
     pub fn read(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = self.result.value(coordinates);
         for stage in &self.stages {
@@ -129,7 +152,7 @@ impl PreparedRound {
                         all.iter().flat_map(|drawn| drawn.mean.iter().chain([&drawn.total]));
                     out.extend(forms.flat_map(|form| form.value(coordinates)));
                 }
-                // They are made of what is known, and draw nothing.
+                // These stages are made of what is known, and draw nothing.
                 Stage::Coordinates(_) | Stage::Sum(_) => {}
             }
         }

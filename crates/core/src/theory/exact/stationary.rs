@@ -17,13 +17,17 @@ use crate::problem::Facts;
 use crate::round_program::Program;
 use std::rc::Rc;
 
-/// The most coordinates of a state whose matrix M of means, THEORY (5.1), is computed.
-pub(super) const WRITTEN: usize = 600;
-/// The most coordinates where means alone are followed.
-const WRITTEN_OF_MEANS: usize = 1500;
+/// The most coordinates of a state, the order of the matrix M of means, THEORY (5.1), which is computed.
+pub(super) const MOST_COORDINATES: usize = 600;
+/// The most coordinates of a state where means alone are followed.
+const MOST_COORDINATES_OF_MEANS: usize = 1500;
+/// The most cycles that are prepared until the origins of a cycle's start repeat.
+const MOST_PREPARED: usize = 4;
 
-/// The rounds of a cycle, from a state at its start.
+/// The rounds of a program that repeat for ever, and the state at the start of the first cycle. From them follow
+/// limits, stationary moments and spectral radii.
 pub struct Cycle<'a> {
+    /// The moments of the program.
     pub(super) exact: ProgramMoments<'a>,
     /// The rounds before the cycle.
     pub(super) lead: Vec<Rc<PreparedRound>>,
@@ -33,9 +37,9 @@ pub struct Cycle<'a> {
     pub(super) begin: ProgramState,
     /// The moments that do not exist after a round of the cycle, whatever the start.
     pub(super) infinite: Option<InfiniteMoments>,
-    /// All coordinates but the number 1 from the free ones, THEORY (5.4).
+    /// How all coordinates but the number 1 follow from the free ones, THEORY (5.4).
     pub(super) lift: Lift,
-    /// A client's deviations from the free ones, for each type.
+    /// How all coordinates of a client's deviations follow from the free ones, for each type.
     pub(super) own_lifts: Vec<Lift>,
 }
 
@@ -50,20 +54,24 @@ impl<'a> Cycle<'a> {
         facts: &'a dyn Facts,
         variates: Option<usize>,
     ) -> Result<Self, MomentsError> {
-        Self::prepare(ProgramMoments::prepare(program, facts, variates, false)?, WRITTEN)
+        let exact = ProgramMoments::prepare(program, facts, variates, false)?;
+        Self::prepare(exact, MOST_COORDINATES)
     }
 
     /// The cycle of the means of a program alone, linearised at θ\* if the field is curved. It has no
     /// second moments.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there is no such cycle.
     pub fn of_means(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, MomentsError> {
-        Self::prepare(ProgramMoments::of_means(program, facts)?, WRITTEN_OF_MEANS)
+        Self::prepare(ProgramMoments::of_means(program, facts)?, MOST_COORDINATES_OF_MEANS)
     }
 
-    /// The cycle of moments that do not follow the mean of all estimates, if the state has at most `most`
-    /// coordinates.
+    /// The cycle of a program, whose `exact` moments do not follow the mean of all estimates: its rounds are prepared,
+    /// and its kept combinations are found.
+    ///
+    /// # Errors
+    /// If no rounds repeat, a round's moments do not close, or the state has more than `most` coordinates.
     pub(super) fn prepare(exact: ProgramMoments<'a>, most: usize) -> Result<Self, MomentsError> {
         let ProgramMoments { program, setup, .. } = &exact;
         if program.cycle == 0 {
@@ -76,14 +84,15 @@ impl<'a> Cycle<'a> {
         for round in 1..first {
             lead.push(follow_mean(&exact, round, &mut state, None)?);
         }
-        // Origins settle after a few cycles; if they do not, the last ones are kept.
+        // Origins settle after a few cycles. If they do not, the last cycle prepared is made to end with those with
+        // which it begins.
         let mut rounds = Vec::new();
-        for repeat in 0..4 {
+        for repeat in 0..MOST_PREPARED {
             let begin = state.origins.clone();
             let mean = state.mean.clone();
             lead.append(&mut rounds);
             for round in first..first + length {
-                let last = round + 1 == first + length && repeat == 3;
+                let last = round + 1 == first + length && repeat == MOST_PREPARED - 1;
                 let target = last.then(|| begin.clone());
                 rounds.push(follow_mean(&exact, round, &mut state, target.as_deref())?);
             }
@@ -110,7 +119,8 @@ impl<'a> Cycle<'a> {
         Ok(new)
     }
 
-    /// Finds the free coordinates of the deviations of each type. The only client of a type has none.
+    /// Finds the free coordinates of the deviations of each type, which depend on whether it has more than one client:
+    /// the only client of a type has no deviation.
     pub(super) fn lift_own(&mut self) {
         let types = 0..self.begin.own.len();
         self.own_lifts = types.map(|g| self.own_lift(g)).collect();
@@ -134,12 +144,12 @@ impl<'a> Cycle<'a> {
         Lift::new(&map, &vec![0.0; size])
     }
 
-    /// The state after the rounds of the cycle.
+    /// The state after a cycle that begins with this state.
     pub(super) fn after(&self, state: &ProgramState) -> ProgramState {
         self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
     }
 
-    /// A state whose means and covariances are 0, also the mean of the number 1.
+    /// A state at the start of a cycle whose means and covariances are 0, also the mean of the number 1.
     pub(super) fn empty(&self, layers: usize) -> ProgramState {
         let ProgramState { mean, own, origins, .. } = &self.begin;
         ProgramState {
@@ -154,7 +164,7 @@ impl<'a> Cycle<'a> {
     /// lim E θ_t − θ* after each round of the cycle, d numbers each: the means m = M m + c of THEORY (5.6).
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why means do not converge.
     pub fn biases(&self) -> Result<Vec<Vec<f64>>, MomentsError> {
         let mut mean = self.mean()?;
         let mut biases = Vec::with_capacity(self.rounds.len());
@@ -197,7 +207,8 @@ impl<'a> Cycle<'a> {
         self.lift.free.iter().map(|i| after[i + 1]).collect()
     }
 
-    /// The state of this mean whose free coordinates have the covariances `numbers`, one column for each layer: the entries of (Σ, D_1, D_2, …) of THEORY (5.2).
+    /// The state at the start of a cycle with this mean, whose free coordinates have the covariances `numbers`: in one
+    /// column for each layer the entries of (Σ, D_1, D_2, …) of THEORY (5.2) on and above the diagonals.
     pub(super) fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
         let mut state = self.empty(numbers.cols());
         state.mean = mean.to_vec();
@@ -206,21 +217,23 @@ impl<'a> Cycle<'a> {
         state
     }
 
-    /// Puts into a state the covariances of deviations, whose free entries are the rows of `numbers` from row
-    /// `at` on.
+    /// Writes the covariances of deviations into a state. The covariances of their free coordinates are the rows of
+    /// `numbers` from row `at` on.
     pub(super) fn put_own(&self, numbers: &Matrix, mut at: usize, state: &mut ProgramState) {
         for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
             at = put_lifted(&lift.map, numbers, at, own, 0);
         }
     }
 
-    /// The free covariances of a state, one column for each layer: the reverse of [`Self::state`].
+    /// The covariances of the free coordinates of a state, one column for each layer: what [`Self::state`] makes a
+    /// state of.
     pub(super) fn numbers(&self, state: &ProgramState) -> Matrix {
         let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
         self.own_numbers(state, numbers_at(&free, &state.covariance, state.layers))
     }
 
-    /// The numbers `out` and after them the free covariances of deviations.
+    /// The numbers `out`, and after them the covariances of the free coordinates of deviations, one column for each
+    /// layer.
     pub(super) fn own_numbers(&self, state: &ProgramState, mut out: Vec<f64>) -> Matrix {
         for (own, lift) in state.own.iter().zip(&self.own_lifts) {
             out.extend(numbers_at(&lift.free, own, state.layers));
@@ -228,11 +241,11 @@ impl<'a> Cycle<'a> {
         Matrix::from_entries(out.len() / state.layers, state.layers, out)
     }
 
-    /// The stationary moments after each round of the cycle, THEORY (5.6), and the blocks of θ and of
-    /// corrections at its end.
+    /// The stationary moments after each round of the cycle, THEORY (5.6), and the second moments of θ and of the
+    /// clients' corrections at its end.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there are no stationary moments, or why it is not proven that moments converge.
     pub fn stationary(&self) -> Result<(Vec<Moments>, CovarianceBlocks), MomentsError> {
         let mean = self.mean()?;
         let map = self.square_map()?;
@@ -271,14 +284,15 @@ impl<'a> Cycle<'a> {
 /// Whether a symmetric matrix is positive semidefinite within rounding, where all second moments of
 /// the state add up to `size`.
 fn is_covariance(matrix: &Matrix, size: f64) -> bool {
+    // The factorisation needs a positive definite matrix.
     let rounding = 1e-10 * matrix.trace() + 1e-20 * size;
     // A constant has no variance, not even by rounding.
     let is_zero = matrix.entries().iter().all(|x| *x == 0.0);
     is_zero || cholesky(matrix.plus(rounding, &Matrix::identity(matrix.rows()))).is_ok()
 }
 
-/// M of THEORY (5.1): the linear map of the mean over these rounds, without the number 1, of a state of `size`
-/// other coordinates.
+/// M of THEORY (5.1), `size` × `size`: the linear map over these rounds of the means of a state's coordinates but the
+/// number 1, of which there are `size`.
 pub(super) fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
     Matrix::of_map(size, |x| {
         // Without the number 1 the affine map of the means is linear.
@@ -287,8 +301,8 @@ pub(super) fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
     })
 }
 
-/// Follows the mean of a state through a round, and returns the round, prepared for the state's origins. The next
-/// state has the origins `target`, if they are given.
+/// Prepares a round for a state's origins and returns it, after the mean and the origins of `state` were replaced by
+/// those of the next state, which has the origins `target`, if they are given.
 ///
 /// # Errors
 /// As [`ProgramMoments::prepared`].
@@ -304,13 +318,14 @@ fn follow_mean(
     Ok(prepared)
 }
 
-/// The mean after these rounds, M m + c of THEORY (5.1), where m is `mean` with the number 1.
+/// The means of all coordinates after these rounds, M m + c of THEORY (5.1), where `mean` has the means m before them.
+/// Both begin with the number 1.
 pub(super) fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
     rounds.iter().fold(mean, |mean, round| round.mean_after(&mean))
 }
 
-/// Puts L S Lᵀ, where L is `lift`, into a matrix from a place of its diagonal on. The entries of S on and
-/// above its diagonal are the rows of `numbers` from row `at` on, and its layers are their columns. Returns
+/// Writes L S Lᵀ, where L is `lift`, into a matrix from row and column `place` on. The entries of S on and
+/// above its diagonal are the rows of `numbers` from row `at` on, with one column for each layer. Returns
 /// the row after them.
 pub(super) fn put_lifted(
     lift: &Matrix,
@@ -332,8 +347,8 @@ pub(super) fn put_lifted(
     at
 }
 
-/// The entries on and above the diagonal of the symmetric matrix of these rows and columns of a matrix, row
-/// by row, each with its layers.
+/// The entries on and above the diagonal of the symmetric part of a matrix that has these rows and columns, row by row,
+/// each with all its layers.
 pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Vec<f64> {
     let mut out = Vec::new();
     for (k, i) in places.iter().enumerate() {

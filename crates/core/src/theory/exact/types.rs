@@ -34,7 +34,7 @@ pub(super) fn client_types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, 
 }
 
 /// The bits of all numbers that are client k's own: its distribution, its weight, and what the rounds state for
-/// it. Clients with the same bits are exchangeable.
+/// it. Clients with the same bits are of one type, unless a matrix between clients tells them apart.
 fn bits_of_client(program: &Program, facts: &dyn Facts, k: usize) -> Vec<u64> {
     let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
     for round in &program.rounds {
@@ -63,7 +63,8 @@ fn bits_of_client(program: &Program, facts: &dyn Facts, k: usize) -> Vec<u64> {
 }
 
 impl Type {
-    /// The types with these first clients, counted from the type of each client.
+    /// The types whose first clients are `first`. The type of each client, `type_of`, says how many clients each type
+    /// has.
     pub fn all(first: &[usize], type_of: &[usize]) -> Vec<Self> {
         let mut all: Vec<_> = first.iter().map(|&first| Self { first, count: 0.0 }).collect();
         type_of.iter().for_each(|place| all[*place].count += 1.0);
@@ -71,15 +72,17 @@ impl Type {
     }
 }
 
-/// Whether a matrix has the same entry for all pairs of a client of one type and another client of
-/// one type.
+/// Whether an N × N matrix treats clients of one type alike, as THEORY (4.4) assumes: the entry of clients k and j is
+/// the same for all pairs of the same two types, where a client with itself is another kind of pair than two clients.
 fn is_alike_for_types(matrix: &[f64], type_of: &[usize], first: &[usize]) -> bool {
     let n = type_of.len();
     let types = first.len();
+    // The entries that were seen so far of each pair of types, and of the clients of each type with themselves.
     let mut pairs = vec![HashSet::new(); types * types];
     let mut own = vec![HashSet::new(); types];
     for k in 0..n {
         for j in 0..n {
+            // -0 and 0 count as equal.
             let bits = (matrix[k * n + j] + 0.0).to_bits();
             let seen = if k == j {
                 &mut own[type_of[k]]

@@ -17,10 +17,11 @@ pub struct Moments {
     /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the error of the mean of all estimates so far (at round 0,
     /// of the first); NaN if the estimate is itself an average.
     pub sq_error_average: f64,
-    /// E Σ_k π_k ‖θ_k − θ*‖² of the clients at the end of the last local steps, for one run with full
-    /// participation.
+    /// E Σ_k π_k ‖θ_k − θ*‖² of the clients' parameters before the last communication; `None` unless the rounds
+    /// record these, as those of one run with full participation do.
     pub sq_error_clients: Option<f64>,
-    /// E ψ_t of the Lyapunov function, THEORY (4.10): SCAFFLSA (51), or (45) at single local steps.
+    /// E ψ_t of the Lyapunov function, THEORY (4.10): SCAFFLSA (51), or (45) at single local steps. `None` without
+    /// control variates.
     pub lyapunov: Option<f64>,
 }
 
@@ -73,7 +74,7 @@ impl Moments {
         }
     }
 
-    /// The sum of a moment times the weights; `None` if one of them is not followed.
+    /// Σ w_i m_i of the weights w_i and a moment m_i of each; `None` if one of the moments is not known.
     fn weighted_sum(
         all: &[Self],
         weights: &[f64],
@@ -99,7 +100,7 @@ pub struct CovarianceBlocks {
 }
 
 impl CovarianceBlocks {
-    /// The number of entries of all blocks.
+    /// The number of entries of all blocks, by which a cache counts what it keeps.
     pub fn numbers(&self) -> usize {
         let lists = [&self.theta_variate, &self.variate, &self.variate_pair];
         let all = std::iter::once(&self.theta).chain(lists.into_iter().flatten());
@@ -107,7 +108,8 @@ impl CovarianceBlocks {
     }
 }
 
-/// Spectral radii over one round; moments converge if they are below 1.
+/// Spectral radii of the linear maps of means and of second moments over one round. Means, or second moments, converge
+/// if the radius is below 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpectralRadii {
     /// ρ(M) of the map of means, THEORY (5.1).

@@ -7,15 +7,24 @@ use super::setup::ProgramState;
 use super::values::{CovarianceBlocks, Moments};
 use crate::round_program::{Level, Operation};
 
+/// The distance ξ_k − ξ_k* = ξ_k + F̄_k(θ*) of the clients' corrections ξ_k = Σ_j π_j c_j − c_k from their limits.
+struct Corrections {
+    /// The form of its mean over each type.
+    mean: Vec<Form>,
+    /// The form of a client's deviation up to its sign, which second moments do not need: it is the same for all types.
+    own: Form,
+}
+
 impl ProgramMoments<'_> {
-    /// ξ_k − ξ_k* = ξ_k + F̄_k(θ*) before round `next`, where ξ_k = Σ_j π_j c_j − c_k: forms of its mean over
-    /// each type, and, up to its sign, the form of a client's deviation.
-    fn corrections(&self, state: &ProgramState, next: u64) -> Option<(Vec<Form>, Form)> {
+    /// The corrections in a state before round `next`; `None` if the state has no control variates that are followed.
+    fn corrections(&self, state: &ProgramState, next: u64) -> Option<Corrections> {
         let variates = self.variates?;
         let d = self.setup.d;
         let types = &self.setup.types;
         let levels = &self.program.round(next)?.state;
+        // The atom of the variates c_k. Before the first round there is none, and they are 0.
         let atom = Some(variates).filter(|atom| *atom < levels.len() && next > 1);
+        // The place of its coordinates after those of the atoms before it.
         let before = &levels[..atom.unwrap_or(0)];
         let own_before = before.iter().filter(|level| **level == Level::Clients).count();
         let vectors = before.len() - own_before + own_before * types.len();
@@ -44,24 +53,25 @@ impl ProgramMoments<'_> {
             corrections.push(correction);
         }
         let own = atom.map_or_else(|| Form::zero(d), |_| Form::coordinates(own_before * d, d));
-        Some((corrections, own))
+        Some(Corrections { mean: corrections, own })
     }
 
-    /// Whether the state has an iterate of each client in place of the server's.
+    /// Whether the state has an iterate of each client in place of the server's, as where rounds are single local steps
+    /// under a coin: then ψ of THEORY (4.10) is made of the clients' errors.
     pub(super) fn keeps_clients(&self) -> bool {
         let last = self.program.rounds.last();
         last.is_some_and(|round| round.state.first() == Some(&Level::Clients))
     }
 
-    /// ℓ_k of a client in round `round`, with which its variate enters ψ, THEORY (4.10): γ_k E_k, or γ_k/p where a coin or a mask
-    /// with this probability ends the local steps.
+    /// ℓ_k of a client in round `round`, with which its variate enters ψ, THEORY (4.10): γ_k E_k, or γ_k/p where a coin
+    /// or a mask with this probability p ends the local steps. `None` if the round has no local steps.
     fn variate_length(&self, client: usize, round: u64) -> Option<f64> {
         let round = self.program.round(round.max(1))?;
-        let steps = round.operations.iter().find_map(|operation| match operation {
-            Operation::Steps { step, count, coin, .. } => Some((step, count, coin)),
-            _ => None,
-        });
-        let (step, count, coin) = steps?;
+        let (step, count, coin) =
+            round.operations.iter().find_map(|operation| match operation {
+                Operation::Steps { step, count, coin, .. } => Some((step, count, coin)),
+                _ => None,
+            })?;
         let of_mask = round.masks.first().map(|mask| mask.probability);
         match coin.or(of_mask) {
             Some(probability) => Some(step.of_client(client) / probability),
@@ -69,14 +79,20 @@ impl ProgramMoments<'_> {
         }
     }
 
-    /// E ψ_t after round t = `round`, THEORY (4.10), where `square` is its first term; `None` without variates.
-    pub(super) fn lyapunov(&self, state: &ProgramState, round: u64, square: f64) -> Option<f64> {
-        let (mean, own) = self.corrections(state, round + 1)?;
-        if square.is_infinite() {
-            return Some(square);
+    /// E ψ_t in the state after round t = `round`, THEORY (4.10), where `first_term` is the mean square error that it
+    /// begins with. `None` without control variates that are followed, or if the round has no local steps.
+    pub(super) fn lyapunov(
+        &self,
+        state: &ProgramState,
+        round: u64,
+        first_term: f64,
+    ) -> Option<f64> {
+        let Corrections { mean, own } = self.corrections(state, round + 1)?;
+        if first_term.is_infinite() {
+            return Some(first_term);
         }
         let known = KnownMoments::new(state, state.mean.len());
-        let mut psi = square;
+        let mut psi = first_term;
         for (g, t) in self.setup.types.iter().enumerate() {
             let square = known.square(g, &mean[g], &own);
             let length = self.variate_length(t.first, round)?;
@@ -85,8 +101,8 @@ impl ProgramMoments<'_> {
         Some(psi)
     }
 
-    /// The second moments of θ, whose own moments are `estimate`, and of the clients' corrections before round
-    /// `next`: THEORY (3.2), (3.3), (3.4).
+    /// The second moments in a state before round `next`, of θ, whose moments are `estimate`, and of the clients'
+    /// corrections: THEORY (3.2), (3.3), (3.4). Without control variates that are followed, of θ alone.
     pub(super) fn blocks(
         &self,
         state: &ProgramState,
@@ -99,12 +115,13 @@ impl ProgramMoments<'_> {
             variate: Vec::new(),
             variate_pair: Vec::new(),
         };
-        let Some((mean, own)) = self.corrections(state, next) else { return blocks };
+        let Some(Corrections { mean, own }) = self.corrections(state, next) else { return blocks };
         let known = KnownMoments::new(state, state.mean.len());
         // The state of an algorithm with variates begins with θ.
         let theta = Form::coordinates(self.setup.before_state(), self.setup.d);
         let n = self.setup.type_of.len();
         for c in 0..n {
+            // The types of client c and of the client after it.
             let g = self.setup.type_of[c];
             let h = self.setup.type_of[(c + 1) % n];
             let deviations = known.own_second(g, &own, &own);

@@ -24,8 +24,8 @@ impl CurvePart {
         identity
     }
 
-    /// Whether the matrices that have these numbers at [`Self::places`], and 0 for entries that are not in the part, are
-    /// positive definite: a condition of the proof of THEORY (5.5). The first row of E u uᵀ, which is E 1·1 and the
+    /// Whether the matrices that have these numbers at [`Self::places`], and 0 for entries that are not in the part,
+    /// are positive definite: a condition of the proof of THEORY (5.5). The first row of E u uᵀ, which is E 1·1 and the
     /// means, is left out: it is no covariance.
     pub fn is_definite(&self, numbers: &[f64]) -> bool {
         let mut matrices: BTreeMap<usize, BTreeMap<usize, BTreeMap<usize, f64>>> = BTreeMap::new();

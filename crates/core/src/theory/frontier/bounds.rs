@@ -5,7 +5,7 @@ use super::curve::MOST_PASSING;
 use crate::linalg::Matrix;
 use crate::theory::exact::MeanRounds;
 
-/// Relative rounding errors of bounds and errors, which are compared with targets.
+/// How far bounds and errors may be above a target by rounding errors, relative to the square of the target.
 pub const MARGIN: f64 = 1e-9;
 
 /// The error without noise, ‖E θ_t − θ*‖² of THEORY (6.4), or its mean over a random start. It does not
@@ -13,15 +13,16 @@ pub const MARGIN: f64 = 1e-9;
 pub struct NoiselessError {
     /// The powers 1, 2, 4, … of the map of E u over a cycle.
     powers: Vec<Matrix>,
-    /// For each round t that was followed so far the least error after rounds 0 to t.
+    /// For each round t that was followed so far, from round 0 on, the least error after rounds 0 to t.
     least: Vec<f64>,
-    /// The columns of E u uᵀ at the start of the cycle of the next such round, and room for the columns of
-    /// the cycle after it and for those of the error.
+    /// The columns of E u uᵀ at the start of the cycle that contains the next round to follow; and memory for the
+    /// columns at the start of the next cycle, and for the columns of the error.
     states: [Matrix; 3],
 }
 
 impl NoiselessError {
-    /// The error of these rounds.
+    /// The error of rounds whose means are `mean`, of which nothing is computed yet. The other functions must be given
+    /// the same means.
     pub fn new(mean: &MeanRounds) -> Self {
         Self {
             powers: vec![mean.means.clone()],
@@ -30,8 +31,8 @@ impl NoiselessError {
         }
     }
 
-    /// Whether the error with noise may be at most `most` = ε² after one of the first `rounds` rounds, or of
-    /// [`MOST_PASSING`] if these are fewer.
+    /// Whether the error with noise may be at most `most` = ε² after one of the first `rounds` rounds, or of the first
+    /// [`MOST_PASSING`] rounds if these are fewer: whether the error without noise is.
     pub fn may_pass(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
         // Rounds are followed only until the first passage: the least error never rises again.
@@ -56,7 +57,8 @@ impl NoiselessError {
         ends_within(&self.least[..self.least.len().min(rounds + 1)], most)
     }
 
-    /// Whether the error with noise may be at most `most` = ε² after exactly `rounds` rounds.
+    /// Whether the error with noise may be at most `most` = ε² after exactly `rounds` rounds: whether the error without
+    /// noise is.
     pub fn allows(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let lead = mean.noiseless.len() as u64 - 1;
         let length = mean.ends.len() as u64;
@@ -85,7 +87,7 @@ fn ends_within(errors: &[f64], most: f64) -> bool {
 }
 
 /// The sum of the squares of the entries: ‖E θ_t − θ*‖², added up over the columns of a random start. It is 0
-/// if a map overflows, since that proves nothing.
+/// if an entry is NaN, as where a map overflows: then nothing is excluded.
 fn square(ends: &Matrix) -> f64 {
     let square = ends.entries().iter().fold(0.0, |sum, x| sum + x * x);
     if square.is_nan() { 0.0 } else { square }

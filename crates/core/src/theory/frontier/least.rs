@@ -8,23 +8,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// would be lowered by more are not found.
 const MOST_REFINED: f64 = 1.5;
 
-/// The least costs of a method so far, by number of clients, target and price. Threads share them: they
-/// decide what is computed, and nothing that is kept depends on when they fall.
+/// The least costs with which an algorithm holds each target so far, for each number of clients, target and price. They
+/// exclude settings that cost too much to become the cheapest. Threads share them: they decide what is computed, and
+/// nothing that is kept depends on when they fall. A `place` is the number of a pair of a number of clients and a
+/// target, with the targets of one number of clients next to each other.
 pub struct LeastCosts<'s> {
     search: &'s Search,
-    /// The bits of the costs. As whole numbers they have the order of the costs, which are not negative.
+    /// The bits of the costs, the prices of one place next to each other; infinite before a cost is known. As whole
+    /// numbers the bits have the order of the costs, which are not negative.
     bits: Vec<AtomicU64>,
 }
 
 impl<'s> LeastCosts<'s> {
-    /// The costs of a search that has found nothing so far.
+    /// The infinite costs of a search that has found nothing so far.
     pub fn new(search: &'s Search) -> Self {
         let count = search.clients.len() * search.targets.len() * search.prices.len();
         let bits = (0..count).map(|_| AtomicU64::new(f64::INFINITY.to_bits())).collect();
         Self { search, bits }
     }
 
-    /// The least costs at a number of clients and a target, which are number `place`, each with its price.
+    /// The prices, each with the bits of the least cost at a place.
     fn costs_at(&self, place: usize) -> impl Iterator<Item = (f64, &AtomicU64)> {
         let prices = &self.search.prices;
         let bits = &self.bits[place * prices.len()..][..prices.len()];
@@ -37,8 +40,7 @@ impl<'s> LeastCosts<'s> {
         price * round.communications + round.gradients
     }
 
-    /// Lowers the least costs at a number of clients and a target, which are number `place`, to the costs of
-    /// `rounds` rounds of a run, where these are lower.
+    /// Lowers the least costs at a place to the costs of `rounds` rounds of a run, where these are lower.
     pub fn lower(&self, place: usize, run: &RoundSettings, rounds: u64) {
         for (price, bits) in self.costs_at(place) {
             let cost = rounds as f64 * self.cost_of_round(run, price);
@@ -46,8 +48,8 @@ impl<'s> LeastCosts<'s> {
         }
     }
 
-    /// Whether `rounds` rounds of a run cost more than [`MOST_REFINED`] times the least cost at each of the
-    /// prices. False if the search has no prices.
+    /// Whether `rounds` rounds of a run cost more than [`MOST_REFINED`] times the least cost at a place at each of the
+    /// prices, so that they are assumed not to become the cheapest at any. False if the search has no prices.
     pub fn is_beyond(&self, place: usize, run: &RoundSettings, rounds: u64) -> bool {
         if self.search.prices.is_empty() {
             return false;
@@ -58,7 +60,8 @@ impl<'s> LeastCosts<'s> {
         })
     }
 
-    /// The most rounds of a run that are not [beyond](Self::is_beyond), or one more.
+    /// The most rounds of a run at a place for which [`Self::is_beyond`] is false, or one more; the largest number if
+    /// the search has no prices.
     pub fn most_rounds(&self, place: usize, run: &RoundSettings) -> u64 {
         self.costs_at(place)
             .map(|(price, bits)| {

@@ -42,9 +42,9 @@ pub struct StepSizes {
 /// What [`search`] looks for.
 #[derive(Clone)]
 pub struct Search {
-    /// The algorithms that [`RoundSettings::algorithm`] names by their places.
+    /// The algorithms, which [`RoundSettings::algorithm`] names by their places in this list.
     pub known: Vec<Arc<dyn Rounds>>,
-    /// The places of those that are searched.
+    /// The places of the algorithms that are searched.
     pub algorithms: Vec<usize>,
     /// The numbers of clients: whole multiples of the smallest number in which the types have
     /// the problem's proportions.
@@ -58,21 +58,22 @@ pub struct Search {
     /// The number of golden-section steps in log γ, THEORY (6.7), between the neighbours of the best step
     /// size on the grid; 0 for none.
     pub refinements: u32,
-    /// Prices of a communication in gradients, THEORY (6.8). If there are any, only settings that may cost
-    /// least at one of them are found, without first passages and without what another choice might need
-    /// beyond the range.
+    /// Prices of a communication in gradients, THEORY (6.8), for maps. If there are any, only settings that may cost
+    /// least at one of them are found; first passages are not sought, and it is not checked whether another choice of
+    /// further settings might need fewer rounds beyond the range of step sizes.
     pub prices: Vec<f64>,
     /// θ_0, or its distribution.
     pub start: StartError,
 }
 
 impl Search {
-    /// What a round costs.
+    /// What a round with these settings costs: communications, and gradients of a client.
     pub fn round_price(&self, settings: &RoundSettings) -> RoundPrice {
         self.known[settings.algorithm].price(settings)
     }
 
-    /// The first settings of an algorithm that are tried.
+    /// An example of the settings of an algorithm that are tried, from which the size of its state follows: the first
+    /// of each list.
     fn first_settings(&self, algorithm: usize) -> RoundSettings {
         RoundSettings {
             algorithm,
@@ -83,12 +84,16 @@ impl Search {
         }
     }
 
-    /// The numbers of local steps with which an algorithm is searched.
+    /// The numbers of local steps with which an algorithm is searched; 1 alone for an algorithm without local steps.
     fn local_steps_of(&self, algorithm: usize) -> &[u64] {
         if self.known[algorithm].has_local_steps() { &self.local_steps } else { &[1] }
     }
 
-    /// The problem by types, if its moments close with these numbers of clients.
+    /// The problem with its clients in types, for these numbers of clients.
+    ///
+    /// # Errors
+    /// If second moments of the problem do not close, if shares are unequal, if the types cannot have the problem's
+    /// proportions with one of the numbers of clients, or if the start is none of the problem's.
     fn typed<'a>(
         &'a self,
         facts: &'a dyn Facts,
@@ -103,6 +108,7 @@ impl Search {
         let all = facts.clients();
         let (first, type_of) = group_clients(all, |client| facts.distribution(client));
         let types = Type::all(&first, &type_of);
+        // The smallest number of clients with these proportions.
         let common = types.iter().fold(0, |a, t| gcd(a, t.count as usize));
         let multiple = (all / common) as u64;
         if clients.is_empty() {
@@ -129,7 +135,11 @@ impl Search {
         Ok(TypedProblem { facts, types, search: self, known: KnownSteps::default() })
     }
 
-    /// The problem by types, and the number of moments of each algorithm, if the search can be computed on it.
+    /// The problem with its clients in types, and for each algorithm the number of second moments that must be followed
+    /// together.
+    ///
+    /// # Errors
+    /// The first reason why the search cannot be computed on the problem.
     fn problem<'a>(
         &'a self,
         facts: &'a dyn Facts,
@@ -186,12 +196,15 @@ fn not_positive(name: &str) -> Fault {
     Fault::new("", format!("{name} must be a list of positive finite numbers, and not empty"))
 }
 
-/// The fault of an algorithm that has no exact moments.
+/// The fault of an algorithm whose exact moments are not known, for this reason.
 fn unknown(rounds: &dyn Rounds, reason: impl Display) -> Fault {
     Fault::new("algorithms", format!("{} cannot be solved exactly: {reason}", rounds.name()))
 }
 
-/// The number of moments of an algorithm, if they are not too many.
+/// The number of second moments of an algorithm that must be followed together.
+///
+/// # Errors
+/// If the algorithm has no exact moments, or they are more than [`MOST_MOMENTS`].
 fn check_size(problem: &TypedProblem<'_>, settings: &RoundSettings) -> Result<usize, Fault> {
     let rounds = problem.rounds(settings.algorithm);
     let moments = problem.moments(settings).map_err(|reason| unknown(rounds, reason))?;
@@ -205,18 +218,20 @@ fn check_size(problem: &TypedProblem<'_>, settings: &RoundSettings) -> Result<us
     Err(Fault::new("algorithms", message))
 }
 
-/// Where a step size beyond the range might need fewer rounds than the best one in it.
+/// The side of the range of step sizes beyond which a step size might need fewer rounds than the best one in it. Pages
+/// flag such results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeEnd {
-    /// Below the smallest, which is the best.
+    /// Below the smallest step size of the range, which is the best.
     From,
-    /// Above the largest, which is the best.
+    /// Above the largest step size of the range, which is the best.
     To,
     /// At an end of the range, with another choice of further settings than the best.
     OfAnotherChoice,
 }
 
-/// The fewest rounds in which an algorithm reaches a target.
+/// The fewest rounds in which an algorithm reaches a target with a number of clients and of local steps, over step
+/// sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
     /// The algorithm, with the step size that needs the fewest rounds.
@@ -229,17 +244,17 @@ pub struct Reached {
     /// round. Otherwise T is the first round after which it is at most ε, sought among the first
     /// [`MOST_PASSING`] rounds, and fewer than are needed to stay there.
     pub held: bool,
-    /// Set if a step size beyond the range might need fewer rounds.
+    /// Where a step size beyond the range might need fewer rounds; `None` if none might.
     pub edge: Option<RangeEnd>,
 }
 
-/// The most moments of a state: their map and its powers take half a gigabyte.
+/// The most second moments that are followed together: their map and its powers take half a gigabyte.
 const MOST_MOMENTS: usize = 1500;
 
-/// The fewest rounds for each algorithm, number of clients, target and number of local steps, and
-/// after them the first passages that need fewer. Combinations that reach the target at no step
-/// size are absent. Among step sizes that need equally many rounds, the one with the smallest error
-/// after them is the best. A larger target never needs more rounds.
+/// The fewest rounds for each algorithm, number of clients, target and number of local steps. Each is followed by the
+/// first passage of the target, if it needs fewer rounds ([`Reached::held`] is false). Combinations that reach the
+/// target at no step size are absent. Among step sizes that need equally many rounds, the one with the smallest error
+/// after them is the best. A larger target never needs more rounds. `worked` is told how far the search is.
 ///
 /// # Errors
 /// The first reason why it cannot be computed, and the setting that it is about, if it is about one.
@@ -252,10 +267,11 @@ pub fn search(
     Ok(search::run(&problem, &sizes, worked))
 }
 
-/// Is called with the share of a search that was done since the last call; they add up to 1.
+/// A function that is called with the share of a search that was done since the last call, for a display of progress.
+/// The shares add up to 1.
 pub type Worked<'w> = &'w (dyn Fn(f64) + Sync);
 
-/// Whether [`search`] can be computed: it refuses for the same reasons, at once.
+/// Checks that [`search`] can be computed, without computing it.
 ///
 /// # Errors
 /// As [`search`].
@@ -263,7 +279,7 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Fault> {
     search.problem(facts).map(|_| ())
 }
 
-/// The errors of an algorithm with all its settings, from the start of a search.
+/// The errors over rounds of an algorithm with all its settings, from the start of a search.
 ///
 /// # Errors
 /// As [`search`].

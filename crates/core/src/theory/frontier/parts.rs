@@ -3,12 +3,13 @@
 use crate::linalg::{Matrix, cholesky};
 use std::collections::BTreeMap;
 
-/// Numbers of z that depend on no numbers outside of the part, and what they add to the error. The first of them is
-/// E 1·1.
+/// A part of the numbers z, whose numbers after a cycle depend on no numbers outside of the part, and what they add to
+/// the error. The first of them is E 1·1.
 pub struct CurvePart {
     /// r_phase of THEORY (6.1) for each round of the cycle; 0 for numbers that another part adds to the error.
     pub errors: Vec<Vec<f64>>,
-    /// For each number the matrix of second moments in which it is (0 is E u uᵀ), and its row and column there.
+    /// For each number the matrix of second moments that has it (0 is E u uᵀ, and 1, 2, … are D_1, D_2, …), and its row
+    /// and column there.
     pub places: Vec<(usize, usize, usize)>,
 }
 
@@ -57,7 +58,7 @@ pub struct PartPlaces {
     pub adds: Vec<bool>,
 }
 
-/// A set of places in z, 64 in a word.
+/// A set of places in z, as one bit for each place, 64 in a word.
 #[derive(Clone)]
 struct PlaceSet(Vec<u64>);
 
@@ -87,7 +88,7 @@ impl PlaceSet {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| mine & !theirs == 0)
     }
 
-    /// The first place that is in this set and not in another.
+    /// The first place that is in this set and not in another; `None` if there is none.
     fn first_missing_in(&self, other: &Self) -> Option<usize> {
         let word = (0..self.0.len()).find(|word| self.0[*word] & !other.0[*word] != 0)?;
         let missing = self.0[word] & !other.0[word];

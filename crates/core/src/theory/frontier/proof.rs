@@ -1,6 +1,8 @@
 //! The proof that an error stays below its target, THEORY (6.2), (6.3).
 
-use super::curve::{Crossing, ErrorCurve, MOST_LEVELS, MOST_RETURNS, PartStates, product};
+use super::curve::{
+    Crossing, CycleStart, ErrorCurve, MOST_LEVELS, MOST_RETURNS, PartStates, SoughtTarget, product,
+};
 use faer::{Mat, RowRef};
 
 /// The most cycles that are followed one by one to prove that an error stays below a target.
@@ -12,7 +14,7 @@ const BLOCK: usize = 6;
 /// The binary logarithm of the number of cycles j for which ‖r Lʲ‖ in THEORY (6.3) is computed one by one.
 const SURVEYED: usize = 10;
 
-/// A state as close to the stationary one as this, relative to its scale, is there up to rounding: all
+/// A state at most at this distance from the stationary one, relative to its scales, is stationary up to rounding: all
 /// later errors are the limit, which is below the target.
 const SETTLED: f64 = 1e-11;
 
@@ -25,6 +27,14 @@ struct PartWeight {
     factor: f64,
 }
 
+/// What is known of the errors after a round from which the error meets a target.
+enum LaterErrors {
+    /// All of them are proven to be at most the target.
+    StayBelow,
+    /// The first one that is above the target is in the cycle at this start.
+    RiseIn(CycleStart),
+}
+
 impl ErrorCurve {
     /// Where the error comes below `square` = ε² and is proven to stay: it is followed round by round until
     /// THEORY (6.2) excludes that it rises again. Errors that oscillate may rise between the rounds that
@@ -33,19 +43,21 @@ impl ErrorCurve {
     pub fn proven(&mut self, square: f64) -> Option<Crossing> {
         let mut found = self.crossings(&[square]);
         for _ in 0..MOST_RETURNS {
-            let Some((cycles, state)) = self.rise_after(found[0]?.rounds, square)? else {
-                return found[0];
-            };
-            self.descend(cycles, &state, &[(0, square)], 0, &mut found);
+            match self.errors_after(found[0]?.rounds, square)? {
+                LaterErrors::StayBelow => return found[0],
+                LaterErrors::RiseIn(begin) => {
+                    self.descend(&begin, &[SoughtTarget { place: 0, square }], 0, &mut found);
+                }
+            }
         }
         None
     }
 
-    /// Whether the error, which is at most `most` = ε² after round `rounds`, rises above ε² later: the number
-    /// of cycles before the one in which it does, and the state then. `Some(None)` if THEORY (6.2) proves
-    /// that it stays below, `None` if neither is known.
-    fn rise_after(&mut self, rounds: u64, most: f64) -> Option<Option<(u64, PartStates)>> {
-        let (lead, length) = self.lengths();
+    /// Whether the error, which is at most `most` = ε² after round `rounds`, rises above ε² later, or stays below by
+    /// THEORY (6.2). `None` if it does not rise within [`MOST_FOLLOWED`] cycles and is not proven to stay.
+    fn errors_after(&mut self, rounds: u64, most: f64) -> Option<LaterErrors> {
+        let lead = self.rounds_before_cycles();
+        let length = self.rounds_of_cycle();
         let mut cycles = rounds.saturating_sub(lead + 1).div_ceil(length);
         let mut state = self.start.clone();
         for level in 0..64 - cycles.leading_zeros() as usize {
@@ -67,7 +79,7 @@ impl ErrorCurve {
                 weights.iter().zip(&apart).map(|(weight, apart)| weight.factor * apart).sum();
             let is_settled = apart.iter().all(|apart| *apart <= SETTLED);
             if limit + beyond <= most || is_settled {
-                return Some(None);
+                return Some(LaterErrors::StayBelow);
             }
             let mut errors = Mat::zeros((length as usize) << BLOCK, 1);
             for (rows, state) in rows.iter().zip(&state) {
@@ -79,7 +91,8 @@ impl ErrorCurve {
                 for _ in 0..after {
                     state = self.advance(0, &state);
                 }
-                return Some(Some((cycles + after as u64, state)));
+                let cycles = cycles + after as u64;
+                return Some(LaterErrors::RiseIn(CycleStart { cycles, state }));
             }
             state = self.advance(BLOCK, &state);
             cycles += 1 << BLOCK;
@@ -87,8 +100,8 @@ impl ErrorCurve {
         None
     }
 
-    /// For each part the rows r_phase Qʲ for j < 2^[`BLOCK`]: the errors of as many cycles as linear
-    /// functions of z before them.
+    /// For each part the rows r_phase Qʲ for j < 2^[`BLOCK`] and each round of a cycle: times z they are the errors of
+    /// the next 2^[`BLOCK`] cycles.
     fn rows_of_block(&mut self) -> PartStates {
         self.reach(BLOCK);
         let mut all = Vec::with_capacity(self.parts.len());
@@ -114,8 +127,9 @@ impl ErrorCurve {
         all
     }
 
-    /// The scales and the bound of each part. The scales are the largest sizes that the numbers have in a few
-    /// states. `None` if no norm of a power of L is below 1.
+    /// The scales and the bound THEORY (6.3) of each part, where `rows` are the [`Self::rows_of_block`]. The scales are
+    /// the largest absolute values that the numbers have in a few states, but not below 10⁻⁹ of the largest. `None` if
+    /// no norm of a power of L is below 1.
     fn weights(&mut self, stationary: &PartStates, rows: &PartStates) -> Option<Vec<PartWeight>> {
         self.reach(SURVEYED);
         let later: Vec<PartStates> =
@@ -165,13 +179,13 @@ fn scaled_distance(a: &Mat<f64>, b: &Mat<f64>, scales: &[f64]) -> f64 {
     each.map(|(i, scale)| (a[(i, 0)] - b[(i, 0)]).abs() / scale).fold(0.0, f64::max)
 }
 
-/// Σ_j |r_j| s_j of a row r, the norm of r as a function of z − z_∞. The sum begins at j = 1, because the number
-/// 1, which is the first of z, does not differ from its limit.
+/// Σ_j |r_j| s_j of a row r, the largest r · (z − z_∞) with ‖z − z_∞‖_s ≤ 1. The sum begins at j = 1, because the
+/// number 1, which is the first of z, does not differ from its limit.
 fn scaled_sum(row: RowRef<'_, f64>, scales: &[f64]) -> f64 {
     (1..scales.len()).fold(0.0, |sum, j| sum + row[j].abs() * scales[j])
 }
 
-/// The norm of a map of z − z_∞ that belongs to ‖·‖_s.
+/// The norm of a map of z − z_∞ that ‖·‖_s induces: the largest ‖L x‖_s with ‖x‖_s ≤ 1.
 fn scaled_norm(map: &Mat<f64>, scales: &[f64]) -> f64 {
     (1..scales.len()).map(|i| scaled_sum(map.row(i), scales) / scales[i]).fold(0.0, f64::max)
 }

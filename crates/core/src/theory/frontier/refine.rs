@@ -12,12 +12,13 @@ use super::rounds::TypedProblem;
 use crate::round_program::RoundSettings;
 use crate::theory::exact::Squares;
 
-/// (3 − √5)/2: the next step size lies at this part of the larger side of the best one, THEORY (6.7).
-const PART: f64 = 0.381_966_011_250_105_1;
+/// The factor ½ (3 − √5) of THEORY (6.7): where between the best step size and the more distant end the next one lies.
+const GOLDEN_SECTION: f64 = 0.381_966_011_250_105_1;
 
-/// The best settings so far to stay at most at ε², and the logarithms of step sizes between which a better
-/// one may lie.
+/// A golden-section search for the step size that needs the fewest rounds to stay at most at a target: the best
+/// settings so far, and the logarithms of the step sizes between which a better one may lie.
 pub struct Refined {
+    /// The best settings so far.
     pub best: Best,
     /// The square ε² of the target.
     square: f64,
@@ -30,7 +31,8 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Begins with the best step size on a grid; a better one may lie between its neighbours.
+    /// Begins with the best settings on a grid over `range` for a target with this `square` = ε²: a better step size
+    /// may lie between the neighbours of theirs.
     pub fn new(range: StepSizes, square: f64, best: Best) -> Self {
         let least = libm::log(range.from);
         let most = libm::log(range.to);
@@ -41,30 +43,30 @@ impl Refined {
         Self { best, square, low, center, high }
     }
 
-    /// Whether the next step size is larger than the best.
-    fn is_right(&self) -> bool {
+    /// Whether the next step size to try is larger than the best.
+    fn is_next_larger(&self) -> bool {
         self.high - self.center > self.center - self.low
     }
 
-    /// log γ of the next step size, THEORY (6.7).
-    fn next(&self) -> f64 {
-        let side = if self.is_right() { self.high } else { self.low };
-        self.center + PART * (side - self.center)
+    /// log γ of the next step size to try, THEORY (6.7).
+    fn next_log_step(&self) -> f64 {
+        let end = if self.is_next_larger() { self.high } else { self.low };
+        self.center + GOLDEN_SECTION * (end - self.center)
     }
 
-    /// The settings with the next step size.
+    /// The settings with the next step size to try.
     fn next_run(&self) -> RoundSettings {
-        RoundSettings { step_size: libm::exp(self.next()), ..self.best.run }
+        RoundSettings { step_size: libm::exp(self.next_log_step()), ..self.best.run }
     }
 
-    /// Takes a step, where `found` are the settings with the next step size, if they hold the target. The
-    /// better of the two step sizes becomes the centre, and the other one an end.
-    fn step(&mut self, found: Option<Best>) {
-        let is_right = self.is_right();
-        let next = self.next();
+    /// Narrows the range after the next step size was tried. `found` are the settings with it; `None` if they do not
+    /// hold the target. The better of the two step sizes becomes the centre, and the other one an end.
+    fn narrow(&mut self, found: Option<Best>) {
+        let is_next_larger = self.is_next_larger();
+        let next = self.next_log_step();
         let better = found.filter(|found| found.improves(Some(&self.best)));
         // The end on the side of the next step size, or the other end if that step size becomes the centre.
-        let end = if is_right == better.is_some() { &mut self.low } else { &mut self.high };
+        let end = if is_next_larger == better.is_some() { &mut self.low } else { &mut self.high };
         match better {
             Some(found) => {
                 *end = self.center;
@@ -91,7 +93,7 @@ pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
             });
             // Without exact moments nothing is found.
             let tried = tried.unwrap_or_else(|_| vec![None; group.len()]);
-            group.iter().zip(tried).for_each(|(i, found)| all[*i].step(found));
+            group.iter().zip(tried).for_each(|(i, found)| all[*i].narrow(found));
         }
     }
 }
@@ -102,8 +104,10 @@ fn choice_and_step(run: &RoundSettings) -> (usize, u64) {
     (run.choice, run.step_size.to_bits())
 }
 
-/// Tries the next step size of a group of searches, which are numbers in `runs` and `all`, and for which it is the
-/// same. Returns for each search the settings, if they hold its target.
+/// Tries the next step size of a group of searches, for which it is the same, and whose second moments are `squares`.
+/// The `group` has the numbers of the searches in `all`, and in `runs`, which are their settings with the next step
+/// size. Returns these settings for each search of the group; `None` if they do not hold its target, or cannot be
+/// better than the best so far.
 fn try_step_size(
     problem: &TypedProblem<'_>,
     squares: &mut Squares<'_>,
@@ -138,8 +142,9 @@ fn try_step_size(
     found
 }
 
-/// Keeps the searches in which the bound THEORY (6.5) of the stationary error and the errors of the first
-/// rounds allow better settings than the best so far.
+/// Of the searches `open`, numbers in `all` with one number of clients, those in which the bound THEORY (6.5) of the
+/// stationary error and the errors of the first rounds allow that the settings with these second moments are better
+/// than the best so far.
 fn may_hold(squares: &Squares<'_>, mut open: Vec<usize>, all: &[Refined]) -> Vec<usize> {
     if !open.is_empty() {
         let least = squares.least_stationary().unwrap_or(f64::INFINITY);

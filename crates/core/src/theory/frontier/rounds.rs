@@ -14,12 +14,13 @@ pub struct TypedProblem<'a> {
     pub types: Vec<Type>,
     /// What is searched for.
     pub search: &'a Search,
-    /// The matrices of C_k, THEORY (1.2), of the types' oracles.
+    /// A cache that keeps the matrices of C_k, THEORY (1.2), of the types' oracles. Each step size begins with a cache
+    /// of local steps that shares them, [`KnownSteps::afresh`].
     pub known: KnownSteps,
 }
 
 impl<'a> TypedProblem<'a> {
-    /// The rounds of an algorithm.
+    /// The rounds of the algorithm at this place of [`Search::known`].
     pub fn rounds(&self, algorithm: usize) -> &'a dyn Rounds {
         &*self.search.known[algorithm]
     }
@@ -30,10 +31,12 @@ impl<'a> TypedProblem<'a> {
         self.types.iter().map(move |t| libm::round(t.count * factor))
     }
 
-    /// What `then` returns for the second moments of an algorithm's rounds, THEORY (6.1).
+    /// Computes the second moments of an algorithm's rounds with these settings, THEORY (6.1), gives them to `then`,
+    /// and returns its result: they borrow from the program of the rounds, which ends here. `known` is the cache of
+    /// local steps of this step size.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there are no second moments.
     pub fn squares<T>(
         &self,
         settings: &RoundSettings,
@@ -54,16 +57,18 @@ impl<'a> TypedProblem<'a> {
         Ok(then(&mut found))
     }
 
-    /// The outline of an algorithm's rounds, THEORY (6.6), if they are runs of local steps.
+    /// The outline of an algorithm's rounds, THEORY (6.6); `None` if they are no runs of local steps. `known` is the
+    /// cache of local steps of this step size.
     pub fn outline(&self, settings: &RoundSettings, known: &KnownSteps) -> Option<Outline> {
         let runs = self.rounds(settings.algorithm).local_runs(settings)?;
         Outline::new(runs, self.facts, &self.types, &self.search.start, known)
     }
 
-    /// How many second moments must be followed together: the moments of a pair of runs, or of the whole state.
+    /// How many second moments must be followed together: for runs of local steps those of a pair of runs, and
+    /// otherwise those of the whole state.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there are no second moments.
     pub fn moments(&self, settings: &RoundSettings) -> Result<usize, MomentsError> {
         match self.rounds(settings.algorithm).local_runs(settings) {
             Some(runs) => Ok(moments_of_runs(&runs, self.facts.dim(), self.types.len())),
@@ -71,10 +76,10 @@ impl<'a> TypedProblem<'a> {
         }
     }
 
-    /// The errors of an algorithm with all its settings.
+    /// The errors over rounds of an algorithm with all its settings.
     ///
     /// # Errors
-    /// Why they have no moments.
+    /// Why there are no second moments.
     pub fn curve(&self, settings: &RoundSettings) -> Result<ErrorCurve, MomentsError> {
         self.squares(settings, &self.known.afresh(), |squares| ErrorCurve::new(squares))
     }

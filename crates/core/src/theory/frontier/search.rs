@@ -19,40 +19,49 @@ use crate::round_program::RoundSettings;
 use crate::theory::exact::{KnownSteps, Squares};
 use rayon::prelude::*;
 
-/// The best settings so far of a number of clients and of local steps for a target.
+/// The best settings so far for one number of clients, number of local steps and target.
 #[derive(Clone, Copy)]
 struct Bests {
+    /// The number of clients.
     clients: u64,
+    /// The target ε.
     target: f64,
-    /// The best to stay below the target.
+    /// The best settings to stay below the target; `None` if none do so far.
     held: Option<Best>,
-    /// The best to come below the target in one of the first rounds.
+    /// The best settings to come below the target in one of the first rounds; `None` if none do so far.
     passing: Option<Best>,
-    /// Whether the range may end before those of another choice that stay below it in fewer rounds.
+    /// Whether with another choice of further settings a step size beyond the range may hold the target in fewer
+    /// rounds.
     clipped: bool,
 }
 
-/// How far an outline of rounds must be above a target to exclude it: many times its rounding errors.
-const OUTLINED: f64 = 1.0 + 1e-6;
+/// The factor by which a lower bound of an outline must be above the square of a target to exclude the target. The
+/// difference is many times the bound's rounding error.
+const OUTLINE_MARGIN: f64 = 1.0 + 1e-6;
 
-/// An algorithm with one step size and choice of further settings, and what is known for it.
+/// Settings that are tried, for all numbers of clients and targets: an algorithm with one number of local steps, step
+/// size and choice of further settings.
 struct TriedSettings<'t, 's> {
+    /// The settings, with the first number of clients.
     run: RoundSettings,
+    /// The cache of local steps of this step size.
     known: &'t KnownSteps,
+    /// The least costs so far, if the search has prices.
     least: &'t LeastCosts<'s>,
-    /// Whether first passages are of interest.
+    /// Whether first passages are sought.
     passing: bool,
 }
 
 impl TriedSettings<'_, '_> {
-    /// The most rounds to hold a target, which is number `place`, that are of interest.
+    /// The largest number of rounds to hold a target that may improve on the best settings: as many as they need, and
+    /// no more than may be cheapest at a price. `place` is the place of the target in [`LeastCosts`].
     fn most_held(&self, best: &Bests, place: usize) -> u64 {
         let most = self.least.most_rounds(place, &self.run);
         best.held.map_or(most, |best| best.crossing.rounds.min(most))
     }
 
-    /// The most rounds to pass a target that are of interest: no more than the fewest so far, and fewer than
-    /// it takes to hold it.
+    /// The largest number of rounds to pass a target that may improve on the best settings: no more than the fewest so
+    /// far, and fewer than it takes to hold the target. `None` if no number does, or passages are not sought.
     fn most_passing(&self, best: &Bests) -> Option<u64> {
         if !self.passing {
             return None;
@@ -63,7 +72,8 @@ impl TriedSettings<'_, '_> {
         Some(fewer.min(passing))
     }
 
-    /// Improves the best settings of a number of local steps, by number of clients and target.
+    /// Replaces the best settings by the tried ones, where these are better. `best` has the best settings with this
+    /// number of local steps, by number of clients and target.
     fn improve(&self, problem: &TypedProblem<'_>, best: &mut [Vec<Bests>]) {
         let mut all = best.iter().flatten().enumerate();
         if all.all(|(place, best)| self.most_held(best, place) == 0) && !self.passing {
@@ -83,14 +93,15 @@ impl TriedSettings<'_, '_> {
         });
     }
 
-    /// Whether the outline's bounds THEORY (6.4), (6.5) exclude that any target is held in so few rounds that
-    /// they are of interest.
+    /// Whether the outline's bounds THEORY (6.4), (6.5) exclude that the tried settings hold any target in so few
+    /// rounds that they improve on the best settings. False if the rounds have no outline.
     fn is_excluded(&self, problem: &TypedProblem<'_>, best: &[Vec<Bests>]) -> bool {
         let Some(outline) = problem.outline(&self.run, self.known) else { return false };
         let mut noiseless = NoiselessError::new(&outline.means);
         let all = best.iter().flatten().enumerate().filter(|(place, best)| {
             let most = self.most_held(best, *place);
-            most == u64::MAX || noiseless.allows(&outline.means, most, OUTLINED * best.square())
+            most == u64::MAX
+                || noiseless.allows(&outline.means, most, OUTLINE_MARGIN * best.square())
         });
         let open: Vec<&Bests> = all.map(|(_, best)| best).collect();
         if open.is_empty() {
@@ -101,7 +112,9 @@ impl TriedSettings<'_, '_> {
         found.is_some_and(|[bias, variance]| variance > excluding_variance(&open, bias, clients))
     }
 
-    /// Improves the best settings of a number of local steps and of clients, which is number `n`.
+    /// Replaces the best settings for number of clients number `n` by the tried ones, where these are better: `best`
+    /// has the best settings by target. `squares` are the second moments of the tried settings; they have the number of
+    /// clients of an earlier call, or the first one, until they are set here.
     fn improve_one(
         &self,
         problem: &TypedProblem<'_>,
@@ -112,7 +125,8 @@ impl TriedSettings<'_, '_> {
     ) {
         let run = RoundSettings { clients: best[0].clients, ..self.run };
         let first = n * best.len();
-        // The targets that the error without noise allows to be held, and to be passed, in time.
+        // The numbers of the targets that the error without noise allows to be held, and to be passed, in so few rounds
+        // that the settings may be better.
         let mut held: Vec<usize> = Vec::new();
         for (k, bests) in best.iter().enumerate() {
             let most = self.most_held(bests, first + k);
@@ -169,30 +183,33 @@ impl TriedSettings<'_, '_> {
     }
 }
 
-/// The variance that excludes all of these targets, where the square of the bias is `bias`. It is a variance with
-/// `clients` clients: with other numbers of clients the variance is inversely proportional to them.
+/// The least variance that excludes all of these targets, where `bias` is the square of the bias: with a larger
+/// variance the stationary error is above each of them. It is a variance with `clients` clients; with other numbers of
+/// clients the variance is inversely proportional to them.
 fn excluding_variance(open: &[&Bests], bias: f64, clients: f64) -> f64 {
     open.iter()
-        .map(|best| (OUTLINED * best.square() - bias) * best.clients as f64 / clients)
+        .map(|best| (OUTLINE_MARGIN * best.square() - bias) * best.clients as f64 / clients)
         .fold(0.0, f64::max)
 }
 
 impl StepSizes {
     /// Step size number i of the grid: γ_i = `from` · (`to`/`from`)^(i/(`points` − 1)).
     pub fn nth(&self, i: usize) -> f64 {
-        match self.points {
-            _ if i == 0 => self.from,
-            points if i + 1 == points => self.to,
-            points => {
-                let share = i as f64 / (points - 1) as f64;
-                self.from * libm::exp(share * libm::log(self.to / self.from))
-            }
+        // The ends are exact.
+        if i == 0 {
+            self.from
+        } else if i + 1 == self.points {
+            self.to
+        } else {
+            let share = i as f64 / (self.points - 1) as f64;
+            self.from * libm::exp(share * libm::log(self.to / self.from))
         }
     }
 }
 
-/// The best step sizes of all combinations, in the order of the algorithms; `sizes` are the numbers of moments of
-/// each, to say how far the search is.
+/// The best step sizes of all combinations of algorithm, number of clients, target and number of local steps, in the
+/// order of the algorithms. `sizes` are the numbers of second moments of each algorithm, from which the shares of the
+/// work are estimated of which `worked` is told.
 pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> Vec<Reached> {
     let algorithms = &problem.search.algorithms;
     let each = algorithms.iter().zip(sizes);
@@ -207,11 +224,14 @@ pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> V
         .collect()
 }
 
-/// The share of the time of a search that the step sizes of the grid take, where they are refined.
+/// The share of the time of a search that the step sizes of the grid take, where they are refined afterwards. It is for
+/// the display of progress alone.
 const ON_GRID: f64 = 0.3;
 
-/// About what the search of an algorithm costs, in a unit that all share: for each number of local steps the size of
-/// its maps, whose products take more than that where they are large, and less where they are small.
+/// About how much work the search of an algorithm is, relative to other algorithms, for the display of progress: the
+/// number of entries of the map of its second moments, for each pair of runs, number of local steps and choice of
+/// further settings. Products of large maps take more than in proportion to their entries, and those of small maps
+/// less.
 fn cost(problem: &TypedProblem<'_>, algorithm: usize, moments: usize) -> f64 {
     let size = moments as f64;
     let rounds = problem.rounds(algorithm);
@@ -221,7 +241,8 @@ fn cost(problem: &TypedProblem<'_>, algorithm: usize, moments: usize) -> f64 {
     size * size * (runs * (runs + 1) / 2 * local_steps * rounds.choices()) as f64
 }
 
-/// The best step sizes of an algorithm for all numbers of clients and of local steps and all targets.
+/// The best step sizes of an algorithm for all numbers of clients and of local steps and all targets, ordered by number
+/// of clients and then by target.
 fn search_algorithm(
     problem: &TypedProblem<'_>,
     algorithm: usize,
@@ -229,6 +250,7 @@ fn search_algorithm(
 ) -> Vec<Reached> {
     let search = problem.search;
     let local_steps = search.local_steps_of(algorithm);
+    // By number of clients and target; `best` has one of these for each number of local steps.
     let mut none: Vec<Vec<Bests>> = Vec::with_capacity(search.clients.len());
     for &clients in &search.clients {
         none.push(search.targets.iter().map(|target| Bests::none(clients, *target)).collect());
@@ -271,8 +293,9 @@ fn search_algorithm(
     all.iter().flat_map(|best| best.reached(search.step_sizes)).collect()
 }
 
-/// Leaves out what costs too much to become the least at any price. It may not have been the best of its number
-/// of local steps.
+/// Drops the settings that hold a target at costs at which they are assumed not to become the cheapest at any price
+/// ([`LeastCosts::is_beyond`]). Step sizes that cost as much were excluded, so that these settings may not be the best
+/// with their number of local steps. `best` is by number of local steps, number of clients and target.
 fn drop_what_is_beyond(least: &LeastCosts<'_>, best: &mut [Vec<Vec<Bests>>]) {
     for of_steps in best {
         for (place, best) in of_steps.iter_mut().flatten().enumerate() {
@@ -283,8 +306,9 @@ fn drop_what_is_beyond(least: &LeastCosts<'_>, best: &mut [Vec<Vec<Bests>>]) {
     }
 }
 
-/// Refines the step sizes with which targets are held, and finds those for which the range may end too early;
-/// `worked` is called for each.
+/// Refines the step sizes with which targets are held, and finds the targets for which the range of step sizes may end
+/// too early ([`Bests::clipped`]). `best` is by number of clients and target, with one number of local steps; `worked`
+/// is called once for each target that is held.
 fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<Bests>], worked: &dyn Fn()) {
     let search = problem.search;
     let mut held: Vec<&mut Bests> = best.iter_mut().flatten().collect();
@@ -301,8 +325,8 @@ fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<Bests>], worked: &dyn
     }
 }
 
-/// Gives each target the step sizes with which a smaller one needs fewer rounds: what stays below the
-/// smaller stays below it.
+/// Gives each target the settings of the next smaller target, where these need fewer rounds for the smaller target than
+/// the target's own: an error that stays below the smaller target stays below the larger one.
 fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut [Bests]) {
     over_targets.sort_by(|a, b| a.target.total_cmp(&b.target));
     for k in 1..over_targets.len() {
@@ -319,7 +343,7 @@ fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut
     }
 }
 
-/// The rounds that settings need; the largest number if there are none.
+/// The number of rounds that the best settings need; the largest number if there are none.
 fn rounds_needed(best: Option<Best>) -> u64 {
     best.map_or(u64::MAX, |best| best.crossing.rounds)
 }
@@ -342,7 +366,8 @@ impl Bests {
         self.target * self.target
     }
 
-    /// The fewest rounds to stay below the target, and those to come below it if they are fewer.
+    /// The records of the fewest rounds to stay below the target, and after it of the fewest rounds to come below the
+    /// target, if they are fewer. `range` has the step sizes that were tried.
     fn reached(&self, range: StepSizes) -> impl Iterator<Item = Reached> {
         let held = self.held.map(|held| self.reached_with(held, true, range));
         let passing = self.passing.map(|passing| self.reached_with(passing, false, range));
@@ -351,7 +376,8 @@ impl Bests {
         held.into_iter().chain(passes_earlier)
     }
 
-    /// The record of settings that reach the target, and stay below it if `held`.
+    /// The record of settings that reach the target, and stay below it if `held`, where `range` has the step sizes that
+    /// were tried.
     fn reached_with(&self, best: Best, held: bool, range: StepSizes) -> Reached {
         let Best { run, crossing } = best;
         let edge = if run.step_size >= range.to {
@@ -365,9 +391,10 @@ impl Bests {
     }
 }
 
-/// Whether with another choice of further settings a step size beyond the range might need fewer
-/// rounds than the best to stay at most at a square: below it, if the smallest is too large to stay
-/// there, or without noise not too small to be there by then; above it, if the largest may stay.
+/// Whether with another choice of further settings a step size beyond the range might need fewer rounds than the best
+/// settings to stay at most at `most` = ε². A step size below the range might, if with the smallest one of the range
+/// the stationary error is too large, or if even with it the error without noise may be at most ε² in fewer rounds. A
+/// step size above the range might, if with the largest one the error may stay at most at ε².
 fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
     let StepSizes { from, to, .. } = problem.search.step_sizes;
     let fewer = best.crossing.rounds.saturating_sub(1);

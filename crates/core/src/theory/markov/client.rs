@@ -5,22 +5,29 @@ use crate::linalg::Matrix;
 use crate::problem::Trajectory;
 use crate::round_program::LocalRuns;
 
-/// A client's round, by where its trajectory begins (s) and ends (s').
+/// What a client does in a round, by the states s and s' in which its trajectory begins and ends the round.
 pub(super) struct ClientRound {
+    /// S, the number of states of the chain.
     pub(super) states: usize,
-    /// The distribution of s before the first round, and the stationary one.
-    pub(super) laws: [Vec<f64>; 2],
-    /// P(s' | s), S × S.
+    /// P(s) before the first round, S numbers.
+    pub(super) start_law: Vec<f64>,
+    /// P(s) in stationarity, S numbers.
+    pub(super) stationary_law: Vec<f64>,
+    /// P(s' | s) over a round, S × S.
     pub(super) passage: Matrix,
-    /// z from z by way of the client's mean, times P(s' | s): number s S + s', D × D.
+    /// What the client adds to the mean of z if its trajectory goes from s to s', as a map of z before the round,
+    /// times P(s' | s): D × D, at the place s S + s'.
     means: Vec<Matrix>,
-    /// The local steps as a map of E 1{s} y yᵀ over all s, S n² × S n², once it is asked for.
+    /// The local steps as a map of E 1{s} y yᵀ over all s, S n² × S n²; `None` where means alone are followed.
     pub(super) squares: Option<Matrix>,
+    /// y at the start of the local steps from z, n × D.
     pub(super) begin: Matrix,
+    /// What z takes from y at the end of the local steps, D × n.
     pub(super) take: Matrix,
 }
 
 impl ClientRound {
+    /// The round of a client whose draws follow `path`; with the map of second moments if `squares`.
     pub(super) fn new(
         layout: &Layout,
         runs: &LocalRuns,
@@ -32,6 +39,7 @@ impl ClientRound {
         let n = layout.client_length();
         let steps: Vec<f64> =
             runs.runs.iter().map(|run| run.updates.of_client(client).step).collect();
+        // The number of steps is the same in all runs.
         let count = runs.runs[0].updates.of_client(client).steps;
         let local = TrajectorySteps { layout, step_sizes: &steps, path, count };
         let all = local.map(n, |step, i, j| step[(i, j)]);
@@ -48,16 +56,19 @@ impl ClientRound {
             }
         }
         let passage = Matrix::from_fn(states, states, |s, to| all[(to * n, s * n)]);
-        let laws = [path.begin.clone(), path.stationary.clone()];
-        Self { states, laws, passage, means, squares, begin, take }
+        let start_law = path.begin.clone();
+        let stationary_law = path.stationary.clone();
+        Self { states, start_law, stationary_law, passage, means, squares, begin, take }
     }
 
-    /// z from z where the trajectory goes from s to s'.
+    /// What the client adds to the mean of z if its trajectory goes from s to s' = `to`, as a map of z before the
+    /// round, times P(s' | s): D × D.
     pub(super) fn mean(&self, s: usize, to: usize) -> &Matrix {
         &self.means[s * self.states + to]
     }
 
-    /// E 1{s → s'} y yᵀ at the end of the local steps, where E 1{s} y yᵀ is `y` at their beginning.
+    /// E 1{s → s'} y yᵀ at the end of the local steps, n × n, where `y` is E 1{s} y yᵀ at their beginning, s' is `to`,
+    /// and `squares` is the client's map of second moments.
     pub(super) fn square(&self, squares: &Matrix, s: usize, to: usize, y: &Matrix) -> Matrix {
         let n = y.rows();
         let count = y.entries().len();
@@ -70,7 +81,7 @@ impl ClientRound {
     }
 }
 
-/// The local steps of a client in a round.
+/// The local steps of a client in a round, along its trajectory.
 struct TrajectorySteps<'a> {
     layout: &'a Layout,
     /// γ of each run.
@@ -81,8 +92,9 @@ struct TrajectorySteps<'a> {
 }
 
 impl TrajectorySteps<'_> {
-    /// The map of `numbers` numbers for each state by all local steps, S · `numbers` squared, where
-    /// `entry(M, k, l)` is the entry (k, l) of the map of these numbers by one step with the map M of y.
+    /// The map by which all local steps act on a vector of `numbers` numbers for each state s, such as E 1{s} y; a
+    /// square matrix of order S · `numbers`. One step with the map M of y acts on the numbers by the matrix whose entry
+    /// (k, l) is `entry(M, k, l)`.
     fn map(&self, numbers: usize, entry: impl Fn(&Matrix, usize, usize) -> f64) -> Matrix {
         let order = self.path.begin.len() * numbers;
         let mut one = Matrix::zeros(order, order);

@@ -41,25 +41,35 @@ fn is_covered(facts: &dyn Facts, run: &LocalRun, first: &LocalRun) -> bool {
     })
 }
 
-/// The exact moments of an algorithm along trajectories.
+/// The exact moments of an algorithm along trajectories. D is the length of the joint state z.
 pub struct TrajectoryMoments<'a> {
     facts: &'a dyn Facts,
     runs: &'a LocalRuns,
     layout: Layout,
+    /// K, the part of z after a round that follows from z before it without the clients ([`Layout::keep`]), D × D.
     keep: Matrix,
+    /// What each client does in a round.
     clients: Vec<ClientRound>,
 }
 
-/// A matrix for each joint position x.
+/// A matrix for each joint position x, as E 1{x} z zᵀ.
 type ByPosition = Vec<Matrix>;
 
+/// The moments of the error ε of an estimate.
+struct ErrorMoments {
+    /// E ε εᵀ, d × d.
+    square: Matrix,
+    /// E ε, d numbers.
+    mean: Vec<f64>,
+}
+
 impl<'a> TrajectoryMoments<'a> {
-    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
+    /// The moments of an algorithm; `None` unless [`are_closed`].
     pub fn new(facts: &'a dyn Facts, runs: &'a LocalRuns) -> Option<Self> {
         Self::prepare(facts, runs, true)
     }
 
-    /// Prepares the moments, or the maps of means alone unless `squares`; `None` unless [`are_closed`].
+    /// The moments of an algorithm, or its means alone unless `squares`; `None` unless [`are_closed`].
     fn prepare(facts: &'a dyn Facts, runs: &'a LocalRuns, squares: bool) -> Option<Self> {
         if !are_closed(facts, runs) {
             return None;
@@ -72,28 +82,35 @@ impl<'a> TrajectoryMoments<'a> {
         Some(Self { facts, runs, keep: layout.keep(runs), layout, clients })
     }
 
-    /// The position of a client's trajectory in a joint position.
+    /// The state of a client's trajectory in joint position number `x`. The number is Σ_k s_k `stride`(k) of the
+    /// clients' states s_k.
     fn place(&self, client: usize, x: usize) -> usize {
         x / self.stride(client) % self.clients[client].states
     }
 
-    /// The number of joint positions of the clients before this one.
+    /// The number of joint positions of the clients before this one: by how much the number of a joint position grows
+    /// with the state of this client.
     fn stride(&self, client: usize) -> usize {
         self.clients[..client].iter().map(|earlier| earlier.states).product()
     }
 
-    /// P(x) of each joint position, where each trajectory has its law of this number
-    /// ([`ClientRound::laws`]).
-    fn law(&self, number: usize) -> Vec<f64> {
+    /// P(x) of each joint position, where the trajectory of each client, independent of the others, has the law `of`.
+    fn joint_law(&self, of: fn(&ClientRound) -> &[f64]) -> Vec<f64> {
         let mut law = Vec::new();
         for x in 0..self.stride(self.clients.len()) {
             let each = self.clients.iter().enumerate();
-            law.push(each.map(|(k, client)| client.laws[number][self.place(k, x)]).product());
+            law.push(each.map(|(k, client)| of(client)[self.place(k, x)]).product());
         }
         law
     }
 
-    /// Moves one client's trajectory through a round: Σ_s `map`(s, s', block) for each x'.
+    /// P(x) of each joint position in stationarity.
+    fn stationary_law(&self) -> Vec<f64> {
+        self.joint_law(|client| &client.stationary_law)
+    }
+
+    /// Moves one client's trajectory through a round, where the others stay: for each joint position x' in which it
+    /// ends in the state s', Σ_s `map`(s, s', block) of the blocks of the positions from which it comes.
     fn along(
         &self,
         client: usize,
@@ -113,14 +130,15 @@ impl<'a> TrajectoryMoments<'a> {
         moved
     }
 
-    /// Moves one client's trajectory and its part of z from the left: E 1{x'} m aᵀ from E 1{x} z aᵀ, where m
-    /// is the mean of what z takes from the client.
+    /// Moves one client's trajectory through a round, with its part of z as the left factor: E 1{x'} m aᵀ from
+    /// E 1{x} z aᵀ, where m is the mean of what the client adds to z.
     fn along_mean(&self, client: usize, blocks: &[Matrix]) -> ByPosition {
         let round = &self.clients[client];
         self.along(client, blocks, &|s, to, block| round.mean(s, to).times(block))
     }
 
-    /// Moves the trajectories of all clients but these, whatever their iterates do.
+    /// Moves the trajectories of all clients but those in `except` through a round, and leaves the vectors in the
+    /// blocks as they are.
     fn passed(&self, blocks: &[Matrix], except: &[usize]) -> ByPosition {
         let mut blocks = blocks.to_vec();
         for k in (0..self.clients.len()).filter(|k| !except.contains(k)) {
@@ -130,8 +148,8 @@ impl<'a> TrajectoryMoments<'a> {
         blocks
     }
 
-    /// E 1{x} a z'ᵀ after a round from E 1{x} a zᵀ before it, for any a that the round does not
-    /// change.
+    /// E 1{x} a zᵀ after a round from `rows`, E 1{x} a zᵀ before it, for any vector a that the round does not change.
+    /// With a = 1 these are the means of z.
     fn rows_after(&self, rows: &[Matrix]) -> ByPosition {
         let mut out: ByPosition =
             self.passed(rows, &[]).iter().map(|block| block.times_transposed(&self.keep)).collect();
@@ -144,7 +162,7 @@ impl<'a> TrajectoryMoments<'a> {
         out
     }
 
-    /// E 1{x} z zᵀ after a round.
+    /// E 1{x} z zᵀ after a round from `state`, E 1{x} z zᵀ before it.
     fn after(&self, state: &[Matrix]) -> ByPosition {
         // z' = K z + Σ_k (the part of client k): first K z zᵀ Kᵀ, then for each client its products with K z,
         // with itself and with later clients.
@@ -182,7 +200,7 @@ impl<'a> TrajectoryMoments<'a> {
         out.iter().map(Matrix::symmetric_part).collect()
     }
 
-    /// L with L z = θ̂ − θ*, d × D.
+    /// The matrix L with L z = θ̂ − θ* for the estimate θ̂, the weighted sum of the runs' θ, d × D.
     fn estimate(&self) -> Matrix {
         let mut out = Matrix::zeros(self.layout.d, self.layout.state_length());
         let sum = self.runs.runs.iter().fold(0.0, |sum, run| sum + run.weight);
@@ -208,8 +226,8 @@ impl<'a> TrajectoryMoments<'a> {
             let e = self.layout.error(r);
             (0..self.layout.d).for_each(|i| z[e + i] = start[i] - self.facts.optimum()[i]);
         }
-        let mut state: ByPosition =
-            self.law(0).iter().map(|p| Matrix::outer(&z, &z).scaled(*p)).collect();
+        let law = self.joint_law(|client| &client.start_law);
+        let mut state: ByPosition = law.iter().map(|p| Matrix::outer(&z, &z).scaled(*p)).collect();
         let mut past = PastEstimates::new(self.layout.d, size, state.len());
         let mut out = Vec::new();
         let mut round = 0;
@@ -222,23 +240,27 @@ impl<'a> TrajectoryMoments<'a> {
                     past.observe(&state, &estimate);
                 }
             }
-            let last = in_estimates(&sum_of(&state), &estimate);
-            let averaged = burn_in.is_some();
-            let (found, average) = match past.mean() {
-                Some(mean) if averaged => (mean, f64::NAN),
-                Some((square, _)) => (last, square.trace()),
-                None => (last.clone(), if averaged { f64::NAN } else { last.0.trace() }),
-            };
-            let (square, mean) = found;
-            out.push(recorded(round, &square, mean, average));
+            let last = error_moments(&sum_of(&state), &estimate);
+            let of_mean = past.moments_of_mean();
+            if burn_in.is_some() {
+                // The estimate is the mean, once there is one.
+                out.push(recorded(round, of_mean.unwrap_or(last), f64::NAN));
+            } else {
+                let square_of_mean = of_mean.as_ref().unwrap_or(&last).square.trace();
+                out.push(recorded(round, last, square_of_mean));
+            }
         }
         out
     }
 
-    /// Blocks of `rows` rows that a round leaves as they are; their first numbers are E 1{x}. `None` if there
-    /// are none, or none are found.
-    fn at_rest(&self, rows: usize, after: &dyn Fn(&[Matrix]) -> ByPosition) -> Option<ByPosition> {
-        let law = self.law(1);
+    /// The blocks of `rows` rows that a round, the map `after`, leaves as they are, and whose first numbers are
+    /// E 1{x} in stationarity. `None` if there are none, or none are found.
+    fn fixed_blocks(
+        &self,
+        rows: usize,
+        after: &dyn Fn(&[Matrix]) -> ByPosition,
+    ) -> Option<ByPosition> {
+        let law = self.stationary_law();
         let count = law.len() * self.unknown(rows);
         let constant = self.numbers(&after(&self.blocks(rows, 1.0, &vec![0.0; count])));
         // The linear part of the affine map of the unknown numbers. A closure, since the fixed point needs it as
@@ -254,9 +276,10 @@ impl<'a> TrajectoryMoments<'a> {
         rows * self.layout.state_length() - 1
     }
 
-    /// The blocks with these unknown numbers, where E 1{x} is this share of P(x) in stationarity.
+    /// The blocks of `rows` rows with these unknown numbers, one block after the other. Their first number E 1{x} is
+    /// `share` times P(x) in stationarity: 1 for moments, and 0 for differences of moments.
     fn blocks(&self, rows: usize, share: f64, numbers: &[f64]) -> ByPosition {
-        let law = self.law(1);
+        let law = self.stationary_law();
         let unknown = self.unknown(rows);
         let mut blocks = Vec::with_capacity(law.len());
         for (x, probability) in law.into_iter().enumerate() {
@@ -267,16 +290,16 @@ impl<'a> TrajectoryMoments<'a> {
         blocks
     }
 
-    /// The unknown numbers of blocks, one block after the other.
+    /// The unknown numbers of blocks, one block after the other: all but the first of each.
     fn numbers(&self, blocks: &[Matrix]) -> Vec<f64> {
         blocks.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
     }
 
-    /// Whether second moments converge: the map of E 1{x} z zᵀ over all x, without the number 1 in z,
-    /// preserves tuples of positive semidefinite matrices.
+    /// Whether second moments are proven to converge: whether the map of E 1{x} z zᵀ over all x, without the number 1
+    /// in z, contracts. The proof needs that this map preserves tuples of positive semidefinite matrices, as it does.
     fn squares_contract(&self) -> bool {
         let size = self.layout.state_length();
-        let positions = self.law(1).len();
+        let positions = self.stationary_law().len();
         let blocks = SymmetricBlocks::new(vec![size - 1; positions]);
         // A closure, since the proof needs it as a map and, if it is small, as a matrix.
         let map = |numbers: &[f64]| {
@@ -291,22 +314,22 @@ impl<'a> TrajectoryMoments<'a> {
         blocks.contracts(map, || Matrix::of_map(blocks.length(), map))
     }
 
-    /// Whether the means of the state converge.
+    /// Whether the means E 1{x} z are proven to converge.
     fn means_contract(&self) -> bool {
-        let count = self.law(1).len() * self.unknown(1);
+        let count = self.stationary_law().len() * self.unknown(1);
         let map =
             Matrix::of_map(count, |x| self.numbers(&self.rows_after(&self.blocks(1, 0.0, x))));
         contracts(&map)
     }
 
-    /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
-    /// the covariances of the first run's θ; blocks of control variates are not given.
+    /// The stationary moments; `None` if second moments are not proven to converge, or none are found. The blocks
+    /// have the second moments of the first run's θ − θ*; blocks of control variates are not given.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         if !self.squares_contract() {
             return None;
         }
         let size = self.layout.state_length();
-        let whole = sum_of(&self.at_rest(size, &|state| self.after(state))?);
+        let whole = sum_of(&self.fixed_blocks(size, &|state| self.after(state))?);
         if (0..size).any(|i| whole[(i, i)] < 0.0 || !whole[(i, i)].is_finite()) {
             return None;
         }
@@ -318,67 +341,75 @@ impl<'a> TrajectoryMoments<'a> {
             variate: vec![],
             variate_pair: vec![],
         };
-        let (square, mean) = in_estimates(&whole, &self.estimate());
-        Some((recorded(u64::MAX, &square, mean, f64::NAN), blocks))
+        let moments = error_moments(&whole, &self.estimate());
+        Some((recorded(u64::MAX, moments, f64::NAN), blocks))
     }
 }
 
-/// The mean of θ that rounds along trajectories leave as it is, d numbers: FedLSA's, or SCAFFLSA's,
-/// which is not θ* here, since a draw is correlated with the iterate. It is lim E θ_t if
-/// [`means_converge`]. `None` unless [`are_closed`].
+/// The mean of the estimate that rounds along trajectories leave as it is, d numbers. It is not θ*, not even with
+/// control variates, since a draw is correlated with the iterate. It is lim E θ_t if [`means_converge`]. `None` unless
+/// [`are_closed`], or if there is no such mean or it is not found.
 pub fn limit(facts: &dyn Facts, runs: &LocalRuns) -> Option<Vec<f64>> {
     let exact = TrajectoryMoments::prepare(facts, runs, false)?;
-    let found = exact.at_rest(1, &|rows| exact.rows_after(rows))?;
+    let found = exact.fixed_blocks(1, &|rows| exact.rows_after(rows))?;
     let mut limit = exact.estimate().apply(sum_of(&found).entries());
     axpy(1.0, facts.optimum(), &mut limit);
     limit.iter().all(|x| x.is_finite()).then_some(limit)
 }
 
-/// Whether E θ_t converges along trajectories; false as well unless [`are_closed`].
+/// Whether E θ_t is proven to converge along trajectories; false as well unless [`are_closed`].
 pub fn means_converge(facts: &dyn Facts, runs: &LocalRuns) -> bool {
     TrajectoryMoments::prepare(facts, runs, false).is_some_and(|exact| exact.means_contract())
 }
 
-/// The sum over all joint positions, E a bᵀ from E 1{x} a bᵀ.
+/// The sum of blocks over all joint positions: E a bᵀ from E 1{x} a bᵀ.
 fn sum_of(blocks: &[Matrix]) -> Matrix {
     let mut sum = Matrix::zeros(blocks[0].rows(), blocks[0].cols());
     blocks.iter().for_each(|block| sum.add(1.0, block));
     sum
 }
 
-/// E ε εᵀ and E ε of the estimate's error ε = L z.
-fn in_estimates(whole: &Matrix, estimate: &Matrix) -> (Matrix, Vec<f64>) {
-    (estimate.times(whole).times_transposed(estimate), estimate.apply(whole.row(0)))
+/// The moments of the estimate's error ε = L z, where `whole` is E z zᵀ and `estimate` is L.
+fn error_moments(whole: &Matrix, estimate: &Matrix) -> ErrorMoments {
+    let square = estimate.times(whole).times_transposed(estimate);
+    // The first number of z is 1.
+    let mean = estimate.apply(whole.row(0));
+    ErrorMoments { square, mean }
 }
 
-/// The record of a round, from E ε εᵀ and E ε of the estimate's error ε.
-fn recorded(round: u64, square: &Matrix, mean: Vec<f64>, sq_error_average: f64) -> Moments {
+/// The record of the moments of the estimate's error after a round.
+fn recorded(round: u64, moments: ErrorMoments, sq_error_average: f64) -> Moments {
+    let ErrorMoments { square, mean } = moments;
     let mut covariance = square.clone();
     covariance.add_outer(-1.0, &mean, &mean);
     let rest = Moments::at_rest(mean, covariance);
     Moments { round, sq_error: square.trace(), sq_error_average, ..rest }
 }
 
-/// Sums over past rounds, for averages.
+/// Moments of the sum Σ ε of the estimate's errors over the rounds after the burn-in, for the mean of the estimates.
 struct PastEstimates {
+    /// The number of rounds in the sum.
     count: u64,
-    /// E 1{x} (Σ ε) zᵀ, d × D.
+    /// E 1{x} (Σ ε) zᵀ, d × D: how the sum and the state z are correlated, since the next error depends on z.
     rows: ByPosition,
-    /// E (Σ ε)(Σ ε)ᵀ, d × d, and E Σ ε.
+    /// E (Σ ε)(Σ ε)ᵀ, d × d.
     square: Matrix,
+    /// E Σ ε, d numbers.
     sum: Vec<f64>,
 }
 
 impl PastEstimates {
+    /// The sum over no rounds, where z has `size` numbers and there are `positions` joint positions.
     fn new(d: usize, size: usize, positions: usize) -> Self {
         let rows = vec![Matrix::zeros(d, size); positions];
         Self { count: 0, rows, square: Matrix::zeros(d, d), sum: vec![0.0; d] }
     }
 
-    /// Adds the estimate of a state.
+    /// Adds the error L z of a state, where `state` is E 1{x} z zᵀ and `estimate` is L. `rows` must have followed
+    /// the round that led to the state.
     fn observe(&mut self, state: &[Matrix], estimate: &Matrix) {
         let cross = sum_of(&self.rows).times_transposed(estimate);
-        let (square, mean) = in_estimates(&sum_of(state), estimate);
+        let ErrorMoments { square, mean } = error_moments(&sum_of(state), estimate);
         self.square.add(1.0, &cross);
         self.square.add(1.0, &cross.transpose());
         self.square.add(1.0, &square);
@@ -388,14 +419,14 @@ impl PastEstimates {
         self.count += 1;
     }
 
-    /// E ε̄ ε̄ᵀ and E ε̄ of the mean ε̄ of the errors so far; `None` if there are none.
-    fn mean(&self) -> Option<(Matrix, Vec<f64>)> {
+    /// The moments of the mean of the errors so far; `None` if there are none.
+    fn moments_of_mean(&self) -> Option<ErrorMoments> {
         let n = self.count as f64;
         if self.count == 0 {
             return None;
         }
         let mean = self.sum.iter().map(|x| x / n).collect();
-        Some((self.square.scaled(1.0 / (n * n)), mean))
+        Some(ErrorMoments { square: self.square.scaled(1.0 / (n * n)), mean })
     }
 }
 

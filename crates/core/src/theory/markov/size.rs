@@ -6,23 +6,35 @@ use crate::problem::Facts;
 use crate::round_program::LocalRuns;
 use crate::theory::effort::Effort;
 
-/// The most numbers of a joint state for which anything is computed.
+/// The most numbers E 1{x} z zᵀ over all x for which anything is computed.
 const MOST_NUMBERS: f64 = 1e7;
 
-/// The sizes that decide the effort.
+/// The sizes from which the effort follows.
 struct MarkovSizes {
-    /// S of the longest chain and Π S_k.
+    /// The most states S_k of a client's chain.
     states: f64,
+    /// The number of joint positions of all chains, Π S_k.
     positions: f64,
+    /// The number of clients, N.
     clients: f64,
-    /// Length of y and of z.
+    /// The length of a client's state y.
     own: f64,
+    /// The length of the joint state z.
     whole: f64,
-    /// Squarings of a client's map.
+    /// The products of matrices that the power of a client's map takes, for the most local steps of a client.
     powers: f64,
 }
 
+/// What a part of a computation takes.
+struct PartEffort {
+    /// The number of multiplications.
+    products: f64,
+    /// How many numbers it keeps in memory.
+    numbers: f64,
+}
+
 impl MarkovSizes {
+    /// The sizes of these runs on a problem.
     fn new(facts: &dyn Facts, runs: &LocalRuns) -> Self {
         let layout = Layout::new(facts, runs);
         let states = (0..facts.clients()).map(|c| facts.positions(c).unwrap_or(0) as f64);
@@ -37,51 +49,57 @@ impl MarkovSizes {
         }
     }
 
-    /// Products of preparing the clients' second moments, and the numbers that they take.
-    fn prepare(&self) -> (f64, f64) {
+    /// What the maps of the clients' second moments take, before any round.
+    fn prepare(&self) -> PartEffort {
         let order = self.states * self.own * self.own;
         let products = self.clients * self.powers * order * order * order;
-        (products, (self.clients + 3.0) * order * order)
+        PartEffort { products, numbers: (self.clients + 3.0) * order * order }
     }
 
-    /// Products of a round of second moments, and the numbers of a state.
-    fn round(&self) -> (f64, f64) {
+    /// What a round of second moments takes, with the numbers of one state.
+    fn round(&self) -> PartEffort {
         let Self { states, positions, clients, own, whole, .. } = self;
         // The time that a product of two small matrices takes at least, in multiplications.
         let least = 60.0;
         let squares = clients * positions * states * (own * own * own * own + least);
         let pairs =
             clients * clients * positions * states * (whole * whole * (whole + 1.0) + least);
-        (squares + pairs, positions * whole * whole)
+        PartEffort { products: squares + pairs, numbers: positions * whole * whole }
     }
 }
 
-/// The effort of moments up to round `rounds`.
+/// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`.
 pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
-    let (prepare, held) = sizes.prepare();
-    let (round, state) = sizes.round();
-    limited(state, prepare + 1.3 * rounds as f64 * round, held + 6.0 * state)
+    let prepare = sizes.prepare();
+    let round = sizes.round();
+    let state = round.numbers;
+    let products = prepare.products + 1.3 * rounds as f64 * round.products;
+    limited(state, products, prepare.numbers + 6.0 * state)
 }
 
 /// The effort of [`super::TrajectoryMoments::stationary`].
 pub fn stationary_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
-    let (prepare, held) = sizes.prepare();
-    let (round, state) = sizes.round();
+    let prepare = sizes.prepare();
+    let round = sizes.round();
+    let state = round.numbers;
     let search = if state <= DIRECT as f64 {
-        state * round + state * state * state
+        // The matrix of the map, and a direct solution.
+        state * round.products + state * state * state
     } else {
-        RESTARTS as f64 * 31.0 * (round + 120.0 * state)
+        // All restarts of GMRES.
+        RESTARTS as f64 * 31.0 * (round.products + 120.0 * state)
     };
-    limited(state, prepare + search, held + 70.0 * state)
+    limited(state, prepare.products + search, prepare.numbers + 70.0 * state)
 }
 
-/// The effort of [`super::limit`].
+/// The effort of [`super::limit`], which is computed for a direct solution alone: it is beyond every limit for more
+/// unknown numbers.
 pub fn limit_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let unknown = sizes.positions * sizes.whole;
-    // A few states of few clients: it is computed before every run.
+    // Only few states of few clients fit, because the limit is computed before every run.
     let fits = unknown <= DIRECT as f64;
     let order = sizes.states * sizes.own;
     let prepare = sizes.clients * sizes.powers * order * order * order;
@@ -89,7 +107,7 @@ pub fn limit_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     limited(state, prepare + unknown * unknown * unknown, 3.0 * unknown * unknown)
 }
 
-/// An effort, beyond every limit for states with too many numbers.
+/// The effort of this many products and numbers; infinite if a state has more than [`MOST_NUMBERS`] numbers.
 fn limited(state: f64, products: f64, numbers: f64) -> Effort {
     if state > MOST_NUMBERS {
         Effort::new(f64::INFINITY, state)

@@ -54,7 +54,7 @@ pub enum ConditionAnswer {
 }
 
 impl ConditionAnswer {
-    /// The answer to `have` ≤ `need`, up to rounding.
+    /// The answer to the condition `have` ≤ `need`, which holds up to rounding; unknown if a side is NaN.
     fn at_most(have: f64, need: f64) -> Self {
         match have.partial_cmp(&(need * (1.0 + ROUNDING))) {
             Some(order) if order.is_le() => Self::Met,
@@ -204,7 +204,8 @@ impl Checked<'_> {
         Ok(failing.unwrap_or(positive))
     }
 
-    /// The answer to [`Condition::FewLocalSteps`], how many local steps SCAFFLSA's Theorem 5.3 allows.
+    /// The answer to [`Condition::FewLocalSteps`]: whether H is at most what SCAFFLSA's Theorem 5.3 and its proof allow
+    /// at the step size η of the run. It is unmet whatever H is if a ≤ 0 or η max ‖Ā_c‖ > 1.
     fn few_local_steps(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants()?;
         let step = self.run.step_size;
@@ -234,6 +235,7 @@ mod tests {
 
     const OURS: &[StatedAlgorithm] = &[StatedAlgorithm::FedAvg];
 
+    /// A run of FedAvg with constant steps and all clients, in a claim about FedAvg alone.
     fn run(step_size: f64, local_steps: f64) -> RunConditions<'static> {
         RunConditions {
             algorithm: StatedAlgorithm::FedAvg,
@@ -249,6 +251,7 @@ mod tests {
         }
     }
 
+    /// The answer to each of the conditions `of` for a run on an instance.
     fn answers(
         facts: &dyn Facts,
         run: RunConditions<'_>,
@@ -284,7 +287,8 @@ mod tests {
         assert_eq!(answers(&facts, exact, &[ConvexDraws, WithoutNoise]), [Met, Met]);
     }
 
-    /// λ and the longest record bound the Hessians of draws at any θ.
+    /// Logistic regression knows L and the convexity of its draws at every θ, from λ and the longest record, so that
+    /// conditions are answered although the field is not linear.
     #[test]
     fn a_logistic_regression_states_constants_for_every_point() {
         let facts: logistic::Logistic = sample::build(&sample::blobs(), 2);

@@ -60,7 +60,7 @@ pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> 
     None
 }
 
-/// T(θ) − θ, d numbers, where T is [`round`].
+/// How far a round moves θ: T(θ) − θ, d numbers, where T is [`round`]. It is 0 at a fixed point.
 fn displacement(
     facts: &dyn Facts,
     theta: &[f64],

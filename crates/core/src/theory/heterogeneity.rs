@@ -184,7 +184,7 @@ fn forming_effort(facts: &dyn Facts) -> Effort {
     Effort::new(10.0 * d * d * d + 0.25 * d * facts.product_effort(), 10.0 * d * d)
 }
 
-/// The effort of [`Measures::by_iteration`].
+/// The effort of [`Measures::by_iteration`], if every iteration takes as many steps as it may.
 fn iteration_effort(facts: &dyn Facts) -> Effort {
     let d = facts.dim() as f64;
     let all = facts.product_effort();
@@ -218,7 +218,7 @@ struct MeanJacobian<'a> {
 }
 
 impl<'a> MeanJacobian<'a> {
-    /// The mean of an instance's Jacobians, as a matrix if `form`.
+    /// The mean of an instance's Jacobians, as a matrix if `form`, and otherwise only by its products with vectors.
     fn new(facts: &'a dyn Facts, form: bool) -> Self {
         let (first, groups) = group_clients(facts.clients(), |c| facts.distribution(c));
         let mut shares: Vec<(usize, f64)> = first.into_iter().map(|c| (c, 0.0)).collect();

@@ -33,7 +33,8 @@ impl RoundMap {
         (facts.linear() && facts.independent()).then(|| Self::linearised(facts, update))
     }
 
-    /// The map of the field linearised at θ*; exact if the field is linear.
+    /// The map in which client c takes the local steps `update(c)` on its field linearised at θ*: what noiseless rounds
+    /// do close to θ*, and what means do everywhere if the field is linear.
     pub fn linearised(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Self {
         let d = facts.dim();
         let mut gamma = Matrix::zeros(d, d);

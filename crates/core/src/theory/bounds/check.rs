@@ -70,7 +70,7 @@ impl<'a> Check<'a> {
         moments
     }
 
-    /// Requires that all clients take part in each round.
+    /// Requires that all clients take part in each round, as most proofs assume.
     pub fn everyone(&mut self) {
         let all = self.run.taking_part() == self.run.constants.clients.len();
         self.holds("every client takes part in every round", all);

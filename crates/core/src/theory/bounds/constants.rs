@@ -86,7 +86,8 @@ impl Constants {
         effort::spectra(facts, if known { 8.0 } else { 4.0 }) + Effort::new(noise, 0.0)
     }
 
-    /// The constants of an instance; `None` if an eigenvalue cannot be found.
+    /// The constants of an instance, by eigenvalue decompositions of the Jacobians of all its distributions; `None` if
+    /// one of these fails.
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
@@ -300,7 +301,7 @@ fn cocoercivity(second: &Matrix, part: &Matrix, curvature: f64) -> Option<f64> {
     solve_lower(&g, &half.transpose()).symmetric_extremes().map(|(most, _)| most)
 }
 
-/// G⁻¹ m for a lower triangular matrix G.
+/// G⁻¹ m for a lower triangular matrix G, column by column of m.
 fn solve_lower(g: &Matrix, m: &Matrix) -> Matrix {
     let mut out = m.clone();
     for column in 0..m.cols() {

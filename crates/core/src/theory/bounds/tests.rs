@@ -15,6 +15,7 @@ use crate::theory::deterministic;
 use crate::theory::exact::Moments;
 use crate::theory::linear::RoundMap;
 
+/// Four clients whose optima and Hessians differ, with this noise.
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
     let settings = quadratic::Settings {
         gradient_heterogeneity: 1.5,
@@ -33,6 +34,7 @@ fn pair(a: f64, gradient_heterogeneity: f64, hessian_heterogeneity: f64, seed: u
     sample::build(&settings, seed)
 }
 
+/// Least mean squares of five clients with covariances of their own: the problem of BOOK.
 fn lms() -> lms::Lms {
     let settings = lms::Settings {
         dimension: 2,
@@ -45,6 +47,7 @@ fn lms() -> lms::Lms {
     sample::build(&settings, 2)
 }
 
+/// TD(0) on three independent environments: a linear field that is no gradient.
 fn garnet() -> td::Td {
     let base = sample::garnet(garnet::Heterogeneity::Independent {}, 3);
     sample::build(&garnet::Settings { branching: 2, features: 3, discount: 0.5, ..base }, 5)
@@ -66,8 +69,8 @@ fn moments(
     ExactMoments::new(facts, &components).unwrap().at_rounds(&start, &rounds, None).unwrap()
 }
 
-/// Every proved bound of an algorithm against exact moments; the names of those whose conditions
-/// held.
+/// Asserts that exact moments are at most every proved bound of an algorithm whose conditions hold. Returns the names
+/// of all bounds whose conditions hold, proved or not.
 fn bounds_hold(
     facts: &dyn Facts,
     algorithm: StatedAlgorithm,
@@ -139,7 +142,8 @@ fn algorithms_stay_below_their_bounds() {
     assert_eq!(td, ["SCAFFLSA, Theorem 4.1 (A.5)"]);
 }
 
-/// The equality of SCAFFLSA B.4 corrected, which the theory of errata derives from the recursion.
+/// The corrected equality of SCAFFLSA B.4 has the value that follows from its recursion, ψ ← (1 − p²)ψ + η², which is
+/// below the bound of Theorem B.2. The printed form is above it.
 #[test]
 fn the_scalar_example_stays_below_theorem_b2() {
     let base = sample::isotropic(4, 1, 1.0);

@@ -143,7 +143,7 @@ impl GeometricSteps {
         Self::without_second_moments(probability, Some(InfiniteMoments::All), unknown)
     }
 
-    /// The steps whose Π̄ is `end`, without S.
+    /// The steps of which the mean of the end is known, Π̄ = `end`, but no second moments.
     fn without_second_moments(
         probability: f64,
         infinite: Option<InfiniteMoments>,
@@ -223,7 +223,7 @@ impl CoinPair {
         sum
     }
 
-    /// J as a matrix, d² × n n', for second moments of several layers.
+    /// J of THEORY (2.10) as a matrix, d² × n n', which is applied to second moments of several layers at once.
     fn map(&self) -> Matrix {
         let d = self.mine.end.rows();
         let n = self.mine.end.cols();
@@ -259,7 +259,7 @@ impl<'a> MatrixPowers<'a> {
         Self { known: &steps.powers[1..], power: steps.powers[0].clone() }
     }
 
-    /// Goes on to twice as many steps.
+    /// Goes on to twice as many steps: to the next known power, or else to the square of the present one.
     fn square(&mut self) {
         self.power = match self.known {
             [next, rest @ ..] => {

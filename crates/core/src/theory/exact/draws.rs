@@ -1,5 +1,6 @@
 //! The operations of a round that draw: each makes an atom whose forms have new noises, THEORY (4.1), and records
-//! as a [`Stage`] how the covariance of each noise follows from its source.
+//! as a [`Stage`] how the covariance of each noise follows from its source. Of a vector that each client has, `mean`
+//! is the mean over a type of clients, and `own` a client's deviation from it, THEORY (3.1).
 
 use super::coin::{CoinPair, GeometricSteps};
 use super::error::MomentsError;

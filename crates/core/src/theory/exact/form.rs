@@ -34,7 +34,7 @@ impl Form {
         Self { length, ..Self::default() }
     }
 
-    /// The `length` coordinates from number `begin` on.
+    /// The vector that consists of the `length` coordinates from number `begin` on.
     pub fn coordinates(begin: usize, length: usize) -> Self {
         let weights =
             (0..length).map(|row| Weight { row, coordinate: begin + row, value: 1.0 }).collect();
@@ -46,13 +46,13 @@ impl Form {
         Self { noise: vec![(id, Matrix::identity(length))], ..Self::zero(length) }
     }
 
-    /// Adds constants: coordinate 0 is the number 1.
+    /// Adds a constant vector, as weights of coordinate 0, which is the number 1.
     pub fn add_constant(&mut self, constants: &[f64]) {
         let constants = constants.iter().enumerate().filter(|(_, x)| **x != 0.0);
         self.add_weights(constants.map(|(row, x)| Weight { row, coordinate: 0, value: *x }));
     }
 
-    /// Adds another form of the same length, whose entry i is multiplied by `factors[i]`.
+    /// Adds `other`, a form of the same length, after each entry i of it was multiplied by `factors[i]`.
     pub fn add(&mut self, factors: &[f64], other: &Self) {
         let added = other.weights.iter().filter(|weight| factors[weight.row] != 0.0);
         self.add_weights(
@@ -92,7 +92,7 @@ impl Form {
         out
     }
 
-    /// The vector of the numbers of several forms, one form after another.
+    /// One vector of the numbers of several forms, one form after another, as y = (e, 1, w) of THEORY (2.2).
     pub fn stacked(parts: &[&Self]) -> Self {
         let length: usize = parts.iter().map(|part| part.length).sum();
         let mut out = Self::zero(length);

@@ -16,7 +16,7 @@ pub fn entry_mut(matrix: &mut Matrix, (i, j): (usize, usize), layers: usize) -> 
     &mut matrix.row_mut(i)[j * layers..][..layers]
 }
 
-/// The transpose of a matrix of layers.
+/// The transpose of a matrix of layers: entry (j, i) of it has all layers of entry (i, j).
 pub fn transpose(matrix: &Matrix, layers: usize) -> Matrix {
     if layers == 1 {
         return matrix.transpose();

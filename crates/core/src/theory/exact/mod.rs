@@ -14,6 +14,7 @@
 //! or types follow each other, and matrices are written row by row.
 
 mod coin;
+mod covariances;
 mod draws;
 mod error;
 mod form;

@@ -1,19 +1,20 @@
-//! The exact moments of a program's rounds, one round after another: THEORY (4.9), and the moments of all noises.
+//! The exact moments of a program's rounds, one round after another: THEORY (4.9). Of a
+//! vector that each client has, `mean` is the mean over a type of clients, and `own` a client's deviation from it,
+//! THEORY (3.1).
 
 use super::error::MomentsError;
 use super::form::Form;
 use super::known::KnownSteps;
-use super::layers;
-use super::noise::{KnownMoments, NoiseCovariance};
+use super::noise::KnownMoments;
 use super::round::prepare;
 use super::setup::{Origin, ProgramState, Setup};
-use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
+use super::stages::PreparedRound;
 use super::types::client_types;
 use super::values::Moments;
 use crate::kernel::difference;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::round_program::{Each, Level, Program};
+use crate::round_program::{Level, Program};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -199,169 +200,6 @@ impl<'a> ProgramMoments<'a> {
         (state, Moments { sq_error_clients: clients, ..found })
     }
 
-    /// Adds to what is known the coordinates or the noises of a stage. The second moments of a noise's source are
-    /// known by then, since stages are in the order of the round.
-    fn learn(&self, known: &mut KnownMoments, stage: &Stage) {
-        match stage {
-            Stage::Coordinates(form) => known.append(form),
-            Stage::Sum(parts) => known.add_sum(parts),
-            Stage::Noise { source, law, with } => {
-                let mut with_earlier = Vec::with_capacity(with.len());
-                for earlier in with {
-                    let covariance = self.covariance(known, source, &earlier.source, &earlier.law);
-                    with_earlier.push((earlier.id, covariance));
-                }
-                known.add_noise(self.covariance(known, source, source, law), with_earlier);
-            }
-            Stage::Drawn(all) => self.learn_draw(known, all),
-        }
-    }
-
-    /// The covariance of two noises that are drawn together, or of one noise with itself, by their law from the second
-    /// moments of their sources a and b; there are deviations if both are of one type. It is THEORY (3.5) for draws of
-    /// each client, of local steps by THEORY (2.3), (2.6), (2.7) and of masks by THEORY (4.5); THEORY (3.6) and,
-    /// for two types, THEORY (2.11) under a coin.
-    fn covariance(
-        &self,
-        known: &KnownMoments,
-        a: &NoiseSource,
-        b: &NoiseSource,
-        law: &Law,
-    ) -> NoiseCovariance {
-        let d = self.setup.d;
-        let layers = known.layers;
-        // The type, if both sources are of one type.
-        let same = a.of.filter(|_| a.of == b.of);
-        let mean = known.second(&a.y, &b.y);
-        let own = same.map(|g| known.own_second(g, &a.own, &b.own));
-        match law {
-            Law::Normal => {
-                let mut covariance = Matrix::zeros(d, d * layers);
-                let unit = known.unit();
-                for i in 0..d {
-                    layers::entry_mut(&mut covariance, (i, i), layers).copy_from_slice(&unit);
-                }
-                self.split_by_type(covariance, same)
-            }
-            Law::Steps(steps) => {
-                let whole = whole_moments(mean, own.as_ref());
-                self.split_by_type(layers::mapped(&steps.noise, &whole, d, layers), same)
-            }
-            Law::Mask { variance, each, shared } => {
-                let mask = MaskLaw { variance: *variance, each: *each, layers };
-                if *shared {
-                    // All clients lose the same entries, so that means and deviations are masked alike.
-                    NoiseCovariance {
-                        mean: mask.covariance(&mean),
-                        deviation: own.map(|own| mask.covariance(&own)),
-                    }
-                } else {
-                    let whole = whole_moments(mean, own.as_ref());
-                    self.split_by_type(mask.covariance(&whole), same)
-                }
-            }
-            Law::Coin(pair) => {
-                let of_number = pair.covariance_by_number(&mean, layers);
-                let Some(own) = own else {
-                    return NoiseCovariance { mean: of_number, deviation: None };
-                };
-                let whole = mean.plus(1.0, &own);
-                // (S − J)(Ȳ + D): what the oracle's noise adds for each client.
-                let of_one = pair.mine.second_of_one(&whole, layers);
-                let of_oracle = of_one.plus(-1.0, &pair.second_of_two(&whole, layers));
-                let split = self.split_by_type(of_oracle, same);
-                let of_deviations = pair.covariance_by_number(&own, layers);
-                NoiseCovariance {
-                    mean: split.mean.plus(1.0, &of_number),
-                    deviation: split.deviation.map(|part| part.plus(1.0, &of_deviations)),
-                }
-            }
-        }
-    }
-
-    /// Splits the covariance V of two noises of one client, which each client draws on its own, if both are of type
-    /// `same`: the means over the n clients of the type have V/n, and the deviations (1 − 1/n) V, THEORY (3.5). For
-    /// `None`, noises of the server or of different types, nothing is split.
-    fn split_by_type(&self, covariance: Matrix, same: Option<usize>) -> NoiseCovariance {
-        let Some(g) = same else {
-            return NoiseCovariance { mean: covariance, deviation: None };
-        };
-        let n = self.setup.types[g].count;
-        NoiseCovariance {
-            mean: covariance.scaled(1.0 / n),
-            deviation: Some(covariance.scaled(1.0 - 1.0 / n)),
-        }
-    }
-
-    /// Adds the noises of the last of these operations, which read which clients take part, with their covariances with
-    /// noises of the earlier operations and with each other.
-    fn learn_draw(&self, known: &mut KnownMoments, all: &[Drawn]) {
-        let Some(last) = all.last() else { return };
-        let types = self.setup.types.len();
-        for g in 0..last.noises(types) {
-            let mut with_earlier = Vec::new();
-            for other in all {
-                for h in 0..other.noises(types) {
-                    let id = other.first + h;
-                    if id < last.first + g {
-                        with_earlier.push((id, self.drawn_covariance(known, last, g, other, h)));
-                    }
-                }
-            }
-            let own = self.drawn_covariance(known, last, g, last, g);
-            known.add_noise(own, with_earlier);
-        }
-    }
-
-    /// The covariance of two noises of a draw of clients without replacement, noise g of `a` and noise h of `b`. If
-    /// `a.server`, the first is Σ_k (1_k − p) a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type
-    /// g; the second is made of `b` and h in this way. The covariance of means is THEORY (4.6), divided by the numbers
-    /// of clients of the types, and the covariance of a client's deviations THEORY (4.7), if both noises are of one
-    /// type.
-    fn drawn_covariance(
-        &self,
-        known: &KnownMoments,
-        a: &Drawn,
-        g: usize,
-        b: &Drawn,
-        h: usize,
-    ) -> NoiseCovariance {
-        let types = &self.setup.types;
-        let n = self.setup.facts.clients() as f64;
-        let p = a.chance;
-        let q = p * (1.0 - p);
-        // r of two different clients.
-        let r = -q / (n - 1.0);
-        let d = self.setup.d;
-        let mut out = Matrix::zeros(d, d * known.layers);
-        let mut deviation = None;
-        // The types whose clients are in both noises.
-        let both = (0..types.len()).filter(|k| (a.server || *k == g) && (b.server || *k == h));
-        for k in both {
-            let mean = known.second(&a.mean[k], &b.mean[k]);
-            let own = known.own_second(k, &a.own[k], &b.own[k]);
-            let count = types[k].count;
-            out.add((q - r) * count, &mean.plus(1.0, &own));
-            if !a.server && !b.server {
-                let rest = if count > 1.0 { q + r / (count - 1.0) } else { 0.0 };
-                let each = mean.scaled(q - r).plus(rest, &own);
-                deviation = Some(each.scaled(1.0 - 1.0 / count));
-            }
-        }
-        // The second term of THEORY (4.6): the sums over the clients of each noise, as means times numbers of clients.
-        let (a_mean, a_count) = self.mean_of_drawn(a, g);
-        let (b_mean, b_count) = self.mean_of_drawn(b, h);
-        out.add(r * a_count * b_count, &known.second(a_mean, b_mean));
-        // From sums over types to means.
-        NoiseCovariance { mean: out.scaled(1.0 / (a_count * b_count)), deviation }
-    }
-
-    /// A form and a number whose product is the sum of the rows a_k that noise number g of a draw is made of: the sum
-    /// over all clients and 1, or the mean over type g and n_g.
-    fn mean_of_drawn<'d>(&self, drawn: &'d Drawn, g: usize) -> (&'d Form, f64) {
-        if drawn.server { (&drawn.total, 1.0) } else { (&drawn.mean[g], self.setup.types[g].count) }
-    }
-
     /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean of θ_t
     /// over the rounds after round `burn_in`, if that is given, and otherwise the last θ_t.
     ///
@@ -470,40 +308,9 @@ fn unknown_covariance(forms: &[Form], layers: usize) -> Matrix {
     Matrix::from_fn(n, n * layers, |_, _| f64::NAN)
 }
 
-/// E y y'ᵀ of the sources y and y' of two noises of one client, THEORY (3.2): the sum of these second moments of the
-/// means over its type and of its deviations. Without deviations, the sources are of different types or of the server,
-/// and the means have all of it, THEORY (3.4).
-fn whole_moments(of_means: Matrix, of_deviations: Option<&Matrix>) -> Matrix {
-    match of_deviations {
-        None => of_means,
-        Some(of_deviations) => of_means.plus(1.0, of_deviations),
-    }
-}
-
-/// How a mask's coins make the covariance of its noise, THEORY (4.5).
-#[derive(Clone, Copy)]
-struct MaskLaw {
-    /// s (1 − s).
-    variance: f64,
-    /// Whether each vector or each of its entries has a coin.
-    each: Each,
-    /// The number of layers of second moments.
-    layers: usize,
-}
-
-impl MaskLaw {
-    /// The covariance of (b − s) v from `second` = E v vᵀ, d × d. Different entries are correlated only if they
-    /// have one coin.
-    fn covariance(self, second: &Matrix) -> Matrix {
-        Matrix::from_fn(second.rows(), second.cols(), |i, j| {
-            let is_same_coin = self.each == Each::Row || i == j / self.layers;
-            (if is_same_coin { self.variance } else { 0.0 }) * second[(i, j)]
-        })
-    }
-}
-
 impl ProgramState {
-    /// Sets these coordinates to 0, as the sum of errors after the burn-in, THEORY (4.9).
+    /// Sets these coordinates of the server, and with them their covariances, to 0: the sum of errors begins anew after
+    /// the burn-in, THEORY (4.9).
     fn forget(&mut self, which: RangeInclusive<usize>) {
         for i in which {
             self.mean[i] = 0.0;

@@ -168,7 +168,8 @@ impl Outline {
         ends
     }
 
-    /// The map of E u over a round, THEORY (6.6).
+    /// The map of E u over a round, THEORY (6.6), without the noise, whose mean is 0: a square matrix of the order of
+    /// u.
     fn map(&self) -> Matrix {
         let layout = self.layout;
         let mut map = Matrix::zeros(layout.size(), layout.size());

@@ -79,7 +79,7 @@ impl Lift {
         }
     }
 
-    /// The lift of coordinates that are all 0: none is free.
+    /// The lift of coordinates that are all 0, so that none is free: the deviations of the only client of a type.
     pub fn zero(size: usize) -> Self {
         Self {
             free: Vec::new(),

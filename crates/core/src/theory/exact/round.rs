@@ -1,4 +1,5 @@
-//! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises, THEORY (4.1).
+//! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises, THEORY (4.1). Of a
+//! vector that each client has, `mean` is the mean over a type of clients, and `own` a client's deviation from it.
 
 use super::coin::InfiniteMoments;
 use super::error::MomentsError;
@@ -106,7 +107,8 @@ pub(super) fn prepare(
 }
 
 impl Preparation<'_, '_> {
-    /// Adds the vectors of the state as the first atoms, whose forms are coordinates.
+    /// Adds the vectors of the state, which have these origins, as the first atoms. Their forms are coordinates, of
+    /// means and, for vectors of clients, of deviations.
     fn add_state(&mut self, origins: &[Origin]) {
         let d = self.setup.d;
         let types = self.setup.types.len();
@@ -201,13 +203,13 @@ impl Preparation<'_, '_> {
         self.value(expression, Level::Clients)
     }
 
-    /// Counts one more noise, and returns its number.
+    /// Counts one more noise, and returns its number. The caller pushes the stage by which it becomes known.
     pub fn next_noise(&mut self) -> usize {
         self.noises += 1;
         self.noises - 1
     }
 
-    /// The atom that an operation makes.
+    /// The atom that an operation makes, whose forms may contain new noises.
     ///
     /// # Errors
     /// Why its moments do not close.

@@ -54,7 +54,8 @@ pub(super) struct ProgramState {
 }
 
 impl<'a> Setup<'a> {
-    /// A problem whose clients are of these types; `type_of` is the type of each client.
+    /// A problem whose clients are of these types, with this cache of local steps; `type_of` is the type of each
+    /// client, and `average` says whether the sum of the errors θ_t − θ* is part of the state.
     pub fn new(
         facts: &'a dyn Facts,
         types: Vec<Type>,

@@ -36,7 +36,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// E‖θ_0 − θ*‖², where `optimum` is θ*.
+    /// E‖θ_0 − θ*‖², the mean square error before the first round, where `optimum` is θ*.
     pub fn mean_square(&self, optimum: &[f64]) -> f64 {
         match self {
             Self::Point(start) => squared_distance(start, optimum),
@@ -107,8 +107,8 @@ fn initial_means(exact: &ProgramMoments<'_>, start: &StartError) -> Vec<Vec<f64>
 }
 
 impl<'a> Squares<'a> {
-    /// The second moments of a program's cycle from this start. `known` has the types of the clients, which need not be
-    /// as many as the problem has, and a cache of local steps; without it both are found anew.
+    /// The second moments of a program's cycle from this start. `known` has the types of the problem's clients and a
+    /// cache of local steps, which a search has for all its settings; without it the types are found from the program.
     ///
     /// # Errors
     /// As [`Cycle::new`], and if a combination that the state keeps for ever depends on the start, even if

@@ -161,15 +161,16 @@ impl<'a> Cycle<'a> {
         Some(SpectralRadii { mean, square })
     }
 
-    /// The spectral radius of one round for display, the geometric mean of the spectral radius of the cycle. It is
-    /// below 1 if and only if `is_below`, which says whether that is proven: where rounding errors of `radius` say
-    /// otherwise, it is the next number.
+    /// The spectral radius of one round for display: for a cycle of n rounds the n-th root of the cycle's `radius`. It
+    /// is below 1 if and only if `is_below`, which says whether that is proven. Where `radius`, with its rounding
+    /// errors, says otherwise, the result is 1, or the largest number below 1.
     fn of_one_round(&self, radius: f64, is_below: bool) -> f64 {
         let one = libm::pow(radius, 1.0 / self.rounds.len() as f64);
         if is_below { one.min(BELOW_ONE) } else { one.max(1.0) }
     }
 
-    /// M of THEORY (5.1), restricted to the free coordinates.
+    /// M of THEORY (5.1), restricted to the free coordinates: how their means change over a cycle, if what is kept is
+    /// 0.
     fn free_mean_map(&self) -> Matrix {
         let whole = mean_map(&self.rounds, self.begin.mean.len() - 1);
         let free = &self.lift.free;
@@ -256,7 +257,8 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    /// Whether noise is added to a combination that is kept, where it adds up for ever.
+    /// Whether a cycle adds noise to a combination that it keeps, THEORY (5.4), where the noise adds up for ever; false
+    /// if second moments are infinite anyway.
     pub(super) fn noise_is_kept(&self) -> bool {
         let mut lifts = std::iter::once(&self.lift).chain(&self.own_lifts);
         if self.infinite.is_some() || lifts.all(|lift| lift.kept.rows.is_empty()) {

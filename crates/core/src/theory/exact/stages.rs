@@ -1,4 +1,5 @@
-//! A round, ready to be applied: the sources of its noises, and the forms of the next state.
+//! A round, ready to be applied: the sources of its noises, and the forms of the next state. What is called `own` is of
+//! a client's deviation from the mean of its type, THEORY (3.1).
 
 use super::coin::{CoinPair, InfiniteMoments};
 use super::form::Form;

@@ -1,7 +1,8 @@
 //! The moments to which a program's rounds lead: the fixed point of the linear map of a cycle, THEORY (5.6).
 //!
 //! The map nearly always has a fixed point. Moments lead there only if the map contracts, which
-//! [`super::stability`] proves before anything is said to be stationary.
+//! [`super::stability`] proves before anything is said to be stationary. What is called `own` belongs to a client's
+//! deviations from the mean of its type, THEORY (3.1).
 
 use super::coin::InfiniteMoments;
 use super::error::MomentsError;
@@ -126,7 +127,8 @@ impl<'a> Cycle<'a> {
         self.own_lifts = types.map(|g| self.own_lift(g)).collect();
     }
 
-    /// The lift of the deviations of a client of type g.
+    /// How the deviations of a client of type g follow from free ones: what a cycle keeps of deviations is 0, as at the
+    /// start.
     fn own_lift(&self, g: usize) -> Lift {
         let size = self.begin.own[g].rows();
         if self.exact.setup.types[g].count == 1.0 {

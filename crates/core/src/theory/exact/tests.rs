@@ -13,8 +13,8 @@ use crate::sample::{self, STEP, alternating, program};
 
 const CURVATURE: f64 = 0.8;
 
-/// The ratio of mean squares of two successive rounds, and the square to which they lead, on N
-/// equal clients with F_k(θ) = a(θ − θ*) and no noise.
+/// The ratio of the mean square errors after rounds 2 and 1 of a program on [`quadratic`] clients, and the stationary
+/// one; `None` if there is none.
 fn ratio_and_rest(program: &Program) -> (f64, Option<f64>) {
     let facts = quadratic(program);
     program.check().unwrap();
@@ -69,6 +69,7 @@ fn noise_adds_up_to_its_stationary_square() {
     assert!((ratio_and_rest(&rows).1.unwrap() * 4.0 / wanted - 1.0).abs() < 1e-13);
 }
 
+/// One-dimensional clients without noise, F_k(θ) = a(θ − θ*) with a = [`CURVATURE`], as many as the program has.
 fn quadratic(program: &Program) -> impl Facts {
     let settings = sample::isotropic(program.clients, 1, CURVATURE);
     sample::build::<crate::problem::quadratic::Settings>(&settings, 1)
@@ -216,8 +217,8 @@ fn a_counter_does_not_come_to_rest_where_it_is_read() {
     }
 }
 
-/// The moments of rounds that forget or never move: after 1 and 5 rounds from a distance of 1, the radii
-/// and what is stationary.
+/// The mean square errors after 1 and 5 rounds of a program from a distance of 1 on [`quadratic`] clients, the spectral
+/// radii, and the stationary mean square error or why there is none.
 fn of_trivial(program: &Program) -> (Vec<f64>, SpectralRadii, Result<f64, MomentsError>) {
     program.check().unwrap();
     let facts = quadratic(program);

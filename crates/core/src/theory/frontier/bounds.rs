@@ -33,7 +33,7 @@ impl NoiselessError {
 
     /// Whether the error with noise may be at most `most` = ε² after one of the first `rounds` rounds, or of the first
     /// [`MOST_PASSING`] rounds if these are fewer: whether the error without noise is.
-    pub fn may_pass(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
+    pub fn may_pass_within(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
         // Rounds are followed only until the first passage: the least error never rises again.
         while self.least.len() <= rounds && !ends_within(&self.least, most) {
@@ -59,7 +59,7 @@ impl NoiselessError {
 
     /// Whether the error with noise may be at most `most` = ε² after exactly `rounds` rounds: whether the error without
     /// noise is.
-    pub fn allows(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
+    pub fn may_be_met_after(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let lead = mean.noiseless.len() as u64 - 1;
         let length = mean.ends.len() as u64;
         if rounds <= lead {

@@ -50,7 +50,7 @@ impl<'s> LeastCosts<'s> {
 
     /// Whether `rounds` rounds of a run cost more than [`MOST_REFINED`] times the least cost at a place at each of the
     /// prices, so that they are assumed not to become the cheapest at any. False if the search has no prices.
-    pub fn is_beyond(&self, place: usize, run: &RoundSettings, rounds: u64) -> bool {
+    pub fn is_too_costly(&self, place: usize, run: &RoundSettings, rounds: u64) -> bool {
         if self.search.prices.is_empty() {
             return false;
         }
@@ -60,8 +60,8 @@ impl<'s> LeastCosts<'s> {
         })
     }
 
-    /// The most rounds of a run at a place for which [`Self::is_beyond`] is false, or one more; the largest number if
-    /// the search has no prices.
+    /// The most rounds of a run at a place for which [`Self::is_too_costly`] is false, or one more; the largest number
+    /// if the search has no prices.
     pub fn most_rounds(&self, place: usize, run: &RoundSettings) -> u64 {
         self.costs_at(place)
             .map(|(price, bits)| {

@@ -93,7 +93,7 @@ impl Search {
     ///
     /// # Errors
     /// If second moments of the problem do not close, if shares are unequal, if the types cannot have the problem's
-    /// proportions with one of the numbers of clients, or if the start is none of the problem's.
+    /// proportions with one of the numbers of clients, or if the start has another dimension, is not finite or is θ*.
     fn typed<'a>(
         &'a self,
         facts: &'a dyn Facts,
@@ -108,8 +108,8 @@ impl Search {
         let all = facts.clients();
         let (first, type_of) = group_clients(all, |client| facts.distribution(client));
         let types = Type::all(&first, &type_of);
-        // The smallest number of clients with these proportions.
         let common = types.iter().fold(0, |a, t| gcd(a, t.count as usize));
+        // The smallest number of clients with these proportions.
         let multiple = (all / common) as u64;
         if clients.is_empty() {
             return Err(not_positive("clients"));

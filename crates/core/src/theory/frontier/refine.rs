@@ -126,7 +126,7 @@ fn try_step_size(
         let mut allowed = Vec::new();
         for &i in of_clients {
             let Refined { best, square, .. } = &all[i];
-            if noiseless.allows(&squares.mean, best.crossing.rounds, *square) {
+            if noiseless.may_be_met_after(&squares.mean, best.crossing.rounds, *square) {
                 allowed.push(i);
             }
         }

@@ -1,4 +1,5 @@
-//! The search for the best step sizes.
+//! The search for the best step sizes. A target ε is *held* from a round on if E‖θ_t − θ*‖² stays at most ε² after
+//! it, and *passed* in the first round after which E‖θ_t − θ*‖² is at most ε².
 //!
 //! Algorithms are searched in parallel. For each algorithm, step sizes come from the largest to the smallest,
 //! and numbers of local steps in parallel; the powers of a local step are shared by all numbers of local
@@ -21,7 +22,7 @@ use rayon::prelude::*;
 
 /// The best settings so far for one number of clients, number of local steps and target.
 #[derive(Clone, Copy)]
-struct Bests {
+struct BestOfTarget {
     /// The number of clients.
     clients: u64,
     /// The target ε.
@@ -55,14 +56,14 @@ struct TriedSettings<'t, 's> {
 impl TriedSettings<'_, '_> {
     /// The largest number of rounds to hold a target that may improve on the best settings: as many as they need, and
     /// no more than may be cheapest at a price. `place` is the place of the target in [`LeastCosts`].
-    fn most_held(&self, best: &Bests, place: usize) -> u64 {
+    fn most_held(&self, best: &BestOfTarget, place: usize) -> u64 {
         let most = self.least.most_rounds(place, &self.run);
         best.held.map_or(most, |best| best.crossing.rounds.min(most))
     }
 
     /// The largest number of rounds to pass a target that may improve on the best settings: no more than the fewest so
     /// far, and fewer than it takes to hold the target. `None` if no number does, or passages are not sought.
-    fn most_passing(&self, best: &Bests) -> Option<u64> {
+    fn most_passing(&self, best: &BestOfTarget) -> Option<u64> {
         if !self.passing {
             return None;
         }
@@ -74,7 +75,8 @@ impl TriedSettings<'_, '_> {
 
     /// Replaces the best settings by the tried ones, where these are better. `best` has the best settings with this
     /// number of local steps, by number of clients and target.
-    fn improve(&self, problem: &TypedProblem<'_>, best: &mut [Vec<Bests>]) {
+    fn improve(&self, problem: &TypedProblem<'_>, best: &mut [Vec<BestOfTarget>]) {
+        // Nothing needs fewer than 0 rounds.
         let mut all = best.iter().flatten().enumerate();
         if all.all(|(place, best)| self.most_held(best, place) == 0) && !self.passing {
             return;
@@ -95,15 +97,15 @@ impl TriedSettings<'_, '_> {
 
     /// Whether the outline's bounds THEORY (6.4), (6.5) exclude that the tried settings hold any target in so few
     /// rounds that they improve on the best settings. False if the rounds have no outline.
-    fn is_excluded(&self, problem: &TypedProblem<'_>, best: &[Vec<Bests>]) -> bool {
+    fn is_excluded(&self, problem: &TypedProblem<'_>, best: &[Vec<BestOfTarget>]) -> bool {
         let Some(outline) = problem.outline(&self.run, self.known) else { return false };
         let mut noiseless = NoiselessError::new(&outline.means);
         let all = best.iter().flatten().enumerate().filter(|(place, best)| {
             let most = self.most_held(best, *place);
             most == u64::MAX
-                || noiseless.allows(&outline.means, most, OUTLINE_MARGIN * best.square())
+                || noiseless.may_be_met_after(&outline.means, most, OUTLINE_MARGIN * best.square())
         });
-        let open: Vec<&Bests> = all.map(|(_, best)| best).collect();
+        let open: Vec<&BestOfTarget> = all.map(|(_, best)| best).collect();
         if open.is_empty() {
             return true;
         }
@@ -121,7 +123,7 @@ impl TriedSettings<'_, '_> {
         squares: &mut Squares<'_>,
         noiseless: &mut NoiselessError,
         n: usize,
-        best: &mut [Bests],
+        best: &mut [BestOfTarget],
     ) {
         let run = RoundSettings { clients: best[0].clients, ..self.run };
         let first = n * best.len();
@@ -130,14 +132,14 @@ impl TriedSettings<'_, '_> {
         let mut held: Vec<usize> = Vec::new();
         for (k, bests) in best.iter().enumerate() {
             let most = self.most_held(bests, first + k);
-            if most == u64::MAX || noiseless.allows(&squares.mean, most, bests.square()) {
+            if most == u64::MAX || noiseless.may_be_met_after(&squares.mean, most, bests.square()) {
                 held.push(k);
             }
         }
         let mut passing: Vec<usize> = Vec::new();
         for (k, bests) in best.iter().enumerate() {
             if let Some(most) = self.most_passing(bests)
-                && noiseless.may_pass(&squares.mean, most, bests.square())
+                && noiseless.may_pass_within(&squares.mean, most, bests.square())
             {
                 passing.push(k);
             }
@@ -186,7 +188,7 @@ impl TriedSettings<'_, '_> {
 /// The least variance that excludes all of these targets, where `bias` is the square of the bias: with a larger
 /// variance the stationary error is above each of them. It is a variance with `clients` clients; with other numbers of
 /// clients the variance is inversely proportional to them.
-fn excluding_variance(open: &[&Bests], bias: f64, clients: f64) -> f64 {
+fn excluding_variance(open: &[&BestOfTarget], bias: f64, clients: f64) -> f64 {
     open.iter()
         .map(|best| (OUTLINE_MARGIN * best.square() - bias) * best.clients as f64 / clients)
         .fold(0.0, f64::max)
@@ -208,8 +210,8 @@ impl StepSizes {
 }
 
 /// The best step sizes of all combinations of algorithm, number of clients, target and number of local steps, in the
-/// order of the algorithms. `sizes` are the numbers of second moments of each algorithm, from which the shares of the
-/// work are estimated of which `worked` is told.
+/// order of the algorithms. `sizes` has the number of second moments of each algorithm: from them the share of the
+/// algorithm in the work is estimated, which `worked` is told.
 pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> Vec<Reached> {
     let algorithms = &problem.search.algorithms;
     let each = algorithms.iter().zip(sizes);
@@ -251,9 +253,11 @@ fn search_algorithm(
     let search = problem.search;
     let local_steps = search.local_steps_of(algorithm);
     // By number of clients and target; `best` has one of these for each number of local steps.
-    let mut none: Vec<Vec<Bests>> = Vec::with_capacity(search.clients.len());
+    let mut none: Vec<Vec<BestOfTarget>> = Vec::with_capacity(search.clients.len());
     for &clients in &search.clients {
-        none.push(search.targets.iter().map(|target| Bests::none(clients, *target)).collect());
+        none.push(
+            search.targets.iter().map(|target| BestOfTarget::none(clients, *target)).collect(),
+        );
     }
     let mut best = vec![none; local_steps.len()];
     let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
@@ -271,13 +275,13 @@ fn search_algorithm(
         });
         worked(on_grid / search.step_sizes.points as f64);
     }
-    drop_what_is_beyond(least, &mut best);
+    drop_too_costly(least, &mut best);
     let count = best.iter().flatten().flatten().filter(|best| best.held.is_some()).count();
     if count == 0 {
         worked(1.0 - on_grid);
     }
     let share = (1.0 - on_grid) / count as f64;
-    let mut all: Vec<Bests> = best
+    let mut all: Vec<BestOfTarget> = best
         .into_par_iter()
         .flat_map_iter(|mut of_steps| {
             refine_held(problem, &mut of_steps, &|| worked(share));
@@ -294,24 +298,24 @@ fn search_algorithm(
 }
 
 /// Drops the settings that hold a target at costs at which they are assumed not to become the cheapest at any price
-/// ([`LeastCosts::is_beyond`]). Step sizes that cost as much were excluded, so that these settings may not be the best
-/// with their number of local steps. `best` is by number of local steps, number of clients and target.
-fn drop_what_is_beyond(least: &LeastCosts<'_>, best: &mut [Vec<Vec<Bests>>]) {
+/// ([`LeastCosts::is_too_costly`]). Step sizes that cost as much were excluded, so that these settings may not be the
+/// best with their number of local steps. `best` is by number of local steps, number of clients and target.
+fn drop_too_costly(least: &LeastCosts<'_>, best: &mut [Vec<Vec<BestOfTarget>>]) {
     for of_steps in best {
         for (place, best) in of_steps.iter_mut().flatten().enumerate() {
             best.held = best
                 .held
-                .filter(|Best { run, crossing }| !least.is_beyond(place, run, crossing.rounds));
+                .filter(|Best { run, crossing }| !least.is_too_costly(place, run, crossing.rounds));
         }
     }
 }
 
 /// Refines the step sizes with which targets are held, and finds the targets for which the range of step sizes may end
-/// too early ([`Bests::clipped`]). `best` is by number of clients and target, with one number of local steps; `worked`
-/// is called once for each target that is held.
-fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<Bests>], worked: &dyn Fn()) {
+/// too early ([`BestOfTarget::clipped`]). `best` is by number of clients and target, with one number of local steps;
+/// `worked` is called once for each target that is held.
+fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<BestOfTarget>], worked: &dyn Fn()) {
     let search = problem.search;
-    let mut held: Vec<&mut Bests> = best.iter_mut().flatten().collect();
+    let mut held: Vec<&mut BestOfTarget> = best.iter_mut().flatten().collect();
     held.retain(|best| best.held.is_some());
     let mut refined: Vec<Refined> = held
         .iter()
@@ -327,7 +331,7 @@ fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<Bests>], worked: &dyn
 
 /// Gives each target the settings of the next smaller target, where these need fewer rounds for the smaller target than
 /// the target's own: an error that stays below the smaller target stays below the larger one.
-fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut [Bests]) {
+fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut [BestOfTarget]) {
     over_targets.sort_by(|a, b| a.target.total_cmp(&b.target));
     for k in 1..over_targets.len() {
         let smaller = over_targets[k - 1];
@@ -355,7 +359,7 @@ fn settings_holding(problem: &TypedProblem<'_>, run: RoundSettings, square: f64)
     Some(Best { run, crossing })
 }
 
-impl Bests {
+impl BestOfTarget {
     /// No settings yet for a number of clients and a target.
     fn none(clients: u64, target: f64) -> Self {
         Self { clients, target, held: None, passing: None, clipped: false }
@@ -405,7 +409,7 @@ fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
         let smallest = RoundSettings { step_size: from, choice, ..best.run };
         let is_clipped_below = problem.squares(&smallest, &problem.known.afresh(), |squares| {
             !may_stay(squares, most)
-                || NoiselessError::new(&squares.mean).allows(&squares.mean, fewer, most)
+                || NoiselessError::new(&squares.mean).may_be_met_after(&squares.mean, fewer, most)
         });
         if is_clipped_below.unwrap_or(false) {
             return true;

@@ -79,7 +79,7 @@ fn run_of(algorithm: usize, clients: u64, local_steps: u64, step_size: f64) -> R
     RoundSettings { algorithm, clients, local_steps, step_size, choice }
 }
 
-/// A search that has this start.
+/// A search from this start, for [`curve`], which reads nothing else of it but the algorithms.
 fn from(facts: &dyn Facts, start: StartError) -> Search {
     Search { start, ..settings(facts, &[], &[]) }
 }
@@ -98,6 +98,8 @@ fn two_chains(first: usize, second: usize) -> Td {
     Td::new(phi, 2, 0.8, environments.into_iter(), of_clients, Noise::Independent).unwrap()
 }
 
+/// A search of all algorithms over a coarse grid, without refinements and prices, from a random start of the mean
+/// square distance 4.
 fn settings(facts: &dyn Facts, clients: &[u64], targets: &[f64]) -> Search {
     Search {
         known: known(facts),
@@ -112,8 +114,8 @@ fn settings(facts: &dyn Facts, clients: &[u64], targets: &[f64]) -> Search {
     }
 }
 
-/// The last round whose error is above the target, and the first below, if all rounds of the
-/// last half are below.
+/// The first round from which all errors are at most at the target, `None` if one of the last half of the errors is
+/// above it; and the first round whose error is, `None` if none is.
 fn passages(errors: &[f64], target: f64) -> (Option<usize>, Option<usize>) {
     let is_above = |error: &f64| !(*error >= 0.0 && *error <= target * target);
     let held = errors.iter().rposition(is_above).map_or(0, |last| last + 1);
@@ -121,17 +123,20 @@ fn passages(errors: &[f64], target: f64) -> (Option<usize>, Option<usize>) {
     ((held <= errors.len() / 2).then_some(held), first)
 }
 
-/// The fewest rounds, the error after them, γ and the choice of further settings.
+/// The fewest rounds, the error after them, γ and the choice of further settings. The smaller tuple is the better one.
 type BruteForce = (u64, f64, f64, usize);
 
-/// The rounds that brute force sees.
+/// The number of rounds that brute force follows one by one.
 const ROUNDS: usize = 6000;
 
-/// What is best to stay below each target, and to come below it in fewer rounds.
+/// For each target the best step size and choice to stay below it, and the best to come below it if that needs fewer
+/// rounds, found by following the errors of all of them round by round.
 fn by_brute_force(
     facts: &dyn Facts,
     search: &Search,
-    (algorithm, clients, local_steps): (usize, u64, u64),
+    algorithm: usize,
+    clients: u64,
+    local_steps: u64,
 ) -> Vec<[Option<BruteForce>; 2]> {
     let mut best = vec![[None; 2]; search.targets.len()];
     let range = &search.step_sizes;
@@ -140,7 +145,7 @@ fn by_brute_force(
     });
     for (step_size, choice) in steps {
         let run = RoundSettings { algorithm, clients, local_steps, step_size, choice };
-        // Others have infinite second moments after one round.
+        // Settings whose second moments are infinite after one round have no curve.
         let Ok(mut curve) = curve(facts, search, &run) else { continue };
         let errors = curve.errors(ROUNDS);
         for (best, &target) in best.iter_mut().zip(&search.targets) {
@@ -161,8 +166,8 @@ fn by_brute_force(
     best
 }
 
-/// Compares what a search finds with what all step sizes and rounds, one by one, contain; how many targets are
-/// held, and how many are passed in fewer rounds.
+/// Asserts that a search finds what brute force finds. Returns how many targets are held, and how many are passed in
+/// fewer rounds than it takes to hold them.
 fn compare(facts: &dyn Facts, search: &Search) -> [usize; 2] {
     let found = super::search(facts, search, &|_| ()).unwrap();
     let mut compared = [0, 0];
@@ -171,7 +176,7 @@ fn compare(facts: &dyn Facts, search: &Search) -> [usize; 2] {
         local_steps.flat_map(|h| search.clients.iter().map(|n| (*algorithm, *n, *h)))
     });
     for of in runs {
-        let best = by_brute_force(facts, search, of);
+        let best = by_brute_force(facts, search, of.0, of.1, of.2);
         for (best, &target) in best.into_iter().zip(&search.targets) {
             for (best, is_held) in best.into_iter().zip([true, false]) {
                 let is_same = |r: &&Reached| {

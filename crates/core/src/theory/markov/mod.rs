@@ -419,7 +419,7 @@ impl PastEstimates {
         self.count += 1;
     }
 
-    /// The moments of the mean of the errors so far; `None` if there are none.
+    /// The moments of the mean of the errors that were observed so far; `None` if none were.
     fn moments_of_mean(&self) -> Option<ErrorMoments> {
         let n = self.count as f64;
         if self.count == 0 {

@@ -34,7 +34,7 @@ struct PartEffort {
 }
 
 impl MarkovSizes {
-    /// The sizes of these runs on a problem.
+    /// The sizes of these runs on a problem, whose draws follow chains.
     fn new(facts: &dyn Facts, runs: &LocalRuns) -> Self {
         let layout = Layout::new(facts, runs);
         let states = (0..facts.clients()).map(|c| facts.positions(c).unwrap_or(0) as f64);
@@ -56,7 +56,7 @@ impl MarkovSizes {
         PartEffort { products, numbers: (self.clients + 3.0) * order * order }
     }
 
-    /// What a round of second moments takes, with the numbers of one state.
+    /// What one round of second moments takes: the multiplications, and the numbers E 1{x} z zᵀ of one state.
     fn round(&self) -> PartEffort {
         let Self { states, positions, clients, own, whole, .. } = self;
         // The time that a product of two small matrices takes at least, in multiplications.
@@ -68,7 +68,7 @@ impl MarkovSizes {
     }
 }
 
-/// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`.
+/// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`: of the clients' maps, and of each round.
 pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let prepare = sizes.prepare();
@@ -78,7 +78,8 @@ pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort
     limited(state, products, prepare.numbers + 6.0 * state)
 }
 
-/// The effort of [`super::TrajectoryMoments::stationary`].
+/// The effort of [`super::TrajectoryMoments::stationary`]: of the clients' maps, and of a direct or an iterative
+/// solution of the linear system of second moments.
 pub fn stationary_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let prepare = sizes.prepare();

@@ -197,9 +197,9 @@ fn targets_are_held() {
     assert!(passing > 10, "{passing} first passages are fewer rounds");
 }
 
-/// FedAvg with the momentum β of the server: v ← β v + θ̄ − θ, θ ← θ + v.
-fn momentum(clients: usize, dimension: usize, steps: (u64, f64), beta: f64) -> Program {
-    let (count, step) = steps;
+/// FedAvg with `count` local steps of size `step` and the momentum β of the server, v ← β v + θ̄ − θ, θ ← θ + v, for
+/// six clients in three dimensions. The first round has no v before it.
+fn momentum(count: u64, step: f64, beta: f64) -> Program {
     let round = |first: bool| {
         let after = usize::from(!first);
         let mean = mean(sum([(1 + after, 1.0)]));
@@ -218,8 +218,14 @@ fn momentum(clients: usize, dimension: usize, steps: (u64, f64), beta: f64) -> P
             ends: None,
         }
     };
-    let rounds = vec![round(true), round(false)];
-    Program { clients, dimension, rounds, order: vec![0, 1], cycle: 1, start_weight: 1.0 }
+    Program {
+        clients: 6,
+        dimension: 3,
+        rounds: vec![round(true), round(false)],
+        order: vec![0, 1],
+        cycle: 1,
+        start_weight: 1.0,
+    }
 }
 
 /// Momentum that oscillates: the crossings are the last of the first 3000 rounds above the target,
@@ -239,8 +245,8 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
     let squares = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003];
     let mut proven = 0;
     let mut returned = 0;
-    for (steps, beta) in [((1, 0.1), 0.9), ((8, 0.02), 0.9), ((1, 0.01), 0.95), ((4, 0.01), 0.0)] {
-        let program = momentum(6, 3, steps, beta);
+    for (count, step, beta) in [(1, 0.1, 0.9), (8, 0.02, 0.9), (1, 0.01, 0.95), (4, 0.01, 0.0)] {
+        let program = momentum(count, step, beta);
         program.check().unwrap();
         let found = Squares::new(&program, &problem, &start, None).unwrap();
         let mut curve = ErrorCurve::new(&found);
@@ -249,10 +255,10 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
             let wanted = errors.iter().rposition(|error| *error > square).map_or(0, |t| t + 1);
             let crossing = curve.proven(square).map(|crossing| crossing.rounds as usize);
             if wanted > errors.len() - 10 {
-                assert_eq!(crossing, None, "{steps:?}, {beta}: {square}");
+                assert_eq!(crossing, None, "{count}, {step}, {beta}: {square}");
                 continue;
             }
-            assert_eq!(crossing, Some(wanted), "{steps:?}, {beta}: {square}");
+            assert_eq!(crossing, Some(wanted), "{count}, {step}, {beta}: {square}");
             proven += 1;
             returned += usize::from(errors[..wanted].iter().any(|error| *error <= square));
         }

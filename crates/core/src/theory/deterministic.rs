@@ -34,7 +34,7 @@ const MAX_PASSES: usize = 200;
 /// The fixed point of [`round`], d numbers: the limit of FedAvg without noise on a field that need not be linear.
 /// It is found by θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ), with T for [`round`]: Newton's method with the derivative Γ̄ at θ*
 /// in place of the derivative at θ. The search ends when ‖T(θ) − θ‖ no longer shrinks, as it does once rounding
-/// errors are all that is left. `None` if it still shrinks after [`MAX_PASSES`] steps, if a number is not finite, or
+/// errors are all that is left. `None` if it still shrinks after `MAX_PASSES` steps, if a number is not finite, or
 /// if I − Γ̄ is singular. Rounds from other points need not lead to it: see [`attracts`].
 pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let d = facts.dim();

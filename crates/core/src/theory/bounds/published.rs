@@ -36,7 +36,8 @@ pub struct PublishedBound {
     /// terms with universal constants set to 1 and without higher orders, and measurements
     /// may exceed it.
     pub proved: bool,
-    /// The number of its dash pattern in figures that draw all bounds of a quantity; `None` if it is not drawn there.
+    /// The number of its own dash pattern, which tells it from other bounds in figures that draw several; `None` if it
+    /// has none ([`BoundId::dash`]).
     pub dash: Option<usize>,
     /// Whether tables list the bound for every run that its statement is about, or only where a claim is tested on
     /// it.

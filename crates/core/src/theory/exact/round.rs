@@ -279,6 +279,7 @@ impl Preparation<'_, '_> {
     /// become one noise, so that later products stay small.
     pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
+        // Many weights are more than 3 min(d, 4) for each number of the vector, on average.
         if form.weights.len() > 3 * d * d.min(4) {
             let known = Form::coordinates(self.width, d).weights;
             let weights = std::mem::replace(&mut form.weights, known);

@@ -88,7 +88,7 @@ impl ProgramSizes {
     }
 
     /// The effort of the stationary moments of a cycle of `cycle` rounds, THEORY (5.6): of a direct solution, or of
-    /// [`FEWEST_RESTARTS`] restarts of GMRES.
+    /// `FEWEST_RESTARTS` restarts of GMRES.
     pub fn at_rest(&self, cycle: usize) -> Effort {
         let once = self.effort(cycle as u64, cycle as u64, cycle.saturating_sub(1));
         let length = self.state;

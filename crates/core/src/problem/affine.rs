@@ -4,7 +4,7 @@ use super::facts::Facts;
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, Singular, solve};
 
-/// The mean field of a client, or of all.
+/// An affine mean field Ā θ − b̄ of one client, or of all clients, with its root.
 pub struct Affine {
     /// Ā, d × d.
     pub matrix: Matrix,
@@ -24,8 +24,8 @@ impl Affine {
         Ok(Self { matrix, offset, optimum })
     }
 
-    /// The mean of the clients' fields, in their order, by these shares, or equal ones without
-    /// them; its root is θ*.
+    /// The mean of the clients' fields, which are summed in their order, weighted by the clients' shares;
+    /// all weigh 1/N if `shares` is `None`. Its root is θ*.
     ///
     /// # Errors
     /// [`Singular`] if it has no unique root.
@@ -49,13 +49,15 @@ impl Affine {
     }
 }
 
-/// ½ (θ − θ*)ᵀ A (θ − θ*).
+/// ½ (θ − θ*)ᵀ A (θ − θ*): f(θ) − f(θ*) of a quadratic f with the Hessian A.
 pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
     let apart = difference(theta, optimum);
     0.5 * dot(&apart, &a.apply(&apart))
 }
 
-/// F̄_c F̄_c'ᵀ as a map of s = E (e, 1)(e', 1)ᵀ: with M = (H_c, F̄_c(θ*)), M s Mᵀ.
+/// E F̄_c(θ) F̄_c(θ')ᵀ of a linear field, d × d, given s = E (e, 1)(e', 1)ᵀ with e = θ − θ* and
+/// e' = θ' − θ*. The field is M (e, 1) with M = (H_c, F̄_c(θ*)), so this is M s Mᵀ. Noise maps subtract it
+/// from second moments to get covariances ([`Facts::noise_map`]).
 pub fn mean_part(facts: &dyn Facts, client: usize, s: &Matrix) -> Matrix {
     let d = facts.dim();
     let jacobian = facts.jacobian(client);

@@ -28,18 +28,19 @@ pub struct DataFile {
     pub size: Option<FileSize>,
 }
 
-/// What a message says of a value that is missing.
+/// The end of messages of readers of data files about a value that is missing.
 pub const MISSING: &str = "the value is missing; fill it in, or remove the record";
 
 impl DataFile {
-    /// Where record number `row` from 0 of a file of `records` records is, for a message: its line, as
-    /// an editor counts lines, if each record has a line; else its row.
+    /// Where a message says that record number `row`, counted from 0, of the file's `records` is: "line 7",
+    /// as an editor counts lines from 1, if each record has a line of its own; else "row 5".
     pub fn place(&self, row: usize, records: usize) -> String {
         let heads = usize::from(extension(&self.path) == "csv");
-        let all = records + heads;
-        let ends = self.size.map_or(0, |size| size.lines as usize);
+        let expected_lines = records + heads;
+        let line_ends = self.size.map_or(0, |size| size.lines as usize);
         // The last line may lack its end.
-        if ends > 0 && (ends == all || ends + 1 == all) {
+        let has_line_each = line_ends == expected_lines || line_ends + 1 == expected_lines;
+        if line_ends > 0 && has_line_each {
             format!("line {}", row + heads + 1)
         } else {
             format!("row {row}")
@@ -50,8 +51,8 @@ impl DataFile {
 /// The most columns that a message names.
 const MOST_COLUMNS: usize = 40;
 
-/// The message that a table has no column of this name; it lists the columns that there are, and
-/// suggests one whose name is close.
+/// The message that a table has no column of this name. It lists the columns that there are, and
+/// suggests one whose name is close. `file` is put after the name, such as " in data.csv", or is empty.
 pub fn no_column(name: &str, file: &str, columns: &[(String, Column)]) -> String {
     let all: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
     let listed: Vec<String> = all.iter().take(MOST_COLUMNS).map(|name| sanitised(name)).collect();
@@ -64,17 +65,17 @@ pub fn no_column(name: &str, file: &str, columns: &[(String, Column)]) -> String
     )
 }
 
-/// How much a data file holds, counted in its bytes without reading its numbers: what a run costs
-/// is expected from it.
+/// How much a data file holds, counted in its bytes without reading its numbers: the operations of a run
+/// are estimated from it before the file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSize {
-    /// Lines of a text; 0 where the bytes do not show it.
+    /// The number of line ends of a text; 0 if the file is no text.
     pub lines: u64,
-    /// The numbers of all records together, about.
+    /// About how many numbers all records hold together.
     pub numbers: u64,
 }
 
-/// The end of a file's name, in lower case.
+/// The extension of a file's name in lower case, without its dot; empty if there is none.
 pub fn extension(path: &str) -> String {
     let extension = Path::new(path).extension().and_then(|e| e.to_str());
     extension.unwrap_or_default().to_ascii_lowercase()
@@ -91,10 +92,11 @@ impl<'de> Deserialize<'de> for DataFile {
     }
 }
 
-/// What the hash of a file follows where it stands for the file.
+/// The text before the hash of a file's bytes where the hash stands for the file, as in the ids of cells.
 pub const HASH_PREFIX: &str = "sha256:";
 
 impl Serialize for DataFile {
+    /// Writes the hash of the file's bytes, or its path if the bytes are not read yet.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.sha256 {
             Some(hash) => serializer.serialize_str(&format!("{HASH_PREFIX}{hash}")),
@@ -107,6 +109,7 @@ impl JsonSchema for DataFile {
     fn schema_name() -> Cow<'static, str> {
         "DataFile".into()
     }
+    /// In a manifest a file is a text, its path.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
@@ -150,7 +153,7 @@ pub enum Contents {
 /// Why the contents of a data file are not known.
 #[derive(Debug, Error)]
 pub enum FilesError {
-    /// Nothing reads files here.
+    /// The implementation of [`Files`] reads no files.
     #[error("{path} cannot be read here")]
     NotHere {
         /// The path that the manifest states.
@@ -175,7 +178,7 @@ pub trait Files: Sync {
     }
 }
 
-/// Refuses every file: for problems that name none.
+/// Refuses to open any file: for problems that name none.
 pub struct NoFiles;
 
 impl Files for NoFiles {
@@ -191,10 +194,10 @@ pub struct NpzArrays<'a> {
 }
 
 impl<'a> NpzArrays<'a> {
-    /// The arrays in a file's contents.
+    /// The named arrays in the contents of a file.
     ///
     /// # Errors
-    /// If it holds something else.
+    /// If the contents are no named arrays, as those of a table.
     pub fn new(file: &'a DataFile, contents: &'a Contents) -> Result<Self, Fault> {
         match contents {
             Contents::Arrays(arrays) => Ok(Self { file: &file.path, arrays }),
@@ -205,13 +208,14 @@ impl<'a> NpzArrays<'a> {
         }
     }
 
-    /// A fault of the file.
+    /// The fault that something is wrong with the file, for its key `file`.
     pub fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("file", format!("{}: {message}", self.file))
     }
 
-    /// The array of this name; `axes` are the names and lengths of its axes. A length of 0 is replaced
-    /// by the length that the array has.
+    /// The entries of the array of this name, the last index fastest. `axes` are the names and the
+    /// expected lengths of its axes; a length of 0 is not known yet, and becomes the length that this
+    /// array has, so that later arrays with the same axis can be checked against it.
     ///
     /// # Errors
     /// If it is missing, has another shape, or holds a number that is not finite.
@@ -257,9 +261,11 @@ impl<'a> NpzArrays<'a> {
     }
 }
 
-/// The features that any file of sparse rows may have, and those for each number that it holds
-/// beyond them. Every run has vectors of all features, so that a short file could cost any time.
+/// The number of features that any file of sparse rows may have. Every run has vectors of all features,
+/// so that without limits a short file could cost any time and memory.
 const ALWAYS_ALLOWED: usize = 1_000_000;
+/// The number of features that a file may have for each number in its rows, if these are more than
+/// [`ALWAYS_ALLOWED`].
 const FOR_EACH_NUMBER: usize = 100;
 
 /// Sparse rows have far more features than numbers.
@@ -275,10 +281,11 @@ pub struct TooManyFeatures {
     pub numbers: usize,
 }
 
-/// Refuses sparse rows of far more features than the numbers in them.
+/// Refuses sparse rows of `d` features in which only `numbers` numbers are stored, far fewer than d: each
+/// run would need vectors of d numbers for a file of a few bytes.
 ///
 /// # Errors
-/// How many are allowed.
+/// [`TooManyFeatures`], whose message says how many are allowed.
 pub fn check_features(d: usize, numbers: usize) -> Result<(), TooManyFeatures> {
     if d <= ALWAYS_ALLOWED.max(numbers.saturating_mul(FOR_EACH_NUMBER)) {
         return Ok(());
@@ -286,7 +293,8 @@ pub fn check_features(d: usize, numbers: usize) -> Result<(), TooManyFeatures> {
     Err(TooManyFeatures { features: d, numbers })
 }
 
-/// The index of an entry, written out.
+/// The indices, one for each axis of an array of this shape, of its entry number `entry`, for a message:
+/// "1, 0, 2".
 pub fn index_text(mut entry: usize, shape: &[usize]) -> String {
     let mut parts = Vec::new();
     for &size in shape.iter().rev() {

@@ -41,16 +41,20 @@ impl super::settings::Settings for Settings {
         vec![("file", &mut self.file)]
     }
 
+    /// Reads the instance from the file; nothing is drawn.
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Atoms, Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("file", e.to_string()))?;
         Atoms::new(&NpzArrays::new(&self.file, &contents)?)
     }
 }
 
-/// The exact facts of one client.
+/// The distribution of one client's draws, and its mean field.
 struct AtomClient {
+    /// The table from which the number of an atom is drawn.
     distribution: Alias<u32>,
+    /// p, M numbers.
     probabilities: Vec<f64>,
+    /// The mean field Σ_m p_m (A_m θ − b_m).
     mean: Affine,
 }
 
@@ -117,7 +121,7 @@ impl Atoms {
         Ok(Self { atoms: m, matrices, offsets, clients, optimum: mean.optimum })
     }
 
-    /// A(z)θ − b(z) of client c.
+    /// Writes A_cm θ − b_cm of atom m of client c to `field`, d numbers.
     #[inline(always)]
     fn field(&self, client: usize, atom: usize, theta: &[f64], field: &mut [f64]) {
         let d = theta.len();
@@ -146,6 +150,7 @@ impl Facts for Atoms {
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].mean.matrix.clone()
     }
+    /// Σ_m p_m (F_m − F̄_c)(F_m − F̄_c)ᵀ at θ*, with F_m the field of atom m.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let mean = self.field_at_optimum(client);
         let mut covariance = Matrix::zeros(self.dim(), self.dim());
@@ -157,6 +162,8 @@ impl Facts for Atoms {
         }
         covariance
     }
+    /// Σ_m p_m M s Mᵀ minus the same of the mean field, where the field of atom m is M (e, 1) with
+    /// M = (A_m, F_m(θ*)).
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.dim();
         let mut second = Matrix::zeros(d, d);
@@ -172,7 +179,8 @@ impl Facts for Atoms {
         }
         Some(second.plus(-1.0, &mean_part(self, client, s)))
     }
-    /// An atom's matrix is of any rank: d terms.
+    /// The effort of an atom is that of d draws whose matrices have rank one, since its matrix may have
+    /// rank d.
     fn draws(&self) -> usize {
         self.atoms * self.dim()
     }
@@ -184,6 +192,7 @@ impl Facts for Atoms {
 impl Problem for Atoms {
     type State = ();
 
+    /// Draws an atom and writes its A θ − b.
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         let atom = self.clients[client].distribution.pick(draws.rng.bits()) as usize;
@@ -199,6 +208,7 @@ mod tests {
     use crate::rng::Stream;
     use std::collections::BTreeMap;
 
+    /// The arrays of a sound file: m random atoms for each of n clients, with matrices around I.
     fn contents(n: usize, m: usize, d: usize) -> BTreeMap<String, Array> {
         let mut rng = Stream::shared_instance(12);
         let mut array = |shape: &[usize], f: &mut dyn FnMut(usize, &mut Stream) -> f64| Array {
@@ -215,6 +225,7 @@ mod tests {
         [("A", a), ("b", b), ("p", p)].map(|(k, v)| (k.to_owned(), v)).into()
     }
 
+    /// The instance of a file with these arrays, or the message of its fault.
     fn build(arrays: BTreeMap<String, Array>) -> Result<Atoms, String> {
         let file = DataFile { path: "x.npz".into(), sha256: None, size: None };
         let contents = Contents::Arrays(arrays);

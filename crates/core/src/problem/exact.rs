@@ -38,10 +38,12 @@ impl Facts for Exact {
     fn noise_trace(&self, _client: usize) -> f64 {
         0.0
     }
+    /// 0; `None` on a field that is not linear, whose second moments do not close even without noise.
     fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
         self.linear().then(|| Matrix::zeros(self.dim(), self.dim()))
     }
-    /// Means of draws are as smooth as these; of linear fields the Jacobians say it.
+    /// A mean of draws that are convex and smooth is so with the same constant. Where the draws have no
+    /// constant, their mean may have one, which is not known here.
     fn draw_smoothness(&self) -> DrawSmoothness {
         match self.0.draw_smoothness() {
             DrawSmoothness::Unbounded => DrawSmoothness::Unknown,

@@ -76,8 +76,8 @@ pub trait Facts: Send + Sync {
             self.jacobian(*client).add_product(*weight, transposed, x, out);
         }
     }
-    /// The multiplications of [`Facts::jacobian_product`] with one client of each distribution. It
-    /// enters only the estimates of theory's effort.
+    /// The number of multiplications that [`Facts::jacobian_product`] takes for one client of each
+    /// distribution. Theory estimates from it how long its computations take; no result depends on it.
     fn product_effort(&self) -> f64 {
         let distributions = group_clients(self.clients(), |c| self.distribution(c)).0.len();
         distributions as f64 * self.draws() as f64 * (self.dim() * self.dim()) as f64
@@ -95,15 +95,18 @@ pub trait Facts: Send + Sync {
     fn independent(&self) -> bool {
         true
     }
-    /// S, the number of positions of a client's trajectory; `None` if it has none.
+    /// S, the number of states among which the draws of a client move; `None` if they are independent.
     fn positions(&self, _client: usize) -> Option<usize> {
         None
     }
-    /// The trajectory of a client whose draws follow a finite chain, if the field is linear.
+    /// The Markov chain that the draws of a client follow, with the field at each of its moves: theory
+    /// computes moments under Markovian noise from it. `None` if draws are independent, or the field is
+    /// not linear.
     fn trajectory(&self, _client: usize) -> Option<Trajectory> {
         None
     }
-    /// The oracle evaluations of one oracle call: the batch size.
+    /// B, the number of evaluations of the field whose mean one oracle call returns: each counts as a
+    /// gradient.
     fn batch(&self) -> u64 {
         1
     }
@@ -138,13 +141,13 @@ pub trait Facts: Send + Sync {
     fn third_derivative(&self, _client: usize) -> Option<f64> {
         self.linear().then_some(0.0)
     }
-    /// The most terms in exact means over a client's draws: its records, pairs of states
-    /// or atoms. It enters only the estimates of theory's effort.
+    /// The most terms that an exact mean over a client's draws has: its records, pairs of states or
+    /// atoms. Theory estimates from it how long its computations take; no result depends on it.
     fn draws(&self) -> usize {
         1
     }
     /// An identifier of the distribution of a client's oracle; clients with equal
-    /// identifiers have the same distribution.
+    /// identifiers have the same distribution, whose facts theory computes once for all of them.
     fn distribution(&self, client: usize) -> usize {
         client
     }
@@ -175,14 +178,15 @@ pub trait Facts: Send + Sync {
     }
 }
 
-/// Whether the losses of single draws are convex and smooth with one constant (RR A1(b)).
+/// Whether the losses of single draws are convex and L-smooth with one L for all draws, as published
+/// bounds require (RR A1(b)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DrawSmoothness {
-    /// They are, with this L.
+    /// All draws are convex and smooth with this L.
     AtMost(f64),
     /// Some draws are not convex, or no constant serves all.
     Unbounded,
-    /// It is not known, or fields are no gradients.
+    /// Nothing is known of single draws, or fields are no gradients.
     Unknown,
 }
 
@@ -195,8 +199,9 @@ pub enum RecordsOf {
     Test,
 }
 
-/// A value of each distribution of the clients' oracles, computed for its first client, and the
-/// index of each client's value.
+/// Computes a fact of clients once for each distribution of their oracles, at the first client that has
+/// the distribution: clients that share one have equal facts. Returns the facts of the distributions, and
+/// for each client the index of its own; `None` if `value` is `None` for one of them.
 pub fn by_distribution<T>(
     facts: &dyn Facts,
     value: impl Fn(usize) -> Option<T>,
@@ -205,8 +210,9 @@ pub fn by_distribution<T>(
     Some((first.into_iter().map(value).collect::<Option<_>>()?, groups))
 }
 
-/// Forwards facts of a problem that is made of another one to that other problem: the facts that every
-/// such problem has in common with the other one, and the facts that are listed.
+/// Implements facts of a wrapper around a problem, such as [`crate::problem::Twin`], by those of the
+/// problem in its field `$inner`: the facts that no wrapper changes, which are named below, and the facts
+/// that the caller lists by their signatures.
 macro_rules! forward_facts {
     ($self:ident.$inner:tt, { $($listed:tt)* }) => {
         forward_facts! { $self.$inner:

@@ -47,8 +47,10 @@ pub trait Problem: Facts {
         advance_by_oracle(self, cohort);
     }
 
-    /// The plain steps of [`Problem::advance`] for the field linearised for each draw; returns the
-    /// cohort unless steps are fused, as they are wherever the field is its own linearisation.
+    /// Takes the plain steps of [`Problem::advance`] with [`Problem::linearised`] in place of the oracle,
+    /// if the problem has a fused kernel for them, and returns `None`. Else it takes none and returns the
+    /// cohort, and the caller loops over `linearised`. A linear field is its own linearisation, so that
+    /// `advance` itself takes the steps.
     fn advance_linearised<'a>(
         &self,
         cohort: Cohort<'a, Self::State>,
@@ -63,12 +65,14 @@ pub trait Problem: Facts {
         None
     }
 
-    /// The records that steps read, where they are rows of numbers.
+    /// The size of the records that steps read, by which runs are advanced together while a client's
+    /// records are in a cache; `None` if the problem has no records, or they are sparse.
     fn held_records(&self) -> Option<RecordSizes> {
         None
     }
 
-    /// The records, where they are sparse.
+    /// The sparse records, whose local steps may keep to the features that a client's records have;
+    /// `None` if the problem has no records, or they are dense.
     fn sparse_records(&self) -> Option<&SparseRecords> {
         None
     }
@@ -83,16 +87,17 @@ pub trait Problem: Facts {
     }
 }
 
-/// The records of a problem.
+/// How large the dense records of a problem are.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordSizes {
-    /// The bytes of all of them.
+    /// The bytes of the records of all clients together.
     pub bytes: usize,
-    /// The most records of a client.
+    /// The number of records of the client that holds most.
     pub largest: usize,
 }
 
-/// The definition of [`Problem::advance`].
+/// Takes the steps of [`Problem::advance`] by one oracle call each: the definition, which fused kernels
+/// reproduce bit by bit. Dimensions that are common have a loop over arrays of constant length.
 pub fn advance_by_oracle<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     if let Some(proximal) = cohort.extended {
         return advance_extended(problem, cohort, proximal);
@@ -112,8 +117,8 @@ pub fn advance_by_oracle<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) 
     }
 }
 
-/// Plain steps with θ, ξ and the field in arrays on the stack, for a dimension known at compile
-/// time.
+/// Takes plain steps with θ, ξ and the field in arrays on the stack, for a dimension D that is known at
+/// compile time.
 fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut locals = cohort.locals();
     while let Some((local, start)) = locals.next_apart() {
@@ -121,6 +126,7 @@ fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_,
         let mut theta = [0.0; D];
         let mut correction = [0.0; D];
         let mut field = [0.0; D];
+        // `start` is θ_t, if the round has not been copied to the client's own row yet.
         theta.copy_from_slice(start.unwrap_or(local.theta));
         correction.copy_from_slice(local.correction);
         for _ in 0..local.steps {
@@ -131,7 +137,7 @@ fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_,
     }
 }
 
-/// Plain steps for any dimension.
+/// Takes plain steps in any dimension.
 fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut field = vec![0.0; problem.dim()];
     cohort.each(|mut local| {
@@ -142,7 +148,7 @@ fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     });
 }
 
-/// Steps on means of several oracle calls, or with a proximal term, for any dimension.
+/// Takes steps on means of several oracle calls, or with a proximal term, in any dimension.
 fn advance_extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proximal: Proximal<'_>) {
     let d = problem.dim();
     let mut field = vec![0.0; d];
@@ -158,7 +164,8 @@ fn advance_extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proxi
     });
 }
 
-/// The definition of [`Problem::advance_together`].
+/// Takes the steps of [`Problem::advance_together`] by [`Problem::advance`], client by client: its
+/// definition.
 pub fn advance_together_by_client<P: Problem>(problem: &P, mut runs: Vec<Cohort<'_, P::State>>) {
     while runs.iter().all(|run| !run.is_empty()) {
         // The first client of every run, before the next client of any run.
@@ -168,7 +175,8 @@ pub fn advance_together_by_client<P: Problem>(problem: &P, mut runs: Vec<Cohort<
     }
 }
 
-/// Writes the mean of `count` calls to `mean`; `one` is a buffer for one call.
+/// Writes the mean of `count` oracle calls to `mean`, d numbers: the field of a step on a mini-batch.
+/// `call` writes one of them to its argument; `one` is a buffer of d numbers for it.
 pub fn mean_of_calls(
     count: u64,
     mean: &mut [f64],

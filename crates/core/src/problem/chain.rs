@@ -3,12 +3,14 @@
 use crate::kernel::SparseRows;
 use crate::linalg::{Dd, Matrix, Singular, refine, solve};
 
-/// The most states for which the stationary distribution is found by a factorisation alone.
+/// The most states of a chain whose stationary distribution is found by factoring its linear system. With
+/// more states the chain is run first, which takes less time ([`Mixing`]).
 const MOST_FACTORED: usize = 128;
-/// How far probabilities may be from summing to 1: ten times what a user's may be.
+/// The largest difference of Σμ from 1, and of μP from μ, that a stationary distribution may have: ten
+/// times the largest difference from 1 that a sum of a user's probabilities may have.
 const ROUNDING: f64 = 10.0 * super::probabilities::ROUNDING;
 
-/// The transpose of a square matrix.
+/// The transpose of a square matrix of sparse rows; of P it has the columns of P as its rows.
 fn transpose(rows: &SparseRows) -> SparseRows {
     let mut columns = vec![Vec::new(); rows.dim()];
     for (i, row) in (0..).zip(rows.iter()) {
@@ -23,18 +25,18 @@ pub struct Trajectory {
     pub begin: Vec<f64>,
     /// The stationary distribution of the state, S numbers.
     pub stationary: Vec<f64>,
-    /// What an oracle call may do.
+    /// All moves of positive probability, from every state.
     pub moves: Vec<Move>,
 }
 
-/// An oracle call along a trajectory: it returns `matrix` (θ − θ*) + `offset`, and the state
-/// changes.
+/// What an oracle call along a trajectory may do, with its probability: it returns
+/// `matrix` (θ − θ*) + `offset`, and the state changes from `from` to `to`.
 pub struct Move {
     /// The state s before the call.
     pub from: usize,
     /// The state s' after the call.
     pub to: usize,
-    /// The probability given s.
+    /// The probability of this move, given that the state is s.
     pub probability: f64,
     /// A(Z), d × d.
     pub matrix: Matrix,
@@ -42,7 +44,7 @@ pub struct Move {
     pub offset: Vec<f64>,
 }
 
-/// A Markov chain: P(s' | s).
+/// A Markov chain: the S × S matrix P(s' | s), of which the transitions that occur are stored.
 pub struct Chain(SparseRows);
 
 impl Chain {
@@ -51,10 +53,11 @@ impl Chain {
         Self(SparseRows::from_dense(transitions.rows(), transitions.entries()))
     }
 
-    /// The mean of chains with the same states.
+    /// The chain whose transition probabilities are the means, with equal weights, of those of chains with
+    /// the same states.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no chain.
     pub fn mean<'a>(chains: impl ExactSizeIterator<Item = &'a Self> + Clone) -> Self {
         let share = 1.0 / chains.len() as f64;
         let states = chains.clone().next().expect("a chain").states();
@@ -74,15 +77,16 @@ impl Chain {
         self.0.len()
     }
 
-    /// The successors of a state, increasing, with their probabilities.
+    /// The successors of a state in increasing order, each with its probability P(s' | s).
     pub fn from(&self, state: usize) -> impl Iterator<Item = (usize, f64)> {
         self.0.row(state).iter()
     }
 
-    /// The stationary distribution: μP = μ, Σμ = 1.
+    /// The stationary distribution μ, S numbers: μP = μ and Σμ = 1. A state that is left for ever has
+    /// probability 0. The bits do not depend on how the system is solved.
     ///
     /// # Errors
-    /// [`Singular`] if it is not unique.
+    /// [`Singular`] if it is not unique, or a row of P does not sum to 1.
     pub fn stationary(&self) -> Result<Vec<f64>, Singular> {
         let n = self.states();
         let into = transpose(&self.0);
@@ -119,15 +123,16 @@ impl Chain {
     }
 }
 
-/// The coefficients of equation number i of a stationary distribution, given the columns of P, in
-/// order of their columns: of μ(P − I) = 0 or, in place of the last one, which follows from the
-/// others, of Σμ = 1.
+/// The coefficients of equation number i of the linear system of the stationary distribution μ, sparse:
+/// each with the number of the state of μ that it multiplies, increasing. Equation i is entry i of
+/// μ(P − I) = 0; the last one, which follows from the others, is replaced by Σμ = 1. `into` are the columns
+/// of P.
 fn stationary_equation(into: &SparseRows, i: u32) -> Vec<(u32, f64)> {
     if i as usize + 1 == into.len() {
         return (0..=i).map(|j| (j, 1.0)).collect();
     }
-    let of_chain = into.row(i as usize).iter();
-    let mut row: Vec<(u32, f64)> = of_chain.map(|(j, p)| (j as u32, p)).collect();
+    let column = into.row(i as usize).iter();
+    let mut row: Vec<(u32, f64)> = column.map(|(j, p)| (j as u32, p)).collect();
     match row.binary_search_by_key(&i, |entry| entry.0) {
         Ok(place) => row[place].1 -= 1.0,
         Err(place) => row.insert(place, (i, -1.0)),
@@ -135,10 +140,11 @@ fn stationary_equation(into: &SparseRows, i: u32) -> Vec<(u32, f64)> {
     row
 }
 
-/// Whether some state is reached from all others, given the columns of P: only then is there one
-/// class that is never left.
+/// Whether the chain has exactly one class of states that is never left, and so one stationary
+/// distribution: whether some state is reached from all others. `into` are the columns of P.
 fn has_one_class(into: &SparseRows) -> bool {
-    // If there is such a state, the last one from which a search backwards has to begin is one.
+    // Searches backwards begin at states that no earlier search reached. If some state is reached from all
+    // others, the state at which the last of these searches begins is one.
     let mut reached = vec![false; into.len()];
     let mut last = 0;
     while let Some(state) = (last..reached.len()).find(|state| !reached[*state]) {
@@ -150,7 +156,8 @@ fn has_one_class(into: &SparseRows) -> bool {
     reached.iter().all(|reached| *reached)
 }
 
-/// Marks the states from which `target` is reached.
+/// Marks in `reached` the states from which `target` is reached, except through states that are marked
+/// already. `into` are the columns of P.
 fn reach_back(into: &SparseRows, target: usize, reached: &mut [bool]) {
     let mut open = vec![target];
     reached[target] = true;
@@ -163,7 +170,8 @@ fn reach_back(into: &SparseRows, target: usize, reached: &mut [bool]) {
     }
 }
 
-/// A chain that forgets its start quickly, so that systems are solved by letting it run.
+/// A chain that forgets its start quickly. Systems with the matrix P − I are then solved to some digits by
+/// sums over its powers, which take less time than a factorisation; [`refine`] makes them exact.
 struct Mixing<'a> {
     /// The columns of P: row j has the states from which state j is reached.
     into: &'a SparseRows,
@@ -172,9 +180,9 @@ struct Mixing<'a> {
 }
 
 impl<'a> Mixing<'a> {
-    /// The most transitions: a chain that needs more counts as slow.
+    /// The most transitions that are tried: a chain that needs more counts as slow.
     const MOST: usize = 2000;
-    /// How exact approximate solutions are.
+    /// The size, relative to the right side, of what approximate solutions leave.
     const CLOSE: f64 = 1e-4;
 
     /// Lets the chain with these columns of P run from equal probabilities until a transition hardly changes the
@@ -199,8 +207,12 @@ impl<'a> Mixing<'a> {
             .collect()
     }
 
-    /// x with x(P − I) = r but for the last entry, and Σx = the last entry of r: minus the sum of
-    /// r P^k over k, since what r moves adds up to 0.
+    /// An approximation of the x with x(P − I) = r in all entries but the last, and Σx equal to the last
+    /// entry of r. With the last entry of r replaced so that its entries add up to 0, −Σ_k r Pᵏ solves the
+    /// first equations and adds up to 0; the multiple of the stationary distribution adds what Σx lacks.
+    ///
+    /// # Errors
+    /// [`Singular`] if the terms of the sum do not vanish within [`MOST`](Self::MOST) transitions.
     fn solve(&self, r: &[f64]) -> Result<Vec<f64>, Singular> {
         let n = r.len();
         let mut x: Vec<f64> = self.approximate.iter().map(|p| r[n - 1] * p).collect();

@@ -24,7 +24,8 @@ pub fn agree<P: Problem>(problem: &P, draws: usize) {
     }
 }
 
-/// ∇²F̄_c(θ*)[M] for M = uuᵀ against second differences along u.
+/// Compares the stated curvature ∇²F̄_c(θ*)[M] for M = uuᵀ with second differences of the mean field along
+/// u; nothing is compared if it is not known.
 fn curvature<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let h = 1e-3;
@@ -48,9 +49,9 @@ fn curvature<P: Problem>(problem: &P, client: usize) {
     }
 }
 
-/// The noise of the field linearised at θ*, at two points on the same draws: its
-/// sample covariance against `noise_map`, by standard errors; and at θ* against
-/// `noise_covariance`.
+/// Compares the stated noise map with the stated covariance at θ*, and with the sample covariance of the
+/// field linearised at θ* between two other points on the same `n` draws, by standard errors. Nothing is
+/// compared if second moments do not close.
 fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     let d = problem.dim();
     let mut s = Matrix::zeros(d + 1, d + 1);
@@ -66,7 +67,7 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     let Some(stated) = problem.noise_map(client, &s) else { return };
     let mut rng = Stream::new(10, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
-    products(&format!("client {client}, noise map"), n, &stated, |f, g| {
+    compare_products(&format!("client {client}, noise map"), n, &stated, |f, g| {
         let mut same = rng.clone();
         problem.linearised(
             client,
@@ -85,7 +86,7 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     });
 }
 
-/// A point away from θ*, at which the noise of a field is compared with its statement.
+/// A point away from θ*, at which the noise of the linearised field is compared with the noise map.
 struct Probe {
     /// (e, 1) with e the difference of the point from θ*, d + 1 numbers.
     extended: Vec<f64>,
@@ -107,8 +108,14 @@ impl Probe {
     }
 }
 
-/// The mean of f gᵀ over `n` draws of (f, g) against `stated`, by standard errors.
-fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f64], &mut [f64])) {
+/// Compares the mean of f gᵀ over `n` draws of (f, g) with `stated`, entry by entry, and panics where they
+/// are more than 4.5 standard errors apart. `what` begins the message.
+fn compare_products(
+    what: &str,
+    n: usize,
+    stated: &Matrix,
+    mut draw: impl FnMut(&mut [f64], &mut [f64]),
+) {
     let d = stated.rows();
     let mut second = Matrix::zeros(d, d);
     let mut fourth = Matrix::zeros(d, d);
@@ -117,8 +124,8 @@ fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f6
     for _ in 0..n {
         draw(&mut f, &mut g);
         second.add_outer(1.0 / n as f64, &f, &g);
-        let [squares_of_f, squares_of_g] =
-            [&f, &g].map(|v| v.iter().map(|x| x * x).collect::<Vec<f64>>());
+        let squares_of_f: Vec<f64> = f.iter().map(|x| x * x).collect();
+        let squares_of_g: Vec<f64> = g.iter().map(|x| x * x).collect();
         fourth.add_outer(1.0 / n as f64, &squares_of_f, &squares_of_g);
     }
     for (i, j) in (0..d * d).map(|k| (k / d, k % d)) {
@@ -130,10 +137,11 @@ fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f6
     }
 }
 
-/// θ* solves Σ π_c F̄_c = 0 and θ_c* solves F̄_c = 0, up to `rounding`.
+/// Checks that the shares π_c sum to 1, that θ* solves Σ π_c F̄_c = 0 and that each θ_c* solves F̄_c = 0: the
+/// norms of the mean fields there are below `rounding`, of the mean of all clients relative to theirs.
 ///
 /// # Panics
-/// If one of them does not.
+/// If one of these does not hold.
 pub fn roots<P: Problem>(problem: &P, rounding: f64) {
     let n = problem.clients();
     let d = problem.dim();
@@ -158,7 +166,7 @@ pub fn roots<P: Problem>(problem: &P, rounding: f64) {
     assert!(norm < rounding * (1.0 + size), "the mean field at the optimum has norm {norm}");
 }
 
-/// The Jacobian against central differences.
+/// Compares the stated Jacobian of a client with central differences of its mean field at θ*.
 fn derivative<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let h = 1e-5;
@@ -181,8 +189,9 @@ fn derivative<P: Problem>(problem: &P, client: usize) {
     }
 }
 
-/// Products with the Jacobians of a client and the first, with one of them alone and their
-/// transposes, and the trace of the covariance, against the matrices.
+/// Compares `jacobian_product`, with the Jacobian of a client alone and with a weighted sum of it and the
+/// first client's, and `noise_trace` with what the matrices give; and checks that a Jacobian which is
+/// stated to be symmetric is so.
 fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let x: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64) - 0.2).collect();
@@ -216,15 +225,15 @@ fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
     assert!((have - want).abs() < 1e-12 * second, "client {client}: trace {have}, not {want}");
 }
 
-/// The oracle's sample mean and covariance at θ*: 4.5 standard errors over some
-/// hundred entries.
+/// Compares the oracle's sample mean and covariance at θ* over `n` calls with the stated ones. The limit of
+/// 4.5 standard errors holds for some hundred entries together.
 fn moments<P: Problem>(problem: &P, client: usize, n: usize) {
     let mut rng = Stream::new(9, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
     let mean = problem.field_at_optimum(client);
     let covariance = problem.noise_covariance(client);
     let mut first = vec![0.0; problem.dim()];
-    products(&format!("client {client}, covariance"), n, &covariance, |f, g| {
+    compare_products(&format!("client {client}, covariance"), n, &covariance, |f, g| {
         let draws = &mut Draws { rng: &mut rng, state: &mut state };
         problem.oracle(client, draws, problem.optimum(), f);
         axpy(-1.0, &mean, f);

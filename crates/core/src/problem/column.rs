@@ -22,8 +22,8 @@ const MARKS: [&str; 25] = [
 /// precision, 2^53.
 const LARGEST_EXACT: &str = "9007199254740992";
 
-/// The fewest records of which a column with a name may count or number the rows: the values of a
-/// few records do so by chance.
+/// The fewest records in which a column with a name is taken to count or to number the rows: with fewer,
+/// the values of a feature do so by chance.
 const FEWEST_NUMBERED: usize = 10;
 
 /// Whether a text is a usual mark of a missing value.
@@ -31,7 +31,8 @@ pub fn is_mark(text: &str) -> bool {
     MARKS.contains(&text)
 }
 
-/// The digits of a whole number without its sign and leading zeros; a point and zeros may follow.
+/// The digits of a whole number in decimal notation, without its sign, leading zeros, and the point and
+/// zeros that may follow; `None` if the text is no such number, as one with an exponent.
 fn whole_digits(text: &str) -> Option<&str> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -41,8 +42,9 @@ fn whole_digits(text: &str) -> Option<&str> {
     is_whole.then(|| whole.trim_start_matches('0'))
 }
 
-/// Whether a text is a whole number beyond 2^53, which double precision may not tell from its
-/// neighbours. One with an exponent was a number of double precision when it was written.
+/// Whether a text is a whole number beyond 2^53, as identifiers may be, which double precision may not
+/// tell from its neighbours. A text with an exponent is none: it was a number of double precision when it
+/// was written.
 pub fn is_long(text: &str) -> bool {
     let longest = LARGEST_EXACT.len();
     whole_digits(text).is_some_and(|digits| {
@@ -51,7 +53,7 @@ pub fn is_long(text: &str) -> bool {
 }
 
 /// Whether a text is a whole number that double precision does not have, so that it would be read as
-/// another one.
+/// another whole number.
 pub fn is_inexact(text: &str) -> bool {
     is_long(text) && whole_digits(text) != Some(&format!("{:.0}", number(text).abs()))
 }
@@ -83,7 +85,7 @@ impl Column {
         self.len() == 0
     }
 
-    /// The value in a row, as text.
+    /// The value in a row as text, a number in its shortest form.
     pub fn text(&self, row: usize) -> String {
         match self {
             Self::Numbers(values) => values[row].to_string(),
@@ -91,7 +93,7 @@ impl Column {
         }
     }
 
-    /// The values of these rows.
+    /// The column of the values in these rows, in the order of `rows`.
     #[must_use]
     pub fn take(&self, rows: &[usize]) -> Self {
         match self {
@@ -101,8 +103,8 @@ impl Column {
         }
     }
 
-    /// For each row whether its value is missing: NaN, or a text that is a usual mark. "-" is no
-    /// mark in a column that has "+" too, because the two are then signs.
+    /// For each row whether its value is missing: NaN, or a text that is a usual mark of a missing value.
+    /// "-" is no mark in a column that has "+" too, because the two are then signs.
     pub fn missing(&self) -> Vec<bool> {
         match self {
             Self::Numbers(values) => values.iter().map(|x| x.is_nan()).collect(),
@@ -114,8 +116,9 @@ impl Column {
         }
     }
 
-    /// The column as it would be without the records whose values are missing: if all the others
-    /// are numbers, it is a column of numbers with NaN in the place of a mark.
+    /// The column of numbers, with NaN in the place of each mark of a missing value, that a text column is
+    /// if all its other texts are numbers; else the column itself. A reader makes a column text because of
+    /// its marks, and without the records whose values are missing it would be numbers.
     pub fn with_marks_read(&self) -> Cow<'_, Self> {
         match self {
             Self::Text(texts) if texts.iter().any(|text| is_mark(text)) => {
@@ -125,7 +128,7 @@ impl Column {
         }
     }
 
-    /// The values as numbers of double precision, NaN where one is missing; `None` of texts.
+    /// The values as numbers of double precision, NaN where one is missing; `None` for a text column.
     pub fn numbers(&self) -> Option<Cow<'_, [f64]>> {
         match self {
             Self::Numbers(values) => Some(Cow::Borrowed(values)),
@@ -136,7 +139,7 @@ impl Column {
         }
     }
 
-    /// Whether the values are 0, 1, 2, … or 1, 2, 3, … in this order.
+    /// Whether the values are 0, 1, 2, … or 1, 2, 3, … in this order, as an index of rows is.
     fn counts_rows(&self) -> bool {
         let Self::Numbers(values) = self else { return false };
         [0.0, 1.0]
@@ -144,7 +147,8 @@ impl Column {
             .any(|first| values.iter().zip(0_u32..).all(|(x, i)| *x == first + f64::from(i)))
     }
 
-    /// Whether all values are whole numbers and no two are equal, as the identifiers of records are.
+    /// Whether the column may hold identifiers of records, which are no feature: all values are whole
+    /// numbers and no two are equal. It is `false` with few records, in which a feature may be so by chance.
     pub fn may_number_records(&self) -> bool {
         self.len() >= FEWEST_NUMBERED
             && match self {
@@ -166,8 +170,8 @@ fn take_rows<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row].clone()).collect()
 }
 
-/// Texts as a column of numbers, with NaN in the place of marks of missing values; `None` if one is
-/// neither.
+/// Texts as a column of numbers, with NaN in the place of marks of missing values; `None` if one is neither
+/// a number nor a mark.
 pub fn numbers_and_marks(texts: &[String]) -> Option<Column> {
     if !texts.iter().all(|text| is_mark(text) || text.parse::<f64>().is_ok()) {
         return None;
@@ -178,12 +182,13 @@ pub fn numbers_and_marks(texts: &[String]) -> Option<Column> {
     Some(Column::Numbers(texts.iter().map(|text| number(text)).collect()))
 }
 
-/// The number of a text; NaN of a mark of a missing value.
+/// The number that a text is, in double precision; NaN for any other text, as a mark of a missing value.
 pub fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// The text of a number in [`Column::LongNumbers`].
+/// How a number that a file has as `text` is written in [`Column::LongNumbers`]: a whole number beyond 2^53
+/// with all its digits, without leading zeros; any other as double precision writes it.
 pub fn exact_text(text: &str) -> String {
     match whole_digits(text).filter(|_| is_long(text)) {
         Some(digits) if text.starts_with('-') => format!("-{digits}"),
@@ -192,18 +197,20 @@ pub fn exact_text(text: &str) -> String {
     }
 }
 
-/// The few texts of a column that are no numbers, where most of its values are.
+/// The few texts of a column that are no numbers, in a column most of whose values are numbers: a message
+/// names them.
 pub struct Exceptions {
-    /// The row of the first one.
+    /// The row of the first of these texts.
     first: usize,
+    /// The number of rows that have one.
     rows: usize,
-    /// How many different texts there are.
+    /// The number of different texts.
     texts: usize,
 }
 
 impl Exceptions {
-    /// The texts that are neither numbers nor marks of missing values, if more than half of the
-    /// values that are there are numbers.
+    /// The texts that are neither numbers nor marks of missing values; `None` if there are none, or at
+    /// least as many as numbers.
     pub fn among_numbers(values: &[String]) -> Option<Self> {
         let known = values.iter().enumerate().filter(|(_, value)| !is_mark(value));
         let (numbers, others): (Vec<_>, Vec<_>) =
@@ -213,7 +220,8 @@ impl Exceptions {
         (numbers.len() > others.len()).then_some(Self { first, rows: others.len(), texts })
     }
 
-    /// What the column of these values holds, for a message; `place` says where a row is.
+    /// What the column holds, for a message: "numbers but for \"x\" in 2 rows, first in line 7". `values`
+    /// are the column's, and `place` says where a row is.
     pub fn describe(&self, values: &[String], place: impl Fn(usize) -> String) -> String {
         let text = sanitised(&values[self.first]);
         let place = place(self.first);
@@ -232,8 +240,8 @@ impl Exceptions {
 pub struct LongNumber<'a>(pub &'a str);
 
 impl LongNumber<'_> {
-    /// The order of the numbers: by their values in double precision and, where it cannot tell two whole
-    /// numbers apart, by their digits.
+    /// Compares two numbers by their values in double precision and, where these are equal although the
+    /// whole numbers differ, by their digits.
     pub fn total_cmp(&self, other: &Self) -> Ordering {
         let own = self.0;
         let other = other.0;
@@ -251,7 +259,8 @@ impl PartialOrd for LongNumber<'_> {
     }
 }
 
-/// Whether a column of this name names the rows: it has no name, or pandas gave it one.
+/// Whether a column of this name names the rows: its name is empty, or is the one that pandas gives to the
+/// index of a table.
 fn is_name_of_index(name: &str) -> bool {
     // A column without a name, read from CSV, and its copies "Unnamed: 0.1" and so on.
     let after_unnamed = name.strip_prefix("Unnamed: 0");
@@ -266,10 +275,12 @@ fn is_parquet_index(name: &str) -> bool {
     name.starts_with("__index_level_")
 }
 
-/// The places of the columns of a table that number or name its rows, as pandas and R write them:
-/// the first ones, if they have no name or that which pandas gives to such a column, the next one
-/// if it counts the rows, and those of pandas in Parquet. `may_be` says of a name whether the column
-/// may be one; one that counts rows stays if no other column would be left.
+/// The places, from 0, of the columns of a table that number or name its rows, as pandas and R write them,
+/// and so are no features: the first columns, as long as they have no name or the one that pandas gives to
+/// an index; the next column if it counts the rows; and those that pandas writes to Parquet as indices.
+///
+/// `may_be` says whether the column of this name may be left out, because it has no other use, such as
+/// the label. A column that counts the rows is kept if no other column would be left.
 pub fn row_indices(columns: &[(String, Column)], may_be: impl Fn(&str) -> bool) -> Vec<usize> {
     let leading = columns.iter().take_while(|(name, _)| is_name_of_index(name) && may_be(name));
     let begin = leading.count();

@@ -5,17 +5,17 @@ pub(crate) fn one() -> usize {
     1
 }
 
-/// The default of settings that are 1.
+/// The default of factors and scales, which change nothing at 1.
 pub(crate) fn unit() -> f64 {
     1.0
 }
 
-/// Whether a setting is 1.
+/// Whether a setting is 1, its default, which is not serialised.
 pub(crate) fn is_unit(value: &f64) -> bool {
     *value == unit()
 }
 
-/// Whether a setting is its default.
+/// Whether a setting is the default of its type, which is not serialised.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

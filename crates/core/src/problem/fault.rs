@@ -33,33 +33,34 @@ const MOST_GIGABYTES: usize = 16;
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Adds a fault of `key` unless `holds`.
+    /// Adds a fault of `key` with this message unless `holds`.
     pub fn require(&mut self, holds: bool, key: &'static str, message: impl FnOnce() -> String) {
         if !holds {
             self.0.push(Fault::new(key, message()));
         }
     }
 
-    /// `value` must be a finite number above 0.
+    /// Adds a fault of `key` unless `value` is a finite number above 0.
     pub fn positive(&mut self, key: &'static str, value: f64) {
         self.require(value.is_finite() && value > 0.0, key, || {
             format!("must be a finite number above 0, not {value}")
         });
     }
 
-    /// `value` must be a finite number, 0 or more.
+    /// Adds a fault of `key` unless `value` is a finite number, 0 or more.
     pub fn non_negative(&mut self, key: &'static str, value: f64) {
         self.require(value.is_finite() && value >= 0.0, key, || {
             format!("must be a finite number, 0 or more, not {value}")
         });
     }
 
-    /// `value` must be 1 or more.
+    /// Adds a fault of `key` if `value` is 0.
     pub fn at_least_one(&mut self, key: &'static str, value: u64) {
         self.require(value > 0, key, || "must be 1 or more, not 0".into());
     }
 
-    /// `value` is a dimension: 1 or more, and small enough for d × d matrices.
+    /// Adds a fault of `key` if `value` cannot be a dimension d: if it is 0, or too large for the d × d
+    /// matrices of facts.
     pub fn dimension(&mut self, key: &'static str, value: usize) {
         self.at_least_one(key, value as u64);
         self.require(value <= MOST_DIMENSIONS, key, || {
@@ -67,7 +68,8 @@ impl Faults {
         });
     }
 
-    /// `count` parts of `bytes` bytes each must fit in memory.
+    /// Adds a fault of `key` if `count` parts of `bytes` bytes each, such as the matrices of clients, are more
+    /// memory than an instance may take.
     pub fn memory(&mut self, key: &'static str, count: usize, bytes: usize) {
         let total = count as u128 * bytes as u128;
         let gigabytes = total as f64 / 1e9;
@@ -78,7 +80,8 @@ impl Faults {
         });
     }
 
-    /// `clients` must be 1 or more, and at most the number of streams.
+    /// Adds a fault of the key `clients` unless it is 1 or more, and at most the number of random streams,
+    /// of which each client needs one.
     pub fn clients(&mut self, clients: usize) {
         self.at_least_one("clients", clients as u64);
         let most = MAX_CLIENTS;

@@ -18,7 +18,8 @@ pub enum OracleForm {
 }
 
 impl OracleForm {
-    /// Calls the visitor with this form of a problem.
+    /// Wraps a problem so that its oracle has this form, calls the visitor with it, and returns what the
+    /// visitor returns.
     ///
     /// # Errors
     /// If the form needs d × d matrices and the problem is too large for them.
@@ -46,10 +47,10 @@ impl OracleForm {
 pub trait Visitor {
     /// What the visitor returns.
     type Out;
-    /// Is called with the instance.
+    /// Does its work with the instance.
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out;
-    /// Is called with an instance of a problem that is defined outside of this crate; `None` if
-    /// the function is not one of these.
+    /// Does its work with an instance of a problem that is defined outside of this crate, in the form in
+    /// which [`super::custom::CustomProblem::build`] returns it; `None` if this visitor cannot.
     fn visit_custom(self, _built: Box<dyn Any>) -> Option<Self::Out>
     where
         Self: Sized,

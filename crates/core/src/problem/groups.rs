@@ -1,9 +1,11 @@
-//! Clients that are alike.
+//! Clients that have equal keys, such as their distributions.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Groups clients with equal keys: the first client of each group, and the group of each client.
+/// Groups the clients 0..`clients` by their keys, so that what depends on the key alone is computed once
+/// for each group. Returns the first client of each group, in increasing order, and for each client the
+/// number of its group.
 pub fn group_clients<K: Hash + Eq>(
     clients: usize,
     key: impl Fn(usize) -> K,

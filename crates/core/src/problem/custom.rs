@@ -13,7 +13,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// A kind of problems that is registered.
+/// A kind of problems that is registered by a program of a user, in Rust or through Python.
 pub trait ProblemKind: Send + Sync {
     /// The type of the instances.
     type Instance: Problem + 'static
@@ -23,7 +23,7 @@ pub trait ProblemKind: Send + Sync {
     fn linear(&self) -> bool;
     /// N and d, for estimates of memory and time.
     fn size(&self, values: &KeyValues) -> (usize, usize);
-    /// Everything that is wrong with the values of the keys.
+    /// Everything that is wrong with the values of the keys; nothing by default.
     fn check(&self, _values: &KeyValues) -> Vec<Fault> {
         Vec::new()
     }
@@ -41,7 +41,9 @@ pub trait ProblemKind: Send + Sync {
         Self: Sized;
 }
 
-/// Builds an instance in a form, as what [`super::Visitor::visit_custom`] takes.
+/// Builds an instance from the values of the keys, the seed and files, with this form of its oracle. Its
+/// type is erased: it is what [`super::Visitor::visit_custom`] takes, a boxed instance of the module
+/// `algorithm`, which this module does not know.
 pub type BuildInstance =
     dyn Fn(&KeyValues, u64, &dyn Files, OracleForm) -> Result<Box<dyn Any>, Fault> + Send + Sync;
 
@@ -56,6 +58,7 @@ pub struct CustomProblem {
 }
 
 impl fmt::Debug for CustomProblem {
+    /// Writes the definition alone; functions have no text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CustomProblem")
             .field("definition", &self.definition)
@@ -63,7 +66,7 @@ impl fmt::Debug for CustomProblem {
     }
 }
 
-/// The settings of a `[problem.<kind>]`, and the problem.
+/// The values of the keys of a table `[problem.<kind>]` whose kind is registered, and the problem.
 #[derive(Clone, Debug)]
 pub struct CustomProblemSettings {
     /// The problem that was registered.
@@ -72,6 +75,8 @@ pub struct CustomProblemSettings {
     pub values: KeyValues,
 }
 
+/// Settings are equal if they give the same definition the same values: the functions of a problem follow
+/// from its definition.
 impl PartialEq for CustomProblemSettings {
     fn eq(&self, other: &Self) -> bool {
         (&self.problem.definition, &self.values) == (&other.problem.definition, &other.values)
@@ -86,9 +91,10 @@ impl CustomProblemSettings {
 }
 
 impl Settings for CustomProblemSettings {
-    /// The instances are of a type that only their builder knows.
+    /// Stands for the type of the instances, which only their builder knows: no instance has it.
     type Instance = Exact;
 
+    /// Reports the numbers that are not finite or, if there are none, what the kind itself finds wrong.
     fn check(&self) -> Vec<Fault> {
         let mut faults = not_finite(&self.values);
         if faults.is_empty() {
@@ -101,15 +107,21 @@ impl Settings for CustomProblemSettings {
         self.problem.kind.linear()
     }
 
+    /// The size that the kind states, with the memory of a d × d matrix for each client.
     fn extent(&self) -> Option<InstanceSize> {
         let (clients, dimension) = self.problem.kind.size(&self.values);
         Some(InstanceSize::of_matrices(clients, dimension))
     }
 
+    /// Always fails: instances are built by `visit`, since their type is not known here.
     fn build(&self, _seed: u64, _files: &dyn Files) -> Result<Exact, Fault> {
         Err(Fault::new("", "this is for built-in problems alone"))
     }
 
+    /// Builds the instance in this form and calls the visitor with it.
+    ///
+    /// # Errors
+    /// A fault of the builder, or of a visitor that takes built-in problems alone.
     fn visit<V: Visitor>(
         &self,
         seed: u64,
@@ -123,7 +135,7 @@ impl Settings for CustomProblemSettings {
     }
 }
 
-/// The values that are no finite numbers.
+/// A fault for each number among the values that is not finite.
 pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (key, value) in values.iter() {
@@ -137,7 +149,8 @@ pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
     faults
 }
 
-/// Settings are written as a table of one kind.
+/// Settings are serialised as a built-in problem's are, as a table with the kind as its only key. The ids of
+/// cells hash this text, and so it has the version and the source of the kind too.
 impl Serialize for CustomProblemSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map([(self.kind(), self.problem.definition.canonical(None, &self.values))])

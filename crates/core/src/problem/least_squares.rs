@@ -3,7 +3,7 @@
 
 use super::affine::Affine;
 use super::arrays::{DataFile, Files};
-use super::cost::{Held, ProblemCost, RecordCost};
+use super::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
 use super::dataset::{ClientRecords, Dataset};
 use super::fault::{Fault, Faults};
 use super::records::{RecordLoss, RecordProblem};
@@ -34,6 +34,7 @@ pub struct Settings {
 impl super::settings::Settings for Settings {
     type Instance = LeastSquares;
 
+    /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
         faults.non_negative("l2", self.l2);
@@ -45,15 +46,18 @@ impl super::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: false, batch: self.batch })
     }
 
+    /// Estimates the operations from the size of the file.
     fn cost(&self, exact: bool) -> ProblemCost {
-        let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
-        sizes.cost(exact, RecordCost::least_squares(features))
+        let one = RecordCost::least_squares(estimate_features(&self.dataset));
+        RecordCounts::of_file(&self.dataset, self.batch, 1).cost(exact, one)
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
+    /// Reads the records, partitions them among clients, and solves the linear systems of the clients and
+    /// of their mean for θ_c* and θ*.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
         let loaded = self.dataset.load(files, seed, false)?;
         let ClientRecords { records, held, shares, .. } = &loaded;
@@ -76,19 +80,19 @@ impl super::settings::Settings for Settings {
         let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
         loaded.problem(loss, files, |part, sets| {
             let labels = part.numbers()?;
-            let link = Link::Linear {
-                targets: sets
-                    .iter()
-                    .map(|set: &Vec<usize>| set.iter().map(|&i| labels[i]).collect())
-                    .collect(),
-            };
-            let rows: Vec<_> = sets.iter().map(|set| part.rows(set)).collect();
-            Ok(RecordTables::new(d, self.l2, link, &rows))
+            let mut rows = Vec::with_capacity(sets.len());
+            let mut targets = Vec::with_capacity(sets.len());
+            for set in sets {
+                rows.push(part.rows(set));
+                targets.push(set.iter().map(|&i| labels[i]).collect());
+            }
+            Ok(RecordTables::new(d, self.l2, Link::Linear { targets }, &rows))
         })
     }
 }
 
-/// The fault of records that do not determine θ; `whose` says whose records they are.
+/// The fault that records do not determine a minimiser without a penalty. `whose` says whose records they
+/// are: "client 3's", or "the" for those of all clients.
 fn singular_system(whose: &str) -> Fault {
     let message =
         format!("{whose} records do not have full rank: a positive λ makes the system regular");
@@ -102,14 +106,15 @@ pub type LeastSquares = RecordProblem<RidgeLoss, RecordTables>;
 pub struct RidgeLoss {
     /// λ, the weight of the penalty λ/2 ‖θ‖².
     l2: f64,
+    /// B, the number of records of an oracle call.
     batch: usize,
-    /// E xxᵀ + λI and E y x of each set.
+    /// The mean field (E xxᵀ + λI)θ − E y x of each client.
     fields: Vec<Affine>,
     /// The mean of the clients' fields.
     mean: Affine,
 }
 
-/// The number of a record is the residual xᵀθ − y.
+/// The number that is kept of a record at a point θ is its residual xᵀθ − y; the weight ∂²ℓ/∂u² is 1.
 impl RecordLoss<RecordTables> for RidgeLoss {
     const LARGEST_WEIGHT: f64 = 1.0;
     const SELF_CONCORDANCE: f64 = 0.0;
@@ -129,6 +134,8 @@ impl RecordLoss<RecordTables> for RidgeLoss {
     fn residuals(&self, _: &RecordTables, _set: usize, at: &[f64]) -> Vec<f64> {
         at.to_vec()
     }
+    /// Replaces the product u = xᵀθ of a record in double-double by its residual u − y, and returns a bound
+    /// on the error of the residual, if the error of u is at most `error`.
     fn extended_numbers(
         &self,
         records: &RecordTables,
@@ -137,7 +144,7 @@ impl RecordLoss<RecordTables> for RidgeLoss {
         u: &mut [Dd],
         error: f64,
     ) -> f64 {
-        // The error at 0 is −y, exactly.
+        // At u = 0 the residual is −y, exactly.
         let target = -records.error(set, record, 0.0);
         let rounding = DD_EPSILON * (u[0].hi.abs() + target.abs());
         u[0] = u[0].plus(-target);

@@ -4,7 +4,7 @@ use super::loss::{Logistic, Loss, dense};
 use super::sparse::SparseLogistic;
 use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::cost::{Held, ProblemCost, RecordCost};
+use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
 use crate::problem::dataset::{ClientRecords, Dataset};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
@@ -36,6 +36,7 @@ pub struct Settings {
 impl crate::problem::settings::Settings for Settings {
     type Instance = Logistic;
 
+    /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
         faults.positive("l2", self.l2);
@@ -49,11 +50,15 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
+    /// Estimates the operations from the size of the file.
     fn cost(&self, exact: bool) -> ProblemCost {
-        let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
-        let is_sparse = self.dataset.is_sparse();
-        let kind = if is_sparse { RecordCost::sparse_logistic } else { RecordCost::logistic };
-        sizes.cost(exact, kind(features))
+        let features = estimate_features(&self.dataset);
+        let one = if self.dataset.is_sparse() {
+            RecordCost::sparse_logistic(features)
+        } else {
+            RecordCost::logistic(features)
+        };
+        RecordCounts::of_file(&self.dataset, self.batch, 1).cost(exact, one)
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -65,6 +70,8 @@ impl crate::problem::settings::Settings for Settings {
         self.dense(&self.dataset.load(files, seed, false)?, files)
     }
 
+    /// Builds the instance with dense or sparse features, as the settings and the file decide, in this form
+    /// of its oracle, and calls the visitor with it.
     fn visit<V: Visitor>(
         &self,
         seed: u64,
@@ -81,6 +88,7 @@ impl crate::problem::settings::Settings for Settings {
 }
 
 impl Settings {
+    /// The loss with the parameters that these keys give.
     fn loss(&self) -> Loss {
         Loss { l2: self.l2, margin: self.margin, batch: self.batch }
     }
@@ -92,24 +100,20 @@ impl Settings {
         records.check_two_classes()?;
         loaded.problem(loss, files, |part, sets| {
             let signs = records.signs_of(part)?;
-            Ok(dense(
-                records.dimension(),
-                &loss,
-                &sets
-                    .iter()
-                    .map(|own: &Vec<usize>| {
-                        own.iter()
-                            .flat_map(|i: &usize| {
-                                part.row(*i).iter().map(|x| signs[*i] * x).collect::<Vec<_>>()
-                            })
-                            .collect()
-                    })
-                    .collect::<Vec<_>>(),
-            ))
+            // The rows y x of each set, one after the other.
+            let mut signed_rows = Vec::with_capacity(sets.len());
+            for own in sets {
+                let mut rows = Vec::with_capacity(own.len() * records.dimension());
+                for i in own {
+                    rows.extend(part.row(*i).iter().map(|x| signs[*i] * x));
+                }
+                signed_rows.push(rows);
+            }
+            Ok(dense(records.dimension(), &loss, &signed_rows))
         })
     }
 
-    /// The instance on records with sparse features, `d` of them.
+    /// The instance on records with `d` sparse features.
     fn sparse(
         &self,
         loaded: &ClientRecords,
@@ -122,15 +126,14 @@ impl Settings {
         self.dataset.check_vectors(loaded.held.len(), d)?;
         loaded.problem(loss, files, |part, sets| {
             let signs = records.signs_of(part)?;
-            let rows = part.sparse();
-            Ok(SparseRecords::new(
-                loss,
-                sets.iter()
-                    .filter_map(|own: &Vec<usize>| {
-                        rows.map(|rows| rows.selected(own.iter().map(|&i| (i, signs[i]))))
-                    })
-                    .collect(),
-            ))
+            // The rows y x of each set.
+            let mut signed_rows = Vec::with_capacity(sets.len());
+            if let Some(rows) = part.sparse() {
+                for own in sets {
+                    signed_rows.push(rows.selected(own.iter().map(|&i| (i, signs[i]))));
+                }
+            }
+            Ok(SparseRecords::new(loss, signed_rows))
         })
     }
 }

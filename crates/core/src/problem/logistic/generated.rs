@@ -11,7 +11,7 @@ use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{SparseRecords, SparseRows, dot};
 use crate::problem::arrays::Files;
-use crate::problem::cost::{Held, ProblemCost, RecordCost};
+use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts};
 use crate::problem::fault::{Fault, Faults, MOST_SPARSE_FEATURES};
 use crate::problem::records::InstanceInputs;
 use crate::problem::settings::OnRecords;
@@ -95,7 +95,7 @@ impl crate::problem::settings::Settings for Settings {
 
     fn cost(&self, exact: bool) -> ProblemCost {
         let nonzeros = self.nonzeros as u64;
-        let sizes = Held::drawn(self.clients, self.dimension, self.records, self.batch);
+        let sizes = RecordCounts::drawn(self.clients, self.dimension, self.records, self.batch);
         sizes.cost(exact, RecordCost::sparse_logistic(nonzeros))
     }
 

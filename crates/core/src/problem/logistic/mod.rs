@@ -10,7 +10,7 @@ mod loss;
 pub mod sparse;
 
 use super::arrays::Files;
-use super::cost::{Held, ProblemCost, RecordCost};
+use super::cost::{ProblemCost, RecordCost, RecordCounts};
 use super::fault::{Fault, Faults};
 use super::records::InstanceInputs;
 use super::settings::OnRecords;
@@ -134,7 +134,7 @@ impl super::settings::Settings for Settings {
     fn cost(&self, exact: bool) -> ProblemCost {
         let held = self.records;
         let d = self.dimension;
-        let sizes = Held::drawn(self.clients, d, held, self.batch);
+        let sizes = RecordCounts::drawn(self.clients, d, held, self.batch);
         sizes.cost(exact, RecordCost::logistic(d as u64))
     }
 

@@ -3,7 +3,7 @@
 use super::loss::{ClassRecords, Softmax, SoftmaxLoss};
 use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::cost::{CLASSES, Held, ProblemCost, RecordCost};
+use crate::problem::cost::{CLASSES, ProblemCost, RecordCost, RecordCounts, estimate_features};
 use crate::problem::dataset::Dataset;
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::settings::OnRecords;
@@ -31,6 +31,7 @@ pub struct Settings {
 impl crate::problem::settings::Settings for Settings {
     type Instance = Softmax;
 
+    /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
         faults.positive("l2", self.l2);
@@ -42,15 +43,18 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
+    /// Estimates the operations from the size of the file; only its contents say how many classes there
+    /// are, whose number is assumed.
     fn cost(&self, exact: bool) -> ProblemCost {
-        let (sizes, features) = Held::of_file(&self.dataset, self.batch, CLASSES);
-        sizes.cost(exact, RecordCost::softmax(CLASSES, features))
+        let one = RecordCost::softmax(CLASSES, estimate_features(&self.dataset));
+        RecordCounts::of_file(&self.dataset, self.batch, CLASSES).cost(exact, one)
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
+    /// Reads the records, partitions them among clients, and searches for θ*.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
         let loaded = self.dataset.load(files, seed, false)?;
         let records = &loaded.records;
@@ -58,13 +62,12 @@ impl crate::problem::settings::Settings for Settings {
         let loss = SoftmaxLoss { classes, l2: self.l2, batch: self.batch };
         loaded.problem(loss, files, |part, sets| {
             let labels = records.classes_of(part)?;
-            let sets: Vec<ClassRecords> = sets
-                .iter()
-                .map(|own: &Vec<usize>| {
-                    (part.rows(own), own.iter().map(|i: &usize| labels[*i] as u8).collect())
-                })
-                .collect();
-            Ok(ClassTables::new(records.dimension(), classes, self.l2, &sets))
+            let mut stored: Vec<ClassRecords> = Vec::with_capacity(sets.len());
+            for own in sets {
+                let own_labels = own.iter().map(|i| labels[*i] as u8).collect();
+                stored.push((part.rows(own), own_labels));
+            }
+            Ok(ClassTables::new(records.dimension(), classes, self.l2, &stored))
         })
     }
 }

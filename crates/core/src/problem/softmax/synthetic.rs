@@ -19,7 +19,7 @@ use super::loss::{Softmax, SoftmaxLoss};
 use crate::kernel::dot;
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::problem::arrays::Files;
-use crate::problem::cost::{Held, ProblemCost, RecordCost};
+use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts};
 use crate::problem::dataset::ClientWeights;
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::records::InstanceInputs;
@@ -127,8 +127,12 @@ impl crate::problem::settings::Settings for Settings {
     fn cost(&self, exact: bool) -> ProblemCost {
         let classes = self.classes;
         let features = self.dimension + 1;
-        let sizes =
-            Held::drawn(self.clients, classes * features, self.typical_records(), self.batch);
+        let sizes = RecordCounts::drawn(
+            self.clients,
+            classes * features,
+            self.typical_records(),
+            self.batch,
+        );
         sizes.cost(exact, RecordCost::softmax(classes as u64, features as u64))
     }
 

@@ -89,7 +89,7 @@ pub enum Policy {
 }
 
 impl Settings {
-    /// The number of distinct environments, which repeat cyclically over the clients.
+    /// The number of distinct environments: client c has environment c modulo this number.
     fn distinct_environments(&self) -> usize {
         match self.heterogeneity {
             Heterogeneity::TwoKernels {} => self.clients.min(2),
@@ -102,17 +102,14 @@ impl Settings {
 impl super::settings::Settings for Settings {
     type Instance = Td;
 
+    /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         let Self { states, actions, branching, features, discount, .. } = *self;
-        for (key, value) in [
-            ("states", states),
-            ("actions", actions),
-            ("branching", branching),
-            ("features", features),
-        ] {
-            faults.at_least_one(key, value as u64);
-        }
+        faults.at_least_one("states", states as u64);
+        faults.at_least_one("actions", actions as u64);
+        faults.at_least_one("branching", branching as u64);
+        faults.at_least_one("features", features as u64);
         let most = MAX_STATES;
         faults
             .require(states <= most, "states", || format!("must be at most {most}, not {states}"));
@@ -144,6 +141,9 @@ impl super::settings::Settings for Settings {
         td::cost(self.extent().as_ref())
     }
 
+    /// N, d, and about how many bytes an instance takes, divided into what each key makes large: dense
+    /// kernels of states, the transitions that occur, the lists that kernels are drawn in, and the matrices
+    /// of features.
     fn extent(&self) -> Option<InstanceSize> {
         let Self { states, branching, features, clients, .. } = *self;
         let s = states as f64;
@@ -152,6 +152,7 @@ impl super::settings::Settings for Settings {
         let environments = self.distinct_environments() as f64;
         // The distinct successors of all actions in all states.
         let pairs = s * (self.actions as f64 * branching as f64).min(s);
+        // Under Markovian noise each client has a table of the successors of each state.
         let chains = if self.noise.is_independent() { 0.0 } else { n * (16.0 * pairs + 16.0 * s) };
         let kernels = environments * s * s + 8.0 * s * s;
         let of_states = MemoryPart::new(
@@ -181,6 +182,11 @@ impl super::settings::Settings for Settings {
         Some(InstanceSize { clients, dimension: features, parts })
     }
 
+    /// Draws the features, the policy and the shared environments from the stream that all clients share,
+    /// and what is a client's own from the client's stream: so the first clients stay when N grows.
+    ///
+    /// # Errors
+    /// A fault of the key that would make the system of a client, or of their mean, regular.
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Td, Fault> {
         let mut rng = Stream::shared_instance(seed);
         let phi = draw_features(self.states, self.features, &mut rng);
@@ -198,7 +204,8 @@ impl super::settings::Settings for Settings {
     }
 }
 
-/// Transition weights before normalisation: for each (s, a), its successors.
+/// The successors of each pair (s, a), number s A + a, each with its transition weight. The weights of a
+/// pair become probabilities when they are divided by their sum.
 type Kernel = Vec<Vec<(usize, f64)>>;
 
 /// A kernel and rewards as they are drawn, before the policy makes a chain of them.
@@ -214,8 +221,8 @@ struct SharedDraws<'a> {
     settings: &'a Settings,
     /// π(a | s), S × A.
     policy: Matrix,
-    /// The environments drawn from the shared stream, from which those of clients are made: none, one
-    /// or two, as the heterogeneity asks for.
+    /// The environments drawn from the shared stream, of which those of the clients are made: none, one
+    /// or two, as the heterogeneity needs. If there are two, the second one's rewards are drawn and unused.
     environments: Vec<DrawnEnvironment>,
 }
 
@@ -238,14 +245,16 @@ impl<'a> SharedDraws<'a> {
         Self { settings, policy, environments }
     }
 
-    /// One of the two kernels, and r or −r: even clients have the first kernel and r.
+    /// The environment of a client where two kernels alternate over clients: clients 0, 2, 4, … have the
+    /// first kernel with the rewards r, the others the second kernel with −r.
     fn alternating_environment(&self, client: usize) -> DrawnEnvironment {
         let sign = if client.is_multiple_of(2) { 1.0 } else { -1.0 };
         let rewards = self.environments[0].rewards.iter().map(|r| sign * r).collect();
         DrawnEnvironment { kernel: self.environments[client % 2].kernel.clone(), rewards }
     }
 
-    /// The environment of a client, with what is drawn for the client alone.
+    /// The environment of a client under the policy: the shared one, or one drawn for this client alone,
+    /// with its perturbations, as the heterogeneity says.
     fn client_environment(&self, client: usize, seed: u64) -> Environment {
         let mut rng = Stream::client_instance(seed, client);
         let DrawnEnvironment { kernel, rewards } = match self.settings.heterogeneity {
@@ -277,13 +286,14 @@ impl<'a> SharedDraws<'a> {
     }
 }
 
-/// Adds a draw from U[0, `epsilon`] to each weight.
+/// Adds a draw from U[0, `epsilon`] to each transition weight.
 fn perturb_kernel(kernel: &mut Kernel, epsilon: f64, rng: &mut Stream) {
     let weights = kernel.iter_mut().flatten();
     weights.for_each(|(_, weight)| *weight += epsilon * rng.uniform());
 }
 
-/// A new kernel (each weight 1) and new rewards, uniform on [0, 1).
+/// Draws an environment: `branching` distinct successors of weight 1 for each pair (s, a), and rewards that
+/// are uniform on [0, 1).
 fn draw_environment(settings: &Settings, rng: &mut Stream) -> DrawnEnvironment {
     let mut kernel = Kernel::new();
     for _pair in 0..settings.states * settings.actions {
@@ -294,7 +304,8 @@ fn draw_environment(settings: &Settings, rng: &mut Stream) -> DrawnEnvironment {
     DrawnEnvironment { kernel, rewards }
 }
 
-/// φ: S rows of d, uniform on [0, 1), each row summing to one, so that ‖φ(s)‖ ≤ 1.
+/// Draws the features φ, S rows of d numbers, uniformly on [0, 1), and divides each row by its sum, so that
+/// ‖φ(s)‖ ≤ 1.
 fn draw_features(states: usize, d: usize, rng: &mut Stream) -> Vec<f64> {
     let mut phi: Vec<f64> = (0..states * d).map(|_| rng.uniform()).collect();
     for row in phi.chunks_exact_mut(d) {

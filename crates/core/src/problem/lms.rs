@@ -55,6 +55,7 @@ pub enum Covariances {
 impl super::settings::Settings for Settings {
     type Instance = Lms;
 
+    /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.dimension("dimension", self.dimension);
@@ -70,6 +71,8 @@ impl super::settings::Settings for Settings {
         Some(InstanceSize::of_matrices(self.clients, self.dimension))
     }
 
+    /// Draws the covariances R_k and the models w_k, and solves (Σ R_k) θ* = Σ R_k w_k. A client's own stream
+    /// gives what is its own, so the first clients stay when N grows.
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Lms, Fault> {
         let d = self.dimension;
         let mut rng = Stream::shared_instance(seed);
@@ -102,18 +105,22 @@ impl super::settings::Settings for Settings {
 
 /// The distribution of one client's stream.
 struct LmsClient {
-    /// The reflection that turns diag(λ) into R_k, d numbers.
+    /// The direction u of the reflections with R_k = (I − 2uuᵀ) diag(λ) (I − 2uuᵀ), d numbers.
     axis: Vec<f64>,
+    /// R_k, d × d.
     covariance: Matrix,
+    /// w_k, d numbers: the client's θ_k*.
     model: Vec<f64>,
 }
 
 /// An instance: the distribution of each client's stream, and θ*.
 pub struct Lms {
+    /// σ, the standard deviation of the observations' noise v.
     noise: f64,
-    /// √λ, d numbers.
+    /// √λ of the eigenvalues λ of all R_k, d numbers.
     roots: Vec<f64>,
     clients: Vec<LmsClient>,
+    /// The mean of R_k over clients, d × d.
     mean: Matrix,
     optimum: Vec<f64>,
 }
@@ -128,6 +135,7 @@ impl Facts for Lms {
     fn local_optimum(&self, client: usize) -> &[f64] {
         &self.clients[client].model
     }
+    /// Writes R_k (θ − w_k).
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let client = &self.clients[client];
         field.copy_from_slice(&client.covariance.apply(&difference(theta, &client.model)));
@@ -155,6 +163,7 @@ impl Facts for Lms {
         let d = self.dim();
         let client = &self.clients[client];
         let apart = difference(&self.optimum, &client.model);
+        // The matrix (I, θ* − w_k), which makes θ − w_k of (e, 1).
         let shift = Matrix::from_fn(d, d + 1, |i, j| match j {
             _ if j == d => apart[i],
             _ => f64::from(u8::from(i == j)),
@@ -181,6 +190,7 @@ impl Facts for Lms {
 impl Problem for Lms {
     type State = ();
 
+    /// Draws h as the reflection of Gaussians with variances λ, and v, and writes h (hᵀ(θ − w_k) − v).
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         let d = theta.len();
@@ -204,6 +214,7 @@ mod tests {
     use super::*;
     use crate::problem::check;
 
+    /// Four clients with noise and models of their own.
     fn instance(covariances: Covariances) -> Lms {
         let settings = Settings {
             dimension: 3,

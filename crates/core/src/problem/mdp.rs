@@ -31,6 +31,7 @@ pub struct Settings {
 impl super::settings::Settings for Settings {
     type Instance = Td;
 
+    /// Reports what is wrong with the noise; the file is checked when it is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         self.noise.check(&mut faults);
@@ -49,16 +50,19 @@ impl super::settings::Settings for Settings {
         vec![("file", &mut self.file)]
     }
 
+    /// Reads the instance from the file; nothing is drawn.
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Td, Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("file", e.to_string()))?;
         build(&NpzArrays::new(&self.file, &contents)?, self.noise)
     }
 }
 
-/// The largest difference of a stationary distribution in float32 from the one that its kernel has.
+/// The largest difference of a probability in a file's `mu`, if it is of float32 numbers, from the one of
+/// the stationary distribution that is computed from `P`.
 const SINGLE: f64 = 1e-5;
 
-/// Reads the chains of all clients, checks them, and builds the instance.
+/// Reads the chains of all clients, checks them, and builds the instance. The stationary distributions of
+/// the file are only compared with the computed ones, so that an `mu` of other chains is noticed.
 fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     let mut s = 0;
     let mut d = 0;
@@ -75,7 +79,7 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     let p = check_probabilities(arrays, "P", p, &[n, s, s])?;
     let rewards = arrays.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
     let mu = arrays.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
-    let agree = if has_single_precision(mu) { SINGLE } else { ROUNDING };
+    let tolerance = if has_single_precision(mu) { SINGLE } else { ROUNDING };
     let gamma = arrays.get("gamma", &mut [])?[0];
     if !(0.0..1.0).contains(&gamma) {
         return Err(arrays.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
@@ -89,7 +93,7 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
             .stationary()
             .map_err(|_| arrays.fault(format!("`P`[{c}] has no unique stationary distribution")))?;
         for (i, (share, mu)) in shares.iter().zip(&mu[c * s..][..s]).enumerate() {
-            if (share - mu).abs() > agree {
+            if (share - mu).abs() > tolerance {
                 return Err(arrays.fault(format!(
                     "`mu`[{c}, {i}] is {mu}, but the stationary distribution of `P`[{c}] has {share}"
                 )));
@@ -109,7 +113,7 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     })
 }
 
-/// Why a chain does not forget its start.
+/// Why a chain does not forget its start, as every client's chain must.
 #[derive(Debug, Error)]
 enum ChainError {
     #[error(
@@ -126,28 +130,34 @@ fn kernel_of_client(kernels: &[f64], states: usize, client: usize) -> Matrix {
     Matrix::from_fn(states, states, |i, j| own[i * states + j])
 }
 
-/// An error unless the chain has one recurrent class, which is aperiodic.
+/// Checks that the chain has one recurrent class, which is aperiodic; other states may be left for ever.
+///
+/// # Errors
+/// Two states between which there is no way, or the period.
 fn check_one_class(transitions: &Matrix) -> Result<(), ChainError> {
     let n = transitions.rows();
     let backwards = transitions.transpose();
-    // Move to a state from which there is no way back until there is none: the class of
-    // the last state is never left.
+    // Begin at a state, and move to one that it reaches and from which there is no way back, as long as
+    // there is such a state. The class of the last state is never left.
     let mut recurrent = 0;
-    let (class, back) = loop {
-        let there = depths_from(transitions, recurrent);
-        let back = depths_from(&backwards, recurrent);
-        match (0..n).find(|&t| there[t] != usize::MAX && back[t] == usize::MAX) {
-            Some(t) => recurrent = t,
-            None => break (there, back),
-        }
-    };
-    if let Some(apart) = back.iter().position(|&d| d == usize::MAX) {
+    let mut steps_there = depths_from(transitions, recurrent);
+    let mut steps_back = depths_from(&backwards, recurrent);
+    while let Some(next) =
+        (0..n).find(|&t| steps_there[t] != usize::MAX && steps_back[t] == usize::MAX)
+    {
+        recurrent = next;
+        steps_there = depths_from(transitions, recurrent);
+        steps_back = depths_from(&backwards, recurrent);
+    }
+    if let Some(apart) = steps_back.iter().position(|&steps| steps == usize::MAX) {
         return Err(ChainError::Unreachable { from: apart, to: recurrent });
     }
+    // The states that are reached are the class. Its period is the greatest common divisor of what the
+    // number of steps to a state by way of a transition differs from the least number of steps to it.
     let mut period = 0;
-    for s in (0..n).filter(|s: &usize| class[*s] != usize::MAX) {
+    for s in (0..n).filter(|&s| steps_there[s] != usize::MAX) {
         for t in (0..n).filter(|&t| transitions[(s, t)] > 0.0) {
-            period = gcd(period, (class[s] + 1).abs_diff(class[t]));
+            period = gcd(period, (steps_there[s] + 1).abs_diff(steps_there[t]));
         }
     }
     if period > 1 {
@@ -156,7 +166,8 @@ fn check_one_class(transitions: &Matrix) -> Result<(), ChainError> {
     Ok(())
 }
 
-/// The least number of steps from a state to each state; `usize::MAX` where there is no way.
+/// The least number of transitions from a state to each state, by a breadth-first search; `usize::MAX`
+/// where there is no way.
 fn depths_from(transitions: &Matrix, start: usize) -> Vec<usize> {
     let n = transitions.rows();
     let mut depth = vec![usize::MAX; n];
@@ -182,6 +193,7 @@ pub fn gcd(a: usize, b: usize) -> usize {
 mod tests {
     use super::*;
 
+    /// What [`check_one_class`] says of the chain with these rows of probabilities.
     fn check<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
         check_one_class(&Matrix::from_fn(N, N, |i, j| rows[i][j]))
             .map_err(|error| error.to_string())

@@ -1,8 +1,8 @@
 //! The minimiser of a strongly convex function without a formula, by Newton's method.
 //!
 //! Up to [`MOST_REFINED`] unknowns each step solves with a refined factorisation and the search
-//! ends at a fixed point, from which no step shrinks the gradient. Beyond, gradients are sums of
-//! so many terms that the search would wander in their rounding errors; it ends when a step close
+//! ends at a fixed point, from which no step shrinks the gradient. With more unknowns, gradients are
+//! sums of many terms, in whose rounding errors such a search would wander; it ends when a step close
 //! to the minimiser no longer halves the gradient, or when ‖∇f‖/μ as computed is 1e-12. Steps
 //! then come from Cholesky's factorisation, and above some 1500 unknowns (fewer where a product
 //! with the Hessian costs little) from conjugate gradients.
@@ -13,7 +13,8 @@
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, Singular, cholesky, solve};
 
-/// The most unknowns for which the search ends at a fixed point.
+/// The most unknowns for which the search ends at a fixed point, and is so short that its result is not
+/// worth caching.
 pub const MOST_REFINED: usize = 32;
 /// The most unknowns for which the Hessian is factored, unless the function says otherwise.
 pub const MOST_FACTORED: usize = 1500;
@@ -21,24 +22,26 @@ pub const MOST_FACTORED: usize = 1500;
 const MOST_STEPS: usize = 500;
 /// The computed ‖∇f‖/μ at which a search in many unknowns ends.
 const CLOSE: f64 = 1e-12;
-/// A gradient of this size, relative to that at the start, that a step no longer halves consists
-/// of rounding errors; a larger one belongs to steps that were halved far from the minimiser.
+/// The size of a gradient, relative to the gradient at the start, below which it consists of rounding
+/// errors if a step no longer halves it. A larger gradient may shrink by less than half far from the
+/// minimiser too, where steps are damped.
 const SMALL: f64 = 1e-8;
 /// The most conjugate-gradient iterations of one Newton step.
 const MOST_ITERATIONS: usize = 1000;
 
 /// A twice differentiable, strongly convex function f of d unknowns. It remembers the point of
-/// the last gradient, at which Hessians are taken.
+/// the last gradient, at which its Hessian and products with it are computed.
 pub trait Objective {
     /// d, the number of unknowns.
     fn dim(&self) -> usize;
     /// μ > 0, a lower bound on the eigenvalues of all Hessians.
     fn convexity(&self) -> f64;
-    /// ∇f(θ), d numbers; θ becomes the point of the Hessian.
+    /// ∇f(θ), d numbers; θ becomes the point at which Hessians are computed.
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64>;
-    /// ∇²f v, d numbers.
+    /// ∇²f v at the point of the last gradient, d numbers.
     fn product(&self, v: &[f64]) -> Vec<f64>;
-    /// ∇²f, d × d; beyond [`MOST_REFINED`] unknowns only its lower triangle is read.
+    /// ∇²f at the point of the last gradient, d × d. With more than [`MOST_REFINED`] unknowns only its lower
+    /// triangle is read, so that the upper one may be undefined.
     fn hessian(&self) -> Matrix;
     /// The most unknowns for which factoring the Hessian takes less time than conjugate gradients.
     fn most_factored(&self) -> usize {
@@ -51,51 +54,55 @@ pub trait Objective {
 pub struct Minimiser {
     /// θ, d numbers.
     pub theta: Vec<f64>,
-    /// ‖∇f(θ)‖/μ as the search computed it, which tells whether θ is of the same function. It is no
-    /// bound on the distance to the minimiser, since gradients have rounding errors.
+    /// ‖∇f(θ)‖/μ as the search computed it; its bits show whether a cached θ is the minimiser of a given
+    /// function ([`Minimiser::is_at`]). It is no bound on the distance to the minimiser, since gradients have
+    /// rounding errors.
     pub residual: f64,
     /// A bound on the distance to the minimiser that counts all rounding errors.
     pub error: f64,
 }
 
-/// How the minimiser of a function without a formula is found.
+/// How θ* is found where no formula gives it.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum OptimumSearch<'k> {
     /// The minimiser is searched for.
     #[default]
     New,
-    /// The result of an earlier search is taken if it is of the same function; else the minimiser
-    /// is searched for.
+    /// The result of an earlier search, from a cache, is taken if it is the minimiser of the same function;
+    /// else the minimiser is searched for.
     Known(&'k Minimiser),
-    /// There is no search: the minimiser stays unknown.
+    /// There is no search, because nothing needs θ*: the minimiser stays unknown.
     LeftOut,
 }
 
 impl Minimiser {
-    /// Stands for the minimiser of a function of d unknowns that is not searched. θ is NaN, so that
+    /// Stands for the minimiser of a function of d unknowns that was not searched for. θ is NaN, so that
     /// nothing can be computed from it unnoticed.
     pub fn unknown(d: usize) -> Self {
         Self { theta: vec![f64::NAN; d], residual: f64::INFINITY, error: f64::INFINITY }
     }
 
-    /// Whether it was searched.
+    /// Whether the minimiser was searched for; `false` for [`Minimiser::unknown`] alone.
     pub fn is_searched(&self) -> bool {
         self.residual.is_finite()
     }
 
-    /// Whether the bound on the error says anything: it is below the length of θ, or below 1.
+    /// Whether the bound on the error says anything: it is at most ‖θ‖, or at most 1. A search whose result
+    /// is not known in this sense has failed.
     pub fn is_known(&self) -> bool {
         self.error <= norm(&self.theta).max(1.0)
     }
 
-    /// Whether the residual of θ as a minimiser of `f` has these very bits.
+    /// Whether θ is the result of a search for the minimiser of this very `f`: its residual, computed again,
+    /// has the bits of the one that is kept.
     pub fn is_at(&self, f: &mut impl Objective) -> bool {
         norm(&f.gradient(&self.theta)) / f.convexity() == self.residual
     }
 }
 
-/// An approximate minimiser of `f`, searched from 0: Newton steps are halved until the gradient
-/// shrinks. A bound on its error is not computed.
+/// An approximate minimiser of `f`, by Newton's method from 0, whose steps are halved until the gradient
+/// shrinks. It returns the last point even where it found no minimum: its `error` is infinite, until the
+/// caller computes a bound.
 pub fn minimise(f: &mut impl Objective) -> Minimiser {
     let refined = f.dim() <= MOST_REFINED;
     let close = if refined { 0.0 } else { CLOSE * f.convexity() };
@@ -117,12 +124,13 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
     Minimiser { theta, residual: norm(&gradient) / f.convexity(), error: f64::INFINITY }
 }
 
-/// The Newton step (∇²f)⁻¹∇f at the point of the last gradient, for a gradient that is more exact than
-/// the one that `f` computes; `None` if there are too many unknowns for a factorisation of the Hessian.
+/// The Newton step (∇²f)⁻¹g at the point of the last gradient, for a gradient g that is more exact than
+/// the one that `f` computes: the bound on the error of a minimiser is sharpened by it. `None` if there are
+/// too many unknowns for a factorisation of the Hessian.
 pub fn factored_step(f: &impl Objective, gradient: &[f64]) -> Option<Vec<f64>> {
-    let few = f.dim() <= MOST_REFINED.max(f.most_factored());
-    // No progress is made where conjugate gradients replace a factorisation that failed.
-    few.then(|| newton_direction(f, gradient, 0.0))
+    let is_factored = f.dim() <= MOST_REFINED.max(f.most_factored());
+    // Where the factorisation fails, conjugate gradients solve to their smallest tolerance, as 0 says.
+    is_factored.then(|| newton_direction(f, gradient, 0.0))
 }
 
 /// ‖x‖, also where squares are too small or too large for double precision.
@@ -139,8 +147,9 @@ fn norm(x: &[f64]) -> f64 {
     most * libm::sqrt(dot(&parts, &parts))
 }
 
-/// The Newton direction (∇²f)⁻¹∇f; `progress` is the size of the gradient relative to that at
-/// the start of the search.
+/// The Newton direction (∇²f)⁻¹∇f, d numbers. `progress` is the size of the gradient relative to the one at
+/// the start of the search: conjugate gradients, which solve in place of a factorisation where there are
+/// many unknowns, need not be more exact than this, within limits.
 fn newton_direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<f64> {
     let d = f.dim();
     let direct = if d <= MOST_REFINED {
@@ -155,8 +164,9 @@ fn newton_direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<
     direct.unwrap_or_else(|_| conjugate_gradients(f, gradient, progress.clamp(1e-6, 0.1)))
 }
 
-/// The first of the points θ − direction, θ − direction/2, … whose gradient is smaller than
-/// `size`, and its gradient; `None` if there is none.
+/// The first of the points θ − direction, θ − direction/2, θ − direction/4, … whose gradient is shorter than
+/// `size`, the length of the gradient at θ, and its gradient. `None` if the points become θ itself before:
+/// the search has ended.
 fn damp_step(
     f: &mut impl Objective,
     theta: &[f64],
@@ -178,7 +188,8 @@ fn damp_step(
     }
 }
 
-/// x with ‖∇²f x − b‖ ≤ tolerance ‖b‖, by conjugate gradients from 0.
+/// The x with ‖∇²f x − b‖ ≤ tolerance ‖b‖, by conjugate gradients from 0; what is found after
+/// [`MOST_ITERATIONS`] is returned whatever its residual.
 fn conjugate_gradients(f: &impl Objective, b: &[f64], tolerance: f64) -> Vec<f64> {
     let mut x = vec![0.0; b.len()];
     let mut residual = b.to_vec();
@@ -207,7 +218,8 @@ fn conjugate_gradients(f: &impl Objective, b: &[f64], tolerance: f64) -> Vec<f64
 mod tests {
     use super::*;
 
-    /// f' = sinh(x_i − 3), or a constant without a root.
+    /// A sum of functions of one unknown each, with the derivatives sinh(x_i − 3) or, if it is `flat`, 1,
+    /// which have no root.
     struct Separable {
         flat: bool,
         theta: Vec<f64>,
@@ -232,8 +244,10 @@ mod tests {
         }
         fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
             self.theta = theta.to_vec();
-            let slope = |x: &f64| if self.flat { 1.0 } else { libm::sinh(x - 3.0) };
-            theta.iter().map(slope).collect()
+            if self.flat {
+                return vec![1.0; theta.len()];
+            }
+            theta.iter().map(|x| libm::sinh(x - 3.0)).collect()
         }
         fn product(&self, v: &[f64]) -> Vec<f64> {
             v.iter().enumerate().map(|(i, v)| self.curvature(i) * v).collect()

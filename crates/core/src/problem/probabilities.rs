@@ -6,16 +6,17 @@ use super::fault::Fault;
 /// The largest difference between the sum of a row of probabilities and 1.
 pub const ROUNDING: f64 = 1e-9;
 
-/// Whether all numbers have single precision, as those of a float32 file.
+/// Whether all numbers are numbers of single precision, as those that a file holds as float32.
 pub fn has_single_precision(data: &[f64]) -> bool {
     data.iter().all(|x| f64::from(*x as f32) == *x)
 }
 
-/// Checks rows of probabilities: no entry is negative and each row sums to one. A row of
-/// float32 numbers whose sum is 1 up to their rounding is divided by its sum.
+/// Checks the array `name` of a file, whose rows along its last axis are probability distributions: no entry
+/// is negative and each row sums to one. Returns `data` with the rows of float32 numbers whose sum is 1 up to
+/// the rounding of such numbers divided by their sums.
 ///
 /// # Errors
-/// The first entry or row that fails.
+/// The first entry or row that fails, by its index.
 pub fn check_probabilities(
     arrays: &NpzArrays<'_>,
     name: &str,

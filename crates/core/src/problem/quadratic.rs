@@ -68,17 +68,19 @@ pub enum MultiplicativeForm {
 }
 
 impl Settings {
-    /// ζ of the mean from the ζ of each paired client: the last of an odd
-    /// number of clients has no partner and is the mean itself.
-    fn per_client(&self, mean: f64) -> f64 {
+    /// How far each client of a pair must be from the mean of all, so that the root mean square of this
+    /// distance over all clients is `zeta`, ζ₁ or ζ₂. It is larger than `zeta` for an odd N, where the last
+    /// client has no partner and is at distance 0; and 0 for a single client.
+    fn distance_in_pairs(&self, zeta: f64) -> f64 {
         let paired = 2 * (self.clients / 2);
-        if paired == 0 { 0.0 } else { mean * libm::sqrt(self.clients as f64 / paired as f64) }
+        if paired == 0 { 0.0 } else { zeta * libm::sqrt(self.clients as f64 / paired as f64) }
     }
 }
 
 impl super::settings::Settings for Settings {
     type Instance = Quadratic;
 
+    /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.dimension("dimension", self.dimension);
@@ -94,7 +96,7 @@ impl super::settings::Settings for Settings {
         faults.require(convex, "multiplicative-noise", || {
             "must be at most 1 for a factor of two points, so that every draw is convex".into()
         });
-        let apart = self.per_client(self.hessian_heterogeneity);
+        let apart = self.distance_in_pairs(self.hessian_heterogeneity);
         let least = self.spectrum.from;
         faults.require(apart < least || apart == 0.0, "hessian-heterogeneity", || {
             format!("moves eigenvalues by {apart}, which must be less than the smallest, {least}")
@@ -115,6 +117,8 @@ impl super::settings::Settings for Settings {
         Some(InstanceSize::of_matrices(self.clients, self.dimension))
     }
 
+    /// Draws the mean Hessian A and a target from the stream that all clients share, and for each pair of
+    /// clients the directions u and g along which they differ from the means, with opposite signs.
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Quadratic, Fault> {
         let d = self.dimension;
         let mut rng = Stream::shared_instance(seed);
@@ -124,17 +128,21 @@ impl super::settings::Settings for Settings {
         for c in 0..self.clients {
             // A pair draws from the stream of its first client.
             let mut rng = Stream::client_instance(seed, c - c % 2);
-            let sign = match (c / 2 < self.clients / 2, c % 2) {
-                (false, _) => 0.0,
-                (true, 0) => 1.0,
-                (true, _) => -1.0,
+            let has_partner = c / 2 < self.clients / 2;
+            let sign = if !has_partner {
+                0.0
+            } else if c.is_multiple_of(2) {
+                1.0
+            } else {
+                -1.0
             };
             let u = direction(d, &mut rng);
             let g = direction(d, &mut rng);
-            let delta = sign * self.per_client(self.hessian_heterogeneity);
-            let pull = sign * self.per_client(self.gradient_heterogeneity);
+            let delta = sign * self.distance_in_pairs(self.hessian_heterogeneity);
+            let pull = sign * self.distance_in_pairs(self.gradient_heterogeneity);
             let mut hessian = mean.plus(delta, &Matrix::identity(d));
             hessian.add_outer(-2.0 * delta, &u, &u);
+            // H_c θ − offset is `pull` g at the target, so that the mean over clients is 0 there.
             let mut offset = hessian.apply(&target);
             axpy(-pull, &g, &mut offset);
             clients.push(Affine::new(hessian, offset).map_err(|_| singular_system())?);
@@ -146,15 +154,18 @@ impl super::settings::Settings for Settings {
     }
 }
 
-/// The fault of eigenvalues so different that a system cannot be solved.
+/// The fault of eigenvalues that differ so much that the system of an optimum cannot be solved.
 fn singular_system() -> Fault {
     Fault::new("spectrum", "the system is singular in double precision")
 }
 
 /// An instance: the quadratic of each client, and the noise of its oracle.
 pub struct Quadratic {
+    /// σ, the standard deviation of the additive noise in each entry.
     noise: f64,
+    /// τ, the standard deviation of the random factor 1 + τw.
     multiplicative: f64,
+    /// The law of w.
     form: MultiplicativeForm,
     /// ∇f_c: H_c, H_c θ_c* and θ_c*.
     clients: Vec<Affine>,
@@ -217,12 +228,13 @@ impl Facts for Quadratic {
     fn linear(&self) -> bool {
         true
     }
-    /// A Gaussian factor may be negative, and has no bound.
+    /// The largest eigenvalue of a Hessian times the largest factor on it. A Gaussian factor may be
+    /// negative, and has no bound.
     fn draw_smoothness(&self) -> DrawSmoothness {
         if self.multiplicative > 0.0 && self.form == MultiplicativeForm::Gaussian {
             return DrawSmoothness::Unbounded;
         }
-        // The larger of the two factors of a draw; the smaller is not negative.
+        // The larger of the two factors 1 ± τ; the smaller is not negative, since τ is at most 1.
         let factor = 1.0 + self.multiplicative;
         let norms = self.clients.iter().map(|client| client.matrix.spectral_norm());
         let largest = norms.reduce(|a, b| Some(a?.max(b?))).flatten();
@@ -236,6 +248,7 @@ impl Facts for Quadratic {
 impl Problem for Quadratic {
     type State = ();
 
+    /// Writes (1 + τw) ∇f_c(θ) + σε. What has standard deviation 0 is not drawn.
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         let rng = &mut *draws.rng;
@@ -260,6 +273,7 @@ mod tests {
     use crate::problem::{Settings as _, check};
     use crate::sample;
 
+    /// Settings with heterogeneity and noise of both kinds.
     fn settings(clients: usize) -> Settings {
         Settings {
             spectrum: Spectrum { from: 0.2, to: 2.0 },

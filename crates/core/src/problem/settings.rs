@@ -8,24 +8,24 @@ use super::form::{OracleForm, Visitor};
 use super::oracle::Problem;
 use super::size::InstanceSize;
 
-/// What settings say of the records whose loss is minimised.
+/// What settings say of the records whose mean loss is minimised.
 pub struct OnRecords<'a> {
     /// The file that holds them; `None` if they are generated.
     pub dataset: Option<&'a Dataset>,
-    /// Whether they are of classes. Then the field is not affine.
+    /// Whether their labels are classes and not numbers. Then the field is not affine.
     pub classes: bool,
-    /// B, the records of an oracle call.
+    /// B, the number of records that an oracle call draws.
     pub batch: usize,
 }
 
-/// Which metrics of records a problem has.
+/// Which metrics of records a problem has, by which a manifest is checked that records them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordMetrics {
-    /// Whether there are records, and a loss of each.
+    /// Whether there are records, each with a loss.
     pub loss: bool,
-    /// Whether they are of classes.
+    /// Whether the labels of the records are classes, which can be predicted.
     pub accuracy: bool,
-    /// Whether some of them are held out.
+    /// Whether some of the records are a test set.
     pub test: bool,
 }
 
@@ -35,7 +35,7 @@ pub trait Settings {
     type Instance: Problem + 'static
     where
         Self: Sized;
-    /// Everything that is wrong with the settings themselves.
+    /// Everything that is wrong with the settings themselves, before files are read.
     fn check(&self) -> Vec<Fault>;
     /// What the settings say of records, if a loss of records is minimised.
     fn on_records(&self) -> Option<OnRecords<'_>> {
@@ -58,26 +58,30 @@ pub trait Settings {
             test: records.dataset.is_some_and(|dataset| dataset.test.is_some()),
         }
     }
-    /// The oracle evaluations of one oracle call with noise.
+    /// B, the number of evaluations of the field whose mean one oracle call with noise returns.
     fn batch(&self) -> u64 {
         self.on_records().map_or(1, |of| of.batch as u64)
     }
-    /// The size of the instance; `None` if it depends on a file.
+    /// The size of the instance, by which its memory and operations are estimated before it is built; `None`
+    /// if it depends on a file.
     fn extent(&self) -> Option<InstanceSize> {
         None
     }
-    /// The number of clients, as far as the settings and the files say.
+    /// The number of clients, from the settings or, where these leave it to a file, from the file; `None` if
+    /// neither says it.
     fn clients(&self, files: &dyn Files) -> Option<usize> {
         match self.on_records().and_then(|of| of.dataset) {
             Some(dataset) => dataset.clients_in(files),
             None => self.extent().map(|extent| extent.clients),
         }
     }
-    /// Counts the operations of the parts of the problem, with the exact oracle or with its own.
+    /// Counts the operations of the parts of the problem, with the exact oracle if `exact`, else with its
+    /// own. By default an oracle call multiplies with a d × d matrix.
     fn cost(&self, _exact: bool) -> ProblemCost {
         ProblemCost::without_records(self.extent().as_ref(), cost::matrix_call)
     }
-    /// The files that the settings name.
+    /// The files that the settings name, each with its key. They are mutable, so that whoever reads their
+    /// bytes can enter their hashes, of which the ids of cells are made.
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         Vec::new()
     }

@@ -12,7 +12,7 @@ pub struct InstanceSize {
 }
 
 impl InstanceSize {
-    /// N clients with a d × d matrix and some vectors each.
+    /// The size of an instance whose clients have a d × d matrix and some vectors each.
     pub fn of_matrices(clients: usize, dimension: usize) -> Self {
         let n = clients as f64;
         let d = dimension as f64;
@@ -26,11 +26,12 @@ impl InstanceSize {
 /// A part of an instance that takes memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryPart {
-    /// The setting that decides its size: a key, or a path.
+    /// The setting that decides its size, by which messages about memory name it: a key within the
+    /// problem's table, or a path from the root of the manifest.
     pub key: String,
     /// Its approximate size in bytes.
     pub bytes: f64,
-    /// A description in the plural.
+    /// What takes the memory, for a message, in the plural: "the records of 9 clients".
     pub what: String,
 }
 

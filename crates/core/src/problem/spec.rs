@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
-/// The registry: to add a problem, add its file and a line below.
+/// Makes the enum [`Spec`] of all built-in problems, each given by its variant, its kind in manifests and the
+/// type of its settings. To add a problem, add its file and a line in the call below.
 macro_rules! problems {
     ($($variant:ident($kind:literal, $settings:ty),)*) => {
         /// A problem as a manifest describes it: `[problem.<kind>]`.
@@ -35,7 +36,8 @@ macro_rules! problems {
                 }
             }
 
-            /// Builds the instance and calls the visitor with it.
+            /// Builds the instance in this form of its oracle, and calls the visitor with it, to whom its type
+            /// is known.
             ///
             /// # Errors
             /// As for [`Settings::visit`].
@@ -53,7 +55,7 @@ macro_rules! problems {
             }
         }
 
-        /// A problem is described by its settings.
+        /// What settings say of a problem can be asked of the problem as a manifest describes it.
         impl Deref for Spec {
             type Target = dyn Settings;
 

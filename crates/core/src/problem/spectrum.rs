@@ -21,7 +21,7 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Adds a fault for each end that no spectrum can have.
+    /// Adds a fault for each end that is not above 0, and if the ends are in the wrong order.
     pub fn check(self, faults: &mut Faults) {
         faults.positive("spectrum.from", self.from);
         faults.positive("spectrum.to", self.to);
@@ -30,7 +30,7 @@ impl Spectrum {
         });
     }
 
-    /// The d eigenvalues, the first the smallest, the last the largest.
+    /// The d eigenvalues, from the smallest to the largest; a single one is the smallest.
     pub fn values(self, d: usize) -> Vec<f64> {
         let ratio = libm::log(self.to / self.from);
         let mut values = Vec::with_capacity(d);
@@ -48,7 +48,7 @@ impl Spectrum {
     }
 }
 
-/// A uniformly drawn direction, d numbers of length one.
+/// A uniformly drawn direction: a vector of d numbers and length 1.
 pub fn direction(d: usize, rng: &mut Stream) -> Vec<f64> {
     let mut u: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
     let length = libm::sqrt(dot(&u, &u));
@@ -65,7 +65,8 @@ pub fn reflect(u: &[f64], x: &mut [f64]) {
     }
 }
 
-/// (I − 2uuᵀ) diag(values) (I − 2uuᵀ), symmetric.
+/// (I − 2uuᵀ) diag(values) (I − 2uuᵀ), d × d, for a u of length 1: a symmetric matrix with these eigenvalues,
+/// whose axes are reflected along u.
 pub fn rotated(values: &[f64], u: &[f64]) -> Matrix {
     let d = values.len();
     let mut whole = Matrix::zeros(d, d);

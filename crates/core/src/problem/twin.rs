@@ -10,17 +10,17 @@ use crate::kernel::{Cohort, Draws, axpy};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
-/// `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
+/// The problem `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
 pub struct Twin<P> {
     problem: P,
-    /// H_c θ − b_c with its root, one per distribution.
+    /// The mean field H_c θ − b_c with its root, one per distribution.
     fields: Vec<Affine>,
     /// The index of each client's field.
     field_of: Vec<usize>,
 }
 
 impl<P: Problem> Twin<P> {
-    /// The twin of a problem.
+    /// The twin of a problem, whose mean fields are H_c (θ − θ*) + F̄_c(θ*).
     pub fn new(problem: P) -> Self {
         let (first, field_of) = group_clients(problem.clients(), |c| problem.distribution(c));
         let mut fields = Vec::with_capacity(first.len());
@@ -28,7 +28,7 @@ impl<P: Problem> Twin<P> {
             let matrix = problem.jacobian(client);
             let mut offset = matrix.apply(problem.optimum());
             axpy(-1.0, &problem.field_at_optimum(client), &mut offset);
-            // Where the matrix is singular the field has no root of its own.
+            // Where H_c is singular the field has no unique root, and θ* stands for θ_c*.
             let optimum = problem.optimum().to_vec();
             let field = Affine::new(matrix.clone(), offset.clone());
             fields.push(field.unwrap_or(Affine { matrix, offset, optimum }));
@@ -69,6 +69,8 @@ impl<P: Problem> Problem for Twin<P> {
         self.problem.linearised(client, draws, theta, out);
     }
 
+    /// Takes the steps by the problem's fused kernel for its linearised field or, if there is none for these
+    /// steps, by the oracle of the twin.
     fn advance(&self, cohort: Cohort<'_, P::State>) {
         let rest = match cohort.extended {
             None => self.problem.advance_linearised(cohort),

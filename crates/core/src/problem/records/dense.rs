@@ -1,4 +1,5 @@
-//! Sums over dense records of one product each.
+//! Sums over dense records whose losses depend on one product xᵀθ each: the storage of logistic regression
+//! and of ridge regression. What each function computes is stated by [`RecordSets`].
 
 use super::loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 use crate::kernel::outer::add_rows;
@@ -15,6 +16,7 @@ impl RecordSets for RecordTables {
     fn dense_rows(&self, set: usize) -> Option<Rows<'_>> {
         Some(self.rows(set))
     }
+    /// xᵀv of each record of a set.
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
         let mut along = vec![0.0; self.records(set)];
         products(self.rows(set), v, &mut along);
@@ -23,20 +25,26 @@ impl RecordSets for RecordTables {
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
         add_rows(self.rows(set), factors, out);
     }
+    /// xᵀ m x of a record, 1 × 1.
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
         let row = self.row(set, record);
         Matrix::from_entries(1, 1, vec![dot(row, &m.apply(row))])
     }
+    /// The mean of w x xᵀ over a set, d × d, with w = `weight(i, 0, 0)` of record i.
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
         let n = self.records(set);
         let weights: Vec<f64> = (0..n).map(|i| weight(i, 0, 0) / n as f64).collect();
         Matrix::weighted_gram(self.rows(set), &weights)
     }
+    /// out ← out + share times the mean of δ x over a set, with a residual δ for each record. Each is divided
+    /// by n before it is multiplied by the share, an order on which the bits of results depend.
     fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
         let n = residuals.len() as f64;
         residuals.iter_mut().for_each(|delta| *delta = share * (*delta / n));
         add_rows(self.rows(set), &residuals, out);
     }
+    /// ∇f(θ) of the weighted mean of the losses of sets into `out`, d numbers. The penalty's gradient is added
+    /// set by set, an order on which the bits of results depend.
     fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,
@@ -51,6 +59,8 @@ impl RecordSets for RecordTables {
             }
         }
     }
+    /// ∇²f of the weighted mean of the losses of sets, d × d. With many features only the lower triangle is
+    /// computed, which is all that the search for an optimum reads, and the upper one is undefined.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let d = self.features();
         let mut sum = Matrix::zeros(d, d);
@@ -67,6 +77,8 @@ impl RecordSets for RecordTables {
         (0..d).for_each(|i| sum[(i, i)] += loss.l2());
         sum
     }
+    /// The trace of the covariance of an oracle call on a set: (E δ² ‖x‖² − ‖E δ x‖²)/B, without a d × d
+    /// matrix.
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
         let residuals = loss.residuals(self, set, at);
         let n = at.len() as f64;
@@ -80,6 +92,7 @@ impl RecordSets for RecordTables {
     fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
         self.field(client, theta, batch, rng, out);
     }
+    /// field ← field + f x of a record, where `factors` replaces the product xᵀ(θ − θ*) by f.
     #[inline(always)]
     fn add_linearised(
         &self,
@@ -95,6 +108,8 @@ impl RecordSets for RecordTables {
         factors(&mut along);
         axpy(along[0], row, field);
     }
+    /// Takes the local steps of a cohort if they are plain, on single records, for which there is a kernel;
+    /// else takes none and returns the cohort.
     fn advance_on<'a>(
         &self,
         path: InstructionSet,

@@ -12,11 +12,12 @@ use crate::problem::minimise::{Minimiser, minimise};
 use crate::problem::oracle::{Problem, RecordSizes, advance_by_oracle, advance_together_by_client};
 use std::sync::OnceLock;
 
-/// Facts about one record set, each computed when it is first asked for.
+/// Facts about one set of records, each computed when it is first asked for.
 #[derive(Default)]
 struct SetFacts {
     /// The numbers of the set's records at θ* ([`RecordLoss::record_numbers`]).
     at_optimum: OnceLock<Vec<f64>>,
+    /// θ_c* of the clients that hold the set, d numbers.
     optimum: OnceLock<Vec<f64>>,
 }
 
@@ -24,17 +25,22 @@ struct SetFacts {
 pub struct RecordProblem<L, S> {
     pub(in crate::problem) loss: L,
     pub(in crate::problem) records: S,
+    /// N, which may be larger than the number of sets.
     pub(super) clients: usize,
-    /// π_c, if they are not equal.
+    /// π_c, N numbers, if they are not equal; then each client holds a set of its own.
     pub(super) client_shares: Option<Vec<f64>>,
+    /// The facts of each set that clients hold.
     held: Vec<SetFacts>,
     /// The records of the test set, if there is one.
     test: Option<S>,
+    /// θ*, or what stands for it if it was not searched for.
     pub(super) optimum: Minimiser,
 }
 
 impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
-    /// The instance whose optimum is not known yet, without a test set.
+    /// The instance with an unknown optimum, which [`RecordProblem::new`] then finds, and without a test set.
+    /// There are as many clients as sets if `clients` is `None`, and their shares are equal if
+    /// `client_shares` is `None`.
     pub(super) fn without_optimum(
         loss: L,
         records: S,
@@ -58,18 +64,18 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         Self { test: Some(test), ..self }
     }
 
-    /// The set that a client holds.
+    /// The number of the set that a client holds.
     fn set_of(&self, client: usize) -> usize {
         client % self.held.len()
     }
 
-    /// The mean field of a client, if it is affine.
+    /// The mean field of a client with its root, if it is affine.
     fn affine(&self, client: usize) -> Option<&Affine> {
         self.loss.affine().map(|(fields, _)| &fields[self.set_of(client)])
     }
 
-    /// The record sets, and the fraction of the clients that hold each, or the share of the one
-    /// client that does.
+    /// The sets, and how much each counts in means over clients: the fraction of the clients that hold it or,
+    /// where shares are unequal, the share of the only client that does. These weights sum to 1.
     pub(in crate::problem) fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
         let n = self.clients;
         let sets = self.held.len();
@@ -94,8 +100,9 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         fact(&self.records, &self.loss, set, self.at_optimum(set))
     }
 
-    /// The mean over records of a number whose sum over a set is `sum`: over the clients' records,
-    /// by their shares, or over the test set.
+    /// The mean of a number of each record, whose sum over a set of a storage is `sum`: over the records of the
+    /// test set, or over each client's records and then over clients, weighted by their shares. `None` if
+    /// there is no test set, or the records have no such number.
     fn mean_over(&self, of: RecordsOf, sum: impl Fn(&S, usize) -> Option<f64>) -> Option<f64> {
         if of == RecordsOf::Test {
             let test = self.test.as_ref()?;
@@ -148,6 +155,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn searched_optimum(&self) -> Option<&Minimiser> {
         (!self.linear()).then_some(&self.optimum).filter(|found| found.is_searched())
     }
+    /// The root of the client's affine field or, if it is not affine, what a search finds when it is first
+    /// asked for.
     fn local_optimum(&self, client: usize) -> &[f64] {
         if let Some(own) = self.affine(client) {
             return &own.optimum;
@@ -158,6 +167,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         })
         .as_slice()
     }
+    /// The mean gradient over all records of the client.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         if let Some(own) = self.affine(client) {
             return own.evaluate(theta, field);
@@ -166,6 +176,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let at = self.loss.record_numbers(&self.records, set, theta);
         self.records.mean_gradient(&self.loss, &[SetTerm { set, share: 1.0, at }], theta, field);
     }
+    /// The Hessian of the client's loss at θ*.
     fn jacobian(&self, client: usize) -> Matrix {
         let affine = self.affine(client).map(|own| own.matrix.clone());
         affine.unwrap_or_else(|| self.fact_at_optimum(client, S::hessian))
@@ -173,7 +184,10 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn symmetric(&self) -> bool {
         true
     }
+    /// Writes Σ w_c H_c x, from products of the records with x where fields are not affine, so that no d × d
+    /// matrix is made. Hessians are symmetric, so that the transpose is the same.
     fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
+        // The matrix of an affine field has the penalty in it already.
         let sum = weights.iter().fold(0.0, |sum, (_, weight)| sum + weight);
         let scale = if self.linear() { 0.0 } else { self.loss.l2() * sum };
         out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
@@ -188,6 +202,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
             }
         }
     }
+    /// A d × d matrix for each set if fields are affine; else two passes over all records.
     fn product_effort(&self) -> f64 {
         match self.loss.affine() {
             Some((fields, _)) => (fields.len() * self.dim() * self.dim()) as f64,
@@ -200,11 +215,13 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn noise_trace(&self, client: usize) -> f64 {
         self.fact_at_optimum(client, S::noise_trace)
     }
+    /// The noise map of the set that the client holds, from its records' linearised fields.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         Some(self.fact_at_optimum(client, |rows: &S, loss: &L, set, at: &[f64]| {
             rows.noise_map(loss, set, at, s)
         }))
     }
+    /// 0 if fields are affine; else Σ M_jk ∂³f_c/∂θ∂θ_j∂θ_k of the client's loss at θ*, which is always known.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
         Some(if self.linear() {
             vec![0.0; self.dim()]
@@ -217,8 +234,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn convexity(&self) -> Option<f64> {
         (!self.linear()).then_some(self.loss.l2())
     }
-    /// λ + w ‖E xxᵀ‖ with w the bound on the weights, where third derivatives are known. It is not
-    /// computed for sparse records, which may have many features.
+    /// λ + w ‖E xxᵀ‖ with w the bound on the weights of records. It is computed for losses that
+    /// state a bound on their third derivatives, all of which are of one product, and not for sparse records,
+    /// which may have many features.
     fn mean_smoothness(&self, client: usize) -> Option<f64> {
         let set = self.set_of(client);
         let rows = L::INVERSE_THIRD.and(self.records.dense_rows(set))?;
@@ -226,8 +244,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let bound = Matrix::weighted_gram(rows, &weights);
         Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
     }
-    /// The bound on the third derivatives of ℓ times E‖x‖³. It is not computed for sparse records,
-    /// which may have many features.
+    /// The bound on the third derivatives of ℓ times E‖x‖³; `None` if the loss states no such bound, or
+    /// records are sparse.
     fn third_derivative(&self, client: usize) -> Option<f64> {
         if self.linear() {
             return Some(0.0);
@@ -288,6 +306,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.records.field(client, theta, self.loss.batch(), draws.rng, field);
     }
 
+    /// Draws a batch of records and writes λθ plus the mean of their fields δ ⊗ x, linearised at θ*.
     #[inline(always)]
     fn linearised(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         if self.linear() {
@@ -318,6 +337,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.advance_on(InstructionSet::best(), cohort);
     }
 
+    /// An affine field is its own linearisation; steps on other fields have a kernel where records are
+    /// drawn one by one and stored in tables that have one.
     fn advance_linearised<'a>(&self, cohort: Cohort<'a, ()>) -> Option<Cohort<'a, ()>> {
         if self.linear() {
             self.advance(cohort);
@@ -326,6 +347,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.advance_linearised_on(InstructionSet::best(), cohort)
     }
 
+    /// The size of the records that clients hold; `None` if they are sparse.
     fn held_records(&self) -> Option<RecordSizes> {
         self.records.dense_rows(0)?;
         let all: usize = (0..self.held.len()).map(|set| self.records.records(set)).sum();
@@ -336,6 +358,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.records.sparse()
     }
 
+    /// Takes plain steps on single records by the fused kernel of the tables, if it has one; else client by
+    /// client.
     fn advance_together(&self, runs: Vec<Cohort<'_, ()>>) {
         let is_plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
         match self.records.tables().filter(|tables| is_plain && tables.has_fused_steps()) {

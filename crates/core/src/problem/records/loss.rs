@@ -7,14 +7,17 @@ use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
 use crate::rng::Stream;
 
-/// A record set in a mean over sets: its number, its weight, and [`RecordLoss::record_numbers`] at a point.
+/// A set in a weighted mean over sets, at a point θ.
 pub struct SetTerm {
+    /// The number of the set.
     pub set: usize,
+    /// The weight of the set in the mean.
     pub share: f64,
+    /// [`RecordLoss::record_numbers`] of the set at θ.
     pub at: Vec<f64>,
 }
 
-/// A record: its set and its number in the set.
+/// Which record is meant: the number of its set, and its number in the set.
 #[derive(Clone, Copy)]
 pub struct RecordPlace {
     pub set: usize,
@@ -22,8 +25,9 @@ pub struct RecordPlace {
 }
 
 /// Records in sets, and sums over them, whose order of operations each storage decides. Client c
-/// holds set c modulo the number of sets. W is the weight of a record and δ its residual
-/// ([`RecordLoss`]).
+/// holds set c modulo the number of sets. E is the mean over the records of a set, x are the features of a
+/// record, δ is its residual and W its weight ([`RecordLoss`]); f ⊗ x are the K d products of K numbers f
+/// with x. `at` are the [`RecordLoss::record_numbers`] of a set at the point at which a function is computed.
 pub trait RecordSets: Send + Sync + Sized + 'static {
     /// K, the number of products of a record with rows of θ.
     fn classes(&self) -> usize {
@@ -41,37 +45,39 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn records(&self, set: usize) -> usize {
         self.dense_rows(set).map_or(0, |rows| rows.len())
     }
-    /// How many multiplications [`RecordSets::products`] needs for all sets together.
+    /// How many multiplications [`RecordSets::products`] takes for all sets together, of which theory
+    /// estimates how long its computations take.
     fn multiplications(&self) -> usize {
         let records = (0..self.sets()).map(|set| self.records(set)).sum::<usize>();
         records * self.features() * self.classes()
     }
 
-    /// The products of each record of a set with v, K numbers per record.
+    /// The products of each record of a set with the K rows of v, each of d numbers: K numbers per record.
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64>;
     /// Calls `visit` with the feature and the value of each stored number of a record.
     fn visit_record(&self, set: usize, record: usize, mut visit: impl FnMut(usize, f64)) {
         let row = self.dense_rows(set).map_or(&[][..], |rows| rows.row(record));
         row.iter().enumerate().for_each(|(feature, value)| visit(feature, *value));
     }
-    /// out ← out + Σ f ⊗ x over a set, with K factors f per record.
+    /// out ← out + Σ f ⊗ x over the records of a set, with K factors f per record; `out` has K d numbers.
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]);
     /// ‖x‖² of each record of a set.
     fn squares(&self, set: usize) -> Vec<f64> {
         self.dense_rows(set).map_or(Vec::new(), |rows| rows.iter().map(|x| dot(x, x)).collect())
     }
-    /// (I ⊗ x)ᵀ m (I ⊗ x) of a record, K × K.
+    /// (I ⊗ x)ᵀ m (I ⊗ x) of a record, K × K: xᵀ m_kl x for each d × d block of the K d × K d matrix m.
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix;
-    /// E W ⊗ xxᵀ over a set, with W_kl = `weight(i, k, l)` of record i.
+    /// E W ⊗ xxᵀ over a set, K d × K d, with W_kl = `weight(i, k, l)` of record i.
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix;
 
-    /// out ← out + share E δ ⊗ x over a set.
+    /// out ← out + share E δ ⊗ x over a set, given δ of its records, K numbers per record: the part of the
+    /// gradient of a mean over sets that this set adds, without the penalty.
     fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
         let scale = share / self.records(set) as f64;
         residuals.iter_mut().for_each(|delta| *delta *= scale);
         self.add_rows(set, &residuals, out);
     }
-    /// ∇f of a mean over sets at θ into `out`.
+    /// ∇f of the weighted mean of the losses of sets, with the penalty, at θ into `out`, K d numbers.
     fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,
@@ -81,14 +87,15 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
             self.add_pull(*set, *share, loss.residuals(self, *set, at), out);
         }
     }
-    /// ∇²f of a mean over sets; see [`crate::problem::minimise::Objective::hessian`].
+    /// ∇²f of the weighted mean of the losses of sets, with the penalty, K d × K d. Its upper triangle may be
+    /// undefined as [`crate::problem::minimise::Objective::hessian`] says.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix;
-    /// ∇²f over a set, with all entries.
+    /// ∇²f of the mean loss of one set, with the penalty, K d × K d, with all entries.
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         let penalty = Matrix::identity(self.features() * self.classes());
         self.gram(set, |i, k, l| loss.weight(at, i, k, l)).plus(loss.l2(), &penalty)
     }
-    /// The covariance of the field of a set: of the mean of a batch of δ ⊗ x.
+    /// The covariance of an oracle call on a set, K d × K d: of the mean of δ ⊗ x over a batch of records.
     fn noise_covariance(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         let residuals = loss.residuals(self, set, at);
         let classes = self.classes();
@@ -110,10 +117,11 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         self.add_pull(set, 1.0, residuals, &mut mean);
         (second / squares.len() as f64 - dot(&mean, &mean)) / loss.batch() as f64
     }
-    /// [`crate::problem::Facts::noise_map`] of a set. The linearised field of a record is (W v + δ) ⊗ x, with v its
-    /// products with θ − θ*; λ adds no noise.
+    /// [`crate::problem::Facts::noise_map`] of a client that holds a set: the covariance of its oracle calls,
+    /// linearised at θ*, between θ and θ', given s = E (e, 1)(e', 1)ᵀ with e = θ − θ*. The linearised field of
+    /// a record is (W v + δ) ⊗ x, with v its products with e; the penalty adds no noise.
     ///
-    /// This default is for records of one product: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x.
+    /// This default is for losses of one product: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x.
     fn noise_map(
         &self,
         loss: &impl RecordLoss<Self>,
@@ -122,6 +130,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         s: &Matrix,
     ) -> Matrix {
         let d = self.features();
+        // A copy with all numbers of the records of the set, if they are sparse.
         let copy = self.sparse().map_or(Vec::new(), |records| records.sets[set].to_dense());
         let rows = self.dense_rows(set).unwrap_or_else(|| Rows::new(&copy, d, d));
         let residuals = loss.residuals(self, set, at);
@@ -139,10 +148,11 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
 
-    /// An oracle call of a client with a batch, into `out`.
+    /// Writes an oracle call of a client to `out`: the mean gradient of `batch` records that are drawn from
+    /// its set with replacement, with the penalty.
     fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]);
-    /// field ← field + f ⊗ x for a record. `factors` replaces the K products of the record with
-    /// θ − θ* by f; `points` are θ and θ*.
+    /// field ← field + f ⊗ x for a record. `factors` is called with the K products of the record with
+    /// θ − θ*, and replaces them by f; `points` are θ and θ*.
     fn add_linearised(
         &self,
         place: RecordPlace,
@@ -150,15 +160,17 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         factors: impl FnOnce(&mut [f64]),
         field: &mut [f64],
     );
-    /// Runs the local steps of a cohort, plain or extended; returns the cohort if there is no
-    /// kernel for them. The bits do not depend on the instruction set.
+    /// Takes the local steps of a cohort with oracle calls on `batch` records, if the storage has a kernel for
+    /// them, and returns `None`. Else it takes none and returns the cohort, and the caller loops over the
+    /// oracle. The bits do not depend on the instruction set.
     fn advance_on<'a>(
         &self,
         path: InstructionSet,
         batch: usize,
         cohort: Cohort<'a, ()>,
     ) -> Option<Cohort<'a, ()>>;
-    /// The tables of fused steps on single records, if this storage has them.
+    /// The tables that have fused steps on single records, also of several runs together and on linearised
+    /// fields, if this storage is one.
     fn tables(&self) -> Option<&RecordTables> {
         None
     }
@@ -176,30 +188,31 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     /// R with |D³ℓ\[h, h, v\]| ≤ R ‖v‖ hᵀWh for all changes h and v of the products: along a segment
     /// of length r all Hessians are within factors of e^(Rr‖x‖) of each other (Bach 2010).
     const SELF_CONCORDANCE: f64;
-    /// The inverse of a bound on the third derivatives, if one is known.
+    /// The inverse of a bound on the third derivatives of ℓ by u, if one is known.
     const INVERSE_THIRD: Option<f64> = None;
-    /// Whether a share of a mean multiplies a sum before it is divided, where records are dense:
-    /// so stored results were computed.
+    /// Whether a mean over dense records multiplies the sum over a set by the set's share before it divides
+    /// the product by the number of records. Both orders are kept, since stored results have their bits.
     const SHARES_FIRST: bool = false;
-    /// The most unknowns for which the Hessian is factored
+    /// The most unknowns for which the search for an optimum factors Hessians
     /// ([`crate::problem::minimise::Objective::most_factored`]).
     const MOST_FACTORED: usize = MOST_FACTORED;
 
     /// λ, the weight of the penalty λ/2 ‖θ‖².
     fn l2(&self) -> f64;
-    /// B, the records of an oracle call.
+    /// B, the number of records of an oracle call.
     fn batch(&self) -> usize;
-    /// The mean fields of the sets, and of all, if they are affine.
+    /// The mean field of each set, and the mean field of all clients, if they are affine.
     fn affine(&self) -> Option<(&[Affine], &Affine)> {
         None
     }
-    /// The numbers of a set's records at θ from which δ and W follow, K per record.
+    /// The numbers of a set's records at θ, K per record, from which δ and W follow: what is computed once at
+    /// a point, and passed as `at` to the functions that need δ or W there.
     fn record_numbers(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64>;
     /// δ of a set's records, K numbers per record.
     fn residuals(&self, records: &S, set: usize, at: &[f64]) -> Vec<f64>;
     /// Replaces the products u of a record in double-double by its numbers, from which δ and W
-    /// follow, and returns a bound on the error of the numbers, if that of u is at most `error`; both
-    /// are Euclidean lengths.
+    /// follow, and returns a bound on the error of the numbers, if the error of u is at most `error`; both
+    /// errors are Euclidean lengths. The bound on the error of θ* is computed from these.
     fn extended_numbers(
         &self,
         records: &S,
@@ -210,15 +223,15 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     ) -> f64;
     /// Replaces the numbers of a record in double-double by δ, to within the error of an operation.
     fn extended_residuals(&self, _: &S, _set: usize, _record: usize, _numbers: &mut [Dd]) {}
-    /// Replaces a change v of the products of a record with these numbers by W v in double-double.
+    /// Replaces a change v of the products of a record by W v in double-double; `numbers` are the record's.
     fn extended_change(&self, _numbers: &[Dd], _v: &mut [Dd]) {}
-    /// W_kl of record i.
+    /// W_kl of record i of the set whose numbers are `at`.
     fn weight(&self, at: &[f64], i: usize, k: usize, l: usize) -> f64;
-    /// Replaces changes v of the products of a set's records by scale W v.
+    /// Replaces changes v of the products of all records of a set, K per record, by `scale` W v.
     fn change(&self, at: &[f64], scale: f64, v: &mut [f64]) {
         v.iter_mut().enumerate().for_each(|(i, v)| *v *= scale * self.weight(at, i, 0, 0));
     }
-    /// Σ ℓ over a set at θ.
+    /// Σ ℓ over the records of a set at θ, without the penalty.
     fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64;
     /// How many records of a set have the class that θ predicts; `None` without classes.
     fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<f64> {
@@ -230,11 +243,13 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     fn linearised(&self, _: &S, _place: RecordPlace, _at: &[f64], _v: &mut [f64]) {
         unreachable!("an affine field is its own linearisation");
     }
-    /// The Bregman divergences of a set's records between θ and θ*.
+    /// For each record of a set the Bregman divergence ℓ(u) − ℓ(u*) − δ(u*)ᵀ(u − u*) between its products u at θ
+    /// and u* at θ*; `points` are θ and θ*, and `at` the set's numbers at θ*.
     fn divergences(&self, _: &S, _set: usize, _at: &[f64], _points: [&[f64]; 2]) -> Vec<f64> {
         unreachable!("the mean of quadratic losses is known");
     }
-    /// [`crate::problem::Facts::curvature`] of a set.
+    /// [`crate::problem::Facts::curvature`] of a client that holds a set: Σ_jk m_jk ∂³f/∂θ∂θ_j∂θ_k at θ*, K d
+    /// numbers; `at` are the set's numbers at θ*.
     fn curvature(&self, _: &S, _set: usize, _at: &[f64], _m: &Matrix) -> Vec<f64> {
         unreachable!("quadratic losses have no curvature");
     }

@@ -4,16 +4,17 @@ use super::loss::{RecordLoss, RecordSets, SetTerm};
 use crate::linalg::Matrix;
 use crate::problem::minimise::Objective;
 
-/// The mean of f over sets.
+/// The weighted mean, over sets, of the mean loss of a set's records with the penalty: the loss of a client, or
+/// of all clients.
 pub(super) struct MeanLoss<'a, L, S> {
     loss: &'a L,
     records: &'a S,
-    /// Their numbers are those at the point of the last gradient.
+    /// The sets with their weights, and their numbers at the point of the last gradient, none before it.
     sets: Vec<SetTerm>,
 }
 
 impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
-    /// The mean of f over these sets, given as numbers of sets and weights.
+    /// The mean over these sets, each given as the number of the set and its weight.
     pub(super) fn new(
         loss: &'a L,
         records: &'a S,
@@ -37,6 +38,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     fn convexity(&self) -> f64 {
         self.loss.l2()
     }
+    /// ∇f(θ), after which Hessians are computed at this θ.
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
         let Self { loss, records, .. } = *self;
         let sets = self.sets.iter_mut();
@@ -45,6 +47,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
         records.mean_gradient(loss, &self.sets, theta, &mut mean);
         mean
     }
+    /// ∇²f v at the point of the last gradient, from products of the records with v.
     fn product(&self, v: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = v.iter().map(|v| self.loss.l2() * v).collect();
         for SetTerm { set, share, at } in &self.sets {
@@ -60,7 +63,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     }
 }
 
-/// out ← out + share E ∇²ℓ v over a set, whose numbers at a point are `at`.
+/// out ← out + share E ∇²ℓ v over the records of a set, without the penalty, at the point at which the set's
+/// numbers are `at`.
 pub(super) fn add_hessian_product<L: RecordLoss<S>, S: RecordSets>(
     loss: &L,
     records: &S,

@@ -3,7 +3,8 @@
 //!
 //! A loss depends on θ through the products of a record x with K rows of θ (K is 1 but for
 //! softmax regression). So a problem is a pair: a [`RecordLoss`] is a function of the products of
-//! one record, and [`RecordSets`] sum over records.
+//! one record, and [`RecordSets`] sum over records. A *set* is the records that a client holds; clients
+//! whose oracles have the same distribution may hold the same set.
 //!
 //! *Invariant*: d × d matrices are made only by facts that are such matrices, and by the search
 //! for an optimum in few unknowns.

@@ -11,25 +11,26 @@ use crate::problem::facts::Facts as _;
 use crate::problem::fault::Fault;
 use crate::problem::minimise::{Minimiser, Objective as _, OptimumSearch, factored_step, minimise};
 
-/// What is given of an instance in addition to its loss and its records.
+/// What an instance is made of in addition to its loss and its records.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceInputs<'a> {
-    /// N, if it is not the number of record sets.
+    /// N; the number of sets if it is `None`.
     pub clients: Option<usize>,
-    /// π_c, N numbers, if clients do not weigh the same; then each holds its own set.
+    /// π_c, N numbers, if the shares of clients are not equal; then each client holds a set of its own.
     pub shares: Option<Vec<f64>>,
     /// How θ* is found where it has no closed form.
     pub optimum: OptimumSearch<'a>,
 }
 
 impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
-    /// The instance in which client c holds record set c modulo their number.
+    /// The instance in which client c holds set number c modulo the number of sets, with its θ*: the solution
+    /// of a linear system if fields are affine, else as [`InstanceInputs::optimum`] says.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     ///
     /// # Panics
-    /// If there are not as many shares as sets.
+    /// If shares are given, and there are not as many as sets.
     pub fn new(loss: L, records: S, given: InstanceInputs<'_>) -> Result<Self, Fault> {
         let InstanceInputs { clients, shares: client_shares, optimum: search } = given;
         let sets = records.sets();
@@ -47,7 +48,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     }
 }
 
-/// θ*, the root of an affine mean field.
+/// θ*, the root of the affine mean field `mean` of all clients, with a bound on its error. Nothing is
+/// searched for, so that the residual is stated as 0.
 fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     mean: &Affine,
@@ -60,9 +62,9 @@ fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
     Minimiser { theta: mean.optimum.clone(), residual: 0.0, error }
 }
 
-/// θ*, the minimiser of the mean of f over sets, given with their weights. The result of an
-/// earlier search is taken if its residual is found again to the last bit: then it is of this very
-/// function.
+/// θ*, the minimiser of the mean loss of sets, which are given with their weights, and a bound on its error.
+/// The result `known` of an earlier search is taken if its residual is found again to the last bit: then it
+/// is the minimiser of this very function.
 ///
 /// # Errors
 /// A [`Fault`] of `l2` if Newton's method does not find it, or it is not known to within its length.
@@ -77,7 +79,7 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
         return Ok(known.clone());
     }
     let mut found = minimise(&mut mean);
-    // The point of Hessians.
+    // The bound needs a Newton step at this θ, and the search may have computed its last gradient elsewhere.
     mean.gradient(&found.theta);
     found.error = optimum_bound::optimum_error(
         problem,

@@ -6,7 +6,7 @@ use crate::linalg::{DD_EPSILON, DD_EXP_ERROR, Dd, Matrix};
 use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets, SetTerm};
 use crate::rng::Stream;
 
-/// An instance on dense records.
+/// An instance of softmax regression, on dense records.
 pub type Softmax = RecordProblem<SoftmaxLoss, ClassTables>;
 
 /// The loss log Σ_k exp(u_k) − u_y of a record of class y with logits u.
@@ -16,21 +16,21 @@ pub struct SoftmaxLoss {
     pub classes: usize,
     /// λ, the weight of the penalty λ/2 ‖θ‖².
     pub l2: f64,
-    /// B, the records of an oracle call.
+    /// B, the number of records of an oracle call.
     pub batch: usize,
 }
 
-/// Rows of d numbers, and their classes.
+/// The records of a client: their features, rows of d numbers one after the other, and their classes, from 0.
 pub type ClassRecords = (Vec<f64>, Vec<u8>);
 
-/// Replaces changes v of the logits by the changes of the probabilities to first order,
+/// Replaces changes v of the logits of a record by the changes of its probabilities p to first order, W v:
 /// p_k (v_k − Σ_l p_l v_l).
 fn to_probability_changes(p: &[f64], v: &mut [f64]) {
     let mean = dot(p, v);
     v.iter_mut().zip(p).for_each(|(v, p)| *v = p * (*v - mean));
 }
 
-/// The sum over a set of a number of a record's logits and class.
+/// The sum over the records of a set of `value`, which is computed from a record's logits at θ and its class.
 fn sum_over(
     records: &ClassTables,
     set: usize,
@@ -42,12 +42,15 @@ fn sum_over(
     of_records.fold(0.0, |sum, (u, label)| sum + value(u, usize::from(*label)))
 }
 
-/// The numbers of a record are the probabilities p of the classes, and W = diag(p) − ppᵀ.
+/// The numbers that are kept of a record at a point θ (`at`, K per record) are the probabilities p of the
+/// classes. With them the residual δ = ∂ℓ/∂u is p, less 1 for the record's class, and the weight
+/// W = ∂²ℓ/∂u² is diag(p) − ppᵀ.
 impl RecordLoss<ClassTables> for SoftmaxLoss {
+    /// The eigenvalues of diag(p) − ppᵀ are at most ½.
     const LARGEST_WEIGHT: f64 = 0.5;
     /// D³ℓ\[h, h, v\] = E (h − Eh)²(v − Ev) under p, and v − Ev is at most max v − min v ≤ √2 ‖v‖.
     const SELF_CONCORDANCE: f64 = std::f64::consts::SQRT_2;
-    /// A product costs 4 d K numbers per record, and the Hessian (d K)²/2.
+    /// A product with the Hessian costs about 4 d K operations per record, and the Hessian itself (d K)²/2.
     const MOST_FACTORED: usize = 100;
 
     fn l2(&self) -> f64 {
@@ -59,6 +62,7 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     fn record_numbers(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Vec<f64> {
         records.probabilities(set, theta)
     }
+    /// δ of each record of a set: p, less 1 for the record's class.
     fn residuals(&self, records: &ClassTables, set: usize, at: &[f64]) -> Vec<f64> {
         let mut residuals = at.to_vec();
         let rows = residuals.chunks_exact_mut(self.classes);
@@ -67,9 +71,10 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         }
         residuals
     }
-    /// Replaces the logits u by the probabilities p. The error of p is at most half of the error of u, which is `error`
-    /// and what subtracting the largest adds, and the error of its own operations: exponentials, sum and quotient have
-    /// relative errors of less than 8 `DD_EXP_ERROR` together, and the squares of p add up to at most 1.
+    /// Replaces the logits u of a record in double-double by its probabilities p, and returns a bound on the
+    /// error ‖Δp‖, if the error of u is at most `error`. It is half of the error of u, to which subtracting the
+    /// largest logit adds, and the error of its own operations: exponentials, sum and quotient have relative
+    /// errors of less than 8 `DD_EXP_ERROR` together, and the squares of p add up to at most 1.
     fn extended_numbers(
         &self,
         _: &ClassTables,
@@ -89,6 +94,7 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         u.iter_mut().for_each(|u| *u = u.over(sum));
         0.5 * (error + 2.0 * DD_EPSILON * libm::sqrt(squares)) + 8.0 * DD_EXP_ERROR
     }
+    /// Replaces p in double-double by δ: the probability of the record's class is reduced by 1.
     fn extended_residuals(
         &self,
         records: &ClassTables,
@@ -99,41 +105,49 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         let label = usize::from(records.labels(set)[record]);
         numbers[label] = numbers[label].plus(-1.0);
     }
+    /// Replaces a change v of a record's logits by W v, p_k (v_k − Σ_l p_l v_l), in double-double.
     fn extended_change(&self, numbers: &[Dd], v: &mut [Dd]) {
         let products = numbers.iter().zip(v.iter()).map(|(p, v)| p.times(*v));
         let mean = products.fold(Dd::default(), Dd::plus_dd).negated();
         v.iter_mut().zip(numbers).for_each(|(v, p)| *v = p.times(v.plus_dd(mean)));
     }
+    /// W_kl = p_k (1\[k = l\] − p_l) of record i.
     fn weight(&self, at: &[f64], i: usize, k: usize, l: usize) -> f64 {
         let p = &at[i * self.classes..][..self.classes];
         p[k] * (f64::from(u8::from(k == l)) - p[l])
     }
+    /// Replaces changes v of the logits of all records of a set by `scale` W v.
     fn change(&self, at: &[f64], scale: f64, v: &mut [f64]) {
         for (v, p) in v.chunks_exact_mut(self.classes).zip(at.chunks_exact(self.classes)) {
             to_probability_changes(p, v);
             v.iter_mut().for_each(|change| *change *= scale);
         }
     }
+    /// Replaces v, the products of a record with Θ − Θ*, by δ + W v, given p at θ*.
     fn linearised(&self, records: &ClassTables, place: RecordPlace, at: &[f64], v: &mut [f64]) {
         let p = &at[place.record * self.classes..][..self.classes];
         to_probability_changes(p, v);
         v.iter_mut().zip(p).for_each(|(v, p)| *v += p);
         v[usize::from(records.labels(place.set)[place.record])] -= 1.0;
     }
-    /// The sum of log Σ_k exp(θ_kᵀx) − θ_yᵀx.
+    /// The sum of log Σ_k exp(θ_kᵀx) − θ_yᵀx over the records of a set; the largest logit is subtracted first,
+    /// so that no exponential overflows.
     fn losses(&self, records: &ClassTables, set: usize, theta: &[f64]) -> f64 {
         sum_over(records, set, theta, |u, label| {
             let most = u.iter().fold(f64::NEG_INFINITY, |most, u| most.max(*u));
             most - u[label] + libm::log(fold_sum(u.len(), |k| libm::exp(u[k] - most)))
         })
     }
-    /// A record is of the class with the largest logit, the first of those that tie.
+    /// How many records of a set have the class that θ predicts: the class with the largest logit, the first of
+    /// those that tie.
     fn hits(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Option<f64> {
         Some(sum_over(records, set, theta, |u, label| {
             let first = (1..u.len()).fold(0, |best, k| if u[k] > u[best] { k } else { best });
             f64::from(u8::from(first == label))
         }))
     }
+    /// For each record of a set the Bregman divergence ℓ(u) − ℓ(u*) − δ(u*)ᵀ(u − u*) between its logits u at θ
+    /// and u* at θ*.
     fn divergences(
         &self,
         records: &ClassTables,
@@ -143,13 +157,14 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     ) -> Vec<f64> {
         records.divergences(set, at, &difference(theta, star))
     }
-    /// E c ⊗ x with c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x.
+    /// The third derivatives of a set's loss at θ* along M, K·d numbers: E c ⊗ x with
+    /// c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x.
     fn curvature(&self, records: &ClassTables, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
         let n = records.labels(set).len() as f64;
         let mut factors = Vec::with_capacity(at.len());
         for (i, p) in at.chunks_exact(self.classes).enumerate() {
             let g = records.contracted(set, i, m);
-            // Σ_l p_l (G_lk + G_kl), Σ_l p_l G_ll and pᵀGp.
+            // Σ_l G_kl p_l and Σ_l p_l G_lk for each k, and then Σ_l p_l G_ll and pᵀGp.
             let right = g.apply(p);
             let left = g.transpose().apply(p);
             let diagonal = fold_sum(self.classes, |l| p[l] * g[(l, l)]);
@@ -165,8 +180,8 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     }
 }
 
-/// The matrix of K × K blocks E w_kl x xᵀ over a set, each of d × d; `weight(i, k, l)` is w_kl of
-/// record i. If w is symmetric, blocks below the diagonal are copied.
+/// The K·d × K·d matrix whose block (k, l), of d × d, is the mean of w_kl x xᵀ over the records of a set;
+/// `weight(i, k, l)` is w_kl of record i. If w is `symmetric`, blocks below the diagonal are copied.
 fn blocks(
     records: &ClassTables,
     set: usize,
@@ -193,6 +208,8 @@ fn blocks(
     all
 }
 
+/// Sums over dense records whose losses depend on K products, one for each class. What each function computes
+/// is stated by [`RecordSets`].
 impl RecordSets for ClassTables {
     fn classes(&self) -> usize {
         self.classes()
@@ -209,8 +226,9 @@ impl RecordSets for ClassTables {
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
         self.add_rows_on(InstructionSet::best(), set, factors, out);
     }
-    /// `m` may have one more row and column than the K·d, as if x had one more block with the value 1: then the result
-    /// is (K + 1) × (K + 1).
+    /// xᵀ m_kl x of a record for each block (k, l), of d × d, of the K·d × K·d matrix `m`: K × K. `m` may have one
+    /// row and column more, as the s of a noise map has, which count as a class whose only feature is 1: then the
+    /// result is (K + 1) × (K + 1).
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
         let x = self.rows(set).row(record);
         let classes = self.classes();
@@ -230,6 +248,7 @@ impl RecordSets for ClassTables {
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
         blocks(self, set, true, weight)
     }
+    /// ∇²f of the weighted mean of the losses of sets, K·d × K·d.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.classes() * self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
@@ -237,7 +256,9 @@ impl RecordSets for ClassTables {
         }
         sum
     }
-    /// With v = Ex for E of Θ − Θ*: E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus the same of the means.
+    /// The covariance of the oracle calls of a client that holds a set, linearised at θ*, K·d × K·d, between two
+    /// points Θ and Θ' of which `s` is the second moment E (e, 1)(e', 1)ᵀ of e = Θ − Θ*. With v = (Θ − Θ*)x, it is
+    /// E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus the product of the means, over the batch size.
     fn noise_map(
         &self,
         loss: &impl RecordLoss<Self>,
@@ -269,6 +290,7 @@ impl RecordSets for ClassTables {
     fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
         self.field(client, theta, batch, rng, out);
     }
+    /// field ← field + f ⊗ x of a record, where `make_factors` replaces the K products (Θ − Θ*)x by f.
     fn add_linearised(
         &self,
         place: RecordPlace,
@@ -289,6 +311,7 @@ impl RecordSets for ClassTables {
             axpy(*factor, row, field);
         }
     }
+    /// Takes the local steps of a cohort; there is a kernel for all of them, so that no cohort is returned.
     fn advance_on<'a>(
         &self,
         path: InstructionSet,

@@ -75,10 +75,12 @@ pub struct Settings {
     pub batch: usize,
 }
 
+/// The default d, that of the paper.
 fn sixty() -> usize {
     60
 }
 
+/// The default K, that of the paper.
 fn ten() -> usize {
     10
 }
@@ -97,12 +99,13 @@ pub enum Sizes {
 impl crate::problem::settings::Settings for Settings {
     type Instance = Softmax;
 
+    /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.non_negative("alpha", self.alpha);
         faults.non_negative("beta", self.beta);
-        let both = !self.iid || (self.alpha == 0.0 && self.beta == 0.0);
-        faults.require(both, "iid", || "α and β must be 0 if clients are i.i.d.".into());
+        let is_consistent = !self.iid || (self.alpha == 0.0 && self.beta == 0.0);
+        faults.require(is_consistent, "iid", || "α and β must be 0 if clients are i.i.d.".into());
         faults.clients(self.clients);
         faults.dimension("dimension", self.dimension);
         let classes = self.classes;
@@ -112,9 +115,9 @@ impl crate::problem::settings::Settings for Settings {
         if let Sizes::Equal(records) = self.records {
             faults.at_least_one("records.equal", records as u64);
         }
-        let bytes = self.bytes();
-        let of_client = if bytes < 1e18 { bytes as usize } else { usize::MAX };
-        faults.memory("records", self.clients, of_client);
+        let bytes = self.bytes_per_client();
+        let bounded_bytes = if bytes < 1e18 { bytes as usize } else { usize::MAX };
+        faults.memory("records", self.clients, bounded_bytes);
         faults.positive("l2", self.l2);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
@@ -124,6 +127,7 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
+    /// Counts the operations with the mean number of records of a client, since sizes are drawn.
     fn cost(&self, exact: bool) -> ProblemCost {
         let classes = self.classes;
         let features = self.dimension + 1;
@@ -136,21 +140,23 @@ impl crate::problem::settings::Settings for Settings {
         sizes.cost(exact, RecordCost::softmax(classes as u64, features as u64))
     }
 
+    /// N, K (d + 1), and the memory of the records, by the mean number of a client's.
     fn extent(&self) -> Option<InstanceSize> {
         let clients = self.clients;
         let dimension = self.classes.saturating_mul(self.dimension.saturating_add(1));
-        let bytes = clients as f64 * self.bytes();
+        let bytes = clients as f64 * self.bytes_per_client();
         let what = format!("the records of {clients} clients");
         let parts = vec![MemoryPart::new("records", bytes, what)];
         Some(InstanceSize { clients, dimension, parts })
     }
 
+    /// Draws the records of each client, and searches for θ*.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
-        let shared = self.iid.then(|| self.model(0.0, &mut Stream::shared_instance(seed)));
+        let shared = self.iid.then(|| self.draw_model(0.0, &mut Stream::shared_instance(seed)));
         let mut held = Vec::with_capacity(self.clients);
         for client in 0..self.clients {
             let mut rng = Stream::client_instance(seed, client);
-            held.push(self.records(shared.as_deref(), &mut rng));
+            held.push(self.draw_records(shared.as_deref(), &mut rng));
         }
         let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
         let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
@@ -165,28 +171,31 @@ impl crate::problem::settings::Settings for Settings {
 }
 
 impl Settings {
-    /// The mean number of a client's records.
+    /// The mean number of records of a client, by which memory and operations are estimated.
     pub fn typical_records(&self) -> usize {
         match self.records {
-            // e⁶, the mean of exp(4 + 2 z), and 50.
+            // 50 and e⁶, the mean of exp(4 + 2 z).
             Sizes::PowerLaw => 453,
             Sizes::Equal(records) => records,
         }
     }
 
-    /// The memory of a client's records: as they are drawn, in padded rows, and probabilities.
-    fn bytes(&self) -> f64 {
+    /// About how many bytes the records of a client take: as they are drawn, in padded rows, and with the
+    /// probabilities of their classes.
+    fn bytes_per_client(&self) -> f64 {
         8.0 * self.typical_records() as f64
             * (2.0 * (self.dimension as f64 + 3.0) + 2.0 * self.classes as f64)
     }
 
-    /// A true model with entries of this mean: K rows (w, b) of d + 1 numbers.
-    fn model(&self, mean: f64, rng: &mut Stream) -> Vec<f64> {
+    /// Draws a true model, whose entries have this mean and variance 1: K rows (w, b) of d + 1 numbers.
+    fn draw_model(&self, mean: f64, rng: &mut Stream) -> Vec<f64> {
         (0..self.classes * (self.dimension + 1)).map(|_| mean + rng.gaussian()).collect()
     }
 
-    /// One client's rows (x, 1) of d + 1 numbers and their classes.
-    fn records(&self, shared: Option<&[f64]>, rng: &mut Stream) -> (Vec<f64>, Vec<u8>) {
+    /// Draws one client's rows (x, 1) of d + 1 numbers and their classes. If clients are i.i.d., `shared` is the
+    /// true model of all, and features have mean 0; else the client draws both. Two numbers are drawn for the
+    /// client's means in either case.
+    fn draw_records(&self, shared: Option<&[f64]>, rng: &mut Stream) -> (Vec<f64>, Vec<u8>) {
         let d = self.dimension;
         let n = match self.records {
             Sizes::PowerLaw => 50 + libm::exp(4.0 + 2.0 * rng.gaussian()) as usize,
@@ -194,11 +203,12 @@ impl Settings {
         };
         let mean_of_model = libm::sqrt(self.alpha) * rng.gaussian();
         let mean_of_features = libm::sqrt(self.beta) * rng.gaussian();
-        let model = shared.map_or_else(|| self.model(mean_of_model, rng), <[f64]>::to_vec);
+        let model = shared.map_or_else(|| self.draw_model(mean_of_model, rng), <[f64]>::to_vec);
         let center: Vec<f64> = match shared {
             Some(_) => vec![0.0; d],
             None => (0..d).map(|_| mean_of_features + rng.gaussian()).collect(),
         };
+        // The square roots of the variances j^−1.2.
         let deviations: Vec<f64> = (1..=d).map(|j| libm::pow(j as f64, -0.6)).collect();
         let mut rows = Vec::with_capacity(n * (d + 1));
         let mut labels = Vec::with_capacity(n);
@@ -212,7 +222,7 @@ impl Settings {
     }
 }
 
-/// The class whose row of a model has the greatest product with a record, the first of equal ones.
+/// The class, from 0, whose row of a model has the greatest product with a record: the first of equal ones.
 fn most_likely_class(model: &[f64], record: &[f64]) -> usize {
     let mut class = 0;
     let mut greatest = f64::NAN;
@@ -251,10 +261,10 @@ mod tests {
         assert_ne!(few.local_optimum(0), few.local_optimum(1));
     }
 
-    /// Mean and variance, over 4000 clients, of entries that each of them draws.
+    /// Of one feature of the records of each of 4000 clients, the square of the mean and the variance.
     fn moments(settings: &Settings, feature: usize) -> [Vec<f64>; 2] {
         let sample = |client| {
-            let (rows, _) = settings.records(None, &mut Stream::client_instance(8, client));
+            let (rows, _) = settings.draw_records(None, &mut Stream::client_instance(8, client));
             let rows = Rows::new(&rows, settings.dimension + 1, settings.dimension + 1);
             let n = rows.len() as f64;
             let mean = rows.iter().map(|row| row[feature]).sum::<f64>() / n;
@@ -280,8 +290,11 @@ mod tests {
     fn sizes_have_the_stated_median_and_least() {
         let settings =
             Settings { dimension: 1, classes: 2, records: Sizes::PowerLaw, ..sample::synthetic() };
-        let size = |client| settings.records(None, &mut Stream::client_instance(1, client)).1.len();
-        let mut sizes: Vec<usize> = (0..1001).map(size).collect();
+        let mut sizes = Vec::new();
+        for client in 0..1001 {
+            let (_, labels) = settings.draw_records(None, &mut Stream::client_instance(1, client));
+            sizes.push(labels.len());
+        }
         sizes.sort_unstable();
         // The median of exp(4 + 2z) is 54.6, with a standard error of 8 percent.
         assert!(sizes[0] >= 50 && (90..120).contains(&sizes[500]), "{} {}", sizes[0], sizes[500]);

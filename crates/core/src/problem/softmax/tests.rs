@@ -22,6 +22,7 @@ fn records(sizes: &[usize], d: usize, classes: usize) -> Vec<(Vec<f64>, Vec<u8>)
     sizes.iter().map(|&n| set(n)).collect()
 }
 
+/// The instance on these records, each client's in a set.
 fn on(records: &[ClassRecords], [d, classes, batch]: [usize; 3], l2: f64) -> Softmax {
     let tables = ClassTables::new(d, classes, l2, records);
     Softmax::new(SoftmaxLoss { classes, l2, batch }, tables, InstanceInputs::default()).unwrap()

@@ -1,6 +1,6 @@
 //! Logistic regression on a user's records.
 
-use super::loss::{Logistic, Loss, dense};
+use super::loss::{Logistic, Loss, dense_tables};
 use super::sparse::SparseLogistic;
 use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
@@ -109,7 +109,7 @@ impl Settings {
                 }
                 signed_rows.push(rows);
             }
-            Ok(dense(records.dimension(), &loss, &signed_rows))
+            Ok(dense_tables(records.dimension(), &loss, &signed_rows))
         })
     }
 

@@ -58,13 +58,14 @@ pub struct Settings {
     pub batch: usize,
 }
 
-/// Draws of a feature for each non-zero, after which the most frequent features that are missing
-/// fill a record.
+/// How many features are drawn at most for each non-zero of a record, since a feature may be drawn again.
+/// A record that lacks features then gets the most frequent ones that it does not have.
 const ATTEMPTS: usize = 32;
 
 impl crate::problem::settings::Settings for Settings {
     type Instance = SparseLogistic;
 
+    /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         let Self { dimension, nonzeros, .. } = *self;
@@ -93,12 +94,14 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
+    /// Counts the operations of the parts of the problem, on sparse records.
     fn cost(&self, exact: bool) -> ProblemCost {
         let nonzeros = self.nonzeros as u64;
         let sizes = RecordCounts::drawn(self.clients, self.dimension, self.records, self.batch);
         sizes.cost(exact, RecordCost::sparse_logistic(nonzeros))
     }
 
+    /// N, d, and the memory of the records and of the tables from which features are drawn.
     fn extent(&self) -> Option<InstanceSize> {
         let clients = self.clients;
         let dimension = self.dimension;
@@ -109,6 +112,8 @@ impl crate::problem::settings::Settings for Settings {
         Some(InstanceSize { clients, dimension, parts: vec![share, vectors] })
     }
 
+    /// Draws w from the stream that all clients share, and the records of each client, with its v, from its
+    /// own; and searches for θ*.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<SparseLogistic, Fault> {
         let weights: Vec<(u32, f64)> = (0..self.dimension)
             .map(|j| (j as u32, libm::pow((j + 1) as f64, -self.frequency_decay)))
@@ -129,11 +134,13 @@ impl crate::problem::settings::Settings for Settings {
 }
 
 impl Settings {
-    /// The rows y x of a client.
+    /// Draws the true parameters and the records of a client, and returns the rows y x. `features` is the
+    /// table from which features are drawn by their frequencies, and `shared` is w, d numbers.
     fn draw_set(&self, features: &Alias<u32>, shared: &[f64], rng: &mut Stream) -> SparseRows {
-        let truth: Vec<f64> = match self.heterogeneity {
-            0.0 => shared.to_vec(),
-            spread => shared.iter().map(|w| w + spread * rng.gaussian()).collect(),
+        let truth: Vec<f64> = if self.heterogeneity == 0.0 {
+            shared.to_vec()
+        } else {
+            shared.iter().map(|w| w + self.heterogeneity * rng.gaussian()).collect()
         };
         let rows = (0..self.records).map(|_| {
             let columns = self.draw_columns(features, rng);
@@ -150,7 +157,7 @@ impl Settings {
         SparseRows::from_rows(self.dimension, rows)
     }
 
-    /// The columns of a record, which rise.
+    /// Draws which features of a record are not 0: distinct numbers of features in increasing order.
     fn draw_columns(&self, features: &Alias<u32>, rng: &mut Stream) -> Vec<u32> {
         let mut columns = Vec::with_capacity(self.nonzeros);
         let drawn = (0..ATTEMPTS * self.nonzeros).map(|_| features.pick(rng.bits()));

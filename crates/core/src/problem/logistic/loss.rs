@@ -7,15 +7,18 @@ use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets
 
 pub use crate::kernel::LogisticLoss as Loss;
 
-/// An instance on dense records.
+/// An instance of logistic regression on dense records.
 pub type Logistic = RecordProblem<Loss, RecordTables>;
 
-/// Dense rows y x of d numbers, in sets.
-pub fn dense(d: usize, loss: &Loss, sets: &[Vec<f64>]) -> RecordTables {
+/// The storage of dense records for this loss. Each set is given as its rows y x of d numbers, one after the
+/// other.
+pub fn dense_tables(d: usize, loss: &Loss, sets: &[Vec<f64>]) -> RecordTables {
     RecordTables::new(d, loss.l2, Link::Logistic { margin: loss.margin }, sets)
 }
 
-/// The numbers of a record y x are s = σ(m − y xᵀθ), and δ = −s.
+/// The loss depends on the product u = y xᵀθ of a stored row y x with θ, and is ℓ(u) = log(1 + exp(m − u)). The
+/// number that is kept of a record at a point θ (`at`, one per record) is s = σ(m − u). With it the residual
+/// δ = ∂ℓ/∂u is −s and the weight W = ∂²ℓ/∂u² is s(1 − s).
 impl<S: RecordSets> RecordLoss<S> for Loss {
     /// σ' is at most 1/4.
     const LARGEST_WEIGHT: f64 = 0.25;
@@ -31,15 +34,18 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     fn batch(&self) -> usize {
         self.batch
     }
+    /// s of each record of a set at θ.
     fn record_numbers(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64> {
-        let mut weights = records.products(set, theta);
-        weights.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));
-        weights
+        let mut numbers = records.products(set, theta);
+        numbers.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));
+        numbers
     }
     fn residuals(&self, _records: &S, _set: usize, at: &[f64]) -> Vec<f64> {
         at.iter().map(|s| -s).collect()
     }
-    /// The error of σ is at most a quarter of the error of m − u, and the error of its own operations.
+    /// Replaces u of a record in double-double by s = σ(m − u), and returns a bound on the error of s, if the error
+    /// of u is at most `error`: a quarter of the error of m − u, since σ' is at most 1/4, and the error of σ's own
+    /// operations.
     fn extended_numbers(&self, _: &S, _set: usize, _: usize, u: &mut [Dd], error: f64) -> f64 {
         let z = u[0].negated().plus(self.margin);
         let rounding = DD_EPSILON * (self.margin.abs() + u[0].hi.abs());
@@ -49,6 +55,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     fn extended_residuals(&self, _: &S, _set: usize, _record: usize, numbers: &mut [Dd]) {
         numbers[0] = numbers[0].negated();
     }
+    /// Replaces a change v of u by W v = s(1 − s)v in double-double.
     fn extended_change(&self, numbers: &[Dd], v: &mut [Dd]) {
         let s = numbers[0];
         v[0] = s.times(s.negated().plus(1.0)).times(v[0]);
@@ -56,19 +63,23 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     fn weight(&self, at: &[f64], i: usize, _k: usize, _l: usize) -> f64 {
         at[i] * (1.0 - at[i])
     }
+    /// Replaces v, the product of a record with θ − θ*, by δ + W v at θ*, where `at` are the set's s.
     fn linearised(&self, _records: &S, place: RecordPlace, at: &[f64], v: &mut [f64]) {
         let s = at[place.record];
         v[0] = s * (1.0 - s) * v[0] - s;
     }
-    /// The sum of log(1 + exp(m − y xᵀθ)).
+    /// The sum of log(1 + exp(m − y xᵀθ)) over the records of a set.
     fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64 {
         let along = records.products(set, theta);
         along.iter().fold(0.0, |sum, along| sum + softplus(self.margin - along))
     }
+    /// How many records of a set have the class that θ predicts; a record on the boundary counts half.
     fn hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<f64> {
         let along = records.products(set, theta);
         Some(along.into_iter().fold(0.0, |sum, along| sum + score_prediction(along)))
     }
+    /// For each record of a set the Bregman divergence ℓ(u) − ℓ(u*) − ℓ'(u*)(u − u*) between its products u with θ
+    /// and u* with θ*.
     fn divergences(
         &self,
         records: &S,
@@ -79,7 +90,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
         let pairs = records.products(set, theta).into_iter().zip(records.products(set, star));
         pairs.map(|(here, there)| divergence(self.margin - here, self.margin - there)).collect()
     }
-    /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
+    /// The third derivatives of a set's loss along M, d numbers: −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, records: &S, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
         let n = at.len() as f64;
         let mut factors = Vec::with_capacity(at.len());
@@ -93,8 +104,8 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     }
 }
 
-/// softplus(u) − softplus(v) − σ(v)(u − v), 0 or more, to a few ulps also
-/// where u is close to v.
+/// The Bregman divergence of softplus(u) = log(1 + eᵘ), softplus(u) − softplus(v) − σ(v)(u − v), which is 0 or
+/// more. It has a relative error of a few ulps also where u is close to v and the difference would cancel.
 pub(super) fn divergence(u: f64, v: f64) -> f64 {
     let s = sigmoid(v);
     let step = u - v;
@@ -113,7 +124,7 @@ pub(super) fn divergence(u: f64, v: f64) -> f64 {
     softplus(u) - softplus(v) - s * step
 }
 
-/// σ(z) in double-double, from e^−|z|, which is taken to be 0 below e^−700.
+/// σ(z) in double-double, from e^−|z|, which is taken to be 0 below e^−700, where [`Dd::exp`] ends.
 fn extended_sigmoid(z: Dd) -> Dd {
     let falling = if z.hi < 0.0 { z } else { z.negated() };
     let power = if falling.hi < -700.0 { Dd::default() } else { falling.exp() };
@@ -126,7 +137,8 @@ fn softplus(u: f64) -> f64 {
     u.max(0.0) + libm::log1p(libm::exp(-u.abs()))
 }
 
-/// 1 if a record's class is predicted and 0 if it is not, from `along` = y xᵀθ; half on the boundary.
+/// How much a record counts in the accuracy, from `along` = y xᵀθ: 1 if its class is predicted, 0 if it is not,
+/// and half on the boundary of the classes.
 fn score_prediction(along: f64) -> f64 {
     if along > 0.0 {
         1.0

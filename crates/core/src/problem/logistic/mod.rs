@@ -16,7 +16,7 @@ use super::records::InstanceInputs;
 use super::settings::OnRecords;
 use super::size::{InstanceSize, MemoryPart};
 use crate::rng::Stream;
-pub use loss::{Logistic, Loss, dense};
+pub use loss::{Logistic, Loss, dense_tables};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,13 +82,23 @@ pub enum Data {
     },
 }
 
+/// The numbers that describe the blobs, whichever kind of [`Data`] states them.
+struct Blobs {
+    /// The standard deviation of a blob in each direction.
+    spread: f64,
+    /// The distance of a blob's centre from 0.
+    separation: f64,
+    /// The standard deviation of the perturbation in each direction; 0 if nothing is perturbed.
+    perturbation: f64,
+}
+
 impl Data {
-    /// Spread, separation and perturbation.
-    fn parts(self) -> (f64, f64, f64) {
+    /// The blobs of these data.
+    fn blobs(self) -> Blobs {
         match self {
-            Self::Noisy { spread, separation } => (spread, separation, 0.0),
+            Self::Noisy { spread, separation } => Blobs { spread, separation, perturbation: 0.0 },
             Self::Heterogeneous { spread, separation, perturbation } => {
-                (spread, separation, perturbation)
+                Blobs { spread, separation, perturbation }
             }
         }
     }
@@ -108,11 +118,13 @@ pub enum SharedRecords {
 impl super::settings::Settings for Settings {
     type Instance = Logistic;
 
+    /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.dimension("dimension", self.dimension);
         faults.at_least_one("records", self.records as u64);
         faults.clients(self.clients);
+        // Clients with the same distribution share a set, and there are at most two distributions.
         let sets = if self.split == SharedRecords::Own { self.clients } else { 2 };
         let bytes = self.records.saturating_mul(self.dimension).saturating_mul(8);
         faults.memory("records", sets, bytes);
@@ -120,7 +132,7 @@ impl super::settings::Settings for Settings {
         faults.positive("l2", self.l2);
         let margin = self.margin;
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
-        let (spread, separation, perturbation) = self.data.parts();
+        let Blobs { spread, separation, perturbation } = self.data.blobs();
         faults.non_negative("data.spread", spread);
         faults.non_negative("data.separation", separation);
         faults.non_negative("data.perturbation", perturbation);
@@ -131,18 +143,20 @@ impl super::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
+    /// Counts the operations of the parts of the problem, on dense records.
     fn cost(&self, exact: bool) -> ProblemCost {
-        let held = self.records;
         let d = self.dimension;
-        let sizes = RecordCounts::drawn(self.clients, d, held, self.batch);
+        let sizes = RecordCounts::drawn(self.clients, d, self.records, self.batch);
         sizes.cost(exact, RecordCost::logistic(d as u64))
     }
 
+    /// N, d, and the memory of the records of all sets.
     fn extent(&self) -> Option<InstanceSize> {
         let clients = self.clients;
         let dimension = self.dimension;
         let sets = if self.split == SharedRecords::Own { clients } else { clients.min(2) };
-        // Rows as they are drawn, rows padded to whole registers, weights.
+        // Each number twice, as it is drawn and in rows that are padded to whole registers, and the weights
+        // of records at θ*.
         let row = 8.0 * (2 * dimension + 8) as f64;
         let bytes = sets as f64 * self.records as f64 * row;
         let what = format!("{sets} sets of {} records", self.records);
@@ -150,6 +164,7 @@ impl super::settings::Settings for Settings {
         Some(InstanceSize { clients, dimension, parts })
     }
 
+    /// Draws the sets of records, each from the stream of the first client that holds it, and searches for θ*.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
         let distributions = match self.data {
             Data::Noisy { .. } => 1,
@@ -159,11 +174,13 @@ impl super::settings::Settings for Settings {
             SharedRecords::Same => self.clients.min(distributions),
             SharedRecords::Own => self.clients,
         };
-        let held = (0..sets).map(|set| {
-            draw_set(self, set % distributions == 1, &mut Stream::client_instance(seed, set))
-        });
+        let mut held = Vec::with_capacity(sets);
+        for set in 0..sets {
+            let is_shuffled = set % distributions == 1;
+            held.push(draw_set(self, is_shuffled, &mut Stream::client_instance(seed, set)));
+        }
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
-        let records = dense(self.dimension, &loss, &held.collect::<Vec<_>>());
+        let records = dense_tables(self.dimension, &loss, &held);
         let given = InstanceInputs {
             clients: Some(self.clients),
             optimum: files.optimum_search(),
@@ -173,17 +190,18 @@ impl super::settings::Settings for Settings {
     }
 }
 
-/// The label of record i: the two classes take turns.
+/// The label of record i of a set, 1 or −1: the two classes take turns.
 fn label(i: usize) -> f64 {
     if i.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
-/// Rows y x of the records of a set. If the set is `shuffled`, records are perturbed and labels are
+/// Draws the records of a set, and returns the rows y x of d numbers, one after the other. If the set is
+/// `shuffled`, as those of clients 1, 3, 5, … of heterogeneous data are, records are perturbed and labels are
 /// permuted.
 fn draw_set(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let d = settings.dimension;
     let n = settings.records;
-    let (spread, separation, perturbation) = settings.data.parts();
+    let Blobs { spread, separation, perturbation } = settings.data.blobs();
     let along = separation / libm::sqrt(d as f64);
     let mut x: Vec<f64> = Vec::with_capacity(n * d);
     for i in 0..n {

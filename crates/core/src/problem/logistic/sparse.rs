@@ -7,11 +7,11 @@ use crate::linalg::Matrix;
 use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets, SetTerm};
 use crate::rng::Stream;
 
-/// An instance on sparse records.
+/// An instance of logistic regression on sparse records.
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
 
 impl SparseRecords {
-    /// out ← out + share E[f x xᵀ], with a factor for each record of a set.
+    /// out ← out + share E f x xᵀ over the records of a set, d × d, with f = `factor(i)` of record i.
     fn add_products(
         &self,
         set: usize,
@@ -29,6 +29,7 @@ impl SparseRecords {
     }
 }
 
+/// Sums over sparse records of one product xᵀθ each. What each function computes is stated by [`RecordSets`].
 impl RecordSets for SparseRecords {
     fn features(&self) -> usize {
         self.sets[0].dim()
@@ -54,20 +55,24 @@ impl RecordSets for SparseRecords {
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
         self.sets[set].iter().zip(factors).for_each(|(row, factor)| row.add_to(*factor, out));
     }
+    /// ‖x‖² of each record of a set.
     fn squares(&self, set: usize) -> Vec<f64> {
         let rows = self.sets[set].iter();
         rows.map(|row| row.values.iter().fold(0.0, |sum, x| sum + x * x)).collect()
     }
+    /// xᵀ m x of a record, 1 × 1.
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
         let row = self.sets[set].row(record);
         let square = row.iter().fold(0.0, |sum, (i, x)| sum + x * row.sum(|j| m[(i, j)]));
         Matrix::from_entries(1, 1, vec![square])
     }
+    /// The mean of w x xᵀ over a set, d × d, with w = `weight(i, 0, 0)` of record i.
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
         let mut sum = Matrix::zeros(self.features(), self.features());
         self.add_products(set, 1.0, |i| weight(i, 0, 0), &mut sum);
         sum
     }
+    /// ∇²f of the weighted mean of the losses of sets, d × d, with all entries.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
@@ -82,6 +87,7 @@ impl RecordSets for SparseRecords {
     fn field(&self, client: usize, theta: &[f64], _: usize, rng: &mut Stream, out: &mut [f64]) {
         self.field(client, theta, rng, out);
     }
+    /// field ← field + f x of a record, where `factors` replaces the product xᵀ(θ − θ*) by f.
     #[inline(always)]
     fn add_linearised(
         &self,
@@ -95,6 +101,7 @@ impl RecordSets for SparseRecords {
         factors(&mut along);
         row.add_to(along[0], field);
     }
+    /// Takes the local steps of a cohort; there is a kernel for all of them, so that no cohort is returned.
     fn advance_on<'a>(
         &self,
         _path: InstructionSet,

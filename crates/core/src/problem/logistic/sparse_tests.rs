@@ -1,6 +1,6 @@
 //! Sparse records against the dense problem on the same records.
 
-use super::super::{Logistic, dense, generated};
+use super::super::{Logistic, dense_tables, generated};
 use super::*;
 use crate::federated::{Conditions, Federated, Run, Terms};
 use crate::kernel::records::RecordTables;
@@ -12,7 +12,7 @@ use crate::sample;
 /// These records in rows of all their numbers.
 fn densely(loss: Loss, sets: &[SparseRows]) -> RecordTables {
     let rows: Vec<_> = sets.iter().map(SparseRows::to_dense).collect();
-    dense(sets[0].dim(), &loss, &rows)
+    dense_tables(sets[0].dim(), &loss, &rows)
 }
 
 /// A problem and the dense problem on its records.
@@ -23,7 +23,7 @@ fn both(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     (sparse, dense.unwrap())
 }
 
-/// The same two with unequal shares and a test set.
+/// A sparse and a dense problem as [`both`] makes them, with unequal shares and a test set.
 fn weighted(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     let SparseLogistic { records, loss, .. } = sample::build(settings, 3);
     let test = sample::build(settings, 4).records.sets.swap_remove(0);
@@ -35,8 +35,9 @@ fn weighted(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     (sparse.with_test(SparseRecords::new(loss, vec![test])), dense)
 }
 
+/// Checks that numbers differ by at most `most` times the largest of those that are wanted.
 #[track_caller]
-fn close(have: &[f64], want: &[f64], most: f64) {
+fn assert_close(have: &[f64], want: &[f64], most: f64) {
     let size = want.iter().fold(1e-300_f64, |size, x| size.max(x.abs()));
     for (have, want) in have.iter().zip(want) {
         assert!((have - want).abs() <= most * size, "{have}, not {want}");
@@ -64,38 +65,39 @@ fn facts_are_those_of_the_dense_problem() {
     assert_eq!(equal.0.loss(equal.0.optimum(), RecordsOf::Test), None);
 }
 
+/// Checks that the facts of a sparse and a dense problem on the same records are equal up to rounding.
 #[track_caller]
 fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
-    close(sparse.optimum(), dense.optimum(), 1e-11);
+    assert_close(sparse.optimum(), dense.optimum(), 1e-11);
     let theta: Vec<f64> = (0..40).map(|i| 0.3 * f64::from(i % 7) - 1.0).collect();
     let m = Matrix::from_fn(40, 40, |i, j| 1.0 / (1.0 + (i + 2 * j) as f64));
     let s = Matrix::from_fn(41, 41, |i, j| 1.0 / (1.0 + (i + j) as f64));
     for client in 0..4 {
-        close(sparse.local_optimum(client), dense.local_optimum(client), 1e-11);
+        assert_close(sparse.local_optimum(client), dense.local_optimum(client), 1e-11);
         let mut have = vec![0.0; 40];
         let mut want = vec![0.0; 40];
         sparse.mean_field(client, &theta, &mut have);
         dense.mean_field(client, &theta, &mut want);
-        close(&have, &want, 1e-13);
+        assert_close(&have, &want, 1e-13);
         let pairs = [
             (sparse.jacobian(client), dense.jacobian(client)),
             (sparse.noise_covariance(client), dense.noise_covariance(client)),
             (sparse.noise_map(client, &s).unwrap(), dense.noise_map(client, &s).unwrap()),
         ];
-        pairs.iter().for_each(|(have, want)| close(have.entries(), want.entries(), 1e-11));
+        pairs.iter().for_each(|(have, want)| assert_close(have.entries(), want.entries(), 1e-11));
         let curved = (sparse.curvature(client, &m).unwrap(), dense.curvature(client, &m).unwrap());
-        close(&curved.0, &curved.1, 1e-11);
+        assert_close(&curved.0, &curved.1, 1e-11);
     }
     let gaps = [sparse.suboptimality(&theta), dense.suboptimality(&theta)].map(Option::unwrap);
-    close(&gaps[..1], &gaps[1..], 1e-12);
+    assert_close(&gaps[..1], &gaps[1..], 1e-12);
     for of in [RecordsOf::Clients, RecordsOf::Test] {
         for theta in [&theta, &vec![0.0; 40]] {
             let have = sparse.accuracy(theta, of);
             let want = dense.accuracy(theta, of);
-            close(have.as_slice(), want.as_slice(), 1e-13);
+            assert_close(have.as_slice(), want.as_slice(), 1e-13);
             let have = sparse.loss(theta, of);
             let want = dense.loss(theta, of);
-            close(have.as_slice(), want.as_slice(), 1e-13);
+            assert_close(have.as_slice(), want.as_slice(), 1e-13);
         }
     }
     assert_eq!((sparse.draws(), sparse.dim(), sparse.clients()), (30, 40, 4));
@@ -112,7 +114,7 @@ fn runs_are_those_of_the_dense_problem_on_the_same_draws() {
         let settings = generated::Settings { batch, ..sample::sparse() };
         for (sparse, dense) in [both(&settings), weighted(&settings)] {
             for terms in sample::terms(0.4, 30) {
-                close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
+                assert_close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
             }
         }
     }
@@ -124,7 +126,7 @@ fn runs_without_noise_are_those_of_the_dense_problem() {
     let sparse = Exact::new(sparse);
     let dense = Exact::new(dense);
     for terms in sample::terms(0.4, 30) {
-        close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
+        assert_close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
     }
 }
 
@@ -134,7 +136,7 @@ fn linearised_runs_are_those_of_the_dense_problem() {
     let sparse = crate::problem::Twin::new(sparse);
     let dense = crate::problem::Twin::new(dense);
     let terms = Terms::fedavg(0.4, 30);
-    close(&after(&sparse, &terms), &after(&dense, &terms), 1e-10);
+    assert_close(&after(&sparse, &terms), &after(&dense, &terms), 1e-10);
 }
 
 #[test]

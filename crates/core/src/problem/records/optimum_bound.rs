@@ -287,7 +287,7 @@ impl Sum {
 mod tests {
     use super::*;
     use crate::kernel::softmax::ClassTables;
-    use crate::problem::logistic::{Logistic, Loss, dense};
+    use crate::problem::logistic::{Logistic, Loss, dense_tables};
     use crate::problem::softmax::{Softmax, SoftmaxLoss};
     use crate::problem::{Facts, InstanceInputs};
     use crate::sample;
@@ -312,7 +312,7 @@ mod tests {
             row.iter_mut().for_each(|x| *x *= sign(i));
         }
         let loss = Loss { l2, margin: 0.0, batch: 1 };
-        let tables = dense(scales.len(), &loss, &[records]);
+        let tables = dense_tables(scales.len(), &loss, &[records]);
         Logistic::new(loss, tables, InstanceInputs::default()).unwrap()
     }
 

@@ -47,14 +47,17 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
 fn two_classes_are_logistic_regression_with_half_the_penalty() {
     let records = records(&[20, 7, 31], 3, 2);
     let problem = on(&records, [3, 2, 1], 0.2);
-    let sign = |label: u8| if label == 0 { -1.0 } else { 1.0 };
-    let signed = |(rows, labels): &(Vec<f64>, Vec<u8>)| -> Vec<f64> {
-        let pairs = rows.chunks_exact(3).zip(labels);
-        pairs.flat_map(|(row, y)| row.iter().map(move |x| sign(*y) * x)).collect()
-    };
+    let mut signed_rows: Vec<Vec<f64>> = Vec::new();
+    for (rows, labels) in &records {
+        let mut signed = Vec::new();
+        for (row, label) in rows.chunks_exact(3).zip(labels) {
+            let sign = if *label == 0 { -1.0 } else { 1.0 };
+            signed.extend(row.iter().map(|x| sign * x));
+        }
+        signed_rows.push(signed);
+    }
     let loss = logistic::Loss { l2: 0.1, margin: 0.0, batch: 1 };
-    let held: Vec<_> = records.iter().map(signed).collect();
-    let tables = logistic::dense(3, &loss, &held);
+    let tables = logistic::dense_tables(3, &loss, &signed_rows);
     let logistic = Logistic::new(loss, tables, InstanceInputs::default()).unwrap();
     let apart = |theta: &[f64]| difference(&theta[3..], &theta[..3]);
     assert!(sample::distance(&apart(problem.optimum()), logistic.optimum()) < 1e-13);

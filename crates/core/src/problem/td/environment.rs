@@ -7,44 +7,47 @@ use crate::problem::affine::Affine;
 use crate::problem::chain::Chain;
 use thiserror::Error;
 
-/// One client's environment: a state kernel under the policy, and rewards.
+/// One client's environment: the transition probabilities of its states under the policy, and its rewards.
 pub struct Environment {
-    /// P_c(s' | s), S × S.
+    /// P_c(s' | s) in row s, S × S.
     pub transitions: Matrix,
     /// r_c(s), S numbers.
     pub rewards: Vec<f64>,
 }
 
-/// Why there is no instance.
+/// Why there is no instance on given environments: some θ* is not unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoSolution {
-    /// This client's chain has no unique stationary distribution.
+    /// The chain of the client with this index has no unique stationary distribution.
     #[error("client {0}'s chain has no unique stationary distribution")]
     Stationary(usize),
-    /// This client's mean system is singular.
+    /// The mean system Ā θ = b̄ of the client with this index is singular.
     #[error("client {0}'s mean system is singular")]
     Client(usize),
-    /// The mean of the clients' systems is singular.
+    /// The mean of the clients' mean systems is singular.
     #[error("the clients' mean system is singular")]
     Mean,
 }
 
-/// The exact facts of one environment.
+/// The exact facts of one environment, which several clients may have.
 pub struct EnvironmentFacts {
+    /// The mean field under the stationary distribution, with its root, the TD fixed point θ_c*.
     pub mean: Affine,
+    /// The chain of the states, P_c(s' | s).
     pub chain: Chain,
-    /// The stationary distribution of the chain, S numbers.
-    pub shares: Vec<f64>,
+    /// The stationary distribution μ_c of the chain, S numbers.
+    pub stationary: Vec<f64>,
+    /// r_c(s), S numbers.
     pub rewards: Vec<f64>,
 }
 
 impl EnvironmentFacts {
-    /// The pairs (s, s') that occur, with their probabilities.
+    /// The pairs (s, s') that occur in the stationary chain, with their probabilities μ_c(s) P_c(s' | s).
     pub fn pairs(&self) -> impl Iterator<Item = Transition> {
-        occurring_pairs(&self.shares, &self.chain)
+        occurring_pairs(&self.stationary, &self.chain)
     }
 
-    /// P(· | s) of every state.
+    /// For each state s the table from which s' ~ P_c(· | s) is drawn, along a trajectory.
     pub fn successors(&self) -> Vec<Alias<u32>> {
         let mut rows = Vec::with_capacity(self.chain.states());
         for s in 0..self.chain.states() {
@@ -56,21 +59,24 @@ impl EnvironmentFacts {
     }
 }
 
-/// (s, s') and its probability.
+/// A pair of states (s, s') and its probability.
 pub type Transition = (usize, usize, f64);
 
-/// The pairs (s, s') that occur in a chain whose states have these shares.
-fn occurring_pairs(shares: &[f64], chain: &Chain) -> impl Iterator<Item = Transition> {
-    (0..shares.len())
-        .flat_map(move |s: usize| chain.from(s).map(move |(next, p)| (s, next, shares[s] * p)))
+/// The pairs (s, s') that occur in a chain with this stationary distribution μ, with their probabilities
+/// μ(s) P(s' | s), all above 0.
+fn occurring_pairs(stationary: &[f64], chain: &Chain) -> impl Iterator<Item = Transition> {
+    (0..stationary.len())
+        .flat_map(move |s: usize| chain.from(s).map(move |(next, p)| (s, next, stationary[s] * p)))
         .filter(|&(_, _, p)| p > 0.0)
 }
 
 /// The features and the discount, which all clients share.
 pub struct Features {
+    /// The number of features of a state, and the dimension of θ.
     pub d: usize,
     /// φ, S rows of d.
     pub phi: Vec<f64>,
+    /// γ, the discount of rewards, not a step size.
     pub discount: f64,
 }
 
@@ -80,7 +86,7 @@ impl Features {
         &self.phi[s * self.d..][..self.d]
     }
 
-    /// φ(s) − γφ(s'), d numbers: its product with θ is the change of value along a transition.
+    /// φ(s) − γφ(s'), d numbers: its product with θ, less the reward r(s), is the temporal difference at θ.
     pub fn difference(&self, s: usize, next: usize) -> Vec<f64> {
         self.row(s).iter().zip(self.row(next)).map(|(x, y)| x - self.discount * y).collect()
     }
@@ -90,18 +96,22 @@ impl Features {
         Rows::new(&self.phi, self.d, self.d)
     }
 
-    /// Whether sums over pairs are taken over the successors of each state first: they are
-    /// much shorter, and have other last bits.
+    /// Whether a sum over the pairs (s, s') is taken over the successors s' of each state first, and then over
+    /// the states: it then has one d × d product for each state and not for each pair. Results have other last
+    /// bits, so that the limit must not move.
     pub fn sums_successors_first(&self) -> bool {
         self.d > 32
     }
 
-    /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s) of a chain with these shares of
-    /// states.
+    /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s) of TD(0) on a chain with this stationary distribution
+    /// and these rewards, with its root, the TD fixed point.
+    ///
+    /// # Errors
+    /// [`Singular`] if it has no unique root.
     pub fn mean_system(
         &self,
         chain: &Chain,
-        shares: &[f64],
+        stationary: &[f64],
         rewards: &[f64],
     ) -> Result<Affine, Singular> {
         let mut matrix = Matrix::zeros(self.d, self.d);
@@ -110,15 +120,16 @@ impl Features {
             let states = chain.states();
             let mut changes = Vec::with_capacity(states * self.d);
             for s in 0..states {
-                let mut later = vec![0.0; self.d];
-                chain.from(s).for_each(|(next, p)| axpy(p, self.row(next), &mut later));
-                let pairs = self.row(s).iter().zip(later);
-                changes.extend(pairs.map(|(x, y)| shares[s] * (x - self.discount * y)));
-                axpy(shares[s] * rewards[s], self.row(s), &mut offset);
+                // E φ(s'), given s.
+                let mut next_features = vec![0.0; self.d];
+                chain.from(s).for_each(|(next, p)| axpy(p, self.row(next), &mut next_features));
+                let pairs = self.row(s).iter().zip(next_features);
+                changes.extend(pairs.map(|(x, y)| stationary[s] * (x - self.discount * y)));
+                axpy(stationary[s] * rewards[s], self.row(s), &mut offset);
             }
             matrix.add_outer_products(self.rows(), Rows::new(&changes, self.d, self.d));
         } else {
-            for (s, next, p) in occurring_pairs(shares, chain) {
+            for (s, next, p) in occurring_pairs(stationary, chain) {
                 matrix.add_outer(p, self.row(s), &self.difference(s, next));
                 axpy(p * rewards[s], self.row(s), &mut offset);
             }
@@ -126,7 +137,10 @@ impl Features {
         Affine::new(matrix, offset)
     }
 
-    /// The facts of an environment; `client` is its first client.
+    /// The facts of an environment; `client` is the first client that has it, whom an error names.
+    ///
+    /// # Errors
+    /// [`NoSolution`] if its stationary distribution or its fixed point is not unique.
     pub fn solve_environment(
         &self,
         environment: Environment,
@@ -134,15 +148,21 @@ impl Features {
     ) -> Result<EnvironmentFacts, NoSolution> {
         let Environment { transitions, rewards } = environment;
         let chain = Chain::new(&transitions);
-        let shares = chain.stationary().map_err(|_| NoSolution::Stationary(client))?;
-        let mean =
-            self.mean_system(&chain, &shares, &rewards).map_err(|_| NoSolution::Client(client))?;
-        Ok(EnvironmentFacts { mean, chain, shares, rewards })
+        let stationary = chain.stationary().map_err(|_| NoSolution::Stationary(client))?;
+        let mean = self
+            .mean_system(&chain, &stationary, &rewards)
+            .map_err(|_| NoSolution::Client(client))?;
+        Ok(EnvironmentFacts { mean, chain, stationary, rewards })
     }
 
-    /// P(s) E δ² of every state s, with δ the temporal difference at θ*.
-    pub fn squares(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Vec<f64> {
-        let mut values = vec![0.0; environment.shares.len()];
+    /// For each state s, μ_c(s) E[δ² | s], with δ = φ(s)ᵀθ − γφ(s')ᵀθ − r(s) the temporal difference at `optimum`:
+    /// the weight of φ(s)φ(s)ᵀ in the second moment of the field δφ(s).
+    pub fn weighted_square_differences(
+        &self,
+        environment: &EnvironmentFacts,
+        optimum: &[f64],
+    ) -> Vec<f64> {
+        let mut values = vec![0.0; environment.stationary.len()];
         products(self.rows(), optimum, &mut values);
         let mut squares = vec![0.0; values.len()];
         for (s, next, p) in environment.pairs() {
@@ -152,20 +172,21 @@ impl Features {
         squares
     }
 
-    /// The trace of the covariance of an environment's field F at θ*: E‖F‖² − ‖E F‖².
-    pub fn trace(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> f64 {
-        let squares = self.squares(environment, optimum);
+    /// The trace of the covariance of an environment's field F at `optimum`, E‖F‖² − ‖E F‖².
+    pub fn noise_trace(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> f64 {
+        let weights = self.weighted_square_differences(environment, optimum);
         let mean_square =
-            self.rows().iter().zip(squares).fold(0.0, |sum, (x, p)| sum + p * dot(x, x));
+            self.rows().iter().zip(weights).fold(0.0, |sum, (x, p)| sum + p * dot(x, x));
         let mut field = vec![0.0; self.d];
         environment.mean.evaluate(optimum, &mut field);
         mean_square - dot(&field, &field)
     }
 
-    /// The covariance of an environment's field at θ*.
-    pub fn covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
+    /// The covariance, d × d, of an environment's field δφ(s) at `optimum`.
+    pub fn noise_covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
         let mut second = if self.sums_successors_first() {
-            Matrix::weighted_gram(self.rows(), &self.squares(environment, optimum))
+            let weights = self.weighted_square_differences(environment, optimum);
+            Matrix::weighted_gram(self.rows(), &weights)
         } else {
             let mut second = Matrix::zeros(self.d, self.d);
             for (s, next, p) in environment.pairs() {

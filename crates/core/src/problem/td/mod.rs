@@ -23,7 +23,7 @@ pub use noise::Noise;
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
-/// What the parts of a problem on chains cost.
+/// Counts the operations of the parts of a problem on chains; N and d are assumed if `extent` is `None`.
 pub fn cost(extent: Option<&InstanceSize>) -> ProblemCost {
     ProblemCost::without_records(extent, transition_call)
 }
@@ -31,6 +31,7 @@ pub fn cost(extent: Option<&InstanceSize>) -> ProblemCost {
 /// An instance: features, the environments of the clients, and how their draws follow each other.
 pub struct Td {
     features: Features,
+    /// The tables of the fused kernel for independent draws, one for each client.
     tables: td::TransitionTables,
     /// One entry per distinct environment.
     environments: Vec<EnvironmentFacts>,
@@ -41,19 +42,20 @@ pub struct Td {
     gram: OnceLock<Matrix>,
     /// θ̃, once it is asked for.
     virtual_optimum: OnceLock<Option<Vec<f64>>>,
-    /// P_c(· | s) for each client and state; empty if draws are independent.
+    /// The tables of P_c(· | s) for each client and state; empty if draws are independent.
     chains: Vec<Vec<Alias<u32>>>,
+    /// The number of transitions of a trajectory before the first oracle call.
     burn_in: u64,
     /// The probability with which a trajectory moves on after an oracle call.
     moving: f64,
 }
 
 impl Td {
-    /// The instance with features `phi` (S rows of d) on these environments;
-    /// client c has number `environment_of[c]`.
+    /// The instance with features `phi` (S rows of d) on these environments, in parallel;
+    /// client c has environment number `environment_of[c]`.
     ///
     /// # Errors
-    /// [`NoSolution`] if there is no unique solution.
+    /// [`NoSolution`] if there is no unique θ* or θ_c*, of the first environment without one.
     pub fn new(
         phi: Vec<f64>,
         d: usize,
@@ -68,15 +70,16 @@ impl Td {
             .enumerate()
             .par_bridge()
             .map(|(number, environment)| {
-                let first = environment_of.iter().position(|&e| e == number).unwrap_or(number);
-                (number, features.solve_environment(environment, first))
+                // The first client that has it, which an error names.
+                let client = environment_of.iter().position(|&e| e == number).unwrap_or(number);
+                (number, features.solve_environment(environment, client))
             })
             .collect();
         // Threads finish in any order. The error is the one of the first environment that has one.
         solved.sort_by_key(|(number, _)| *number);
         let environments: Vec<EnvironmentFacts> =
             solved.into_iter().map(|(_, result)| result).collect::<Result<_, _>>()?;
-        // The first client of each environment; its later clients share the same table.
+        // The first client of each environment, whose table its later clients share.
         let mut first = vec![None; environments.len()];
         for (c, &number) in environment_of.iter().enumerate() {
             let environment = &environments[number];
@@ -112,35 +115,36 @@ impl Td {
         Ok(instance)
     }
 
-    /// Σφ = N⁻¹ Σ_c E φφᵀ under the stationary distributions.
-    fn gram(&self) -> Matrix {
+    /// Σφ = N⁻¹ Σ_c E φφᵀ under the stationary distributions, d × d, of which the norm of values is made.
+    fn feature_gram(&self) -> Matrix {
         let n = self.environment_of.len() as f64;
         let rows = self.features.rows();
         let mut gram = Matrix::zeros(self.features.d, self.features.d);
         if self.features.sums_successors_first() {
-            let mut shares = vec![0.0; rows.len()];
-            let all = self.environment_of.iter().map(|&e| &self.environments[e].shares);
-            all.for_each(|own| axpy(1.0 / n, own, &mut shares));
-            return Matrix::weighted_gram(rows, &shares);
+            // The mean of the clients' stationary distributions.
+            let mut mean = vec![0.0; rows.len()];
+            let all = self.environment_of.iter().map(|&e| &self.environments[e].stationary);
+            all.for_each(|own| axpy(1.0 / n, own, &mut mean));
+            return Matrix::weighted_gram(rows, &mean);
         }
         for &number in &self.environment_of {
-            for (s, p) in self.environments[number].shares.iter().enumerate() {
+            for (s, p) in self.environments[number].stationary.iter().enumerate() {
                 gram.add_outer(p / n, self.features.row(s), self.features.row(s));
             }
         }
         gram
     }
 
-    /// The fixed point of the mean chain and reward; `None` if the mean of the chains has no
-    /// unique stationary distribution.
+    /// θ̃, the TD fixed point of the mean of the clients' chains and the mean of their rewards, d numbers; `None`
+    /// if the mean chain has no unique stationary distribution, or no unique fixed point.
     fn virtual_fixed_point(&self) -> Option<Vec<f64>> {
         let all = self.environment_of.iter().map(|&e| &self.environments[e]);
         let mut rewards = vec![0.0; self.features.rows().len()];
         let n = self.environment_of.len() as f64;
         all.clone().for_each(|own| axpy(1.0 / n, &own.rewards, &mut rewards));
         let chain = Chain::mean(all.map(|own| &own.chain));
-        let shares = chain.stationary().ok()?;
-        Some(self.features.mean_system(&chain, &shares, &rewards).ok()?.optimum)
+        let stationary = chain.stationary().ok()?;
+        Some(self.features.mean_system(&chain, &stationary, &rewards).ok()?.optimum)
     }
 
     /// The facts of a client's environment.
@@ -170,6 +174,7 @@ impl Facts for Td {
     fn jacobian(&self, client: usize) -> Matrix {
         self.environment(client).mean.matrix.clone()
     }
+    /// Writes Σ w_c Ā_c x, or with Ā_cᵀ if `transposed`, without a copy of the matrices.
     fn jacobian_product(
         &self,
         weights: &[(usize, f64)],
@@ -187,12 +192,14 @@ impl Facts for Td {
         (self.environments.len() * self.dim() * self.dim()) as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        self.features.covariance(self.environment(client), &self.optimum)
+        self.features.noise_covariance(self.environment(client), &self.optimum)
     }
     fn noise_trace(&self, client: usize) -> f64 {
-        self.features.trace(self.environment(client), &self.optimum)
+        self.features.noise_trace(self.environment(client), &self.optimum)
     }
-    /// The field of a pair is (wᵀ(e, 1)) φ, w of d + 1 numbers.
+    /// E (wᵀ s w) φφᵀ minus the same of the mean field, where the field of a pair (s, s') is (wᵀ(e, 1)) φ(s), with
+    /// w = (φ(s) − γφ(s'), δ) of d + 1 numbers, and δ the temporal difference at θ*. `None` under Markovian noise,
+    /// whose draws are not independent.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         if !self.independent() {
             return None;
@@ -222,6 +229,8 @@ impl Facts for Td {
     fn positions(&self, client: usize) -> Option<usize> {
         self.chains.get(client).map(Vec::len)
     }
+    /// The client's chain with the field at each move, and the distribution of its state after the burn-in;
+    /// `None` if draws are independent.
     fn trajectory(&self, client: usize) -> Option<Trajectory> {
         let own = (!self.independent()).then(|| self.environment(client))?;
         let mut moves = Vec::new();
@@ -241,7 +250,7 @@ impl Facts for Td {
                 }
             }
         }
-        // The trajectory without staying runs through the burn-in, from a uniformly drawn state.
+        // During the burn-in, from a uniformly drawn state, the trajectory moves on at each transition.
         let states = own.chain.states();
         let mut begin = vec![1.0 / states as f64; states];
         for _ in 0..self.burn_in {
@@ -251,10 +260,10 @@ impl Facts for Td {
             }
             begin = next;
         }
-        Some(Trajectory { begin, stationary: own.shares.clone(), moves })
+        Some(Trajectory { begin, stationary: own.stationary.clone(), moves })
     }
     fn feature_norm(&self, x: &[f64]) -> Option<f64> {
-        Some(dot(x, &get_or_compute(&self.gram, || self.gram()).apply(x)))
+        Some(dot(x, &get_or_compute(&self.gram, || self.feature_gram()).apply(x)))
     }
     fn virtual_optimum(&self) -> Option<&[f64]> {
         get_or_compute(&self.virtual_optimum, || self.virtual_fixed_point()).as_deref()
@@ -265,6 +274,7 @@ impl Problem for Td {
     /// The client's state s; unused if draws are independent.
     type State = u32;
 
+    /// Draws a state uniformly, runs the chain through the burn-in, and returns the state that it reaches.
     fn begin(&self, client: usize, rng: &mut Stream) -> u32 {
         // Without chains draws are independent, and nothing reads the state.
         let Some(chain) = self.chains.get(client) else { return 0 };
@@ -272,6 +282,8 @@ impl Problem for Td {
         (0..self.burn_in).fold(first, |s, _| chain[s as usize].pick(rng.bits()))
     }
 
+    /// Draws a pair (s, s') and writes its field φ(s)((φ(s) − γφ(s'))ᵀθ − r(s)). Under Markovian noise s is the
+    /// client's state, and s' becomes its state with probability `moving`.
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<u32>, theta: &[f64], field: &mut [f64]) {
         match self.chains.get(client) {
@@ -287,6 +299,7 @@ impl Problem for Td {
         }
     }
 
+    /// Takes plain steps on independent draws by the fused kernel, and all others by the oracle.
     fn advance(&self, cohort: Cohort<'_, u32>) {
         if self.chains.is_empty() && cohort.extended.is_none() {
             self.tables.advance_on(InstructionSet::best(), cohort);

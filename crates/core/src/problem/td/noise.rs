@@ -4,8 +4,8 @@ use crate::problem::fault::Faults;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most transitions before the first step. The planner does not count them as
-/// local steps, so they have a separate limit.
+/// The most transitions of a burn-in. They are not counted as local steps when a run's length is limited, so
+/// they have a limit of their own.
 const MOST_BURN_IN: u64 = 10_000_000;
 
 /// Whether the draws (s, s') of a client are independent or follow its chain.
@@ -40,7 +40,7 @@ impl Noise {
         *self == Self::Independent
     }
 
-    /// Adds a fault if the burn-in is too long.
+    /// Adds a fault if the burn-in is too long, or the calls per state are not a number of 1 or more.
     pub fn check(&self, faults: &mut Faults) {
         if let Self::Markov { burn_in, calls_per_state: calls } = *self {
             faults.require(burn_in <= MOST_BURN_IN, "noise.markov.burn-in", || {

@@ -61,7 +61,7 @@ impl super::settings::Settings for Settings {
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
         let loaded = self.dataset.load(files, seed, false)?;
         let ClientRecords { records, held, shares, .. } = &loaded;
-        let labels = records.numbers()?;
+        let labels = records.label_numbers()?;
         let d = records.dimension();
         let mut fields = Vec::with_capacity(held.len());
         for (c, own) in held.iter().enumerate() {
@@ -79,7 +79,7 @@ impl super::settings::Settings for Settings {
             .map_err(|_| singular_system("the"))?;
         let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
         loaded.problem(loss, files, |part, sets| {
-            let labels = part.numbers()?;
+            let labels = part.label_numbers()?;
             let mut rows = Vec::with_capacity(sets.len());
             let mut targets = Vec::with_capacity(sets.len());
             for set in sets {

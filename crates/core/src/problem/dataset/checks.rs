@@ -1,6 +1,6 @@
-//! What records must be so that they can be compared and averaged.
+//! What records must be so that they can be compared and averaged, checked after they are read.
 
-use super::columns::written;
+use super::columns::mark_in_message;
 use super::records::Records;
 use super::settings::{Dataset, MissingValues, Split, TestRecords};
 use crate::kernel::SparseRows;
@@ -8,8 +8,15 @@ use crate::problem::arrays::{Column, sanitised};
 use crate::problem::fault::{Fault, MOST_DIMENSIONS};
 use crate::words::count;
 
+/// The value of a feature of a record, and its place among the records.
+struct PlacedValue {
+    row: usize,
+    column: usize,
+    value: f64,
+}
+
 impl Dataset {
-    /// An error if there are too many features for d × d matrices.
+    /// An error if there are `d` features, too many for d × d matrices.
     pub(super) fn check_dimension(&self, d: usize) -> Result<(), Fault> {
         if d > MOST_DIMENSIONS {
             return Err(self.fault(format!(
@@ -19,8 +26,9 @@ impl Dataset {
         Ok(())
     }
 
-    /// An error unless there are features and records, every record is complete and all numbers are finite: others could
-    /// be neither compared nor averaged. A feature that `missing = "mean"` fills in may be missing.
+    /// An error unless there are features and records, every record is complete and all numbers are finite:
+    /// other records could be neither compared nor averaged. A value that `missing = "mean"` fills in later may
+    /// be NaN.
     pub(super) fn check_records(&self, records: &Records) -> Result<(), Fault> {
         if records.d == 0 {
             return Err(self.fault("there is no feature"));
@@ -36,7 +44,7 @@ impl Dataset {
         self.check_labels(records)?;
         let fills = self.missing == Some(MissingValues::Mean) && records.sparse.is_none();
         let wrong = records.find_value(|x| !(x.is_finite() || fills && x.is_nan()));
-        let Some(((row, column), value)) = wrong else { return Ok(()) };
+        let Some(PlacedValue { row, column, value }) = wrong else { return Ok(()) };
         let place = self.file.place(row, count);
         let message = match records.names.get(column) {
             Some(name) => format!("{place}, column `{}`: {value} is not finite", sanitised(name)),
@@ -45,7 +53,8 @@ impl Dataset {
         Err(self.fault(message))
     }
 
-    /// An error unless every column has as many values as there are rows, one or more.
+    /// An error unless there are rows, `n` of them, and the labels, the column of the split and the column of the
+    /// test set have as many values.
     fn check_lengths(&self, records: &Records, n: usize) -> Result<(), Fault> {
         let columns = [
             ("labels", Some(&records.labels)),
@@ -65,10 +74,10 @@ impl Dataset {
         Ok(())
     }
 
-    /// An error if the square of a feature is not finite, as second derivatives of losses have to be.
+    /// An error if the square of a value is not finite, since second derivatives of losses have such squares.
     pub(super) fn check_squares(&self, records: &Records) -> Result<(), Fault> {
         let found = records.find_value(|x| !(x * x).is_finite());
-        let Some(((row, column), value)) = found else { return Ok(()) };
+        let Some(PlacedValue { row, column, value }) = found else { return Ok(()) };
         let in_column = match records.names.get(column) {
             Some(name) => format!(" in column `{}`", sanitised(name)),
             None => String::new(),
@@ -78,8 +87,8 @@ impl Dataset {
         )))
     }
 
-    /// An error if a record has no label, no client where a column names them, or no mark where a
-    /// column marks the test set; or if one of these is an infinite number.
+    /// An error if a record has no label, no client where a column names the clients, or no mark where a column
+    /// marks the test set; or if one of these is an infinite number.
     fn check_labels(&self, records: &Records) -> Result<(), Fault> {
         let client = match &self.split {
             Split::Column(name) => name,
@@ -97,12 +106,12 @@ impl Dataset {
         for (what, name, column) in columns {
             let Some(column) = column else { continue };
             if let Some(row) = column.missing().into_iter().position(|is_missing| is_missing) {
-                // Only the records of a table can be dropped by a key.
+                // The message for a table offers to drop the record, which no key does in other files.
                 return Err(self.fault(if records.names.is_empty() {
                     let place = self.file.place(row, column.len());
                     format!("{place}: the {what} is missing")
                 } else {
-                    self.lacks_label(row, what, name, column)
+                    self.missing_label_message(row, what, name, column)
                 }));
             }
             let infinite =
@@ -116,10 +125,11 @@ impl Dataset {
         Ok(())
     }
 
-    /// That a record of a table lacks what no mean can stand for.
-    fn lacks_label(&self, row: usize, what: &str, name: &str, column: &Column) -> String {
+    /// The message that record number `row` of a table lacks its label, client or mark, which no mean can replace,
+    /// with what to do. `what` says which of them it is, and `name` is that of its column.
+    fn missing_label_message(&self, row: usize, what: &str, name: &str, column: &Column) -> String {
         let place = self.file.place(row, column.len());
-        let mark = written(column, row);
+        let mark = mark_in_message(column, row);
         let name = sanitised(name);
         let remedy = match self.missing {
             Some(MissingValues::Mean) => {
@@ -129,20 +139,21 @@ impl Dataset {
         };
         format!(
             "{place}, column `{name}`: the {what} is missing{mark}; {remedy}{}",
-            self.is_no_mark(&mark)
+            self.mark_hint(&mark)
         )
     }
 }
 
 impl Records {
-    /// The place and the value of the first feature like this.
-    fn find_value(&self, wanted: impl Fn(&f64) -> bool) -> Option<((usize, usize), f64)> {
+    /// The first value of a feature that is `wanted`, record by record; of sparse records only the stored values
+    /// are looked at. `None` if there is none.
+    fn find_value(&self, wanted: impl Fn(&f64) -> bool) -> Option<PlacedValue> {
         let values = self.sparse.as_ref().map_or(&*self.features, SparseRows::values);
         let entry = values.iter().position(wanted)?;
-        let place = match &self.sparse {
+        let (row, column) = match &self.sparse {
             Some(rows) => rows.place(entry),
             None => (entry / self.d, entry % self.d),
         };
-        Some((place, values[entry]))
+        Some(PlacedValue { row, column, value: values[entry] })
     }
 }

@@ -9,12 +9,12 @@ use crate::problem::fault::Fault;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Features that a column makes, by their names.
+/// The features that a column makes, one or one for each category, each with its name and its values.
 type NamedFeatures<'a> = Vec<(String, Cow<'a, [f64]>)>;
 
-/// The text of a mark of a missing value, for a message about its place; nothing where the field
-/// is empty or a number that is NaN.
-pub(super) fn written(column: &Column, row: usize) -> String {
+/// The text by which a file marks the missing value in a row, as it is put into a message: ` ("NA")`. It is empty
+/// if the field is empty, or a number that is NaN.
+pub(super) fn mark_in_message(column: &Column, row: usize) -> String {
     match column {
         Column::Text(texts) if !texts[row].is_empty() => {
             format!(" (\"{}\")", sanitised(&texts[row]))
@@ -34,21 +34,21 @@ impl Dataset {
         features.map(|(_, name)| name).collect()
     }
 
-    /// Whether this is the column of the label, the split or the test set.
+    /// Whether this is the column of the label, the split or the test set, and so no feature by default.
     fn has_other_use(&self, name: &str) -> bool {
         let is_split = matches!(&self.split, Split::Column(column) if column == name);
         let is_test = matches!(&self.test, Some(TestRecords::Column(column)) if column == name);
         name == self.label || is_split || is_test
     }
 
-    /// Whether the settings leave it open if this column is a feature.
+    /// Whether the settings say nothing of this column, so that it is no feature if it numbers the rows.
     fn may_be_index(&self, name: &str) -> bool {
         !self.has_other_use(name) && !self.categorical.iter().any(|other| other == name)
     }
 
-    /// What a user should know of the columns that are features, or are not, without being named:
-    /// sentences. Nothing is said of a file that cannot be read, which is reported when the problem
-    /// is built.
+    /// Sentences that a run tells its user if the settings name no features: which columns were left out because
+    /// they number the rows, and which of the features may be numbers of records. Nothing is said of a file that
+    /// cannot be read, which is reported when the problem is built.
     pub fn remarks(&self, files: &dyn Files) -> Vec<String> {
         if !self.features.is_empty() {
             return Vec::new();
@@ -75,25 +75,30 @@ impl Dataset {
         all
     }
 
-    /// The features that a column makes; a value that is missing is NaN.
-    pub(super) fn features_of<'a>(
+    /// The features that a column makes: an indicator for each category but the first if the settings call it
+    /// categorical, else its numbers. A value that is missing is NaN.
+    ///
+    /// # Errors
+    /// A column of texts that is not categorical, or a missing value if the settings do not say what to do then.
+    pub(super) fn features_of_column<'a>(
         &self,
         name: &str,
         column: &'a Column,
     ) -> Result<NamedFeatures<'a>, Fault> {
         if self.categorical.iter().any(|other| other == name) {
-            return self.indicators(name, column);
+            return self.category_indicators(name, column);
         }
-        let Some(values) = self.numbers_of(column) else {
+        let Some(values) = self.numbers_of_column(column) else {
             return Err(self.not_numeric(name, column));
         };
         self.refuse_missing(name, column)?;
         Ok(vec![(name.to_owned(), values)])
     }
 
-    /// The numbers of a column, NaN where a value is missing; `None` of texts. Numbers that a file
-    /// holds as text are read beside marks of missing values, or where the settings expect these.
-    fn numbers_of<'a>(&self, column: &'a Column) -> Option<Cow<'a, [f64]>> {
+    /// The numbers of a column, NaN where a value is missing; `None` if it holds texts. Numbers that a file holds as
+    /// text count as texts, unless the column has marks of missing values, or the settings expect such marks: then
+    /// it may be text because of them.
+    fn numbers_of_column<'a>(&self, column: &'a Column) -> Option<Cow<'a, [f64]>> {
         let Column::Text(texts) = column else { return column.numbers() };
         if self.missing.is_none() && !texts.iter().any(|text| is_mark(text)) {
             return None;
@@ -102,16 +107,17 @@ impl Dataset {
         Some(Cow::Owned(read.numbers()?.into_owned()))
     }
 
-    /// An error if a value of a feature is missing and the settings do not say what to do then.
+    /// An error if a value of a feature is missing, and the settings do not say what to do then.
     fn refuse_missing(&self, name: &str, column: &Column) -> Result<(), Fault> {
         let first = column.missing().into_iter().position(|is_missing| is_missing);
         match first.filter(|_| self.missing.is_none()) {
             None => Ok(()),
-            Some(row) => Err(self.lacks(row, name, column)),
+            Some(row) => Err(self.missing_feature_fault(row, name, column)),
         }
     }
 
-    /// A feature for each category but the first: 1 for the records of the category, else 0.
+    /// A feature for each category of a column but the first in sorted order: 1 for the records of the category, else
+    /// 0, and NaN where the value is missing. The first one would make the features sum to 1 in every record.
     fn indicators<'a>(&self, name: &str, column: &Column) -> Result<NamedFeatures<'a>, Fault> {
         self.refuse_missing(name, column)?;
         let missing = column.missing();
@@ -129,8 +135,9 @@ impl Dataset {
         Ok(features)
     }
 
-    /// The records, those left out that lack a value if the settings drop them.
-    pub(super) fn dropped(&self, records: Records) -> Records {
+    /// The records without those that lack a feature, their label, their client or their mark of the test set, if
+    /// the settings drop such records; else all.
+    pub(super) fn without_incomplete(&self, records: Records) -> Records {
         if self.missing != Some(MissingValues::Drop) {
             return records;
         }
@@ -147,36 +154,44 @@ impl Dataset {
         records.take(&whole)
     }
 
-    /// Puts the mean of a feature over the records of the clients where a value is missing.
-    pub(super) fn fill_in(
+    /// Puts the mean of a feature where its value is missing, if the settings say so. The mean is over the records
+    /// `own` that clients hold, also where it is put into a record of the test set.
+    ///
+    /// # Errors
+    /// A feature that has no value in any record of the clients.
+    pub(super) fn fill_in_means(
         &self,
         own: &mut Records,
-        test: Option<&mut Records>,
+        mut test: Option<&mut Records>,
     ) -> Result<(), Fault> {
         if self.missing != Some(MissingValues::Mean) || own.sparse.is_some() {
             return Ok(());
         }
-        let d = own.d;
-        let mut all = [Some(own), test];
-        for j in 0..d {
-            let values = all[0].iter().flat_map(|own| own.features.iter().skip(j).step_by(d));
-            let known = values.filter(|x| !x.is_nan());
-            let (sum, n) = known.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
-            if n == 0.0 {
-                let own_name = all[0].as_ref().and_then(|own| own.names.get(j));
-                let name = own_name.map_or(j.to_string(), |name| sanitised(name));
+        for j in 0..own.d {
+            let values = own.features.iter().skip(j).step_by(own.d);
+            let known: Vec<f64> = values.copied().filter(|x| !x.is_nan()).collect();
+            if known.is_empty() {
+                let name = own.names.get(j).map_or(j.to_string(), |name| sanitised(name));
                 return Err(self.fault(format!("no record of the clients has a value of `{name}`")));
             }
-            for records in all.iter_mut().flatten() {
-                let values = records.features.iter_mut().skip(j).step_by(d);
-                values.filter(|x| x.is_nan()).for_each(|x| *x = sum / n);
+            let mean = known.iter().fold(0.0, |sum, x| sum + x) / known.len() as f64;
+            own.fill_feature(j, mean);
+            if let Some(test) = test.as_deref_mut() {
+                test.fill_feature(j, mean);
             }
         }
         Ok(())
     }
 }
 
-/// A column in a message; one without a name by its place.
+impl Records {
+    /// Puts a number where the value of feature j is missing.
+    fn fill_feature(&mut self, j: usize, mean: f64) {
+        self.values_of_feature(j).filter(|x| x.is_nan()).for_each(|x| *x = mean);
+    }
+}
+
+/// How a message names the column at this place, from 0: by its name or, if it has none, by its place.
 fn named_column(columns: &[(String, Column)], place: usize) -> String {
     match (columns[place].0.as_str(), place) {
         ("", 0) => "the first column, which has no name,".to_owned(),

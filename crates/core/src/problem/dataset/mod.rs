@@ -2,6 +2,9 @@
 //!
 //! Clients have equal weights by default, however many records they hold: F̄ is the mean of the
 //! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
+//!
+//! `settings` has the keys; `read`, `columns`, `storage` and `checks` make [`Records`] of a file's contents;
+//! `standardise` scales features; `partition` splits records among clients, by the `ranks` of their labels.
 
 mod checks;
 mod columns;
@@ -22,19 +25,20 @@ pub use settings::{ClientWeights, Dataset, MissingValues, Split, Storage, TestRe
 
 /// The records of a file as the clients of a problem hold them.
 pub struct ClientRecords {
-    /// The records that clients hold, of all clients together.
+    /// The records that clients hold, those of all clients together.
     pub records: Records,
     /// The records of the test set, if there is one.
     pub test: Option<Records>,
-    /// The indices of the records that each client holds.
+    /// For each client the indices of its records in `records`.
     pub held: Vec<Vec<usize>>,
-    /// The clients' shares, if they are not equal.
+    /// π_c, the share of each client; `None` if all are equal.
     pub shares: Option<Vec<f64>>,
 }
 
 impl ClientRecords {
-    /// The problem of this loss on the records that clients hold, with the test set. `store` makes a
-    /// storage of some records, given the indices of the records of each set.
+    /// The problem of this loss on the records that clients hold, with its θ* and, if there is one, the test
+    /// set. `store` makes the problem's storage of records, given which of them are in each set, by index; it
+    /// is called for the records of clients, one set each, and for the test set, a single set.
     ///
     /// # Errors
     /// An error of `store`, or a [`Fault`] of `l2` if no optimum is found.
@@ -55,16 +59,16 @@ impl ClientRecords {
 }
 
 impl Dataset {
-    /// The number of clients. Where a column names them the file says it; 1 of a file that cannot
-    /// be read, which is reported when the problem is built.
+    /// The number of clients, from the settings or, where a column names the clients, from the file. It is 1 if
+    /// the file cannot be read, which is reported when the problem is built; `None` if the settings lack it.
     pub fn clients_in(&self, files: &dyn Files) -> Option<usize> {
         let Split::Column(_) = self.split else { return self.clients };
-        let groups = self.open(files, 0, true).ok().and_then(|(records, _)| records.groups);
+        let groups = self.read_records(files, 0, true).ok().and_then(|(records, _)| records.groups);
         Some(groups.map_or(1, |groups| distinct_texts(&groups).len()))
     }
 
-    /// Reads the records and those of the test set, and partitions the former among clients. Their
-    /// features are dense or, where the problem `takes_sparse` ones, as [`Dataset::storage`] says.
+    /// Reads the records of the file, holds out the test set, and partitions the other records among clients.
+    /// Features are dense or, where the problem `takes_sparse` ones, as [`Dataset::storage`] says.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should, a client without records,
@@ -76,7 +80,7 @@ impl Dataset {
         seed: u64,
         takes_sparse: bool,
     ) -> Result<ClientRecords, Fault> {
-        let (records, test) = self.open(files, seed, takes_sparse)?;
+        let (records, test) = self.read_records(files, seed, takes_sparse)?;
         self.check_test_clients(&records, test.as_ref())?;
         let held = self.partition(&records, seed)?;
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
@@ -84,8 +88,11 @@ impl Dataset {
         Ok(ClientRecords { records, test, held, shares })
     }
 
-    /// An error if a test set that is drawn takes all records of a client that a column names; a
-    /// column that marks the test set may leave clients out on purpose.
+    /// Checks that a test set that is drawn does not take all records of a client that a column names. A column
+    /// that marks the test set may leave clients out on purpose.
+    ///
+    /// # Errors
+    /// The first such client.
     fn check_test_clients(&self, records: &Records, test: Option<&Records>) -> Result<(), Fault> {
         let (Some(TestRecords::Fraction(_)), Some(test)) = (&self.test, test) else {
             return Ok(());

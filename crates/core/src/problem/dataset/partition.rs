@@ -8,13 +8,15 @@ use crate::problem::fault::Fault;
 use crate::rng::Stream;
 
 impl Dataset {
-    /// The indices of the records that each client holds.
+    /// Partitions records among clients as the settings say, with draws from the seed: for each client the indices of
+    /// its records, of which there is at least one.
     ///
     /// # Errors
-    /// A client without records, or labels that are not classes.
+    /// A client that would get no records, or labels of too many kinds for a split by Dirichlet proportions.
     pub(super) fn partition(&self, records: &Records, seed: u64) -> Result<Vec<Vec<usize>>, Fault> {
         let n = records.labels.len();
         let mut rng = Stream::shared_instance(seed);
+        // A split by column, which determines the number itself, has no `clients`.
         let clients = self.clients.unwrap_or(1);
         if clients > n {
             // Checked before any list is allocated: `clients` may be huge.
@@ -55,7 +57,7 @@ impl Dataset {
         }
     }
 
-    /// The fault of a client without records.
+    /// The fault that client number `empty` of `count` gets none of the `n` records.
     fn empty_client(&self, empty: usize, count: usize, n: usize) -> Fault {
         let message = format!(
             "client {empty} of {count} gets no records of the {n}; fewer clients would leave none empty"
@@ -65,8 +67,11 @@ impl Dataset {
 }
 
 impl Records {
-    /// The indices of each client's records: of each class, shares drawn from a symmetric
-    /// Dirichlet distribution.
+    /// For each client the indices of its records: the records of each class are shuffled, and split in proportions
+    /// that are drawn from the Dirichlet distribution with all parameters α. A client may get none.
+    ///
+    /// # Errors
+    /// If there are more classes than [`MOST_CLASSES`], as where labels are numbers.
     fn dirichlet_parts(
         &self,
         clients: usize,
@@ -93,7 +98,7 @@ impl Records {
     }
 }
 
-/// Splits a list into `parts` parts of nearly equal length, in order.
+/// Splits a list, in its order, into `parts` parts whose lengths differ by at most 1.
 fn split_equally(order: &[usize], parts: usize) -> Vec<Vec<usize>> {
     let mut all = Vec::with_capacity(parts);
     let mut begin = 0;
@@ -105,8 +110,8 @@ fn split_equally(order: &[usize], parts: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// The offsets that split `count` items in proportion to `shares`: where each part begins, and where
-/// the last one ends.
+/// The offsets that split `count` items in proportion to `shares`, which sum to 1: where each part begins, and at
+/// the end `count`, so that part k is from offset k to offset k + 1.
 fn part_begins(shares: &[f64], count: usize) -> Vec<usize> {
     let mut begins = vec![0];
     let mut sum = 0.0;
@@ -119,7 +124,7 @@ fn part_begins(shares: &[f64], count: usize) -> Vec<usize> {
     begins
 }
 
-/// Moves to each empty part the last item of the longest part.
+/// Moves to each empty part the last item of the part that is longest then, as long as a part is empty.
 fn fill_empty_parts(parts: &mut [Vec<usize>]) {
     while let Some(empty) = parts.iter().position(Vec::is_empty) {
         let longest = (0..parts.len()).rev().max_by_key(|&k| parts[k].len());

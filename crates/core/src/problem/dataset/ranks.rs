@@ -5,17 +5,19 @@ use crate::problem::column::LongNumber;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// The distinct values of a column, as texts.
+/// The distinct values of a column as texts, such as the names of its clients.
 pub fn distinct_texts(column: &Column) -> BTreeSet<String> {
     (0..column.len()).map(|row| column.text(row)).collect()
 }
 
-/// The rank of each value among the distinct values of a column, from 0.
+/// The rank of each value among the distinct values of its column in sorted order, from 0: the number of its class
+/// or its client.
 pub fn ranks(column: &Column) -> Vec<usize> {
     ranks_among(column, column).into_iter().flatten().collect()
 }
 
-/// The rank of each value among the distinct values of `all`, from 0; `None` if it is none of them.
+/// The rank of each of `values` among the distinct values of `all` in sorted order, from 0; `None` if it is none of
+/// them, as all are if one column holds numbers and the other one texts.
 pub fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
     match (all, values) {
         (Column::Numbers(all), Column::Numbers(values)) => {
@@ -31,7 +33,7 @@ pub fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
     }
 }
 
-/// [`ranks_among`] for values of one type, in this order.
+/// [`ranks_among`] for values of one type, which `order` sorts.
 fn ranks_in_order<T: PartialOrd + Clone>(
     all: &[T],
     values: &[T],
@@ -48,7 +50,7 @@ fn ranks_in_order<T: PartialOrd + Clone>(
     ranks
 }
 
-/// The number of different ranks.
+/// The number of classes, or clients, of which these ranks are all.
 pub fn number_of_classes(ranks: &[usize]) -> usize {
     ranks.iter().max().map_or(0, |largest| largest + 1)
 }

@@ -1,6 +1,6 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
-use super::columns::written;
+use super::columns::mark_in_message;
 use super::records::Records;
 use super::settings::{Dataset, Split, Storage, TestRecords, is_label};
 use crate::kernel::SparseRows;
@@ -11,34 +11,38 @@ use crate::rng::{Purpose, Stream};
 use std::collections::BTreeMap;
 
 impl Dataset {
-    /// A fault of the file, whose message begins with its path.
+    /// The fault that something is wrong with the file, for the key `dataset.file`; its message begins with the
+    /// path of the file.
     pub(super) fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
 
-    /// The fault of a value of a feature that is missing.
-    pub(super) fn lacks(&self, row: usize, name: &str, column: &Column) -> Fault {
+    /// The fault that the value of a feature is missing in a row and the settings do not say what to do then; its
+    /// message says what can be done.
+    pub(super) fn missing_feature_fault(&self, row: usize, name: &str, column: &Column) -> Fault {
         let place = self.file.place(row, column.len());
-        let mark = written(column, row);
+        let mark = mark_in_message(column, row);
         let name = sanitised(name);
         self.fault(format!(
             "{place}, column `{name}`: the value is missing{mark}; fill it in, or remove the record, or write `missing = \"mean\"` or `\"drop\"`{}",
-            self.is_no_mark(&mark)
+            self.mark_hint(&mark)
         ))
     }
 
-    /// What to do if a text that is a mark of a missing value was meant as a value.
-    pub(super) fn is_no_mark(&self, mark: &str) -> &'static str {
+    /// The end of a message about a missing value: what to do if `mark`, the text by which the file marks it, was
+    /// meant as a value. Nothing if there is no such text.
+    pub(super) fn mark_hint(&self, mark: &str) -> &'static str {
         if mark.is_empty() { "" } else { "; if it is a value, write it as another text" }
     }
 
-    /// Reads the records that clients hold, and the records of the test set: with features that are dense
-    /// or, where the problem `takes_sparse` ones, as [`Dataset::storage`] says.
+    /// Reads the records of the file, and returns those that clients hold and those of the test set, `None` without
+    /// one, with features that are ready for use. Features are dense or, where the problem `takes_sparse` ones, as
+    /// [`Dataset::storage`] says. The seed decides which records are held out.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should, or sparse features in the
     /// settings where they must be dense.
-    pub(super) fn open(
+    pub(super) fn read_records(
         &self,
         files: &dyn Files,
         seed: u64,
@@ -54,8 +58,8 @@ impl Dataset {
         let mut records = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
             Contents::Arrays(arrays) => {
-                let x = self.array(arrays, "x", 2)?;
-                self.read_columns(arrays, (x.shape[1], x.data.clone()))?
+                let x = self.array_of_axes(arrays, "x", 2)?;
+                self.read_arrays(arrays, x.shape[1], x.data.clone())?
             }
             Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
                 let storage = self.storage.unwrap_or_else(|| self.default_storage(features));
@@ -65,7 +69,11 @@ impl Dataset {
                     self.check_dense(features)?;
                     (features.to_dense(), None)
                 };
-                Records { features: dense, sparse, ..self.read_labels(&contents, features.dim())? }
+                Records {
+                    features: dense,
+                    sparse,
+                    ..self.read_without_features(&contents, features.dim())?
+                }
             }
         };
         self.check_records(&records)?;
@@ -73,18 +81,19 @@ impl Dataset {
             let dense = std::mem::take(&mut records.features);
             records.sparse = Some(SparseRows::from_dense(records.d, &dense));
         }
-        self.prepare(records, seed)
+        self.prepare_features(records, seed)
     }
 
-    /// Makes features ready for use: missing values are filled in, and features are standardised and get
-    /// an intercept if the settings say so. Returns the records that clients hold, and the test set.
-    pub(super) fn prepare(
+    /// Holds out the test set and makes features ready for use: missing values are filled in, and features are
+    /// standardised and get an intercept, as far as the settings say so. Returns the records that clients hold, and
+    /// the test set, `None` without one.
+    pub(super) fn prepare_features(
         &self,
         records: Records,
         seed: u64,
     ) -> Result<(Records, Option<Records>), Fault> {
         let (mut records, mut test) = self.hold_out(records, seed)?;
-        self.fill_in(&mut records, test.as_mut())?;
+        self.fill_in_means(&mut records, test.as_mut())?;
         if self.standardise {
             self.standardise(&mut records, test.as_mut())?;
         }
@@ -96,13 +105,18 @@ impl Dataset {
         Ok((records, test))
     }
 
-    /// Splits records into those that clients hold and the test set, if there is one.
+    /// Splits records into those that clients hold and the test set, which is drawn or marked by a column; `None`
+    /// if the settings ask for none.
+    ///
+    /// # Errors
+    /// A mark that is neither yes nor no, or if one of the two parts would be empty.
     fn hold_out(&self, records: Records, seed: u64) -> Result<(Records, Option<Records>), Fault> {
         let n = records.count();
+        // For each record whether it belongs to the test set.
         let held_out: Vec<bool> = match (&self.test, &records.marks) {
             (Some(TestRecords::Fraction(fraction)), _) => {
                 let count = ((fraction * n as f64 + 0.5) as usize).clamp(1, n);
-                // A stream of its own, so that the partition is that of the same records alone.
+                // This stream draws nothing else: the others are partitioned as if the file held them alone.
                 let mut rng = Stream::new(seed, Purpose::SharedInstance, 2, 0, 0);
                 let mut marks = vec![false; n];
                 rng.distinct(n, count).into_iter().for_each(|i| marks[i] = true);
@@ -125,7 +139,10 @@ impl Dataset {
         Ok((records.take(&own), Some(records.take(&test))))
     }
 
-    /// Whether the column of the test set marks a record.
+    /// Whether the column of the test set marks the record in a row as one of the test set.
+    ///
+    /// # Errors
+    /// A value that is none of 1, 0, true and false.
     fn is_marked(&self, marks: &Column, row: usize) -> Result<bool, Fault> {
         match marks.text(row).to_ascii_lowercase().as_str() {
             "1" | "true" => Ok(true),
@@ -142,20 +159,22 @@ impl Dataset {
         }
     }
 
-    /// Records without columns for the split and the test set.
-    pub(super) fn records(
+    /// The records with these features, rows of `d` numbers, and labels, but without a column that names their
+    /// clients or marks the test set.
+    pub(super) fn bare_records(
         &self,
         names: Vec<String>,
-        x: (usize, Vec<f64>),
+        d: usize,
+        features: Vec<f64>,
         labels: Column,
     ) -> Records {
-        let (d, features) = x;
         let file = self.file.path.clone();
         Records { d, names, features, sparse: None, labels, groups: None, marks: None, file }
     }
 
-    /// The columns of the split and of the test set, each found by `find` from its key and name.
-    pub(super) fn further_columns<C>(
+    /// The column that names the client of each record and the column that marks the test set, as far as the
+    /// settings name them. `find` looks a column up by the name, and is given the key of the setting for its error.
+    pub(super) fn split_and_test_columns<C>(
         &self,
         find: impl Fn(&'static str, &str) -> Result<C, Fault>,
     ) -> Result<[Option<C>; 2], Fault> {
@@ -170,9 +189,8 @@ impl Dataset {
         Ok([group, marks])
     }
 
-    /// The array of this name of an .npz file; an error if it is missing or has another number of
-    /// axes.
-    fn array<'a>(
+    /// The array of this name of an .npz file; an error if it is missing, or does not have this number of axes.
+    fn array_of_axes<'a>(
         &self,
         arrays: &'a BTreeMap<String, Array>,
         name: &str,
@@ -188,19 +206,22 @@ impl Dataset {
 
     /// The array of this name, which has one axis, as a column of numbers.
     fn number_column(&self, arrays: &BTreeMap<String, Array>, name: &str) -> Result<Column, Fault> {
-        Ok(Column::Numbers(self.array(arrays, name, 1)?.data.clone()))
+        Ok(Column::Numbers(self.array_of_axes(arrays, name, 1)?.data.clone()))
     }
 
-    /// The records of an .npz file with these features.
-    pub(super) fn read_columns(
+    /// The records of an .npz file, with these features, rows of `d` numbers, and the labels and further columns from
+    /// its arrays.
+    pub(super) fn read_arrays(
         &self,
         arrays: &BTreeMap<String, Array>,
-        x: (usize, Vec<f64>),
+        d: usize,
+        features: Vec<f64>,
     ) -> Result<Records, Fault> {
         self.refuse_column_names("an .npz file")?;
         let labels = self.number_column(arrays, "y")?;
-        let [groups, marks] = self.further_columns(|_, name| self.number_column(arrays, name))?;
-        Ok(Records { groups, marks, ..self.records(Vec::new(), x, labels) })
+        let [groups, marks] =
+            self.split_and_test_columns(|_, name| self.number_column(arrays, name))?;
+        Ok(Records { groups, marks, ..self.bare_records(Vec::new(), d, features, labels) })
     }
 
     /// An error if `label` or `features` is set for a file that has no named columns.
@@ -215,10 +236,12 @@ impl Dataset {
         Err(Fault::new(key, format!("names columns, but {kind_of_file} has none; leave it out")))
     }
 
-    /// The records of a table, whose columns the settings name.
+    /// The records of a table, whose columns the settings name, without those that the settings drop because a value
+    /// is missing.
     fn read_table(&self, columns: &[(String, Column)]) -> Result<Records, Fault> {
         let labels = self.find_column("dataset.label", &self.label, columns)?;
-        let further = self.further_columns(|key, name| self.find_column(key, name, columns))?;
+        let further =
+            self.split_and_test_columns(|key, name| self.find_column(key, name, columns))?;
         let names: Vec<&String> = if self.features.is_empty() {
             self.default_features(columns)
         } else {
@@ -235,22 +258,22 @@ impl Dataset {
         let mut chosen = Vec::with_capacity(names.len());
         for name in &names {
             let column = self.find_column("dataset.features", name, columns)?;
-            chosen.extend(self.features_of(name, column)?);
+            chosen.extend(self.features_of_column(name, column)?);
         }
         self.check_dimension(chosen.len())?;
         let features =
             (0..labels.len()).flat_map(|i| chosen.iter().map(move |(_, c)| c[i])).collect();
-        // As they would be without the records that lack a value.
+        // Marks of missing values do not make texts of numbers: the records that have them may be dropped.
         let labels = labels.with_marks_read().into_owned();
         let [groups, marks] =
             further.map(|column| column.map(|column| column.with_marks_read().into_owned()));
-        let size = chosen.len();
+        let d = chosen.len();
         let feature_names: Vec<String> = chosen.into_iter().map(|(name, _)| name).collect();
-        let records = self.records(feature_names, (size, features), labels);
-        Ok(self.dropped(Records { groups, marks, ..records }))
+        let records = self.bare_records(feature_names, d, features, labels);
+        Ok(self.without_incomplete(Records { groups, marks, ..records }))
     }
 
-    /// The column of this name, which the setting `key` names.
+    /// The column of this name, which the setting `key` names; an error for this key if there is none.
     fn find_column<'a>(
         &self,
         key: &'static str,
@@ -269,7 +292,7 @@ impl Dataset {
         Fault::new(key, no_column(name, &format!(" in {}", self.file.path), columns))
     }
 
-    /// An error if there are too many features, one is named twice, or one is the label.
+    /// An error if the features of these names are too many, one is named twice, or one is the label.
     fn check_names(&self, names: &[&String]) -> Result<(), Fault> {
         self.check_dimension(names.len())?;
         let repeated = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
@@ -283,7 +306,8 @@ impl Dataset {
         Ok(())
     }
 
-    /// The fault of a column that is no feature because it holds texts.
+    /// The fault that a column, which would be a feature, holds texts. Its message says which: a few exceptions among
+    /// numbers, words from the first row that has one on, or numbers that the file has as text.
     pub(super) fn not_numeric(&self, name: &str, column: &Column) -> Fault {
         let (Column::Text(values), name) = (column, sanitised(name)) else {
             return self.fault(format!("column `{}` is not a feature", sanitised(name)));
@@ -312,7 +336,7 @@ impl Dataset {
 }
 
 impl Records {
-    /// The records of these rows.
+    /// The records in these rows, in this order, without their marks of the test set.
     pub(super) fn take(&self, rows: &[usize]) -> Self {
         let sparse = self.sparse.as_ref().map(|all| all.selected(rows.iter().map(|&i| (i, 1.0))));
         let features = match sparse {
@@ -331,7 +355,7 @@ impl Records {
         }
     }
 
-    /// Adds a feature that is always 1.
+    /// Adds a feature at the end that is always 1, the intercept.
     fn append_ones(&mut self) {
         match &mut self.sparse {
             Some(rows) => *rows = rows.with_ones(),

@@ -7,20 +7,25 @@ use crate::problem::arrays::{Column, sanitised};
 use crate::problem::fault::Fault;
 use crate::words::count;
 
-/// The records of a file, with features that are ready for use.
+/// Records of a file: all, or those that clients hold, or the test set. Their features are as the file has them
+/// until `Dataset::prepare_features` makes them ready for use.
 pub struct Records {
+    /// The number of features, with the intercept once it is added.
     pub(super) d: usize,
-    /// Their names; empty where the file has none.
+    /// The names of the features that the file has; empty where it has none.
     pub(super) names: Vec<String>,
-    /// Rows of d; empty if they are sparse.
+    /// The features, a row of d numbers for each record; empty if they are sparse.
     pub(super) features: Vec<f64>,
-    /// The rows instead, if they are stored sparse.
+    /// The features, if they are stored sparse; else `None`.
     pub(super) sparse: Option<SparseRows>,
+    /// The label of each record.
     pub(super) labels: Column,
-    /// The values of the split's column.
+    /// The value of each record in the column that names its client, if records are split by a column.
     pub(super) groups: Option<Column>,
-    /// The values of the column that marks the test set.
+    /// The value of each record in the column that marks the test set, if there is one and the test set is not
+    /// held out yet.
     pub(super) marks: Option<Column>,
+    /// The path of the file, for messages.
     pub(super) file: String,
 }
 
@@ -45,16 +50,22 @@ impl Records {
         &self.features[i * self.d..][..self.d]
     }
 
-    /// The features of records that are stored dense, one after the other.
+    /// The features of the records with these indices, which are stored dense: rows of d numbers, one after the
+    /// other.
     pub fn rows(&self, indices: &[usize]) -> Vec<f64> {
         indices.iter().flat_map(|&i| self.row(i)).copied().collect()
     }
 
-    /// The class of each record of a part of the file, these or the test set: the rank of its label
-    /// among the labels of these records.
+    /// The values of feature j of all records, which are stored dense, to be changed.
+    pub(super) fn values_of_feature(&mut self, j: usize) -> impl Iterator<Item = &mut f64> {
+        self.features.iter_mut().skip(j).step_by(self.d)
+    }
+
+    /// The class, from 0, of each record of `part`, which is these records, those that clients hold, or the test
+    /// set: the rank of its label among the labels of these records, so that a class has one number in both.
     ///
     /// # Errors
-    /// If these records lack one of its labels.
+    /// If `part` has a label that none of these records has.
     pub fn classes_of(&self, part: &Self) -> Result<Vec<usize>, Fault> {
         let ranks = ranks_among(&self.labels, &part.labels);
         if let Some(row) = ranks.iter().position(Option::is_none) {
@@ -68,7 +79,8 @@ impl Records {
         Ok(ranks.into_iter().flatten().collect())
     }
 
-    /// −1 or +1 for each record of a part of the file, as its class is the first of two or not.
+    /// The sign of the label of each record of `part` as logistic regression has it: −1 if its class is the first
+    /// one of these records, else +1.
     ///
     /// # Errors
     /// As for [`Records::classes_of`].
@@ -77,10 +89,10 @@ impl Records {
         Ok(classes.map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
     }
 
-    /// An error unless there are exactly two classes.
+    /// Checks that there are exactly two distinct labels.
     ///
     /// # Errors
-    /// The labels that there are.
+    /// The number of distinct labels, and the first five of them.
     pub fn check_two_classes(&self) -> Result<(), Fault> {
         let ranks = ranks(&self.labels);
         let classes = number_of_classes(&ranks);
@@ -106,10 +118,10 @@ impl Records {
         Ok(())
     }
 
-    /// The number of classes, which are numbered from 0 in the order of their labels.
+    /// The number of classes, which is the number of distinct labels.
     ///
     /// # Errors
-    /// If there are fewer than two, or more than 100.
+    /// If there are fewer than two, or more than [`MOST_CLASSES`].
     pub fn count_classes(&self) -> Result<usize, Fault> {
         let classes = number_of_classes(&ranks(&self.labels));
         if !(2..=MOST_CLASSES).contains(&classes) {
@@ -120,11 +132,11 @@ impl Records {
         Ok(classes)
     }
 
-    /// The labels as numbers.
+    /// The label of each record as a number, for a regression.
     ///
     /// # Errors
     /// If one is not a finite number.
-    pub fn numbers(&self) -> Result<Vec<f64>, Fault> {
+    pub fn label_numbers(&self) -> Result<Vec<f64>, Fault> {
         let numbers = self.labels.numbers();
         if let Some(values) = numbers.filter(|values| values.iter().all(|x| x.is_finite())) {
             return Ok(values.into_owned());

@@ -131,7 +131,8 @@ pub enum TestRecords {
     Column(#[schemars(example = &"test")] String),
 }
 
-/// A number stands for the choice `fraction`, which the reader of manifests knows by its name.
+/// Adds to the schema of [`TestRecords`] that a number may stand for the choice `fraction`, which the reader of
+/// manifests replaces by this choice.
 fn or_number(schema: &mut schemars::Schema) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
         choices.push(schemars::json_schema!({ "type": "number" }).to_value());
@@ -154,7 +155,7 @@ pub enum ClientWeights {
 }
 
 impl ClientWeights {
-    /// The share of each client, which holds so many records; `None` if all are equal.
+    /// π_c, the share of each client, given the number of records that each holds; `None` if all shares are equal.
     pub fn shares(self, counts: &[usize]) -> Option<Vec<f64>> {
         let unequal = counts.iter().any(|count| *count != counts[0]);
         let all = counts.iter().sum::<usize>() as f64;
@@ -173,12 +174,12 @@ pub fn is_label(name: &str) -> bool {
     name == label()
 }
 
-/// An example for the documentation.
+/// Examples of columns for the reference of keys.
 const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
 const EXAMPLE_CATEGORICAL: [&str; 1] = ["colour"];
 
 impl Dataset {
-    /// An example for the documentation.
+    /// An example of a dataset for the reference of keys, and for tests.
     pub fn example() -> Self {
         Self {
             file: DataFile { path: "records.csv".into(), sha256: None, size: None },
@@ -196,7 +197,7 @@ impl Dataset {
         }
     }
 
-    /// What is wrong with the settings.
+    /// What is wrong with the settings, before the file is read.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         match (&self.split, self.clients) {
@@ -235,16 +236,16 @@ impl Dataset {
         faults.0
     }
 
-    /// Whether the test set or the partition depends on the seed.
+    /// Whether the test set or the partition is drawn, and so depends on the seed.
     pub fn uses_seed(&self) -> bool {
         let drawn = matches!(self.test, Some(TestRecords::Fraction(_)));
         drawn || !matches!(self.split, Split::Column(_))
     }
 
-    /// Whether features are stored sparse: a guess from the settings and the file's name, before the file is read. Where
-    /// `storage` is not given, the features decide.
+    /// Whether features are likely to be stored sparse, guessed from the settings and the file's name: operations are
+    /// estimated from it before the file is read. Where `storage` is not given, the features decide in the end.
     pub fn is_sparse(&self) -> bool {
-        let by_name = is_libsvm(&self.file.path) && !self.standardise;
-        self.storage.map_or(by_name, |storage| storage == Storage::Sparse)
+        let may_be_sparse = is_libsvm(&self.file.path) && !self.standardise;
+        self.storage.map_or(may_be_sparse, |storage| storage == Storage::Sparse)
     }
 }

@@ -9,7 +9,11 @@ use crate::problem::fault::Fault;
 const MOST_NAMED: usize = 8;
 
 impl Dataset {
-    /// Shifts and scales features by the mean and variance of the records that clients hold.
+    /// Shifts and scales each feature to mean 0 and variance 1 over the records that clients hold; the features of
+    /// the test set are shifted and scaled by the same numbers.
+    ///
+    /// # Errors
+    /// Features that are the same in all records of the clients, which cannot be scaled.
     pub(super) fn standardise(
         &self,
         records: &mut Records,
@@ -22,7 +26,7 @@ impl Dataset {
             let column: Vec<f64> = records.features.iter().skip(j).step_by(d).copied().collect();
             let mean = column.iter().fold(0.0, |sum, x| sum + x) / n;
             if !mean.is_finite() {
-                // The check of squares reports it.
+                // Numbers this large are reported by `check_squares`, which comes next.
                 continue;
             }
             let scale = deviation(&column, mean);
@@ -30,17 +34,15 @@ impl Dataset {
                 constant.push(j);
                 continue;
             }
-            let all = [Some(&mut *records), test.as_deref_mut()];
-            for x in
-                all.into_iter().flatten().flat_map(|r| r.features.iter_mut().skip(j).step_by(d))
-            {
-                *x = (*x - mean) / scale;
+            records.shift_and_scale(j, mean, scale);
+            if let Some(test) = test.as_deref_mut() {
+                test.shift_and_scale(j, mean, scale);
             }
         }
         if constant.is_empty() { Ok(()) } else { Err(self.constant_features(&constant, records)) }
     }
 
-    /// The fault of features that are the same in all records.
+    /// The fault that these features, given by their numbers, are the same in all records of the clients.
     fn constant_features(&self, features: &[usize], records: &Records) -> Fault {
         let shown: Vec<String> =
             features.iter().take(MOST_NAMED).map(|j| records.feature_in_message(*j)).collect();
@@ -53,7 +55,12 @@ impl Dataset {
 }
 
 impl Records {
-    /// A feature in a message: by its name in quotes or, where the file has no names, by its number
+    /// Replaces each value x of feature j by (x − mean)/scale.
+    fn shift_and_scale(&mut self, j: usize, mean: f64, scale: f64) {
+        self.values_of_feature(j).for_each(|x| *x = (*x - mean) / scale);
+    }
+
+    /// How a message names feature j: by its name in quotes or, where the file has no names, by its number
     /// from 0.
     fn feature_in_message(&self, j: usize) -> String {
         match self.names.get(j) {
@@ -63,18 +70,19 @@ impl Records {
     }
 }
 
-/// The standard deviation of numbers around their mean.
+/// The standard deviation of numbers around their mean, also where their squares are too small or too large for
+/// double precision; NaN or infinite if numbers are not finite.
 fn deviation(numbers: &[f64], mean: f64) -> f64 {
     let plain = variance(numbers, mean, 1.0);
     if plain.is_normal() {
         return libm::sqrt(plain);
     }
-    // Squares that are too small or too large for double precision.
+    // Squares are too small or too large: they are taken of numbers in units of the largest.
     let unit = numbers.iter().fold(0.0, |most: f64, x| most.max((x - mean).abs()));
     if unit == 0.0 { 0.0 } else { unit * libm::sqrt(variance(numbers, mean, unit)) }
 }
 
-/// The variance of numbers around their mean, in squares of this unit.
+/// The variance of numbers around their mean, when both are measured in this unit.
 fn variance(numbers: &[f64], mean: f64, unit: f64) -> f64 {
     let from_mean = numbers.iter().map(|x| (x - mean) / unit);
     from_mean.fold(0.0, |sum, x| sum + x * x) / numbers.len() as f64

@@ -1,4 +1,4 @@
-//! Records with sparse features: which are, and how they are read.
+//! Files of sparse features: whether they are stored sparse or dense in a run, and how they are read.
 
 use super::records::Records;
 use super::settings::{Dataset, Storage};
@@ -6,19 +6,20 @@ use crate::kernel::SparseRows;
 use crate::problem::arrays::{Column, Contents};
 use crate::problem::fault::{Fault, MOST_DIMENSIONS};
 
-/// The most features that are always dense by default.
+/// The most features that are stored dense by default, however few of them are not 0.
 const FEW: usize = 32;
-/// Features are dense by default if this many times their non-zeros are all numbers or more.
+/// Features are stored sparse by default only if fewer than one in this many of their numbers is not 0.
 const RARE: usize = 8;
-/// The most bytes of dense features.
+/// The most bytes that dense features of a file of sparse rows may take.
 const MOST_BYTES: u128 = 8 << 30;
-/// The most bytes of the vectors of a run.
+/// The most bytes that the vectors of the clients may take in a run.
 const MOST_BYTES_OF_RUN: u128 = 16_000_000_000;
-/// Vectors of d numbers of a client: its θ, its control variate and ξ.
+/// The number of vectors of d numbers that a client has in a run: its θ, its control variate and ξ.
 const VECTORS: u128 = 3;
 
 impl Dataset {
-    /// How a file's sparse rows are stored unless the settings say it.
+    /// How the sparse rows of a file are stored in a run if the settings do not say it: sparse if there are many
+    /// features, few of whose numbers are not 0, and they are not standardised, which makes numbers of all zeros.
     pub(super) fn default_storage(&self, features: &SparseRows) -> Storage {
         let d = features.dim();
         let n = features.len();
@@ -26,17 +27,25 @@ impl Dataset {
         if rare && d > FEW && !self.standardise { Storage::Sparse } else { Storage::Dense }
     }
 
-    /// The records of a file of sparse rows of `d`, without their features.
-    pub(super) fn read_labels(&self, contents: &Contents, d: usize) -> Result<Records, Fault> {
+    /// The records of a file of sparse rows of `d` features, with their labels and further columns but without their
+    /// features, which the caller stores.
+    ///
+    /// # Errors
+    /// Settings that name columns which the file does not have, or a file of another kind.
+    pub(super) fn read_without_features(
+        &self,
+        contents: &Contents,
+        d: usize,
+    ) -> Result<Records, Fault> {
         match contents {
-            Contents::SparseArrays { others, .. } => self.read_columns(others, (d, Vec::new())),
+            Contents::SparseArrays { others, .. } => self.read_arrays(others, d, Vec::new()),
             Contents::Records { labels, .. } => {
                 self.refuse_column_names("a LIBSVM file")?;
-                self.further_columns(|key, _| -> Result<(), Fault> {
+                self.split_and_test_columns(|key, _| -> Result<(), Fault> {
                     Err(Fault::new(key, "names a column, but a LIBSVM file has none"))
                 })?;
                 let labels = Column::Numbers(labels.clone());
-                Ok(self.records(Vec::new(), (d, Vec::new()), labels))
+                Ok(self.bare_records(Vec::new(), d, Vec::new(), labels))
             }
             Contents::Arrays(_) | Contents::Table(_) => {
                 Err(self.fault("it does not hold sparse rows"))
@@ -44,7 +53,7 @@ impl Dataset {
         }
     }
 
-    /// An error if these features are too many to be stored dense.
+    /// An error if these features are too many, or would take too much memory, to be stored dense.
     pub(super) fn check_dense(&self, features: &SparseRows) -> Result<(), Fault> {
         let n = features.len();
         let d = features.dim();
@@ -62,7 +71,8 @@ impl Dataset {
         Ok(())
     }
 
-    /// An error if the vectors of this number of clients do not fit in memory during a run.
+    /// Checks that the vectors of d numbers that this number of clients have do not take too much memory in a run. It
+    /// is for sparse features, of which there may be millions.
     ///
     /// # Errors
     /// A fault of the file, which determines d.
@@ -98,6 +108,7 @@ mod tests {
         Fixed(Contents::Records { labels: vec![1.0, -1.0, 1.0, -1.0], features })
     }
 
+    /// Two clients, and features as the file has them.
     fn dataset() -> Dataset {
         Dataset {
             clients: Some(2),
@@ -108,9 +119,10 @@ mod tests {
         }
     }
 
+    /// The records of [`rows`] as they are stored, or the fault.
     fn stored(dataset: &Dataset, d: usize) -> Result<Records, String> {
         dataset
-            .open(&libsvm(rows(d)), 1, true)
+            .read_records(&libsvm(rows(d)), 1, true)
             .map(|(records, _)| records)
             .map_err(|fault| format!("{}: {}", fault.key, fault.message))
     }
@@ -139,7 +151,7 @@ mod tests {
         // An eighth is not few.
         let dense =
             SparseRows::from_dense(40, &[[1.0; 5].as_slice(), &[0.0; 35]].concat().repeat(4));
-        assert!(dataset().open(&libsvm(dense), 1, true).unwrap().0.sparse().is_none());
+        assert!(dataset().read_records(&libsvm(dense), 1, true).unwrap().0.sparse().is_none());
     }
 
     #[test]
@@ -156,7 +168,7 @@ mod tests {
         let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
         let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y.clone())]);
         let file = Fixed(Contents::Arrays(arrays));
-        let (made, _) = dataset(Storage::Sparse).open(&file, 1, true).unwrap();
+        let (made, _) = dataset(Storage::Sparse).read_records(&file, 1, true).unwrap();
         assert_eq!(made.sparse(), sparse.sparse());
         // A file of sparse arrays, split by column.
         let others = BTreeMap::from([("y".to_owned(), y.clone()), ("who".to_owned(), y)]);
@@ -166,10 +178,13 @@ mod tests {
             clients: None,
             ..dataset(Storage::Sparse)
         };
-        let (records, _) = by_column.open(&file, 1, true).unwrap();
+        let (records, _) = by_column.read_records(&file, 1, true).unwrap();
         assert_eq!(by_column.partition(&records, 1).unwrap(), [[0, 2], [1, 3]]);
         assert_eq!(records.sparse(), sparse.sparse());
-        assert_eq!(by_column.open(&file, 1, false).map(|_| ()).unwrap_err().key, "dataset.storage");
+        assert_eq!(
+            by_column.read_records(&file, 1, false).map(|_| ()).unwrap_err().key,
+            "dataset.storage"
+        );
     }
 
     /// Every split gives clients and the test set the same records in both forms.
@@ -245,8 +260,9 @@ mod tests {
         assert!(both.check().iter().any(|fault| fault.key == "dataset.standardise"));
         let column = Dataset { split: Split::Column("who".into()), clients: None, ..dataset() };
         assert!(fails(&column, 40).contains("names a column, but a LIBSVM file has none"));
-        let open =
-            |file: Contents| dataset().open(&Fixed(file), 1, true).map(|_| ()).unwrap_err().message;
+        let open = |file: Contents| {
+            dataset().read_records(&Fixed(file), 1, true).map(|_| ()).unwrap_err().message
+        };
         let mut values = vec![1.0; 8];
         values[5] = f64::NAN;
         let indices = (0..4).flat_map(|i| [0, 1 + i]).collect();

@@ -24,23 +24,25 @@ fn table() -> Contents {
     ])
 }
 
+/// Five clients, or those of the column, and both features of [`table`].
 fn dataset(split: Split) -> Dataset {
     let clients = (!matches!(split, Split::Column(_))).then_some(5);
     let features = vec!["b".into(), "a".into()];
     Dataset { split, clients, features, ..Dataset::example() }
 }
 
+/// The records of [`table`], and for each client the indices of its records.
 fn shards(split: Split) -> (Records, Vec<Vec<usize>>) {
     let dataset = dataset(split);
     assert_eq!(dataset.check(), []);
-    let (records, _) = dataset.open(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = dataset.read_records(&Fixed(table()), 1, false).unwrap();
     let shards = dataset.partition(&records, 1).unwrap();
     (records, shards)
 }
 
 /// Why the records of this file cannot be used.
 fn said(dataset: &Dataset, file: Contents) -> String {
-    dataset.open(&Fixed(file), 1, false).map(|_| ()).unwrap_err().message
+    dataset.read_records(&Fixed(file), 1, false).map(|_| ()).unwrap_err().message
 }
 
 fn logistic(dataset: Dataset) -> logistic::dataset::Settings {
@@ -217,7 +219,7 @@ fn losses_and_accuracies_are_means_over_records() {
 #[test]
 fn a_client_without_records_gets_one_of_the_largest() {
     let uneven = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
-    let (records, _) = uneven.open(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = uneven.read_records(&Fixed(table()), 1, false).unwrap();
     let mut parts = uneven.partition(&records, 1).unwrap();
     assert!(parts.iter().filter(|own| own.len() == 1).count() > 30);
     parts.iter_mut().for_each(|own| own.sort_unstable());
@@ -233,10 +235,10 @@ fn what_cannot_be_used_is_refused() {
     let text = Dataset { features: vec!["group".into()], ..dataset(Split::Iid) };
     assert!(said(&text, table()).contains("row 0 is \"x\", not a number"));
     let many = Dataset { clients: Some(61), ..dataset(Split::Dirichlet(0.01)) };
-    let (records, _) = many.open(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = many.read_records(&Fixed(table()), 1, false).unwrap();
     assert!(many.partition(&records, 1).unwrap_err().message.contains("gets no records"));
     let label = Dataset { label: "a".into(), features: vec!["b".into()], ..many };
-    let (records, _) = label.open(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = label.read_records(&Fixed(table()), 1, false).unwrap();
     assert!(records.check_two_classes().unwrap_err().message.contains("60 distinct labels"));
 }
 
@@ -254,7 +256,8 @@ fn table_in(unit: f64) -> Contents {
 #[test]
 fn a_standardised_feature_does_not_depend_on_its_unit() {
     let dataset = Dataset { standardise: true, ..dataset(Split::Iid) };
-    let features = |unit| dataset.open(&Fixed(table_in(unit)), 1, false).unwrap().0.features;
+    let features =
+        |unit| dataset.read_records(&Fixed(table_in(unit)), 1, false).unwrap().0.features;
     let expected = features(1.0);
     for unit in [1e-200, 1e-160, 1e-300, 1e200, 1e300] {
         let largest = features(unit)

@@ -12,11 +12,12 @@ pub const DD_EPSILON: f64 = 7.888_609_052_210_118e-31;
 /// A bound on the relative error of [`Dd::exp`] for arguments of at most 700 in absolute value, 2⁻⁸⁸.
 pub const DD_EXP_ERROR: f64 = 3.231_174_267_785_264_4e-27;
 
-/// An unevaluated sum hi + lo, about 32 digits.
+/// A number of about 32 digits: the unevaluated sum hi + lo.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dd {
-    /// The sum, rounded to a double.
+    /// The number, rounded to a double.
     pub hi: f64,
+    /// What rounding leaves: the number minus `hi`, rounded to a double.
     lo: f64,
 }
 
@@ -30,6 +31,7 @@ impl Dd {
     /// ln 2.
     const LN_2: Self = Self { hi: std::f64::consts::LN_2, lo: 2.319_046_813_846_299_6e-17 };
 
+    /// hi + lo as a double-double, if |hi| ≥ |lo| or hi is 0 (Dekker): `lo` becomes what rounding the sum leaves.
     fn normal(hi: f64, lo: f64) -> Self {
         let sum = hi + lo;
         Self { hi: sum, lo: lo - (sum - hi) }
@@ -57,7 +59,7 @@ impl Dd {
         Self::normal(first.hi, first.lo + low_error)
     }
 
-    /// self − a x.
+    /// self − a x, where a is a double.
     pub fn minus_product(self, a: f64, x: Self) -> Self {
         self.plus_dd(x.times_double(a).negated())
     }
@@ -68,20 +70,20 @@ impl Dd {
         Self { hi: -self.hi, lo: -self.lo }
     }
 
-    /// a self.
+    /// a · self, where a is a double.
     #[inline(always)]
     pub fn times_double(self, a: f64) -> Self {
         let (product, error) = two_product(a, self.hi);
         Self::normal(product, error + a * self.lo)
     }
 
-    /// self y.
+    /// self · y, where both are double-double.
     pub fn times(self, y: Self) -> Self {
         let (product, error) = two_product(self.hi, y.hi);
         Self::normal(product, error + (self.hi * y.lo + self.lo * y.hi))
     }
 
-    /// self / y, by long division with three digits of 53 bits.
+    /// self/y, where both are double-double, by long division to three digits of 53 bits each.
     pub fn over(self, y: Self) -> Self {
         let first = self.hi / y.hi;
         let rest = self.minus_product(first, y);
@@ -110,7 +112,7 @@ impl Dd {
         sum.scaled(k as i32)
     }
 
-    /// 2^k self.
+    /// 2^k · self.
     fn scaled(self, k: i32) -> Self {
         Self { hi: libm::ldexp(self.hi, k), lo: libm::ldexp(self.lo, k) }
     }
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(y.hi, f64::EPSILON * f64::EPSILON);
     }
 
-    /// |x − y|, relative to y.
+    /// The relative difference of x and y, |x − y|/|y|.
     fn apart(x: Dd, y: Dd) -> f64 {
         (x.plus_dd(y.negated()).hi / y.hi).abs()
     }

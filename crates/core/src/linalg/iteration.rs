@@ -1,41 +1,51 @@
-//! Fixed points and growth of linear maps, of which only products with vectors are known.
+//! Fixed points and growth rates of linear maps, such as those of means and second moments over a round, of which
+//! only products with vectors are known.
 //!
 //! A map of second moments preserves positive semidefinite matrices. So its powers, applied to the
 //! identity, grow like powers of its spectral radius (Krein and Rutman), and no eigenvalue is needed.
-//! A map of means is squared repeatedly (Gelfand). Numbers that are found so say nothing about which
-//! side of 1 a radius close to 1 is on: that is proven, by [`contracts`] for means and by
-//! [`super::SymmetricBlocks`] for second moments.
+//! A map of means is squared repeatedly (Gelfand). Neither number says on which side of 1 a radius close
+//! to 1 is: that is proven, by [`contracts`] for means and by [`super::SymmetricBlocks`] for second moments.
 
 use super::{Matrix, solve};
 use crate::kernel::{axpy, difference, dot};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 
-/// The largest order of a system that is solved directly.
+/// The largest order of a system that is solved directly, by its matrix; larger ones are solved by GMRES.
 pub const DIRECT: usize = 600;
 /// The most restarts of GMRES.
 pub const RESTARTS: usize = 40;
 /// The directions that GMRES keeps between restarts, each with its image.
 pub const KRYLOV: usize = 30;
-/// The rounds after which the growth rate is estimated first, and last.
-const ROUNDS: (u32, u32) = (32, 4096);
-/// The relative difference of two rates below which they count as equal.
+/// The number of rounds after which the growth rate is estimated for the first time.
+const FIRST_ROUNDS: u32 = 32;
+/// The number of rounds after which the growth rate is estimated for the last time.
+const LAST_ROUNDS: u32 = 4096;
+/// The relative difference of two estimates of a growth rate below which they count as equal.
 const SETTLED: f64 = 1e-7;
-/// The largest relative difference of the last two rates; beyond it there is no result.
+/// The largest difference of the last two estimates, relative to the rate or to 1, with which there is a result.
 const AT_MOST: f64 = 1e-5;
-/// The number of squarings of the map of means: its power 2³⁰.
+/// The number of squarings of a matrix by which its spectral radius is found, from its power 2³⁰.
 const SQUARINGS: i32 = 30;
 /// The most squarings by which [`contracts`] proves that powers vanish. After more of them rounding
 /// errors, which double with each squaring, could decide about a radius of 1.
 const PROOF_SQUARINGS: u32 = 40;
 /// The norm at which the powers of a map count as growing.
 const GROWN: f64 = 1e100;
-/// The residuals of GMRES, relative to the constant, at which it ends, and which are accepted after
-/// the last restart.
-const SOLVED: [f64; 2] = [1e-14, 1e-9];
+/// The residuals at which GMRES ends, relative to the norm of the constant.
+#[derive(Clone, Copy)]
+struct Residuals {
+    /// The residual at which it ends before the last restart.
+    wanted: f64,
+    /// The largest residual that is accepted after the last restart.
+    accepted: f64,
+}
 
-/// x with x = B x + c, where `map` multiplies by B and `whole` is B, if it is small; `None` if there
-/// is none, or none is found.
+/// The residuals of a fixed point that is a result.
+const SOLVED: Residuals = Residuals { wanted: 1e-14, accepted: 1e-9 };
+
+/// The x with x = B x + c, c being `constant`. `map` multiplies by B, and `whole` makes the matrix B, which is asked
+/// for only if its order is at most [`DIRECT`]. `None` if there is no such x, or GMRES does not find it.
 pub fn fixed_point(
     constant: &[f64],
     map: impl Fn(&[f64]) -> Vec<f64>,
@@ -48,8 +58,9 @@ pub fn fixed_point(
     }
 }
 
-/// An approximation of the x with x = B x + c, as [`fixed_point`] finds it. If B is large, the norm
-/// of its residual is at most `residual` times the norm of c.
+/// An approximation of the x with x = B x + c, with the arguments of [`fixed_point`]: if the order of B is above
+/// [`DIRECT`], one whose residual is at most `residual` times the norm of c, which takes less time. `None` if none
+/// is found.
 pub(super) fn rough_fixed_point(
     constant: &[f64],
     map: impl Fn(&[f64]) -> Vec<f64>,
@@ -59,15 +70,15 @@ pub(super) fn rough_fixed_point(
     if constant.len() <= DIRECT {
         return fixed_point(constant, map, whole);
     }
-    gmres(constant, map, [residual; 2])
+    gmres(constant, map, Residuals { wanted: residual, accepted: residual })
 }
 
-/// x with x = B x + c, by GMRES from 0. It ends once the residual, relative to c, is at most `wanted`;
-/// `None` if after the last restart the residual is above `accepted`.
+/// The x with x = B x + c, by restarted GMRES from 0, where `map` multiplies by B; `None` if the residual after the
+/// last restart is above the accepted one.
 fn gmres(
     constant: &[f64],
     map: impl Fn(&[f64]) -> Vec<f64>,
-    [wanted, accepted]: [f64; 2],
+    residuals: Residuals,
 ) -> Option<Vec<f64>> {
     let scale = norm(constant).max(f64::MIN_POSITIVE);
     // (I − B) x; a closure, since it stands for the matrix of the system in three places.
@@ -79,7 +90,7 @@ fn gmres(
         if !size.is_finite() {
             return None;
         }
-        if size <= wanted * scale {
+        if size <= residuals.wanted * scale {
             return Some(x);
         }
         // Directions with their images under I − B, which are orthonormal.
@@ -107,7 +118,7 @@ fn gmres(
             direction = next;
         }
     }
-    (norm(&difference(constant, &apply(&x))) <= accepted * scale).then_some(x)
+    (norm(&difference(constant, &apply(&x))) <= residuals.accepted * scale).then_some(x)
 }
 
 /// The Euclidean norm of a vector.
@@ -115,8 +126,9 @@ fn norm(x: &[f64]) -> f64 {
     libm::sqrt(dot(x, x))
 }
 
-/// The rate at which a linear map of second moments grows from `state`, its size being a trace;
-/// `None` if it does not settle.
+/// The factor by which the second moments of a run grow in a round in the long run: the spectral radius of the linear
+/// map `after` of a round, applied again and again from `state`. `size` is a trace of the moments, by which they are
+/// normalised. It is 0 if the moments vanish, and `None` if they become infinite or the rate does not settle.
 pub fn growth(
     mut state: Vec<f64>,
     after: impl Fn(&[f64]) -> Vec<f64>,
@@ -125,8 +137,9 @@ pub fn growth(
     // The logarithm of the size after each round.
     let mut logs = Vec::new();
     let mut log = 0.0;
+    // The previous estimate of the rate.
     let mut before = f64::NAN;
-    let mut take = ROUNDS.0;
+    let mut take = FIRST_ROUNDS;
     loop {
         while logs.len() < take as usize {
             state = after(&state);
@@ -143,7 +156,7 @@ pub fn growth(
         }
         let rate = libm::exp(slope(&logs[logs.len() / 2..]));
         let apart = (rate - before).abs();
-        if apart <= SETTLED * rate || take >= ROUNDS.1 {
+        if apart <= SETTLED * rate || take >= LAST_ROUNDS {
             return (apart <= AT_MOST * rate.max(1.0)).then_some(rate);
         }
         before = rate;
@@ -151,8 +164,8 @@ pub fn growth(
     }
 }
 
-/// The slope of the line through values at 0, 1, 2, … by least squares, in which oscillations, as of
-/// complex eigenvalues, cancel.
+/// The slope of the line through values at 0, 1, 2, … by least squares. Oscillations, which complex eigenvalues
+/// make, nearly cancel in it.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() - 1) as f64 / 2.0;
     let mut products = 0.0;
@@ -188,8 +201,8 @@ pub fn radius(mut a: Matrix) -> f64 {
     libm::exp(log)
 }
 
-/// Whether the spectral radius of a matrix is below 1 beyond doubt: ρ(A)ᵏ ≤ ‖Aᵏ‖ ≤ ½ for some
-/// k ≤ 2⁴⁰. So a radius that is closer to 1 than about 10⁻¹² is never taken for one below 1.
+/// Whether the spectral radius ρ of a matrix is below 1 beyond doubt: ρ(A)ᵏ ≤ ‖Aᵏ‖ ≤ ½ for some
+/// k ≤ 2⁴⁰. `false` says that this was not shown, as of a radius that is closer to 1 than about 10⁻¹².
 pub fn contracts(a: &Matrix) -> bool {
     let n = a.rows();
     let mut power = Mat::from_fn(n, n, |i, j| a[(i, j)]);

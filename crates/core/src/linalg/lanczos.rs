@@ -15,7 +15,7 @@ use crate::kernel::outer::add_rows;
 use crate::kernel::{Rows, axpy, dot, products};
 use crate::rng::Stream;
 
-/// The seed of the start.
+/// The seed of the pseudo-random start of the iteration.
 const SEED: u64 = 1950;
 /// A next direction of this size, relative to the matrix, consists of rounding errors.
 const ROUNDING: f64 = 1e-14;
@@ -42,7 +42,7 @@ pub struct Extremes {
 }
 
 impl Extremes {
-    /// The largest absolute value of an eigenvalue, not above the exact one.
+    /// The spectral norm: the largest absolute value of an eigenvalue, not above the exact one.
     pub fn norm(&self) -> Approximation {
         let largest = self.largest;
         let smallest = self.smallest;
@@ -52,8 +52,9 @@ impl Extremes {
     }
 }
 
-/// The extreme eigenvalues of a symmetric d × d matrix after at most `steps` products, fewer once
-/// they are good `enough`. `product(x, out)` writes the matrix times x to `out`.
+/// The extreme eigenvalues of a symmetric d × d matrix, by Lanczos' iteration, after at most `steps` products, fewer
+/// once they are good `enough`. `product(x, out)` writes the matrix times x to `out`, d numbers. If products are not
+/// finite, neither are the errors.
 pub fn extremes(
     d: usize,
     steps: usize,
@@ -65,6 +66,7 @@ pub fn extremes(
     let mut basis = Vec::new();
     let mut inner = Tridiagonal::default();
     let mut size = libm::sqrt(dot(&next, &next));
+    // The largest and the smallest Ritz value after each step.
     let mut history: Vec<[f64; 2]> = Vec::new();
     loop {
         basis.extend(next.iter().map(|x| x / size));
@@ -76,7 +78,8 @@ pub fn extremes(
         if let Some(before) = vectors.len().checked_sub(2) {
             axpy(-size, vectors.row(before), &mut next);
         }
-        // Against all vectors again: what rounding leaves would grow to copies of eigenvalues.
+        // Orthogonalised against all vectors again: what rounding leaves along them would grow to copies of
+        // eigenvalues.
         let mut overlaps = vec![0.0; vectors.len()];
         products(vectors, &next, &mut overlaps);
         overlaps.iter_mut().for_each(|overlap| *overlap = -*overlap);
@@ -89,6 +92,7 @@ pub fn extremes(
         if history.len() == d || size <= ROUNDING * found.norm().value {
             return found;
         }
+        // The errors are at least how far the values moved in the second half of the steps.
         let earlier = history[(history.len() - 1) / 2];
         for (now, earlier) in [&mut found.largest, &mut found.smallest].into_iter().zip(earlier) {
             let moved = (now.value - earlier).abs();
@@ -114,15 +118,15 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Whether a norm is known well enough.
+    /// Whether the error of a norm is small enough.
     fn is_met_by(&self, norm: Approximation) -> bool {
         norm.error <= (self.relative * norm.value).max(self.floor)
     }
 }
 
-/// The spectral norm of a d × d matrix to this precision. `product(transposed, x, out)` writes the
-/// matrix, or its transpose, times x to `out`; the transpose is not asked for if the matrix is
-/// `symmetric`.
+/// The spectral norm of a d × d matrix to this precision, with its error, by Lanczos' iteration.
+/// `product(transposed, x, out)` writes the matrix, or its transpose, times x to `out`; the transpose is not asked
+/// for if the matrix is `symmetric`.
 pub fn spectral_norm(
     d: usize,
     symmetric: bool,
@@ -153,14 +157,14 @@ pub fn spectral_norm(
     root_of_largest(&squares)
 }
 
-/// The square root of the largest eigenvalue of a positive semidefinite matrix.
+/// The square root, with its error, of the largest eigenvalue of a positive semidefinite matrix.
 fn root_of_largest(found: &Extremes) -> Approximation {
     let square = found.largest.value.max(0.0);
     let value = libm::sqrt(square);
     Approximation { value, error: libm::sqrt(square + found.largest.error) - value }
 }
 
-/// The tridiagonal matrix of the iteration: the large matrix, as the basis sees it.
+/// The tridiagonal matrix VᵀAV of the iteration, for the large matrix A and the basis V.
 #[derive(Default)]
 struct Tridiagonal {
     diagonal: Vec<f64>,
@@ -169,19 +173,21 @@ struct Tridiagonal {
 }
 
 impl Tridiagonal {
+    /// The extreme eigenvalues, each with its distance of at most β|s| from an eigenvalue of the large matrix as its
+    /// error.
     fn extremes(&self) -> Extremes {
         let n = self.diagonal.len();
         Extremes { largest: self.eigenvalue(n), smallest: self.eigenvalue(1) }
     }
 
-    /// Eigenvalue number `rank`, counted from the smallest, which is number 1, with its error.
+    /// Eigenvalue number `rank`, counted from the smallest, which is number 1, with its error β|s|.
     fn eigenvalue(&self, rank: usize) -> Approximation {
         let value = self.bisect(rank);
         Approximation { value, error: self.residual(value) }
     }
 
-    /// Eigenvalue number `rank` by bisection, from an interval that holds all eigenvalues
-    /// (Gershgorin).
+    /// Eigenvalue number `rank`, counted from 1, by bisection from an interval that holds all eigenvalues
+    /// (Gershgorin) until its ends are neighbouring doubles.
     fn bisect(&self, rank: usize) -> f64 {
         let inside = &self.beside[..self.beside.len() - 1];
         let widest = inside.iter().fold(0.0_f64, |most, x| most.max(*x));
@@ -216,10 +222,12 @@ impl Tridiagonal {
         count
     }
 
-    /// β|s| of an eigenvalue: its eigenvector from the last number, which is 1, to the first,
-    /// the direction in which rounding errors do not grow where the extremes have converged.
+    /// A bound on the distance of an eigenvalue `value` of this matrix from an eigenvalue of the large one: β|s|, with
+    /// s the last number of its eigenvector of length 1. The eigenvector is computed from its last number, which is
+    /// taken as 1, to the first: in this direction rounding errors do not grow where the extremes have converged.
     fn residual(&self, value: f64) -> f64 {
         let n = self.diagonal.len();
+        // The square of the eigenvector's length, and its numbers at i + 1 and at i.
         let mut square = 0.0;
         let mut after = 0.0;
         let mut here = 1.0;
@@ -231,7 +239,8 @@ impl Tridiagonal {
             if i > 0 {
                 let right = if i + 1 < n { self.beside[i] * after } else { 0.0 };
                 let before = ((value - self.diagonal[i]) * here - right) / self.beside[i - 1];
-                (after, here) = (here, before);
+                after = here;
+                here = before;
             }
         }
         self.beside[n - 1] / libm::sqrt(square)
@@ -252,10 +261,12 @@ mod tests {
         if symmetric { all.symmetric_part() } else { all }
     }
 
+    /// A relative error of 1e-6, after at most so many steps.
     fn within(steps: usize) -> Precision {
         Precision { relative: 1e-6, floor: 0.0, steps }
     }
 
+    /// The product with a matrix as [`extremes`] takes it.
     fn apply(matrix: &Matrix) -> impl Fn(&[f64], &mut [f64]) {
         |x, out| out.copy_from_slice(&matrix.apply(x))
     }

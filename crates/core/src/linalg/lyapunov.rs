@@ -2,15 +2,16 @@
 
 use super::{Dd, Matrix, Singular, refine, solve_rows};
 
-/// The most squarings; a map that has not vanished by then counts as unstable.
+/// The most squarings of a matrix whose powers should vanish; if they have not by then, A counts as unstable.
 const MAX_SQUARINGS: usize = 60;
 
-/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Computed by doubling on the
-/// Cayley transform, then refined with residual and solution in double-double until it no
-/// longer changes, so that it has the same bits on every processor.
+/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)): to first order in the step size, the covariance of SGD on a
+/// field with Jacobian A and noise covariance C is γX. It is computed by doubling on the Cayley transform, then
+/// refined with residual and solution in double-double until it no longer changes, so that it has the same bits on
+/// every processor.
 ///
 /// # Errors
-/// [`Singular`] if A is not stable, or too close to it.
+/// [`Singular`] if an eigenvalue of A has no positive real part, or one that is too small to tell.
 pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
     let d = a.rows();
     // (q + A)X(q + A)ᵀ − (q − A)X(q − A)ᵀ = 2q(A X + X Aᵀ): so X = M X Mᵀ + 2q U C Uᵀ
@@ -40,19 +41,19 @@ pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
     Ok(Matrix::from_entries(d, d, x))
 }
 
-/// What is kept to solve the equation for several right sides.
+/// What is computed once of A to solve A X + X Aᵀ = R for several right sides R.
 struct Doubling {
     /// The inverse U = (q + A)⁻¹, d × d.
     inverse: Matrix,
     /// The shift q of the Cayley transform.
     shift: f64,
-    /// M, M², M⁴, …, each d × d, until they vanish.
+    /// The powers M, M², M⁴, … of M = U(q − A), each d × d, until they vanish.
     powers: Vec<Matrix>,
 }
 
 impl Doubling {
-    /// The X with A X + X Aᵀ = R, for the right side R, in double precision, d × d numbers: Σ_k Mᵏ (2q U R Uᵀ) Mᵏᵀ. Each
-    /// power of M that is kept doubles the number of terms.
+    /// The X with A X + X Aᵀ = R, in double precision, for the right side R; both are d × d numbers, row by row. It is
+    /// Σ_k Mᵏ (2q U R Uᵀ) Mᵏᵀ, of whose terms each power of M that is kept doubles the number.
     fn approximate(&self, right_side: &[f64]) -> Vec<f64> {
         let d = self.inverse.rows();
         let right_side = Matrix::from_entries(d, d, right_side.to_vec());
@@ -85,7 +86,7 @@ mod tests {
     use crate::linalg::solve;
     use crate::rng::Stream;
 
-    /// I ⊗ A + A ⊗ I, written out.
+    /// The solution from the system of d² equations with the matrix A ⊗ I + I ⊗ A.
     fn by_kronecker(a: &Matrix, c: &Matrix) -> Matrix {
         let d = a.rows();
         let system = Matrix::from_fn(d * d, d * d, |r, s| {

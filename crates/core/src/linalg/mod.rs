@@ -41,7 +41,7 @@ impl Matrix {
         &self.data
     }
 
-    /// The entries, row by row.
+    /// The entries, row by row, without a copy.
     pub fn into_entries(self) -> Vec<f64> {
         self.data
     }
@@ -49,7 +49,7 @@ impl Matrix {
     /// The matrix with these entries, row by row.
     ///
     /// # Panics
-    /// If they are not `rows` × `cols`.
+    /// If there are not `rows` × `cols` of them.
     pub fn from_entries(rows: usize, cols: usize, data: Vec<f64>) -> Self {
         assert_eq!(data.len(), rows * cols);
         Self { rows, cols, data }
@@ -69,7 +69,7 @@ impl Matrix {
         Self { rows, cols, data }
     }
 
-    /// The matrix of these columns.
+    /// The matrix of these columns, which are of one length; without any it is 0 × 0.
     pub fn from_columns(columns: impl Iterator<Item = Vec<f64>>) -> Self {
         let columns: Vec<Vec<f64>> = columns.collect();
         let rows = columns.first().map_or(0, Vec::len);
@@ -82,22 +82,22 @@ impl Matrix {
         Self::from_columns((0..size).map(|j| map(identity.row(j))))
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Row i, as long as there are columns.
+    /// Row number i, one number for each column.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.cols..][..self.cols]
     }
 
-    /// Row i, to be changed.
+    /// Row number i, to be changed.
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.data[i * self.cols..][..self.cols]
     }
@@ -114,7 +114,7 @@ impl Matrix {
         Self { data, ..*self }
     }
 
-    /// self ← self + a other.
+    /// self ← self + a · other, of the same shape.
     pub fn add(&mut self, a: f64, other: &Self) {
         assert_eq!((self.rows, self.cols), (other.rows, other.cols));
         for (x, y) in self.data.iter_mut().zip(&other.data) {
@@ -127,7 +127,7 @@ impl Matrix {
         Self { data: self.data.iter().map(|x| a * x).collect(), ..*self }
     }
 
-    /// self ← self + a x yᵀ.
+    /// self ← self + a x yᵀ, with a number of x for each row and a number of y for each column.
     pub fn add_outer(&mut self, a: f64, x: &[f64], y: &[f64]) {
         for (row, x) in self.data.chunks_exact_mut(self.cols).zip(x) {
             for (entry, y) in row.iter_mut().zip(y) {
@@ -136,22 +136,22 @@ impl Matrix {
         }
     }
 
-    /// self ← self + Σ_k a_k b_kᵀ over the rows of both, summed in their order.
+    /// self ← self + Σ_k a_k b_kᵀ over the rows a_k of `a` and b_k of `b`, summed in their order.
     ///
     /// # Panics
-    /// If lengths do not agree.
+    /// If the lengths of rows are not the sizes of self.
     pub fn add_outer_products(&mut self, a: Rows<'_>, b: Rows<'_>) {
         assert_eq!((self.rows, self.cols), (a.dim(), b.dim()));
         add_outer_products(a, b, &mut self.data);
     }
 
-    /// Σ_k w_k x_k x_kᵀ over the rows x_k, summed in their order, with one weight per row.
+    /// Σ_k w_k x_k x_kᵀ over the rows x_k, summed in their order, with one weight per row: d × d, symmetric.
     ///
     /// # Panics
     /// If there are not as many weights as rows.
     pub fn weighted_gram(rows: Rows<'_>, weights: &[f64]) -> Self {
-        /// The largest order of which both triangles are summed. Beyond, one of them is summed and
-        /// copied, which changes the last bits of entries, so that the limit must not move.
+        /// The largest order of which both triangles are summed. Of a larger matrix one is summed and copied,
+        /// which gives other last bits, so that the limit must not move.
         const MOST_BOTH: usize = 32;
         let mut sum = Self::zeros(rows.dim(), rows.dim());
         if rows.dim() > MOST_BOTH {
@@ -165,12 +165,13 @@ impl Matrix {
         sum
     }
 
-    /// Adds Σ_k w_k x_k x_kᵀ to the lower triangle; entries above it are undefined afterwards.
+    /// Adds Σ_k w_k x_k x_kᵀ over the rows x_k to the lower triangle and the diagonal; entries above them are
+    /// undefined afterwards.
     ///
     /// # Panics
     /// If there are not as many weights as rows.
     pub fn add_to_lower_triangle(&mut self, rows: Rows<'_>, weights: &[f64]) {
-        /// Rows that are scaled at a time.
+        /// The number of rows that are multiplied by their weights at a time, so that the copies stay in a cache.
         const TOGETHER: usize = 256;
         assert_eq!(rows.len(), weights.len());
         let d = rows.dim();
@@ -190,13 +191,15 @@ impl Matrix {
         out
     }
 
-    /// Writes self · other, as [`times`](Self::times) sums it, into `out`, which has its shape.
+    /// Writes self · other, as [`times`](Self::times) sums it, into `out`, which has the shape of the product. Each
+    /// of the three ways to compute it sums in this order.
     ///
     /// # Panics
     /// If sizes do not agree.
     pub fn times_into(&self, other: &Self, out: &mut Self) {
         assert_eq!((self.cols, out.rows, out.cols), (other.rows, self.rows, other.cols));
-        /// The largest smallest size for which forming the transpose costs more than it saves.
+        /// The product is computed from the transpose of self if the smallest of its three sizes is larger than
+        /// this; else forming the transpose costs more than it saves.
         const MOST_SMALL: usize = 32;
         /// The most columns that are summed in registers; with more, whole rows are added.
         const MOST_NARROW: usize = 64;
@@ -218,7 +221,7 @@ impl Matrix {
                 }
             }
         } else {
-            out.columns::<8>(self, other, 0);
+            out.set_columns::<8>(self, other, 0);
         }
     }
 
@@ -227,31 +230,32 @@ impl Matrix {
         self.times(&other.transpose())
     }
 
-    /// Sets the columns from `column` on to those of a · b, `W` of them at a time and the rest in
+    /// Sets the columns of self from number `column` on to those of a · b, `W` of them at a time and the rest in
     /// blocks of half the width, so that the sums stay in registers.
-    fn columns<const W: usize>(&mut self, a: &Self, b: &Self, mut column: usize) {
+    fn set_columns<const W: usize>(&mut self, a: &Self, b: &Self, mut column: usize) {
         while column + W <= b.cols {
             let mut i = 0;
             while i + 2 <= a.rows {
-                self.block::<2, W>(a, b, i, column);
+                self.set_block::<2, W>(a, b, i, column);
                 i += 2;
             }
             if i < a.rows {
-                self.block::<1, W>(a, b, i, column);
+                self.set_block::<1, W>(a, b, i, column);
             }
             column += W;
         }
         match W {
-            8 => self.columns::<4>(a, b, column),
-            4 => self.columns::<2>(a, b, column),
-            2 => self.columns::<1>(a, b, column),
+            8 => self.set_columns::<4>(a, b, column),
+            4 => self.set_columns::<2>(a, b, column),
+            2 => self.set_columns::<1>(a, b, column),
             _ => {}
         }
     }
 
-    /// Sets the `R` rows from `first_row` on and the `W` columns from `first_column` on to those of a · b.
+    /// Sets the entries of self in the `R` rows from `first_row` on and the `W` columns from `first_column` on to those
+    /// of a · b.
     #[inline(always)]
-    fn block<const R: usize, const W: usize>(
+    fn set_block<const R: usize, const W: usize>(
         &mut self,
         a: &Self,
         b: &Self,
@@ -295,7 +299,8 @@ impl Matrix {
         out
     }
 
-    /// out ← out + weight self x, or selfᵀ x if `transposed`, of large matrices.
+    /// out ← out + weight · self · x, or weight · selfᵀ · x if `transposed`, by the kernels for large matrices. Sums
+    /// may have other last bits than those of [`apply`](Self::apply).
     pub fn add_product(&self, weight: f64, transposed: bool, x: &[f64], out: &mut [f64]) {
         let rows = Rows::new(&self.data, self.cols, self.cols);
         if transposed {
@@ -308,7 +313,7 @@ impl Matrix {
         }
     }
 
-    /// self to the power `exponent`, by repeated squaring.
+    /// self, a square matrix, to the power `exponent`, by repeated squaring; the identity for 0.
     pub fn power(&self, mut exponent: u64) -> Self {
         let mut out = Self::identity(self.rows);
         let mut square = self.clone();
@@ -324,7 +329,8 @@ impl Matrix {
         out
     }
 
-    /// The mean of matrices of one shape, each counted `weights` times; all once by default.
+    /// The mean of matrices of one shape, with one weight for each, which need not sum to 1; all weigh the same if
+    /// `weights` is `None`. It is 0 × 0 without matrices.
     pub fn weighted_mean<'a>(
         matrices: impl Iterator<Item = &'a Matrix>,
         weights: Option<&[f64]>,
@@ -342,7 +348,7 @@ impl Matrix {
         sum.map_or_else(|| Self::zeros(0, 0), |sum| sum.scaled(1.0 / total))
     }
 
-    /// The matrix x yᵀ.
+    /// The matrix x yᵀ, with a row for each number of x.
     pub fn outer(x: &[f64], y: &[f64]) -> Self {
         Self::from_fn(x.len(), y.len(), |i, j| x[i] * y[j])
     }
@@ -357,14 +363,15 @@ impl Matrix {
         Self::from_fn(self.rows, self.cols, |i, j| 0.5 * (self[(i, j)] + self[(j, i)]))
     }
 
-    /// The largest singular value, as exact as [`Matrix::symmetric_extremes`].
+    /// The largest singular value, as exact as [`Matrix::symmetric_extremes`], and `None` where that is.
     pub fn spectral_norm(&self) -> Option<f64> {
         let square = self.transpose().times(self);
         Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
     }
 
-    /// The largest and the smallest eigenvalue of a symmetric matrix. They are not
-    /// refined: print six digits at most, and never let them enter a digest.
+    /// The largest and then the smallest eigenvalue of a symmetric matrix, of which the lower triangle is read; `None`
+    /// if they are not found. They are not refined, so that their last bits differ between processors: print six
+    /// digits at most, and never let them enter a digest.
     pub fn symmetric_extremes(&self) -> Option<(f64, f64)> {
         let dense = faer::Mat::from_fn(self.rows, self.cols, |i, j| self[(i, j)]);
         let values = dense.self_adjoint_eigenvalues(faer::Side::Lower).ok()?;
@@ -372,7 +379,7 @@ impl Matrix {
     }
 }
 
-/// The sum of two matrices.
+/// The sum of two matrices of one shape, in the memory of the first: a step of a fold.
 pub fn added(mut sum: Matrix, more: Matrix) -> Matrix {
     sum.add(1.0, &more);
     sum

@@ -16,15 +16,16 @@ use super::iteration::rough_fixed_point;
 use super::{Matrix, cholesky};
 use crate::kernel::difference;
 
-/// A tuple of symmetric matrices as one vector: of each the entries on and above the diagonal, row
-/// by row.
+/// How a tuple of symmetric matrices, such as second moments of types of clients, is written as one vector: matrix
+/// after matrix, the entries on and above its diagonal, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymmetricBlocks {
+    /// The order of each matrix.
     orders: Vec<usize>,
 }
 
 impl SymmetricBlocks {
-    /// Matrices of these orders.
+    /// Vectors of tuples of matrices of these orders.
     pub fn new(orders: impl IntoIterator<Item = usize>) -> Self {
         Self { orders: orders.into_iter().collect() }
     }
@@ -34,7 +35,7 @@ impl SymmetricBlocks {
         self.orders.iter().map(|n| n * (n + 1) / 2).sum()
     }
 
-    /// The matrix, the row and the column of each number.
+    /// For each number of a vector the index of its matrix, its row and its column.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         self.orders
             .iter()
@@ -47,8 +48,10 @@ impl SymmetricBlocks {
         self.places().map(|(_, i, j)| f64::from(u8::from(i == j))).collect()
     }
 
-    /// Whether the spectral radius of a map of such tuples that preserves positive semidefinite ones
-    /// is below 1 beyond doubt, THEORY (5.5); `whole` is the matrix of the map, if it is small.
+    /// Whether the spectral radius of a linear map of such tuples that preserves positive semidefinite ones
+    /// is below 1 beyond doubt, THEORY (5.5): then second moments that follow the map stay bounded. `map` applies it
+    /// to a vector; `whole` makes its matrix, which is asked for only if it is small. `false` says that no proof was
+    /// found.
     pub fn contracts(
         &self,
         map: impl Fn(&[f64]) -> Vec<f64>,
@@ -61,7 +64,7 @@ impl SymmetricBlocks {
         // Coordinates may differ by orders of magnitude. In these units the map makes numbers of about
         // the same size of the identity, so that rounding errors of the largest hide no small ones.
         let Some(units) = self.units(&map(&identity)) else { return false };
-        // The map in these units; a closure, since the search and the proof both apply it.
+        // The map in these units, which the search and the proof both apply.
         let scaled_map = |x: &[f64]| {
             let unscaled: Vec<f64> = x.iter().zip(&units).map(|(x, unit)| x * unit).collect();
             let mut after = map(&unscaled);
@@ -83,8 +86,8 @@ impl SymmetricBlocks {
         found.is_some_and(|x| self.is_proof(&x, &scaled_map(&x)))
     }
 
-    /// The unit of each number, from `image`, which the map makes of the identity: entry (i, j) of a
-    /// matrix has the unit s_i s_j with s_i² = 1 + image_ii. `None` if `image` is not finite.
+    /// The unit in which each number of a vector is measured, given `image`, which the map makes of the identity:
+    /// entry (i, j) of a matrix has the unit s_i s_j with s_i² = 1 + image_ii. `None` if `image` is not finite.
     fn units(&self, image: &[f64]) -> Option<Vec<f64>> {
         let mut scales: Vec<Vec<f64>> = self.orders.iter().map(|n| vec![1.0; *n]).collect();
         for ((block, i, j), x) in self.places().zip(image) {
@@ -98,7 +101,8 @@ impl SymmetricBlocks {
         Some(self.places().map(|(block, i, j)| scales[block][i] * scales[block][j]).collect())
     }
 
-    /// Whether X ≻ 0 and X − T(X) ⪰ ½ I, where `after` is T(X): then the spectral radius of T is below 1.
+    /// Whether X ≻ 0 and X − T(X) ⪰ ½ I, where `x` is X and `after` is T(X) as it was computed: then the spectral
+    /// radius of T is below 1, also if the rounding errors of `after` have a norm of up to ½.
     pub fn is_proof(&self, x: &[f64], after: &[f64]) -> bool {
         let mut left = difference(x, after);
         for ((_, i, j), left) in self.places().zip(&mut left) {
@@ -107,7 +111,8 @@ impl SymmetricBlocks {
         self.is_definite(x) && self.is_definite(&left)
     }
 
-    /// Whether all matrices are positive definite to working precision.
+    /// Whether all matrices of the tuple are positive definite to working precision: whether they have Cholesky
+    /// factors.
     fn is_definite(&self, numbers: &[f64]) -> bool {
         if numbers.iter().any(|x| !x.is_finite()) {
             return false;

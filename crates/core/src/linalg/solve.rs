@@ -9,12 +9,16 @@ use crate::kernel::{axpy, dot};
 use faer::linalg::solvers::Solve;
 use thiserror::Error;
 
-/// No solution of the system can be found in double precision.
+/// The most passes of refinement; a system that needs more counts as singular.
+const MAX_PASSES: usize = 60;
+
+/// The error that no solution of a system can be found in double precision: its matrix is singular, or nearly so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the system has no solution in double precision")]
 pub struct Singular;
 
-/// x with a x = b: LU with partial pivoting, refined in double-double.
+/// The x with a x = b, for a square matrix: by LU with partial pivoting, refined in double-double, so that its bits do
+/// not depend on the processor.
 ///
 /// # Errors
 /// [`Singular`] if a factor or the refinement breaks down.
@@ -28,7 +32,7 @@ pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
     })
 }
 
-/// X with a X = bᵀ, by a [`solve`] for each row of b.
+/// The X with a X = bᵀ, by a [`solve`] for each row of b.
 ///
 /// # Errors
 /// [`Singular`] if one of them breaks down.
@@ -37,7 +41,7 @@ pub fn solve_rows(a: &Matrix, b: &Matrix) -> Result<Matrix, Singular> {
     Ok(Matrix::from_fn(a.rows, b.rows, |i, j| columns[j][i]))
 }
 
-/// L with L Lᵀ = A, whose bits do not depend on the processor.
+/// The Cholesky factor L of a matrix A = L Lᵀ, whose bits do not depend on the processor.
 pub struct Cholesky {
     /// L, n × n, whose upper triangle is undefined.
     factor: Matrix,
@@ -53,7 +57,7 @@ pub fn cholesky(mut a: Matrix) -> Result<Cholesky, Singular> {
 }
 
 impl Cholesky {
-    /// x with A x = b, not refined.
+    /// The x with A x = b, not refined: for a search whose steps need not be exact.
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
         let mut x = b.to_vec();
         let l = &self.factor;
@@ -79,6 +83,7 @@ impl Cholesky {
 /// *Verification of positive definiteness*, BIT 46, 2006). The largest such s of a geometric sequence
 /// is taken, since a bound to within its ratio is enough.
 pub fn least_eigenvalue_bound(a: &Matrix, error: f64) -> Option<f64> {
+    /// The ratio of the sequence of s.
     const RATIO: f64 = 0.25;
     let n = a.rows;
     let trace = a.trace();
@@ -95,7 +100,7 @@ pub fn least_eigenvalue_bound(a: &Matrix, error: f64) -> Option<f64> {
     None
 }
 
-/// x with a x = b: the results of an approximate `solver`, refined by residuals in double-double.
+/// The x with a x = b: the solutions of an approximate `solver`, refined by residuals in double-double.
 ///
 /// # Errors
 /// As for [`refine`].
@@ -114,10 +119,10 @@ fn refined(
     )
 }
 
-/// The solution x of a linear system with right side `rhs` by approximate corrections: they
-/// are added to x in double-double until they are negligible. `residual(x, i)` is entry i of
-/// the right side minus the left side at x. If a correction is right to one digit, no bit of
-/// x depends on how it is computed, and so none depends on the processor.
+/// The solution x of a linear system with right side `rhs`, by iterative refinement: corrections are added to x in
+/// double-double until they are negligible. `correction(r)` solves the system approximately for the right side r, and
+/// `residual(x, i)` is entry i of the right side minus the left side at x. If corrections are right to one digit, no
+/// bit of x depends on how they are computed, and so none depends on the processor.
 ///
 /// # Errors
 /// [`Singular`] if corrections fail, are not finite or do not shrink.
@@ -127,9 +132,11 @@ pub fn refine(
     residual: impl Fn(&[Dd], usize) -> f64,
 ) -> Result<Vec<f64>, Singular> {
     let mut x = vec![Dd::default(); rhs.len()];
+    // The right side minus the left side at x.
     let mut left = rhs.to_vec();
     let mut last = f64::INFINITY;
     for _ in 0..MAX_PASSES {
+        // The largest correction, and the largest number of x.
         let mut moved = 0.0_f64;
         let mut size = 0.0_f64;
         for (x, delta) in x.iter_mut().zip(correction(&left)?) {
@@ -141,6 +148,8 @@ pub fn refine(
             size = size.max(x.hi.abs());
         }
         let change = if size > 0.0 { moved / size } else { 0.0 };
+        // Corrections this small change no double that x is rounded to; those that consist of rounding errors
+        // alone need not halve.
         if change < 1e-28 || (change < 1e-20 && change > 0.5 * last) {
             return Ok(x.into_iter().map(|x| x.hi).collect());
         }
@@ -154,9 +163,6 @@ pub fn refine(
     }
     Err(Singular)
 }
-
-/// The most passes of refinement; a system that needs more counts as singular.
-const MAX_PASSES: usize = 60;
 
 #[cfg(test)]
 mod tests {

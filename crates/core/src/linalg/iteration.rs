@@ -265,13 +265,17 @@ mod tests {
         assert_eq!(radius_of([0.5, f64::NAN, 0.0, 0.5]), f64::INFINITY);
     }
 
+    /// A Jordan block with the eigenvalue r.
+    fn jordan(r: f64) -> Matrix {
+        Matrix::from_entries(2, 2, vec![r, 5.0, 0.0, r])
+    }
+
     /// Rotations and Jordan blocks on both sides of 1, and eigenvalues of exactly 1 and −1.
     #[test]
     fn only_what_contracts_is_said_to_contract() {
         let c = libm::cos(0.7);
         let s = libm::sin(0.7);
         let rotation = |r: f64| Matrix::from_entries(2, 2, vec![r * c, -r * s, r * s, r * c]);
-        let jordan = |r: f64| Matrix::from_entries(2, 2, vec![r, 5.0, 0.0, r]);
         for apart in [1e-1, 1e-3, 1e-6, 1e-9] {
             assert!(contracts(&rotation(1.0 - apart)) && contracts(&jordan(1.0 - apart)));
             assert!(!contracts(&rotation(1.0 + apart)) && !contracts(&jordan(1.0 + apart)));

@@ -205,7 +205,7 @@ impl Tridiagonal {
         }
     }
 
-    /// How many eigenvalues are below x (Sturm).
+    /// How many eigenvalues of this matrix are below x: the negative pivots of its elimination less x (Sturm).
     fn count_below(&self, x: f64) -> usize {
         let mut count = 0;
         let mut pivot = 1.0;

@@ -90,10 +90,14 @@ mod tests {
     fn by_kronecker(a: &Matrix, c: &Matrix) -> Matrix {
         let d = a.rows();
         let system = Matrix::from_fn(d * d, d * d, |r, s| {
-            let (i, j) = (r / d, r % d);
-            let (k, l) = (s / d, s % d);
+            // X_kl is unknown number s, and the equation of C_ij has number r.
+            let i = r / d;
+            let j = r % d;
+            let k = s / d;
+            let l = s % d;
             let left = if j == l { a[(i, k)] } else { 0.0 };
-            left + if i == k { a[(j, l)] } else { 0.0 }
+            let right = if i == k { a[(j, l)] } else { 0.0 };
+            left + right
         });
         Matrix::from_entries(d, d, solve(&system, c.entries()).unwrap())
     }

@@ -277,7 +277,7 @@ impl Matrix {
         }
     }
 
-    /// The vector self · x, one number for each row.
+    /// The vector self · x, one number for each row, each summed from the first column to the last.
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(self.cols, x.len());
         let mut out = vec![0.0; self.rows];
@@ -413,9 +413,13 @@ mod tests {
         assert!((largest - 1.618_033_988).abs() < 1e-8 && (smallest + 0.618_033_988).abs() < 1e-8);
     }
 
+    /// An entry of which most bits are set.
+    fn entry(i: usize, j: usize) -> f64 {
+        libm::sin((7 * i + 3 * j) as f64) / (1 + i + j) as f64
+    }
+
     #[test]
     fn products_have_the_bits_of_their_definition() {
-        let entry = |i: usize, j: usize| libm::sin((7 * i + 3 * j) as f64) / (1 + i + j) as f64;
         for (rows, inner, cols) in [(1, 1, 1), (2, 3, 4), (5, 17, 15), (9, 8, 19), (3, 0, 2)] {
             let a = Matrix::from_fn(rows, inner, entry);
             let b = Matrix::from_fn(inner, cols, |i, j| entry(j, i));

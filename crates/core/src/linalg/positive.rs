@@ -102,7 +102,7 @@ impl SymmetricBlocks {
     }
 
     /// Whether X ≻ 0 and X − T(X) ⪰ ½ I, where `x` is X and `after` is T(X) as it was computed: then the spectral
-    /// radius of T is below 1, also if the rounding errors of `after` have a norm of up to ½.
+    /// radius of T is below 1, also if the rounding errors of `after` have a norm below ½.
     pub fn is_proof(&self, x: &[f64], after: &[f64]) -> bool {
         let mut left = difference(x, after);
         for ((_, i, j), left) in self.places().zip(&mut left) {

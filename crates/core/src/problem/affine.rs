@@ -42,7 +42,7 @@ impl Affine {
         Self::new(matrix, offset)
     }
 
-    /// Writes Ā θ − b̄ to `field`, d numbers.
+    /// Writes the field at θ, Ā θ − b̄, to `field`, d numbers.
     pub fn evaluate(&self, theta: &[f64], field: &mut [f64]) {
         field.copy_from_slice(&self.matrix.apply(theta));
         axpy(-1.0, &self.offset, field);

@@ -200,7 +200,7 @@ impl<'a> Mixing<'a> {
         Some(mixing)
     }
 
-    /// xP, the distribution after a transition from the distribution x.
+    /// xP: the distribution of the state after a transition, for x the distribution before it.
     fn next_distribution(&self, x: &[f64]) -> Vec<f64> {
         (0..x.len())
             .map(|j| self.into.row(j).iter().fold(0.0, |sum, (i, p)| sum + x[i] * p))

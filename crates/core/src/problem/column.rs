@@ -363,13 +363,26 @@ mod tests {
         }
     }
 
+    /// A column of n numbers.
+    fn numbers(n: u32, of: fn(u32) -> f64) -> Column {
+        Column::Numbers((0..n).map(of).collect())
+    }
+
+    /// The numbers first, first + 1, … of n rows.
+    fn count(first: u32, n: u32) -> Column {
+        Column::Numbers((first..first + n).map(f64::from).collect())
+    }
+
+    /// n distinct whole numbers beyond 2^53.
+    fn long_numbers(n: u64) -> Column {
+        Column::LongNumbers((0..n).map(|i| (1 << 60 | i).to_string()).collect())
+    }
+
     #[test]
     fn columns_that_number_the_rows_are_found() {
-        let count =
-            |first: u32, n: u32| Column::Numbers((first..first + n).map(f64::from).collect());
-        let rest = || Column::Numbers((0..12).map(|i| f64::from(i * i % 7)).collect());
+        let rest = || numbers(12, |i| f64::from(i * i % 7));
         let names = Column::Text((0..12).map(|i| format!("car {i}")).collect());
-        let shuffled = Column::Numbers((0..12).map(|i| f64::from(i * 5 % 12)).collect());
+        let shuffled = numbers(12, |i| f64::from(i * 5 % 12));
         /// Columns with their names, and which of them are indices of rows.
         type Case<'a> = (Vec<(&'a str, Column)>, &'a [usize]);
         let cases: [Case<'_>; 11] = [
@@ -395,12 +408,10 @@ mod tests {
 
     #[test]
     fn columns_that_may_number_records_have_distinct_whole_numbers() {
-        let numbers = |of: fn(u32) -> f64| Column::Numbers((0..20).map(of).collect());
-        assert!(numbers(|i| f64::from(i * 7 % 20 + 1000)).may_number_records());
-        assert!(!numbers(|i| f64::from(i / 2)).may_number_records());
-        assert!(!numbers(|i| f64::from(i) + 0.5).may_number_records());
-        let long =
-            |n: u64| Column::LongNumbers((0..n).map(|i| (1 << 60 | i).to_string()).collect());
-        assert!(long(20).may_number_records() && !long(9).may_number_records());
+        assert!(numbers(20, |i| f64::from(i * 7 % 20 + 1000)).may_number_records());
+        assert!(!numbers(20, |i| f64::from(i / 2)).may_number_records());
+        assert!(!numbers(20, |i| f64::from(i) + 0.5).may_number_records());
+        assert!(long_numbers(20).may_number_records());
+        assert!(!long_numbers(9).may_number_records());
     }
 }

@@ -50,7 +50,7 @@ pub trait Facts: Send + Sync {
     fn local_optimum(&self, client: usize) -> &[f64];
     /// F̄_c(θ) into `field`, d numbers.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
-    /// F̄_c(θ*), d numbers.
+    /// F̄_c(θ*), d numbers, which is 0 for all clients only if they have a common root.
     fn field_at_optimum(&self, client: usize) -> Vec<f64> {
         let mut field = vec![0.0; self.dim()];
         self.mean_field(client, self.optimum(), &mut field);

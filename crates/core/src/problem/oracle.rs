@@ -16,7 +16,7 @@ pub trait Problem: Facts {
         Self::State::default()
     }
 
-    /// F_c(θ; Z) into `field`, d numbers: the definition of the oracle.
+    /// Writes F_c(θ; Z) to `field`, d numbers, with a new Z from the client's draws: the definition of the oracle.
     fn oracle(
         &self,
         client: usize,
@@ -137,7 +137,7 @@ fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_,
     }
 }
 
-/// Takes plain steps in any dimension.
+/// Takes plain steps in any dimension, with θ in its row of the cohort.
 fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut field = vec![0.0; problem.dim()];
     cohort.each(|mut local| {

@@ -212,14 +212,14 @@ impl Facts for Quadratic {
     fn symmetric(&self) -> bool {
         true
     }
-    /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
+    /// The covariance of a gradient at θ*: σ²I of the additive noise, and τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ of the random factor.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let gradient = self.field_at_optimum(client);
         let mut covariance = Matrix::identity(self.dim()).scaled(self.noise * self.noise);
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance
     }
-    /// τ² F̄_c F̄_cᵀ + σ²I.
+    /// The covariance of gradients between two points of which `s` is the second moment: τ² E F̄_c(θ) F̄_c(θ')ᵀ + σ²I.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let mean = mean_part(self, client, s).scaled(self.multiplicative * self.multiplicative);
         let one = s[(self.dim(), self.dim())];
@@ -240,6 +240,7 @@ impl Facts for Quadratic {
         let largest = norms.reduce(|a, b| Some(a?.max(b?))).flatten();
         largest.map_or(DrawSmoothness::Unknown, |most| DrawSmoothness::AtMost(factor * most))
     }
+    /// The quadratic form of the mean Hessian.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         Some(half_square(&self.mean.matrix, theta, self.optimum()))
     }
@@ -332,16 +333,16 @@ mod tests {
         assert!((430..570).contains(&doubled), "{doubled}");
         let far = Settings { multiplicative_noise: 1.5, ..two.clone() };
         assert_eq!(far.check().len(), 1);
-        let text = |settings: &Settings| toml::to_string(settings).unwrap();
-        assert!(text(&two).contains("two-point") && !text(&base).contains("form"));
+        assert!(toml::to_string(&two).unwrap().contains("two-point"));
+        assert!(!toml::to_string(&base).unwrap().contains("form"));
     }
 
     #[test]
     fn suboptimality_is_the_difference_of_losses() {
         let problem = sample::build(&settings(5), 5);
         let loss = |theta: &[f64]| {
-            let local = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
-            problem.clients.iter().map(local).sum::<f64>() / 5.0
+            let clients = problem.clients.iter();
+            clients.map(|c| half_square(&c.matrix, theta, &c.optimum)).sum::<f64>() / 5.0
         };
         let theta = [0.3, -2.0, 1.0];
         let gap = loss(&theta) - loss(problem.optimum());

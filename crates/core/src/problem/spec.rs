@@ -67,6 +67,7 @@ macro_rules! problems {
             }
         }
 
+        /// Mutable, as the files of settings are, which get their hashes.
         impl DerefMut for Spec {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 match self {

@@ -56,7 +56,7 @@ pub fn direction(d: usize, rng: &mut Stream) -> Vec<f64> {
     u
 }
 
-/// x ← (I − 2uuᵀ)x.
+/// Reflects x along the direction u of length 1: x ← (I − 2uuᵀ)x.
 #[inline(always)]
 pub fn reflect(u: &[f64], x: &mut [f64]) {
     let twice = 2.0 * dot(x, u);

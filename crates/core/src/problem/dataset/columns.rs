@@ -118,7 +118,11 @@ impl Dataset {
 
     /// A feature for each category of a column but the first in sorted order: 1 for the records of the category, else
     /// 0, and NaN where the value is missing. The first one would make the features sum to 1 in every record.
-    fn indicators<'a>(&self, name: &str, column: &Column) -> Result<NamedFeatures<'a>, Fault> {
+    fn category_indicators<'a>(
+        &self,
+        name: &str,
+        column: &Column,
+    ) -> Result<NamedFeatures<'a>, Fault> {
         self.refuse_missing(name, column)?;
         let missing = column.missing();
         let texts: Vec<String> = (0..column.len()).map(|row| column.text(row)).collect();

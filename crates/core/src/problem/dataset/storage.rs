@@ -195,8 +195,10 @@ mod tests {
         let values = (0..2 * n).map(|i| f64::from(i) - 50.5).collect();
         let offsets = (0..=n as usize).map(|i| 2 * i).collect();
         let features = SparseRows::new(40, offsets, indices, values).unwrap();
-        let array = |data: Vec<f64>| Array { shape: vec![data.len()], data };
-        let column = |of: fn(u32) -> u32| array((0..n).map(|i| f64::from(of(i))).collect());
+        let column = |of: fn(u32) -> u32| {
+            let data: Vec<f64> = (0..n).map(|i| f64::from(of(i))).collect();
+            Array { shape: vec![data.len()], data }
+        };
         let others = BTreeMap::from([
             ("y".to_owned(), column(|i| u32::from(i % 4 == 0))),
             ("who".to_owned(), column(|i| i % 10 / 4)),

@@ -125,15 +125,16 @@ fn weights_by_records_pool_them() {
         let files = Fixed(table());
         (logistic.build(1, &files).unwrap(), squares.build(1, &files).unwrap())
     };
-    let ((many, squares), (one, square)) = (of(many), of(one));
+    let (many, many_squares) = of(many);
+    let (one, one_square) = of(one);
     assert!(many.unequal_shares().is_some() && one.unequal_shares().is_none());
     assert!(distance(many.optimum(), one.optimum()) < 1e-12);
-    assert!(distance(squares.optimum(), square.optimum()) < 1e-12);
+    assert!(distance(many_squares.optimum(), one_square.optimum()) < 1e-12);
     let theta = [0.3, -0.2, 0.1];
     let gaps = [many.suboptimality(&theta), one.suboptimality(&theta)].map(Option::unwrap);
     assert!((gaps[0] - gaps[1]).abs() < 1e-13, "{gaps:?}");
     check::roots(&many, 1e-10);
-    check::roots(&squares, 1e-10);
+    check::roots(&many_squares, 1e-10);
     assert_eq!(sample::weighted_ridge().unequal_shares().unwrap(), [0.1, 0.2, 0.3, 0.4]);
 }
 

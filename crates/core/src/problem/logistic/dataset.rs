@@ -93,7 +93,7 @@ impl Settings {
         Loss { l2: self.l2, margin: self.margin, batch: self.batch }
     }
 
-    /// The instance on records with dense features.
+    /// The instance on records that were loaded with dense features.
     fn dense(&self, loaded: &ClientRecords, files: &dyn Files) -> Result<Logistic, Fault> {
         let loss = self.loss();
         let records = &loaded.records;
@@ -113,7 +113,7 @@ impl Settings {
         })
     }
 
-    /// The instance on records with `d` sparse features.
+    /// The instance on records that were loaded with `d` sparse features, if their vectors fit in memory.
     fn sparse(
         &self,
         loaded: &ClientRecords,

@@ -73,12 +73,11 @@ fn steps_of_the_twin_are_those_of_its_oracle_on_every_path() {
         let problem = sample::build(&settings, 3);
         let twin = Twin::new(sample::build(&settings, 3));
         for (clients, steps) in [(1, 0), (1, 33), (4, 10), (7, 200), (13, 64)] {
-            let define = |all: Cohort<'_, ()>| advance_by_oracle(&twin, all);
             assert_paths(
                 "twin",
                 [1, d, clients],
                 |_| steps,
-                define,
+                |all: Cohort<'_, ()>| advance_by_oracle(&twin, all),
                 |path, all| {
                     assert!(problem.advance_linearised_on(path, all).is_none());
                 },

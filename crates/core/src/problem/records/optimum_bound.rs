@@ -22,19 +22,22 @@ use crate::problem::affine::Affine;
 
 /// More than the relative rounding error of lengths of up to 10⁸ numbers and of sums of lengths.
 const SLACK: f64 = 1.0 + 1e-6;
-/// The products of smaller numbers lose their rounding errors; a term of each sum of bounds.
+/// More than all errors of products that underflow, whose rounding errors double-double does not keep: each sum of
+/// bounds has it as a term.
 const UNDERFLOW: f64 = 1e-280;
-/// The times that a bound is sharpened by itself.
+/// How often a bound is put into the formula for a sharper one, as the r of the head of this file.
 const SHARPENINGS: usize = 10;
 
 /// A vector in double-double, and a bound on the length of its error.
 struct BoundedVector {
+    /// The vector as it was computed.
     value: Vec<Dd>,
+    /// A bound on the Euclidean distance of `value` from the exact vector.
     error: f64,
 }
 
 impl BoundedVector {
-    /// A bound on its length.
+    /// An upper bound on the length of the exact vector.
     fn length(&self) -> f64 {
         SLACK * length(&self.rounded()) + self.error
     }
@@ -45,21 +48,23 @@ impl BoundedVector {
     }
 }
 
-/// The records of a set at θ.
+/// What is needed of the records of a set at θ, computed once for the gradient and for a product with the Hessian.
 struct SetAt {
+    /// The number of the set.
     set: usize,
-    /// The weight of each record in the mean.
+    /// The weight of each record of the set in the mean of f over clients.
     weight: Dd,
     /// [`RecordLoss::extended_numbers`], K per record.
     numbers: Vec<Dd>,
     /// A bound on the error of the numbers of each record.
     number_errors: Vec<f64>,
-    /// ‖x‖ of each record.
+    /// An upper bound on ‖x‖ of each record.
     lengths: Vec<f64>,
 }
 
-/// A bound on ‖θ − θ*‖; infinite if none is found. `convexity` is μ, and `newton_step` gives some x
-/// for a gradient g, which should be close to H⁻¹g; nothing else is asked of it.
+/// A bound on ‖θ − θ*‖; infinite if none is found. `convexity` is μ, a lower bound on the eigenvalues of all Hessians.
+/// `newton_step` gives some x for a gradient g: the closer it is to H⁻¹g the sharper is the bound, which is right for
+/// any x. Where it gives `None` or numbers that are not finite, the bound is (‖g‖ + e)/μ.
 pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     theta: &[f64],
@@ -76,6 +81,7 @@ pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
     let Some(step) = step else { return radius };
     let product = hessian_product(problem, &sets, &step);
     let pairs = gradient.value.iter().zip(&product.value);
+    // g − H x, and then ‖x‖ + ‖g − H x‖/μ.
     let left: Vec<f64> = pairs.map(|(g, hx)| g.plus_dd(hx.negated()).hi).collect();
     let solved = SLACK * length(&step)
         + SLACK * (SLACK * length(&left) + gradient.error + product.error) / convexity;
@@ -84,7 +90,7 @@ pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
     for _ in 0..SHARPENINGS {
         let change = libm::expm1(SLACK * L::SELF_CONCORDANCE * longest * bound);
         let sharper = SLACK * (solved + change * radius);
-        // Also where a number is NaN or infinite.
+        // The bound that is known stays where a number is NaN or infinite.
         if sharper.is_nan() || sharper >= bound {
             break;
         }
@@ -93,8 +99,9 @@ pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
     bound
 }
 
-/// A lower bound on the eigenvalues of the Hessian of an affine mean field, λ if there is no larger.
-/// `mean` was summed in doubles over the records of each client, and over the clients.
+/// A lower bound on the eigenvalues of the exact Hessian E xxᵀ + λI of losses with affine fields: λ if no larger one
+/// is found. `mean` has the Hessian as it was summed in doubles, over the records of each client and over the clients,
+/// whose rounding errors are counted.
 pub(super) fn affine_convexity<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     mean: &Affine,
@@ -107,11 +114,12 @@ pub(super) fn affine_convexity<L: RecordLoss<S>, S: RecordSets>(
     least_eigenvalue_bound(&mean.matrix, error).map_or(l2, |bound| bound.max(l2))
 }
 
-/// ‖x‖ without underflow: numbers are divided by the largest.
+/// ‖x‖ without underflow or overflow of squares: numbers are divided by the largest. It is not finite if a number is
+/// not.
 fn length(x: &[f64]) -> f64 {
     let most = x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
     if most == 0.0 || !most.is_finite() {
-        // NaN is not the largest of any numbers.
+        // All numbers are 0, or some are not finite: `max` ignores NaN, which the sum keeps.
         return x.iter().fold(most, |sum, x| sum + x.abs());
     }
     let parts: Vec<f64> = x.iter().map(|x| x / most).collect();
@@ -134,7 +142,7 @@ fn record_weight<L: RecordLoss<S>, S: RecordSets>(problem: &RecordProblem<L, S>,
     Dd::from(shares[set]).over(Dd::from(counts[set]))
 }
 
-/// The products of a record with K rows of θ or of a step.
+/// Writes the products of a record with the K rows of v, which is θ or a step, to `out` in double-double, K numbers.
 fn products<S: RecordSets>(records: &S, set: usize, record: usize, v: &[f64], out: &mut [Dd]) {
     out.fill(Dd::default());
     let features = records.features();
@@ -145,7 +153,7 @@ fn products<S: RecordSets>(records: &S, set: usize, record: usize, v: &[f64], ou
     });
 }
 
-/// out ← out + f ⊗ x for a record.
+/// out ← out + f ⊗ x for a record with the features x, in double-double; f has K numbers, and `out` K d.
 fn add_record<S: RecordSets>(records: &S, set: usize, record: usize, f: &[Dd], out: &mut [Dd]) {
     let features = records.features();
     records.visit_record(set, record, |feature, x| {
@@ -156,7 +164,7 @@ fn add_record<S: RecordSets>(records: &S, set: usize, record: usize, f: &[Dd], o
     });
 }
 
-/// The numbers of all records at θ.
+/// The numbers of the records of all sets at θ in double-double, with bounds on their errors.
 fn records_at<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     theta: &[f64],
@@ -183,7 +191,7 @@ fn records_at<L: RecordLoss<S>, S: RecordSets>(
     sets
 }
 
-/// ∇f(θ) in double-double, with a bound on its error.
+/// ∇f(θ) of the mean of f over clients in double-double, with a bound on its error.
 fn gradient<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     sets: &[SetAt],
@@ -191,7 +199,7 @@ fn gradient<L: RecordLoss<S>, S: RecordSets>(
 ) -> BoundedVector {
     let RecordProblem { loss, records, .. } = problem;
     let classes = records.classes();
-    let mut sum = Sum::of_penalty(loss.l2(), theta);
+    let mut sum = BoundedSum::from_penalty(loss.l2(), theta);
     let mut residuals = vec![Dd::default(); classes];
     for at in sets {
         let mut of_set = vec![Dd::default(); theta.len()];
@@ -206,9 +214,9 @@ fn gradient<L: RecordLoss<S>, S: RecordSets>(
             size += at.lengths[record] * residual;
             error += at.lengths[record] * (at.number_errors[record] + DD_EPSILON * residual);
         }
-        sum.add(at, &of_set, size, error);
+        sum.add_set(at, &of_set, size, error);
     }
-    sum.bounded(sets.len())
+    sum.finish(sets.len())
 }
 
 /// ∇²f(θ) x for a step x in double-double, with a bound on its error.
@@ -220,9 +228,9 @@ fn hessian_product<L: RecordLoss<S>, S: RecordSets>(
     let RecordProblem { loss, records, .. } = problem;
     let classes = records.classes();
     let step_length = length(step);
-    let mut sum = Sum::of_penalty(loss.l2(), step);
+    let mut sum = BoundedSum::from_penalty(loss.l2(), step);
     let mut change = vec![Dd::default(); classes];
-    // Of the products with the step, of W v, and a few for the numbers of W.
+    // How many operations add errors: those of the products with the step, of W v, and a few for the numbers of W.
     let operations = (records.features() + 8 * classes + 8) as f64;
     for at in sets {
         let mut of_set = vec![Dd::default(); step.len()];
@@ -237,46 +245,50 @@ fn hessian_product<L: RecordLoss<S>, S: RecordSets>(
             size += most;
             error += most * (3.0 * at.number_errors[record] + operations * DD_EPSILON);
         }
-        sum.add(at, &of_set, size, error);
+        sum.add_set(at, &of_set, size, error);
     }
-    sum.bounded(sets.len())
+    sum.finish(sets.len())
 }
 
-/// ‖x‖ of numbers in double-double.
+/// ‖x‖ of a vector in double-double, such as the residual of a record; squares may underflow, which [`UNDERFLOW`]
+/// covers.
 fn length_of(x: &[Dd]) -> f64 {
     libm::sqrt(x.iter().fold(0.0, |sum, x| sum + x.hi * x.hi))
 }
 
-/// λv plus a weighted sum over sets, with the bounds on its terms.
-struct Sum {
+/// A gradient or a product with the Hessian while it is summed: λv plus a weighted sum over sets, with what bounds its
+/// error.
+struct BoundedSum {
+    /// The sum so far, d numbers.
     value: Vec<Dd>,
-    /// A bound on the sum of the lengths of all terms.
+    /// A bound on the sum of the lengths of all terms so far, to which rounding errors of sums are relative.
     size: f64,
+    /// A bound on the sum of the errors of all terms so far.
     error: f64,
 }
 
-impl Sum {
-    /// Begins a sum with λv.
-    fn of_penalty(l2: f64, v: &[f64]) -> Self {
+impl BoundedSum {
+    /// Begins a sum with the term λv of the penalty.
+    fn from_penalty(l2: f64, v: &[f64]) -> Self {
         let value = v.iter().map(|v| Dd::product(l2, *v)).collect();
         Self { value, size: l2 * length(v), error: UNDERFLOW }
     }
 
-    /// Adds the sum over a set's records, whose terms add up to at most `size` in length and have
-    /// errors of at most `error`.
-    fn add(&mut self, at: &SetAt, of_set: &[Dd], size: f64, error: f64) {
+    /// Adds `of_set`, the sum over the records of a set, times the weight of a record. Before they are weighted, the
+    /// lengths of its terms add up to at most `size`, and their errors to at most `error`.
+    fn add_set(&mut self, at: &SetAt, of_set: &[Dd], size: f64, error: f64) {
         for (value, of_set) in self.value.iter_mut().zip(of_set) {
             *value = value.plus_dd(of_set.times(at.weight));
         }
         let weight = at.weight.hi;
-        // One error for each sum, for each product, and for the weight.
+        // One rounding error for each record that is added, and a few for the weight and its product.
         let operations = (at.lengths.len() + 4) as f64;
         self.size += weight * size;
         self.error += SLACK * weight * (error + operations * DD_EPSILON * size + UNDERFLOW);
     }
 
-    /// The sum with a bound on its error, once all sets are added.
-    fn bounded(self, sets: usize) -> BoundedVector {
+    /// The sum with a bound on its error, once all `sets` sets are added.
+    fn finish(self, sets: usize) -> BoundedVector {
         let operations = (sets + 4) as f64;
         let error = SLACK * (self.error + SLACK * operations * DD_EPSILON * self.size);
         BoundedVector { value: self.value, error }
@@ -295,27 +307,34 @@ mod tests {
     /// The records of the references below.
     const RECORDS: usize = 30;
 
+    /// Feature j of record i, an exact double; `a` chooses one of several series.
     fn feature(a: usize, i: usize, j: usize, scale: f64) -> f64 {
         let residue = (a * i + 2 * j * j + i * j) % 23;
         (residue as f64 - 11.0) * scale * 0.125
     }
 
+    /// The features of all records, a row for each, with one feature for each scale.
     fn rows(a: usize, scales: &[f64]) -> Vec<f64> {
-        let row = |i: usize| scales.iter().enumerate().map(move |(j, s)| feature(a, i, j, *s));
-        (0..RECORDS).flat_map(row).collect()
+        let mut rows = Vec::new();
+        for i in 0..RECORDS {
+            rows.extend(scales.iter().enumerate().map(|(j, scale)| feature(a, i, j, *scale)));
+        }
+        rows
     }
 
+    /// Logistic regression of one client on these records.
     fn logistic(a: usize, scales: &[f64], l2: f64) -> Logistic {
-        let sign = |i: usize| if (i * i + a * i) % 5 < 2 { 1.0 } else { -1.0 };
         let mut records = rows(a, scales);
         for (i, row) in records.chunks_exact_mut(scales.len()).enumerate() {
-            row.iter_mut().for_each(|x| *x *= sign(i));
+            let label = if (i * i + a * i) % 5 < 2 { 1.0 } else { -1.0 };
+            row.iter_mut().for_each(|x| *x *= label);
         }
         let loss = Loss { l2, margin: 0.0, batch: 1 };
         let tables = dense_tables(scales.len(), &loss, &[records]);
         Logistic::new(loss, tables, InstanceInputs::default()).unwrap()
     }
 
+    /// Softmax regression of one client on these records, with three classes.
     fn softmax(a: usize, scales: &[f64], l2: f64) -> Softmax {
         let labels = (0..RECORDS).map(|i| (i % 3) as u8).collect();
         let tables = ClassTables::new(scales.len(), 3, l2, &[(rows(a, scales), labels)]);
@@ -323,11 +342,14 @@ mod tests {
             .unwrap()
     }
 
-    /// θ* of 32 digits, as doubles and what they lack, found in arithmetic of 50 digits.
+    /// Checks that the error of θ* is within its bound, and not far below. `reference` is θ* to 32 digits, found in
+    /// arithmetic of 50 digits: each number as a double and what the double lacks.
     #[track_caller]
-    fn within_its_bound(facts: &dyn Facts, reference: &[[f64; 2]]) {
-        let far = |(found, [hi, lo]): (&f64, &[f64; 2])| Dd::from(*found).plus(-hi).plus(-lo).hi;
-        let apart: Vec<f64> = facts.optimum().iter().zip(reference).map(far).collect();
+    fn assert_within_bound(facts: &dyn Facts, reference: &[[f64; 2]]) {
+        let mut apart = Vec::new();
+        for (found, [hi, lo]) in facts.optimum().iter().zip(reference) {
+            apart.push(Dd::from(*found).plus(-hi).plus(-lo).hi);
+        }
         let error = length(&apart);
         let bound = facts.optimum_error().unwrap();
         assert!(error <= bound && bound <= 3.0 * error, "{error} {bound}");
@@ -337,9 +359,9 @@ mod tests {
     #[test]
     fn the_bound_counts_the_rounding_of_gradients_and_of_the_optimum() {
         let one = logistic(3, &[1.0], 0.25);
-        within_its_bound(&one, &[[0.159_569_585_871_099_26, 1.144_087_247_412_964_8e-17]]);
+        assert_within_bound(&one, &[[0.159_569_585_871_099_26, 1.144_087_247_412_964_8e-17]]);
         let other = logistic(5, &[1.0], 0.25);
-        within_its_bound(&other, &[[-0.402_273_508_632_984_7, 1.622_582_010_215_213e-17]]);
+        assert_within_bound(&other, &[[-0.402_273_508_632_984_7, 1.622_582_010_215_213e-17]]);
     }
 
     #[test]
@@ -350,7 +372,7 @@ mod tests {
             [-0.004_827_950_852_433_972, -1.437_569_998_658_946_6e-19],
             [-0.002_873_784_242_662_397_4, -2.809_014_447_183_443e-20],
         ];
-        within_its_bound(&three, &reference);
+        assert_within_bound(&three, &reference);
     }
 
     #[test]
@@ -363,7 +385,7 @@ mod tests {
             [-0.194_856_988_995_655_8, 1.355_753_249_388_521_8e-17],
             [0.038_104_624_317_630_176, -2.969_818_203_584_453_7e-18],
         ];
-        within_its_bound(&softmax(5, &[1.0, 8.0], 0.25), &reference);
+        assert_within_bound(&softmax(5, &[1.0, 8.0], 0.25), &reference);
     }
 
     /// Targets of a known θ*, exact in doubles: means over 30 records are not.

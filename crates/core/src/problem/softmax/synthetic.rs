@@ -263,16 +263,18 @@ mod tests {
 
     /// Of one feature of the records of each of 4000 clients, the square of the mean and the variance.
     fn moments(settings: &Settings, feature: usize) -> [Vec<f64>; 2] {
-        let sample = |client| {
+        let mut squared_means = Vec::new();
+        let mut variances = Vec::new();
+        for client in 0..4000 {
             let (rows, _) = settings.draw_records(None, &mut Stream::client_instance(8, client));
             let rows = Rows::new(&rows, settings.dimension + 1, settings.dimension + 1);
             let n = rows.len() as f64;
             let mean = rows.iter().map(|row| row[feature]).sum::<f64>() / n;
             let square = rows.iter().map(|row| (row[feature] - mean).powi(2)).sum::<f64>();
-            [mean * mean, square / (n - 1.0)]
-        };
-        let both: Vec<[f64; 2]> = (0..4000).map(sample).collect();
-        [0, 1].map(|i| both.iter().map(|pair| pair[i]).collect())
+            squared_means.push(mean * mean);
+            variances.push(square / (n - 1.0));
+        }
+        [squared_means, variances]
     }
 
     #[test]

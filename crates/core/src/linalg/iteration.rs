@@ -1,5 +1,5 @@
-//! Fixed points and growth rates of linear maps, such as those of means and second moments over a round, of which
-//! only products with vectors are known.
+//! Fixed points and growth rates of linear maps, such as the maps of means and of second moments over a round. Only
+//! products of a map with vectors are needed.
 //!
 //! A map of second moments preserves positive semidefinite matrices. So its powers, applied to the
 //! identity, grow like powers of its spectral radius (Krein and Rutman), and no eigenvalue is needed.

@@ -261,7 +261,7 @@ mod tests {
         if symmetric { all.symmetric_part() } else { all }
     }
 
-    /// A relative error of 1e-6, after at most so many steps.
+    /// A relative error of 1e-6, after at most `steps` steps.
     fn within(steps: usize) -> Precision {
         Precision { relative: 1e-6, floor: 0.0, steps }
     }

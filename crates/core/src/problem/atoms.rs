@@ -162,8 +162,8 @@ impl Facts for Atoms {
         }
         covariance
     }
-    /// Σ_m p_m M s Mᵀ minus the same of the mean field, where the field of atom m is M (e, 1) with
-    /// M = (A_m, F_m(θ*)).
+    /// Σ_m p_m M_m s M_mᵀ − M s Mᵀ, where the field of atom m is M_m (e, 1) with M_m = (A_m, F_m(θ*)), and
+    /// M = Σ_m p_m M_m gives the mean field.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.dim();
         let mut second = Matrix::zeros(d, d);

@@ -53,8 +53,8 @@ impl Chain {
         Self(SparseRows::from_dense(transitions.rows(), transitions.entries()))
     }
 
-    /// The chain whose transition probabilities are the means, with equal weights, of those of chains with
-    /// the same states.
+    /// The mean chain of several chains on the same states: each of its transition probabilities is the mean of
+    /// theirs, with equal weights.
     ///
     /// # Panics
     /// If there is no chain.

@@ -25,12 +25,12 @@ const EXPONENTIAL: u64 = 20;
 /// The operations of a record in addition to those on its numbers: it is found, and its result is added.
 const RECORD: u64 = 10;
 
-/// The operations of one pass over a vector of so many entries, such as a scalar product.
+/// The operations of one pass over a vector with this number of entries, such as a scalar product.
 pub fn vector_operations(entries: u64) -> u64 {
     entries.div_ceil(LANES)
 }
 
-/// The size of a problem, and the operations of its parts, of which the runner adds up the operations of a
+/// The size of a problem, and the operations of its parts, from which the runner counts the operations of a
 /// cell.
 pub struct ProblemCost {
     /// The number of clients.

@@ -221,7 +221,7 @@ struct SharedDraws<'a> {
     settings: &'a Settings,
     /// π(a | s), S × A.
     policy: Matrix,
-    /// The environments drawn from the shared stream, of which those of the clients are made: none, one
+    /// The environments drawn from the shared stream, which clients perturb or take as they are: none, one
     /// or two, as the heterogeneity needs. If there are two, the second one's rewards are drawn and unused.
     environments: Vec<DrawnEnvironment>,
 }

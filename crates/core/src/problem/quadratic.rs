@@ -219,7 +219,8 @@ impl Facts for Quadratic {
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance
     }
-    /// The covariance of gradients between two points of which `s` is the second moment: τ² E F̄_c(θ) F̄_c(θ')ᵀ + σ²I.
+    /// The covariance of gradients between two points θ and θ', τ² E F̄_c(θ) F̄_c(θ')ᵀ + σ²I, given
+    /// s = E (e, 1)(e', 1)ᵀ with e = θ − θ*.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let mean = mean_part(self, client, s).scaled(self.multiplicative * self.multiplicative);
         let one = s[(self.dim(), self.dim())];

@@ -126,7 +126,7 @@ impl Dataset {
     }
 
     /// The message that record number `row` of a table lacks its label, client or mark, which no mean can replace,
-    /// with what to do. `what` says which of them it is, and `name` is that of its column.
+    /// with what to do. `what` says which of the three it is, and `name` is the name of its column.
     fn missing_label_message(&self, row: usize, what: &str, name: &str, column: &Column) -> String {
         let place = self.file.place(row, column.len());
         let mark = mark_in_message(column, row);

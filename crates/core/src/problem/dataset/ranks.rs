@@ -50,7 +50,7 @@ fn ranks_in_order<T: PartialOrd + Clone>(
     ranks
 }
 
-/// The number of classes, or clients, of which these ranks are all.
+/// The number of classes, or of clients, given the ranks of all records, which are from 0 on without a gap.
 pub fn number_of_classes(ranks: &[usize]) -> usize {
     ranks.iter().max().map_or(0, |largest| largest + 1)
 }

@@ -3,8 +3,8 @@
 use super::super::{Logistic, dense_tables, generated};
 use super::*;
 use crate::federated::{Conditions, Federated, Run, Terms};
-use crate::kernel::records::RecordTables;
 use crate::kernel::SparseRows;
+use crate::kernel::records::RecordTables;
 use crate::problem::{Exact, Facts, InstanceInputs, Problem, RecordsOf, check};
 use crate::rng::Stream;
 use crate::sample;

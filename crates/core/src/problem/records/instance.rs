@@ -15,7 +15,8 @@ use std::sync::OnceLock;
 /// Facts about one set of records, each computed when it is first asked for.
 #[derive(Default)]
 struct SetFacts {
-    /// The numbers of the set's records at θ* ([`RecordLoss::record_numbers`]).
+    /// The numbers of the set's records at θ*, such as probabilities of classes, from which the residuals and weights
+    /// of the records there follow ([`RecordLoss::record_numbers`]).
     at_optimum: OnceLock<Vec<f64>>,
     /// θ_c* of the clients that hold the set, d numbers.
     optimum: OnceLock<Vec<f64>>,
@@ -85,7 +86,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         })
     }
 
-    /// The numbers of the set's records at θ* ([`RecordLoss::record_numbers`]).
+    /// The numbers of a set's records at θ*, from which their residuals and weights there follow
+    /// ([`RecordLoss::record_numbers`]).
     fn at_optimum(&self, set: usize) -> &[f64] {
         get_or_compute(&self.held[set].at_optimum, || {
             self.loss.record_numbers(&self.records, set, self.optimum())
@@ -108,22 +110,28 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
             let test = self.test.as_ref()?;
             return Some(sum(test, 0)? / test.records(0) as f64);
         }
-        let shares_first = L::SHARES_FIRST && self.records.dense_rows(0).is_some();
-        self.shares().try_fold(0.0, |all, (set, share)| {
-            let sum = sum(&self.records, set)?;
+        // Some losses divide last. Both orders are kept, since the bits of results depend on them.
+        let divides_last = L::SHARES_FIRST && self.records.dense_rows(0).is_some();
+        let mut mean = 0.0;
+        for (set, share) in self.shares() {
+            let of_set = sum(&self.records, set)?;
             let n = self.records.records(set) as f64;
-            Some(all + if shares_first { share * sum / n } else { share * (sum / n) })
-        })
+            mean += if divides_last { share * of_set / n } else { share * (of_set / n) };
+        }
+        Some(mean)
     }
 
-    /// [`Problem::advance`] on a chosen instruction set, on which the bits do not depend.
+    /// Takes the local steps of [`Problem::advance`] by the kernel of the storage on this instruction set, on which no
+    /// bit depends, or by the oracle where it has no kernel for them.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         if let Some(cohort) = self.records.advance_on(path, self.loss.batch(), cohort) {
             advance_by_oracle(self, cohort);
         }
     }
 
-    /// [`Problem::advance_linearised`] on a chosen instruction set, on which the bits do not depend.
+    /// Takes the plain steps of the field linearised at θ* by the kernel on this instruction set, on which no bit
+    /// depends, and returns `None`. Returns the cohort where there is no kernel: unless records are drawn one by one
+    /// and stored in tables that have one.
     pub(in crate::problem) fn advance_linearised_on<'a>(
         &self,
         path: InstructionSet,

@@ -258,7 +258,8 @@ impl RecordSets for ClassTables {
     }
     /// The covariance of the oracle calls of a client that holds a set, linearised at θ*, K·d × K·d, between two
     /// points Θ and Θ' of which `s` is the second moment E (e, 1)(e', 1)ᵀ of e = Θ − Θ*. With v = (Θ − Θ*)x, it is
-    /// E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus the product of the means, over the batch size.
+    /// E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus E (W v + δ) ⊗ x (E (W v' + δ) ⊗ x)ᵀ, divided by the
+    /// batch size.
     fn noise_map(
         &self,
         loss: &impl RecordLoss<Self>,

@@ -115,7 +115,8 @@ impl Td {
         Ok(instance)
     }
 
-    /// Σφ = N⁻¹ Σ_c E φφᵀ under the stationary distributions, d × d, of which the norm of values is made.
+    /// Σφ = N⁻¹ Σ_c E φφᵀ under the stationary distributions, d × d: xᵀ Σφ x is the mean
+    /// square of the values of the parameters x.
     fn feature_gram(&self) -> Matrix {
         let n = self.environment_of.len() as f64;
         let rows = self.features.rows();
@@ -197,9 +198,9 @@ impl Facts for Td {
     fn noise_trace(&self, client: usize) -> f64 {
         self.features.noise_trace(self.environment(client), &self.optimum)
     }
-    /// E (wᵀ s w) φφᵀ minus the same of the mean field, where the field of a pair (s, s') is (wᵀ(e, 1)) φ(s), with
-    /// w = (φ(s) − γφ(s'), δ) of d + 1 numbers, and δ the temporal difference at θ*. `None` under Markovian noise,
-    /// whose draws are not independent.
+    /// E (wᵀ S w) φφᵀ minus the part of the mean field, given the matrix S = E (e, 1)(e', 1)ᵀ: the field of a pair
+    /// of states is (wᵀ(e, 1)) φ, with w of d + 1 numbers, the difference φ(s) − γφ(s') of the features and then the
+    /// temporal difference at θ*. `None` under Markovian noise, whose draws are not independent.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         if !self.independent() {
             return None;

@@ -173,8 +173,8 @@ struct Tridiagonal {
 }
 
 impl Tridiagonal {
-    /// The extreme eigenvalues, each with its distance of at most β|s| from an eigenvalue of the large matrix as its
-    /// error.
+    /// The extreme eigenvalues of this matrix. The error of each is β|s|, a bound on its distance from some eigenvalue
+    /// of the large matrix.
     fn extremes(&self) -> Extremes {
         let n = self.diagonal.len();
         Extremes { largest: self.eigenvalue(n), smallest: self.eigenvalue(1) }
@@ -254,7 +254,7 @@ mod tests {
 
     const EXACT: f64 = 1e-10;
 
-    /// Entries are Gaussian, and the lower half is copied if it is symmetric.
+    /// A matrix with Gaussian entries, of which the symmetric part is taken if it shall be `symmetric`.
     fn random(d: usize, symmetric: bool) -> Matrix {
         let mut rng = Stream::shared_instance(d as u64);
         let all = Matrix::from_entries(d, d, (0..d * d).map(|_| rng.gaussian()).collect());
@@ -337,7 +337,8 @@ mod tests {
         assert_eq!(zero, Approximation { value: 0.0, error: 0.0 });
     }
 
-    /// Most of the spectrum is far from an end, so the bound there is honest after few steps.
+    /// Eigenvalues are dense at the small end of the spectrum, where the iteration converges slowly. The error that is
+    /// stated after few steps is large enough.
     #[test]
     fn an_unfinished_iteration_states_a_larger_bound() {
         let values: Vec<f64> = (0..2000).map(|i| libm::exp(-0.007 * f64::from(i))).collect();

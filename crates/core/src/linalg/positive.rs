@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    /// S ↦ Σ_k M_k S M_kᵀ on the numbers of one symmetric matrix.
+    /// The numbers of Σ_k M_k S M_kᵀ, for the symmetric matrix S with these numbers.
     fn of_factors(factors: &[Matrix], numbers: &[f64]) -> Vec<f64> {
         let n = factors[0].rows();
         let blocks = SymmetricBlocks::new([n]);

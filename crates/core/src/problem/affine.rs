@@ -15,7 +15,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// The field Ā θ − b̄.
+    /// The field Ā θ − b̄, whose root is solved for.
     ///
     /// # Errors
     /// [`Singular`] if it has no unique root.

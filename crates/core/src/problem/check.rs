@@ -16,17 +16,17 @@ use crate::rng::{Purpose, Stream};
 pub fn agree<P: Problem>(problem: &P, draws: usize) {
     roots(problem, 1e-9);
     for client in 0..problem.clients().min(3) {
-        derivative(problem, client);
-        products_with_jacobians(problem, client);
-        moments(problem, client, draws);
-        curvature(problem, client);
-        noise(problem, client, draws);
+        compare_jacobian(problem, client);
+        compare_products_with_jacobians(problem, client);
+        compare_sample_moments(problem, client, draws);
+        compare_curvature(problem, client);
+        compare_noise_map(problem, client, draws);
     }
 }
 
 /// Compares the stated curvature ∇²F̄_c(θ*)[M] for M = uuᵀ with second differences of the mean field along
 /// u; nothing is compared if it is not known.
-fn curvature<P: Problem>(problem: &P, client: usize) {
+fn compare_curvature<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let h = 1e-3;
     let u: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64)).collect();
@@ -52,7 +52,7 @@ fn curvature<P: Problem>(problem: &P, client: usize) {
 /// Compares the stated noise map with the stated covariance at θ*, and with the sample covariance of the
 /// field linearised at θ* between two other points on the same `n` draws, by standard errors. Nothing is
 /// compared if second moments do not close.
-fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
+fn compare_noise_map<P: Problem>(problem: &P, client: usize, n: usize) {
     let d = problem.dim();
     let mut s = Matrix::zeros(d + 1, d + 1);
     s[(d, d)] = 1.0;
@@ -167,7 +167,7 @@ pub fn roots<P: Problem>(problem: &P, rounding: f64) {
 }
 
 /// Compares the stated Jacobian of a client with central differences of its mean field at θ*.
-fn derivative<P: Problem>(problem: &P, client: usize) {
+fn compare_jacobian<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let h = 1e-5;
     let jacobian = problem.jacobian(client);
@@ -192,7 +192,7 @@ fn derivative<P: Problem>(problem: &P, client: usize) {
 /// Compares `jacobian_product`, with the Jacobian of a client alone and with a weighted sum of it and the
 /// first client's, and `noise_trace` with what the matrices give; and checks that a Jacobian which is
 /// stated to be symmetric is so.
-fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
+fn compare_products_with_jacobians<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let x: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64) - 0.2).collect();
     for weights in [vec![(client, 1.0)], vec![(client, 0.7), (0, -0.4)]] {
@@ -227,7 +227,7 @@ fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
 
 /// Compares the oracle's sample mean and covariance at θ* over `n` calls with the stated ones. The limit of
 /// 4.5 standard errors holds for some hundred entries together.
-fn moments<P: Problem>(problem: &P, client: usize, n: usize) {
+fn compare_sample_moments<P: Problem>(problem: &P, client: usize, n: usize) {
     let mut rng = Stream::new(9, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
     let mean = problem.field_at_optimum(client);

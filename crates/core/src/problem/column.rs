@@ -43,8 +43,8 @@ fn whole_digits(text: &str) -> Option<&str> {
 }
 
 /// Whether a text is a whole number beyond 2^53, as identifiers may be, which double precision may not
-/// tell from its neighbours. A text with an exponent is none: it was a number of double precision when it
-/// was written.
+/// tell from its neighbours. It is `false` for a text with an exponent, which was a number of double
+/// precision when it was written.
 pub fn is_long(text: &str) -> bool {
     let longest = LARGEST_EXACT.len();
     whole_digits(text).is_some_and(|digits| {

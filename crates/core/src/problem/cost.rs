@@ -103,7 +103,7 @@ impl RecordCost {
     }
 
     /// The operations of a record of several classes. A pass computes or adds a multiple of the features
-    /// for each class; the exponentials of the classes are computed several in an instruction.
+    /// for each class; one instruction computes the exponentials of several classes.
     pub fn softmax(classes: u64, features: u64) -> Self {
         let pass = classes.saturating_mul(vector_operations(features));
         let class = RECORD.saturating_add(pass);

@@ -78,7 +78,7 @@ impl super::settings::Settings for Settings {
         let mean = Affine::weighted_mean(fields.iter(), shares.as_deref())
             .map_err(|_| singular_system("the"))?;
         let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
-        loaded.problem(loss, files, |part, sets| {
+        loaded.build_problem(loss, files, |part, sets| {
             let labels = part.label_numbers()?;
             let mut rows = Vec::with_capacity(sets.len());
             let mut targets = Vec::with_capacity(sets.len());

@@ -37,9 +37,10 @@ pub trait Problem: Facts {
         self.oracle(client, draws, theta, field);
     }
 
-    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort; if its steps are
-    /// extended, θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), with μ(θ − θ_t) the proximal
-    /// term. A problem may fuse and interleave steps; the bits must equal those of this loop.
+    /// Takes the local steps of a round: for each client of the cohort E_c plain steps
+    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c) or, if [`Cohort::extended`] is given, E_c steps on means of B_c calls,
+    /// θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), with μ(θ − θ_t) the proximal term. A problem may
+    /// fuse and interleave steps; the bits must equal those of this loop over the oracle.
     fn advance(&self, cohort: Cohort<'_, Self::State>)
     where
         Self: Sized,

@@ -42,7 +42,7 @@ impl ClientRecords {
     ///
     /// # Errors
     /// An error of `store`, or a [`Fault`] of `l2` if no optimum is found.
-    pub(super) fn problem<L: RecordLoss<S>, S: RecordSets>(
+    pub(super) fn build_problem<L: RecordLoss<S>, S: RecordSets>(
         &self,
         loss: L,
         files: &dyn Files,

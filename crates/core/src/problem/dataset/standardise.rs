@@ -82,7 +82,7 @@ fn deviation(numbers: &[f64], mean: f64) -> f64 {
     if unit == 0.0 { 0.0 } else { unit * libm::sqrt(variance(numbers, mean, unit)) }
 }
 
-/// The variance of numbers around their mean, when both are measured in this unit.
+/// The variance of numbers around their mean, when both are measured in this unit: the variance over `unit`².
 fn variance(numbers: &[f64], mean: f64, unit: f64) -> f64 {
     let from_mean = numbers.iter().map(|x| (x - mean) / unit);
     from_mean.fold(0.0, |sum, x| sum + x * x) / numbers.len() as f64

@@ -98,7 +98,7 @@ impl Settings {
         let loss = self.loss();
         let records = &loaded.records;
         records.check_two_classes()?;
-        loaded.problem(loss, files, |part, sets| {
+        loaded.build_problem(loss, files, |part, sets| {
             let signs = records.signs_of(part)?;
             // The rows y x of each set, one after the other.
             let mut signed_rows = Vec::with_capacity(sets.len());
@@ -124,7 +124,7 @@ impl Settings {
         let records = &loaded.records;
         records.check_two_classes()?;
         self.dataset.check_vectors(loaded.held.len(), d)?;
-        loaded.problem(loss, files, |part, sets| {
+        loaded.build_problem(loss, files, |part, sets| {
             let signs = records.signs_of(part)?;
             // The rows y x of each set.
             let mut signed_rows = Vec::with_capacity(sets.len());

@@ -194,8 +194,10 @@ fn wide() -> SparseLogistic {
     SparseLogistic::new(loss, records, InstanceInputs::default()).unwrap()
 }
 
-/// Rounds that keep to the supports have the bits of rounds on whole rows: of one pass and of
-/// several, with and without ξ and a proximal term.
+/// The support of a client is the features that its records have. Where nobody reads the ends of clients
+/// (`without_ends`), local steps write the numbers of θ in the support alone. Estimates and control variates
+/// have the bits of steps that write whole rows: with one step and many, with and without ξ and a proximal
+/// term. Where only some clients participate, ends are formed all the same.
 #[test]
 fn rounds_on_supports_have_the_bits_of_rounds_on_rows() {
     let problem = wide();

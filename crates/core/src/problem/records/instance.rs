@@ -252,8 +252,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let bound = Matrix::weighted_gram(rows, &weights);
         Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
     }
-    /// The bound on the third derivatives of ℓ times E‖x‖³; `None` if the loss states no such bound, or
-    /// records are sparse.
+    /// The bound on the third derivatives of ℓ by the products of a record, times E‖x‖³; `None` if the loss states no
+    /// such bound, or records are sparse.
     fn third_derivative(&self, client: usize) -> Option<f64> {
         if self.linear() {
             return Some(0.0);
@@ -264,7 +264,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let cubes = self.records.squares(set).into_iter().map(|square| libm::pow(square, 1.5));
         Some(cubes.fold(0.0, |sum, x| sum + x) / n / inverse)
     }
-    /// λ + w max ‖x‖² over all records, with w the bound on the weights.
+    /// λ + w max ‖x‖² over the records of all clients, with w the bound on the second derivatives of ℓ by the products
+    /// of a record. Losses are convex, so that every draw is.
     fn draw_smoothness(&self) -> DrawSmoothness {
         let squares = (0..self.held.len()).flat_map(|set| self.records.squares(set));
         let longest = squares.fold(0.0, f64::max);

@@ -388,7 +388,8 @@ mod tests {
         assert_within_bound(&softmax(5, &[1.0, 8.0], 0.25), &reference);
     }
 
-    /// Targets of a known θ*, exact in doubles: means over 30 records are not.
+    /// The targets are xᵀθ* for a known θ*, exactly in doubles. The coefficients of the linear system, means over 30
+    /// records, are rounded, and so its solution is not quite θ*.
     #[test]
     fn solutions_of_rounded_systems_are_bounded_without_a_penalty() {
         let known = [0.25, 3.0, -0.625];

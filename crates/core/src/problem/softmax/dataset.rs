@@ -60,7 +60,7 @@ impl crate::problem::settings::Settings for Settings {
         let records = &loaded.records;
         let classes = loaded.records.count_classes()?;
         let loss = SoftmaxLoss { classes, l2: self.l2, batch: self.batch };
-        loaded.problem(loss, files, |part, sets| {
+        loaded.build_problem(loss, files, |part, sets| {
             let labels = records.classes_of(part)?;
             let mut stored: Vec<ClassRecords> = Vec::with_capacity(sets.len());
             for own in sets {

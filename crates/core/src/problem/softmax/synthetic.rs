@@ -140,7 +140,7 @@ impl crate::problem::settings::Settings for Settings {
         sizes.cost(exact, RecordCost::softmax(classes as u64, features as u64))
     }
 
-    /// N, K (d + 1), and the memory of the records, by the mean number of a client's.
+    /// N, the dimension K (d + 1) of θ, and the memory of the records, estimated from their mean number per client.
     fn extent(&self) -> Option<InstanceSize> {
         let clients = self.clients;
         let dimension = self.classes.saturating_mul(self.dimension.saturating_add(1));

@@ -33,7 +33,7 @@ const MOST_GIGABYTES: usize = 16;
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Adds a fault of `key` with this message unless `holds`.
+    /// Adds a fault of `key` with this message, which is formed only then, unless the condition `holds`.
     pub fn require(&mut self, holds: bool, key: &'static str, message: impl FnOnce() -> String) {
         if !holds {
             self.0.push(Fault::new(key, message()));

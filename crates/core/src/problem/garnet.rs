@@ -89,7 +89,8 @@ pub enum Policy {
 }
 
 impl Settings {
-    /// The number of distinct environments: client c has environment c modulo this number.
+    /// The number of distinct environments, each of which is solved once: client c has environment c modulo this
+    /// number.
     fn distinct_environments(&self) -> usize {
         match self.heterogeneity {
             Heterogeneity::TwoKernels {} => self.clients.min(2),
@@ -227,7 +228,8 @@ struct SharedDraws<'a> {
 }
 
 impl<'a> SharedDraws<'a> {
-    /// Draws the policy and the shared environments from the shared stream.
+    /// Draws the policy and the shared environments from the shared stream. An action for each state is drawn also
+    /// where the policy is uniform, so that the environments do not depend on the policy.
     fn new(settings: &'a Settings, rng: &mut Stream) -> Self {
         let states = settings.states;
         let actions = settings.actions;

@@ -49,7 +49,7 @@ pub trait Settings {
     fn linear(&self) -> bool {
         self.on_records().is_none_or(|of| !of.classes)
     }
-    /// Which metrics of records the instance has.
+    /// Which metrics of records the instance has: none if it is not on records.
     fn record_metrics(&self) -> RecordMetrics {
         let Some(records) = self.on_records() else { return RecordMetrics::default() };
         RecordMetrics {

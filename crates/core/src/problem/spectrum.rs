@@ -30,7 +30,7 @@ impl Spectrum {
         });
     }
 
-    /// The d eigenvalues, from the smallest to the largest; a single one is the smallest.
+    /// The d eigenvalues, evenly spaced in the logarithm, from the smallest to the largest; if d is 1 the smallest.
     pub fn values(self, d: usize) -> Vec<f64> {
         let ratio = libm::log(self.to / self.from);
         let mut values = Vec::with_capacity(d);

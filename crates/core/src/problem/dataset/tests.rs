@@ -6,7 +6,8 @@ use crate::problem::{Facts, RecordsOf, Settings as _, check, least_squares, logi
 use crate::rng::Stream;
 use crate::sample::{self, Fixed, distance};
 
-/// 60 records in three groups, features that follow the label.
+/// A file of 60 records with the columns `a` and `b`, features that follow the label, `label`, which is 0 or 1, and
+/// `group`, one of three texts.
 fn table() -> Contents {
     let mut rng = Stream::shared_instance(3);
     let label: Vec<f64> = (0..60).map(|i| f64::from(u8::from(i % 4 == 0))).collect();

@@ -67,7 +67,7 @@ impl crate::problem::settings::Settings for Settings {
 
     /// Builds the instance with dense features, even where the file's are sparse.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        self.dense(&self.dataset.load(files, seed, false)?, files)
+        self.build_dense(&self.dataset.load(files, seed, false)?, files)
     }
 
     /// Builds the instance with dense or sparse features, as the settings and the file decide, in this form
@@ -81,8 +81,8 @@ impl crate::problem::settings::Settings for Settings {
     ) -> Result<V::Out, Fault> {
         let loaded = self.dataset.load(files, seed, true)?;
         match loaded.records.sparse() {
-            Some(rows) => form.visit(self.sparse(&loaded, rows.dim(), files)?, visitor),
-            None => form.visit(self.dense(&loaded, files)?, visitor),
+            Some(rows) => form.visit(self.build_sparse(&loaded, rows.dim(), files)?, visitor),
+            None => form.visit(self.build_dense(&loaded, files)?, visitor),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Settings {
     }
 
     /// The instance on records that were loaded with dense features.
-    fn dense(&self, loaded: &ClientRecords, files: &dyn Files) -> Result<Logistic, Fault> {
+    fn build_dense(&self, loaded: &ClientRecords, files: &dyn Files) -> Result<Logistic, Fault> {
         let loss = self.loss();
         let records = &loaded.records;
         records.check_two_classes()?;
@@ -114,7 +114,7 @@ impl Settings {
     }
 
     /// The instance on records that were loaded with `d` sparse features, if their vectors fit in memory.
-    fn sparse(
+    fn build_sparse(
         &self,
         loaded: &ClientRecords,
         d: usize,

@@ -34,7 +34,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     fn batch(&self) -> usize {
         self.batch
     }
-    /// s of each record of a set at θ.
+    /// s = σ(m − y xᵀθ) of each record of a set at θ.
     fn record_numbers(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64> {
         let mut numbers = records.products(set, theta);
         numbers.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));

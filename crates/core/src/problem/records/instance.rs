@@ -223,7 +223,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn noise_trace(&self, client: usize) -> f64 {
         self.fact_at_optimum(client, S::noise_trace)
     }
-    /// The noise map of the set that the client holds, from its records' linearised fields.
+    /// The covariance, given s, of the client's oracle calls on the field linearised at θ*, from the linearised fields
+    /// of all its records.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         Some(self.fact_at_optimum(client, |rows: &S, loss: &L, set, at: &[f64]| {
             rows.noise_map(loss, set, at, s)

@@ -14,7 +14,8 @@ pub(super) struct MeanLoss<'a, L, S> {
 }
 
 impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
-    /// The mean over these sets, each given as the number of the set and its weight.
+    /// The weighted mean of the losses of these sets, each given by the number of the set and its weight. A gradient
+    /// must be computed before a Hessian.
     pub(super) fn new(
         loss: &'a L,
         records: &'a S,

@@ -134,7 +134,7 @@ impl crate::problem::settings::Settings for Settings {
         let sizes = RecordCounts::drawn(
             self.clients,
             classes * features,
-            self.typical_records(),
+            self.mean_records_per_client(),
             self.batch,
         );
         sizes.cost(exact, RecordCost::softmax(classes as u64, features as u64))
@@ -172,7 +172,7 @@ impl crate::problem::settings::Settings for Settings {
 
 impl Settings {
     /// The mean number of records of a client, by which memory and operations are estimated.
-    pub fn typical_records(&self) -> usize {
+    pub fn mean_records_per_client(&self) -> usize {
         match self.records {
             // 50 and e⁶, the mean of exp(4 + 2 z).
             Sizes::PowerLaw => 453,
@@ -183,7 +183,7 @@ impl Settings {
     /// About how many bytes the records of a client take: as they are drawn, in padded rows, and with the
     /// probabilities of their classes.
     fn bytes_per_client(&self) -> f64 {
-        8.0 * self.typical_records() as f64
+        8.0 * self.mean_records_per_client() as f64
             * (2.0 * (self.dimension as f64 + 3.0) + 2.0 * self.classes as f64)
     }
 

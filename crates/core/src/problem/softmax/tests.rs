@@ -10,7 +10,8 @@ use crate::problem::{Facts, InstanceInputs, check};
 use crate::rng::Stream;
 use crate::sample;
 
-/// Records of Gaussian features, whose classes follow the first of them.
+/// For each size the features and classes of a client's records: Gaussian features, of which the first decides the
+/// class.
 fn records(sizes: &[usize], d: usize, classes: usize) -> Vec<(Vec<f64>, Vec<u8>)> {
     let mut rng = Stream::shared_instance(11);
     let mut set = |n: usize| {

@@ -29,6 +29,7 @@ pub fn check_probabilities(
         return Err(arrays.fault(format!("`{name}`[{index}] is {p}; a probability is 0 or more")));
     }
     let width = shape[shape.len() - 1];
+    // Each float32 number is rounded by at most half an epsilon; short rows count as eight numbers.
     let within = 0.5 * f64::from(f32::EPSILON) * width.max(8) as f64;
     let mut data = data.to_vec();
     for (i, row) in data.chunks_exact_mut(width).enumerate() {

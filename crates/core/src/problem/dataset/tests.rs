@@ -139,7 +139,8 @@ fn weights_by_records_pool_them() {
     assert_eq!(sample::weighted_ridge().unequal_shares().unwrap(), [0.1, 0.2, 0.3, 0.4]);
 }
 
-/// The test set is drawn or marked; the others are standardised and partitioned without it.
+/// The test set is drawn, or marked by a column. The other records are standardised by their own mean and variance,
+/// and partitioned as if there were no test set.
 #[test]
 fn records_are_held_out() {
     let drawn = Dataset { test: Some(TestRecords::Fraction(0.2)), ..dataset(Split::Iid) };

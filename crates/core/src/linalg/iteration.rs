@@ -178,7 +178,8 @@ fn slope(values: &[f64]) -> f64 {
     products / squares
 }
 
-/// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰; infinity if an entry is not finite.
+/// The spectral radius of a matrix, as ‖Aᵏ‖^{1/k} at k = 2³⁰, such as the rate at which means converge; infinity if an
+/// entry is not finite. On which side of 1 it is only [`contracts`] can tell.
 pub fn radius(mut a: Matrix) -> f64 {
     if a.entries().iter().any(|x| !x.is_finite()) {
         return f64::INFINITY;

@@ -19,7 +19,8 @@ const VECTORS: u128 = 3;
 
 impl Dataset {
     /// How the sparse rows of a file are stored in a run if the settings do not say it: sparse if there are many
-    /// features, few of whose numbers are not 0, and they are not standardised, since a shift makes every 0 another number.
+    /// features, few of whose numbers are not 0, and they are not standardised, since a shift makes every 0
+    /// another number.
     pub(super) fn default_storage(&self, features: &SparseRows) -> Storage {
         let d = features.dim();
         let n = features.len();

@@ -210,7 +210,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
             }
         }
     }
-    /// A d × d matrix for each set if fields are affine; else two passes over all records.
+    /// The multiplications of `jacobian_product` for a client of each set: by a d × d matrix for each if fields are
+    /// affine, else in two passes over all records.
     fn product_effort(&self) -> f64 {
         match self.loss.affine() {
             Some((fields, _)) => (fields.len() * self.dim() * self.dim()) as f64,

@@ -155,7 +155,7 @@ impl Features {
         Ok(EnvironmentFacts { mean, chain, stationary, rewards })
     }
 
-    /// For each state s, μ_c(s) E[δ² | s], with δ = φ(s)ᵀθ − γφ(s')ᵀθ − r(s) the temporal difference at `optimum`:
+    /// For each state s, μ_c(s) E(δ² | s), with δ = φ(s)ᵀθ − γφ(s')ᵀθ − r(s) the temporal difference at `optimum`:
     /// the weight of φ(s)φ(s)ᵀ in the second moment of the field δφ(s).
     pub fn weighted_square_differences(
         &self,

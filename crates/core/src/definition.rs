@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// The value of a key.
+/// The value that a manifest gives to a key of a custom kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SettingValue {
@@ -33,7 +33,7 @@ pub enum KeyType {
     Text,
 }
 
-/// A key of a table.
+/// A key that a custom kind adds to its table in a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DefinedKey {
@@ -42,12 +42,12 @@ pub struct DefinedKey {
     /// The values that it takes.
     #[serde(rename = "type")]
     pub of: KeyType,
-    /// The value where it is not written; without one it must be.
+    /// The value where a manifest does not write the key. `None` if every manifest must write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<SettingValue>,
 }
 
-/// A kind of problems or algorithms.
+/// A kind of problems or algorithms that is defined outside of this crate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Definition {
@@ -55,7 +55,7 @@ pub struct Definition {
     pub kind: String,
     /// Its name in figures.
     pub name: String,
-    /// The version of its numbers: it enters the ids of cells.
+    /// The version of what it computes. It enters the ids of cells, so that results of another version are not reused.
     pub version: String,
     /// A hash of its source code, which enters the ids of cells too; empty where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -63,7 +63,7 @@ pub struct Definition {
     /// The source code, to be shown; empty where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// The keys of its table beside those that all have.
+    /// The keys of its table in addition to the keys that every problem or every algorithm has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<DefinedKey>,
 }
@@ -119,7 +119,7 @@ pub enum KeyError {
     DefaultType(String),
 }
 
-/// Names that the canonical text of a cell has beside the keys.
+/// Names that no key may have, since the canonical text of a cell uses them for something else.
 const RESERVED: [&str; 6] =
     ["version", "source-hash", "label", "step-size", "average", "local-steps"];
 
@@ -135,7 +135,7 @@ macro_rules! values_of_settings {
 values_of_settings!(bool: Flag, u64: Whole, f64: Number, &str: Text);
 
 impl SettingValue {
-    /// Its type.
+    /// The type of the keys that take this value.
     pub fn key_type(&self) -> KeyType {
         match self {
             Self::Flag(_) => KeyType::Flag,
@@ -147,14 +147,20 @@ impl SettingValue {
 }
 
 impl Definition {
-    /// A kind without keys of its own, of code in Rust, whose version says when its numbers change.
+    /// A kind without keys, whose source code is not stored: code in Rust. Its author has to change `version` whenever
+    /// it computes other numbers.
     pub fn new(kind: &str, name: &str, version: &str) -> Self {
-        let [kind, name, version] = [kind, name, version].map(str::to_owned);
-        let (source_hash, source, keys) = Default::default();
-        Self { kind, name, version, source_hash, source, keys }
+        Self {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            version: version.to_owned(),
+            source_hash: String::new(),
+            source: String::new(),
+            keys: Vec::new(),
+        }
     }
 
-    /// Adds a key with this default, whose type is the type of the key.
+    /// Adds a key with this default, which manifests need not write. The type of the default is the type of the key.
     pub fn key(mut self, name: &str, default: impl Into<SettingValue>) -> Self {
         let default = default.into();
         let name = name.to_owned();
@@ -163,16 +169,17 @@ impl Definition {
         self
     }
 
-    /// Adds a key of this type that must be written.
+    /// Adds a key of this type without a default, which every manifest must write.
     pub fn required_key(mut self, name: &str, of: KeyType) -> Self {
         self.keys.push(DefinedKey { name: name.to_owned(), of, default: None });
         self
     }
 
-    /// Checks that manifests can name the kind and its keys; `built_in` are the kinds that exist.
+    /// Checks that manifests can name the kind and its keys. `built_in` are the kinds of this crate, whose names it
+    /// must not have.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first thing that is wrong, in the order of the kind, its name and version, and its keys.
     pub fn check(&self, built_in: &[&str]) -> Result<(), DefinitionError> {
         let kind = &self.kind;
         if !is_table_name(kind) {
@@ -184,32 +191,17 @@ impl Definition {
         if self.name.trim().is_empty() || self.version.trim().is_empty() {
             return Err(DefinitionError::Unnamed { kind: kind.clone() });
         }
-        let wrong = |error: fn(String) -> KeyError, name: &str| DefinitionError::Key {
-            kind: kind.clone(),
-            error: error(name.to_owned()),
-        };
-        for (i, DefinedKey { name, of, default }) in self.keys.iter().enumerate() {
-            if !is_table_name(name) {
-                return Err(wrong(KeyError::Name, name));
-            }
-            if RESERVED.contains(&name.as_str()) {
-                return Err(wrong(KeyError::Reserved, name));
-            }
-            if self.keys[..i].iter().any(|other| other.name == *name) {
-                return Err(wrong(KeyError::Twice, name));
-            }
-            if let Some(value) = default {
-                let is_finite = !matches!(value, SettingValue::Number(x) if !x.is_finite());
-                if value.key_type() != *of || !is_finite {
-                    return Err(wrong(KeyError::DefaultType, name));
-                }
-            }
+        for (place, key) in self.keys.iter().enumerate() {
+            let earlier = &self.keys[..place];
+            check_key(key, earlier)
+                .map_err(|error| DefinitionError::Key { kind: kind.clone(), error })?;
         }
         Ok(())
     }
 
-    /// The canonical text of the settings of a kind: its values, its version and the hash of its
-    /// source.
+    /// What the canonical text of a cell, from which the cell's id is computed, says of settings of this kind: the
+    /// values of its keys, its version and the hash of its source. `local_steps` is H, `None` if the kind has no such
+    /// key.
     pub fn canonical<'a>(
         &'a self,
         local_steps: Option<u64>,
@@ -218,6 +210,30 @@ impl Definition {
         let Self { version, source_hash, .. } = self;
         CanonicalValues { local_steps, values, version, source_hash }
     }
+}
+
+/// Checks that manifests can write a key, given the keys of the same kind that come before it.
+///
+/// # Errors
+/// The first thing that is wrong: the name, or a default that is not of the key's type or not finite.
+fn check_key(key: &DefinedKey, earlier: &[DefinedKey]) -> Result<(), KeyError> {
+    let DefinedKey { name, of, default } = key;
+    if !is_table_name(name) {
+        return Err(KeyError::Name(name.clone()));
+    }
+    if RESERVED.contains(&name.as_str()) {
+        return Err(KeyError::Reserved(name.clone()));
+    }
+    if earlier.iter().any(|other| other.name == *name) {
+        return Err(KeyError::Twice(name.clone()));
+    }
+    if let Some(value) = default {
+        let is_finite = !matches!(value, SettingValue::Number(x) if !x.is_finite());
+        if value.key_type() != *of || !is_finite {
+            return Err(KeyError::DefaultType(name.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a kind or a key may have this name: lower-case letters and digits, with single hyphens
@@ -229,7 +245,7 @@ fn is_table_name(name: &str) -> bool {
         })
 }
 
-/// The values of a table's keys, by name.
+/// The values of the keys that a custom kind adds to its table, by the names of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeyValues(BTreeMap<String, SettingValue>);
 
@@ -244,7 +260,7 @@ impl KeyValues {
         self.0.get(name)
     }
 
-    /// The number that a key has, also of a whole one.
+    /// The value of a key of numbers, or of whole numbers; `None` if the key has another type or does not exist.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
             SettingValue::Number(value) => Some(*value),
@@ -253,7 +269,7 @@ impl KeyValues {
         }
     }
 
-    /// The whole number that a key has.
+    /// The value of a key of whole numbers; `None` if the key has another type or does not exist.
     pub fn whole(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
             SettingValue::Whole(value) => Some(*value),
@@ -261,7 +277,7 @@ impl KeyValues {
         }
     }
 
-    /// These values, and the defaults of the keys that are not among them.
+    /// These values, to which the defaults of those keys are added that have no value yet.
     pub fn with_defaults(mut self, keys: &[DefinedKey]) -> Self {
         for DefinedKey { name, default, .. } in keys {
             if let (false, Some(value)) = (self.0.contains_key(name), default) {
@@ -272,7 +288,7 @@ impl KeyValues {
     }
 }
 
-/// What the canonical text of a cell says of a kind.
+/// What the canonical text of a cell says of settings of a custom kind ([`Definition::canonical`]).
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CanonicalValues<'a> {
@@ -290,14 +306,11 @@ pub struct CanonicalValues<'a> {
 mod tests {
     use super::*;
 
-    fn check(definition: Definition) -> Result<(), DefinitionError> {
-        definition.check(&["fedavg"])
-    }
-
     #[test]
     fn definitions_that_no_manifest_could_name_are_refused() {
         let sound = || Definition::new("fedavg-m", "FedAvgM", "1");
-        assert_eq!(check(sound().key("beta", 0.9).key("flag", true)), Ok(()));
+        let with_keys = sound().key("beta", 0.9).key("flag", true);
+        assert_eq!(with_keys.check(&["fedavg"]), Ok(()));
         for (definition, said) in [
             (Definition::new("FedAvgM", "x", "1"), "lower-case"),
             (Definition::new("a--b", "x", "1"), "single hyphens"),
@@ -308,13 +321,13 @@ mod tests {
             (sound().key("a", 1.0).key("a", 1.0), "twice"),
             (sound().key("a", f64::NAN), "not of its type"),
         ] {
-            let found = check(definition).unwrap_err().to_string();
+            let found = definition.check(&["fedavg"]).unwrap_err().to_string();
             assert!(found.contains(said), "{found}");
         }
     }
 
-    /// A definition that results store is the one that was registered, down to the types of its
-    /// defaults.
+    /// Results store definitions as text. One that is read again equals the one that was registered, down to the types
+    /// of its defaults.
     #[test]
     fn definitions_survive_their_text() {
         let own = Definition::new("own", "Own", "2")

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
-/// A table with the keys of two structs. The keys of its own are reached as fields.
+/// One table of a manifest with the keys of two structs. The fields of `own` are read as if they were its own fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flattened<C, T> {
-    /// The keys that it shares with other tables.
+    /// The keys that other tables have too.
     #[serde(flatten)]
     pub common: C,
-    /// The keys of its own.
+    /// The keys that only tables of this kind have.
     #[serde(flatten)]
     pub own: T,
 }
@@ -38,6 +38,7 @@ impl<C: JsonSchema, T: JsonSchema> JsonSchema for Flattened<C, T> {
         format!("{}+{}", C::schema_id(), T::schema_id()).into()
     }
 
+    /// The schema of a table with the keys of both structs, under the description of `T`.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         #[derive(JsonSchema)]
         struct Both<C, T> {
@@ -47,7 +48,6 @@ impl<C: JsonSchema, T: JsonSchema> JsonSchema for Flattened<C, T> {
             _own: T,
         }
         let mut both = Both::<C, T>::json_schema(generator);
-        // The description of the table is that of `T`.
         if let Some(text) = T::json_schema(generator).get("description") {
             both.insert("description".into(), text.clone());
         }

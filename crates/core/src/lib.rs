@@ -10,9 +10,10 @@
 //! with ξ = 0 (FedAvg; FedLSA where F_c is affine) or control variates
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
-//! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`sources`], [`words`], [`flattened`], [`definition`]; [`kernel`]; [`problem`], [`round_program`]; [`federated`], the engine;
-//! [`algorithm`] and, apart from it and from the engine, [`theory`]; [`moments`], which puts them together.
+//! Each of these modules imports only from modules that are named before it: [`rng`], [`linalg`], [`sources`],
+//! [`words`],
+//! [`flattened`], [`definition`]; [`kernel`]; [`problem`], [`round_program`]; [`federated`], the engine; [`algorithm`]
+//! and, apart from [`algorithm`] and from the engine, [`theory`]; [`moments`], which puts them together.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

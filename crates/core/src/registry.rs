@@ -19,7 +19,8 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Adds a custom algorithm, in place of another of its kind.
+    /// Adds a custom algorithm: what is known of it without running it, and the code that starts its runs. It replaces
+    /// one that was registered under the same kind.
     ///
     /// # Errors
     /// What is wrong with the definition.
@@ -36,7 +37,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a custom problem, in place of another of its kind.
+    /// Adds a custom problem: its definition, and the code that builds its instances. It replaces one that was
+    /// registered under the same kind.
     ///
     /// # Errors
     /// What is wrong with the definition.
@@ -48,17 +50,18 @@ impl Registry {
         definition.check(problem::Spec::KINDS)?;
         let name = definition.kind.clone();
         let kind = Arc::new(kind);
-        let own = kind.clone();
+        let builder = kind.clone();
+        // The registry does not know the type of the instances: `Boxed` makes an `algorithm::Instance` of each.
         let build: Box<BuildInstance> = Box::new(move |values, seed, files, form| {
-            Ok(Box::new(form.visit(own.build(values, seed, files)?, Boxed)?))
+            Ok(Box::new(form.visit(builder.build(values, seed, files)?, Boxed)?))
         });
         self.problems.insert(name, Arc::new(CustomProblem { definition, kind, build }));
         Ok(())
     }
 
-    /// Adds custom algorithms whose definitions alone are known. An algorithm that is registered with the same
-    /// definition stays. One with another definition is replaced, since its runs would differ from
-    /// the runs of this definition.
+    /// Adds the custom algorithms of stored results, of which only the definitions are known, so that they cannot be
+    /// run. An algorithm that is registered with the same definition stays, with its code. One of the same kind with
+    /// another definition is replaced, since its runs would differ from the stored ones.
     pub fn define(&mut self, definitions: &[CustomDefinition]) {
         for known in definitions {
             let kind = &known.definition.kind;

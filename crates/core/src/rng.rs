@@ -33,7 +33,7 @@ pub enum Purpose {
     Algorithm = 4,
 }
 
-/// The draws that a stream makes at a time: one batch of ChaCha8.
+/// How many draws a stream makes in advance at a time: the 32 words of 64 bits that ChaCha8 computes together.
 pub const AHEAD: usize = 32;
 
 /// A ChaCha8 stream: the seed gives the key; purpose, copy, replicate and client give the
@@ -79,7 +79,8 @@ impl Stream {
         draw
     }
 
-    /// The next draws, one or more; [`Stream::skip`] marks them as used.
+    /// The next draws, from 1 to [`AHEAD`] words of 64 uniform bits, which kernels read in place. They count as used
+    /// only once [`Stream::skip`] says so.
     #[inline]
     pub fn ready(&mut self) -> &[u64] {
         if self.used >= AHEAD {
@@ -88,28 +89,31 @@ impl Stream {
         &self.ahead[self.used..]
     }
 
-    /// Marks `count` of the draws that [`Stream::ready`] returned as used.
+    /// Marks the first `count` of the draws that [`Stream::ready`] returned as used.
     ///
     /// # Panics
-    /// If it returned fewer.
+    /// If `ready` returned fewer draws.
     #[inline]
     pub fn skip(&mut self, count: usize) {
         self.used += count;
         assert!(self.used <= AHEAD, "more draws skipped than were ready");
     }
 
-    /// The field that [`Stream::unused`] reads first, for prefetching.
+    /// The place of the next draw among those that are made: the field that [`Stream::unused`] reads first. It is
+    /// returned as a reference, so that a kernel can prefetch it.
     #[inline]
-    pub(crate) fn note(&self) -> &usize {
+    pub(crate) fn position(&self) -> &usize {
         &self.used
     }
 
-    /// The draws that are made and not yet used; may be empty.
+    /// The draws that are made and not yet used. In contrast to [`Stream::ready`] it makes no more if there are none.
     #[inline]
     pub(crate) fn unused(&self) -> &[u64] {
         &self.ahead[self.used.min(AHEAD)..]
     }
 
+    /// Makes the next [`AHEAD`] draws in place of those that are used. Their bytes are read as little-endian words, so
+    /// that the draws are the same on every machine.
     #[cold]
     #[inline(never)]
     fn draw_ahead(&mut self) {
@@ -120,19 +124,19 @@ impl Stream {
         self.used = 0;
     }
 
-    /// Uniform on [0, 1), a multiple of 2⁻⁵³.
+    /// A uniform number in [0, 1), a multiple of 2⁻⁵³.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform on `0..n` from one draw (bias below n 2⁻⁶⁴).
+    /// A uniform index in `0..n` from one draw. No probability differs from 1/n by more than 2⁻⁶⁴.
     #[inline]
     pub fn index(&mut self, n: usize) -> usize {
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
 
-    /// The first `k` entries of a uniform permutation of `0..n`.
+    /// `k` indices in `0..n`, drawn without replacement: the first `k` entries of a uniform permutation, in its order.
     pub fn distinct(&mut self, n: usize, k: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..n).collect();
         for i in 0..k {
@@ -143,7 +147,7 @@ impl Stream {
         all
     }
 
-    /// A standard Gaussian, by the ziggurat of Marsaglia and Tsang with 256
+    /// A standard Gaussian number, by the ziggurat of Marsaglia and Tsang with 256
     /// layers and `libm` in wedge and tail.
     pub fn gaussian(&mut self) -> f64 {
         let zig = &*ZIGGURAT;
@@ -156,6 +160,7 @@ impl Stream {
             if x.abs() < zig.edge[layer + 1] {
                 return x;
             }
+            // Beyond the edge, the base layer is the tail; in any other layer the density decides.
             if layer == 0 {
                 return self.tail().copysign(u);
             }
@@ -178,8 +183,9 @@ impl Stream {
         ((libm::log(u) / libm::log1p(-p)) as u64).saturating_add(1)
     }
 
-    /// Gamma of this shape, above 0, and scale 1 (Marsaglia and Tsang 2000).
+    /// A number from the gamma distribution of this shape, above 0, and of scale 1 (Marsaglia and Tsang 2000).
     pub fn gamma(&mut self, shape: f64) -> f64 {
+        // Their method needs a shape of 1 or more. A smaller shape is that of Gamma(shape + 1) U^(1/shape), U uniform.
         if shape < 1.0 {
             let boost = libm::pow(1.0 - self.uniform(), 1.0 / shape);
             return boost * self.gamma(shape + 1.0);
@@ -199,7 +205,8 @@ impl Stream {
         }
     }
 
-    /// Dirichlet(α, …, α) on `n` shares; they sum to one.
+    /// `n` shares of a whole, 0 or more with the sum 1, from the distribution Dirichlet(α, …, α): the smaller α is, the
+    /// more unequal they are.
     pub fn dirichlet(&mut self, n: usize, alpha: f64) -> Vec<f64> {
         let mut shares: Vec<f64> = (0..n).map(|_| self.gamma(alpha)).collect();
         let total = shares.iter().fold(0.0, |sum, x| sum + x);
@@ -212,7 +219,7 @@ impl Stream {
         shares
     }
 
-    /// A Gaussian beyond the ziggurat's last edge, by Marsaglia's method.
+    /// A Gaussian number, given that it is above the edge where the ziggurat's tail begins, by Marsaglia's method.
     fn tail(&mut self) -> f64 {
         loop {
             let x = -libm::log(1.0 - self.uniform()) / ZIG_EDGE;
@@ -224,7 +231,8 @@ impl Stream {
     }
 }
 
-/// The key of a seed: four outputs of SplitMix64.
+/// The 256 bits of ChaCha8's key for a seed of 64 bits: four outputs of SplitMix64, so that similar seeds have unlike
+/// keys.
 fn key(seed: u64) -> [u8; 32] {
     let mut state = seed;
     let mut key = [0; 32];
@@ -240,7 +248,7 @@ fn key(seed: u64) -> [u8; 32] {
 
 /// Where the ziggurat's base layer ends and its tail begins.
 const ZIG_EDGE: f64 = 3.654_152_885_361_009;
-/// The area of each of its 256 layers under exp(-x²/2).
+/// The area of each of the ziggurat's 256 layers, which cover the area below exp(-x²/2), x ≥ 0.
 const ZIG_AREA: f64 = 0.004_928_673_233_974_655;
 
 /// The layers of equal area under the Gaussian density from which [`Stream::gaussian`] draws.
@@ -251,7 +259,7 @@ struct Ziggurat {
     height: [f64; 257],
 }
 
-/// exp(−x²/2), a multiple of the Gaussian density.
+/// exp(−x²/2): the Gaussian density but for its factor, which the ziggurat leaves out.
 fn bell(x: f64) -> f64 {
     libm::exp(-0.5 * x * x)
 }
@@ -292,7 +300,7 @@ mod tests {
 
     #[test]
     fn values_are_fixed_for_ever() {
-        // A change of these values changes every stored result.
+        // Every stored result was computed with these values.
         let mut s = Stream::new(2024, Purpose::Client, 0, 3, 7);
         let bits = [s.bits(), s.bits()];
         let gaussian = [s.gaussian().to_bits(), s.gaussian().to_bits()];
@@ -341,9 +349,10 @@ mod tests {
         assert!((beyond - expected).abs() < 4.0 * expected.sqrt(), "{beyond} against {expected}");
     }
 
-    /// Mean and variance of a sample of `n` against the stated ones, by
-    /// standard errors.
-    fn moments(n: usize, mean: f64, variance: f64, mut draw: impl FnMut() -> f64) {
+    /// Asserts that `n` draws have this mean and this variance, within the standard errors that [`assert_mean`] allows.
+    ///
+    /// [`assert_mean`]: crate::sample::assert_mean
+    fn assert_moments(n: usize, mean: f64, variance: f64, mut draw: impl FnMut() -> f64) {
         let x: Vec<f64> = (0..n).map(|_| draw()).collect();
         crate::sample::assert_mean(&x, mean, "mean");
         let squares: Vec<f64> = x.iter().map(|x| (x - mean) * (x - mean)).collect();
@@ -354,16 +363,18 @@ mod tests {
     fn geometric_gamma_and_dirichlet_have_their_moments() {
         let mut s = Stream::shared_instance(21);
         for p in [1.0, 0.7, 0.1, 0.001] {
-            moments(200_000, 1.0 / p, (1.0 - p) / (p * p), || s.geometric(p) as f64);
+            assert_moments(200_000, 1.0 / p, (1.0 - p) / (p * p), || s.geometric(p) as f64);
         }
         for shape in [0.1, 0.5, 1.0, 3.0, 40.0] {
-            moments(400_000, shape, shape, || s.gamma(shape));
+            assert_moments(400_000, shape, shape, || s.gamma(shape));
         }
         let n = 5;
         let alpha = 0.3;
         let mean = 1.0 / n as f64;
         let total = n as f64 * alpha;
-        moments(200_000, mean, mean * (1.0 - mean) / (total + 1.0), || s.dirichlet(n, alpha)[2]);
+        assert_moments(200_000, mean, mean * (1.0 - mean) / (total + 1.0), || {
+            s.dirichlet(n, alpha)[2]
+        });
         for alpha in [1e-6, 1e-3, 1.0, 1e6] {
             let sum: f64 = s.dirichlet(7, alpha).iter().sum();
             assert!((sum - 1.0).abs() < 1e-12, "{alpha}: {sum}");

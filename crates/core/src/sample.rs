@@ -18,12 +18,12 @@ use crate::round_program::{
 };
 use std::sync::Arc;
 
-/// The instance of settings that name no file.
+/// The instance of a problem that settings and a seed determine, where the settings name no file.
 pub fn build<S: Settings>(settings: &S, seed: u64) -> S::Instance {
     settings.build(seed, &NoFiles).unwrap()
 }
 
-/// Eigenvalues from ½ to 2 in three dimensions, without noise and heterogeneity.
+/// Quadratic functions with eigenvalues from ½ to 2 in three dimensions, without noise and heterogeneity.
 pub fn quadratic(clients: usize) -> quadratic::Settings {
     quadratic::Settings {
         dimension: 3,
@@ -37,12 +37,12 @@ pub fn quadratic(clients: usize) -> quadratic::Settings {
     }
 }
 
-/// All eigenvalues are `a` in `dimension` dimensions, without noise and heterogeneity.
+/// Quadratic functions all of whose eigenvalues are `a`, in `dimension` dimensions, without noise and heterogeneity.
 pub fn isotropic(clients: usize, dimension: usize, a: f64) -> quadratic::Settings {
     quadratic::Settings { dimension, spectrum: Spectrum { from: a, to: a }, ..quadratic(clients) }
 }
 
-/// Clients of their own distributions in two dimensions, with noise of both kinds.
+/// Quadratic functions in two dimensions that differ between the clients, with additive and multiplicative noise.
 pub fn noisy(clients: usize) -> quadratic::Quadratic {
     let settings = quadratic::Settings {
         dimension: 2,
@@ -56,7 +56,7 @@ pub fn noisy(clients: usize) -> quadratic::Quadratic {
     build(&settings, 3)
 }
 
-/// TD(0) in four dimensions.
+/// TD(0) on random environments of ten states, with features in four dimensions.
 pub fn garnet(heterogeneity: garnet::Heterogeneity, clients: usize) -> garnet::Settings {
     garnet::Settings {
         states: 10,
@@ -71,8 +71,9 @@ pub fn garnet(heterogeneity: garnet::Heterogeneity, clients: usize) -> garnet::S
     }
 }
 
-/// TD(0) in two dimensions on one chain of three states, with transitions [`CHAIN`]; client c has
-/// copy number `environment_of[c]` of it, and the last client the last copy.
+/// TD(0) in two dimensions on equal environments of three states, with the transitions [`CHAIN`]. Client c has
+/// environment number `environment_of[c]`, and the last client has the last one. Clients with one environment are of
+/// one type.
 pub fn chain(environment_of: Vec<usize>, noise: td::Noise) -> td::Td {
     let environment = |_| td::Environment {
         transitions: Matrix::from_entries(3, 3, CHAIN.to_vec()),
@@ -83,10 +84,10 @@ pub fn chain(environment_of: Vec<usize>, noise: td::Noise) -> td::Td {
     td::Td::new(phi, 2, 0.8, all, environment_of, noise).unwrap()
 }
 
-/// A transition matrix.
+/// A transition matrix of three states, row by row.
 pub const CHAIN: [f64; 9] = [0.1, 0.6, 0.3, 0.5, 0.2, 0.3, 0.3, 0.3, 0.4];
 
-/// Four clients with records of their own in three dimensions.
+/// Logistic regression of four clients, each with 40 records of its own in three dimensions.
 pub fn blobs() -> logistic::Settings {
     logistic::Settings {
         dimension: 3,
@@ -100,7 +101,7 @@ pub fn blobs() -> logistic::Settings {
     }
 }
 
-/// Four clients with sparse records of their own.
+/// Logistic regression of four clients, each with 30 sparse records of its own in 40 dimensions.
 pub fn sparse() -> generated::Settings {
     generated::Settings {
         dimension: 40,
@@ -115,7 +116,7 @@ pub fn sparse() -> generated::Settings {
     }
 }
 
-/// Four clients with records of three classes.
+/// Softmax regression of four clients, each with 30 records of three classes in three dimensions.
 pub fn synthetic() -> synthetic::Settings {
     synthetic::Settings {
         weights: ClientWeights::Equal,
@@ -189,7 +190,8 @@ pub fn weighted_logistic() -> logistic::Logistic {
     settings.build(1, &files).unwrap()
 }
 
-/// All terms that differ in their local steps.
+/// One choice of terms for each way in which local steps, participation or control variates can differ, for problems of
+/// three or more clients.
 pub fn terms(step_size: f64, local_steps: u64) -> Vec<Terms> {
     let fedavg = Terms::fedavg(step_size, local_steps);
     let scaffold = Terms::scaffold(step_size, local_steps);
@@ -238,15 +240,15 @@ pub fn run<'p, P: Problem>(
     run
 }
 
-/// A cost by its communications, local steps, calls of all clients and of one, and vectors of d
-/// numbers.
-pub fn cost(of: [u64; 5], d: u64) -> Cost {
-    let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = of;
+/// A cost from five counts: communications, local steps, oracle calls of all clients, oracle calls of the slowest
+/// client, and vectors of d numbers that were sent.
+pub fn cost(counts: [u64; 5], d: u64) -> Cost {
+    let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = counts;
     let bytes_sent = 8 * d * vectors_sent;
     Cost { communications, local_steps, oracle_calls, sequential_calls, vectors_sent, bytes_sent }
 }
 
-/// Local steps of all clients from the first atom.
+/// The operation in which all clients take `count` local steps of size `step` from the first atom of the state.
 pub fn steps(count: u64, step: f64) -> Operation {
     Operation::Steps {
         start: sum([(0, 1.0)]),
@@ -262,19 +264,25 @@ pub fn steps(count: u64, step: f64) -> Operation {
     }
 }
 
-/// The step size of these programs.
+/// The step size of the programs that [`program`] makes.
 pub const STEP: f64 = 0.2;
 
-/// θ of the server and four ends after a step, and what follows: a program that repeats.
+/// A program of four clients in one dimension whose only round repeats. Atom 0 is θ of the server, atom 1 where the
+/// clients end after one local step, atom 2 their mean, and the results of the operations `more` follow. The next θ is
+/// `next`, which is the estimate too.
 pub fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
     let mean = crate::round_program::mean(sum([(1, 1.0)]));
     let mut operations = vec![steps(1, STEP), mean];
     operations.extend(more);
-    let state = vec![Level::Server];
-    let cohort = None;
-    let ends = None;
-    let result = next.clone();
-    let round = Round { state, cohort, masks, operations, next: vec![next], result, ends };
+    let round = Round {
+        state: vec![Level::Server],
+        cohort: None,
+        masks,
+        operations,
+        next: vec![next.clone()],
+        result: next,
+        ends: None,
+    };
     Program {
         clients: 4,
         dimension: 1,
@@ -285,17 +293,18 @@ pub fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Prog
     }
 }
 
-/// Rounds that take turns, the second kind first: θ̄ + 0.5 ξ, and 0.1 θ̄ + 0.6, θ̄ the mean of ends.
+/// A program of two kinds of rounds. The next θ is θ̄ + 0.5 z in the first kind and 0.1 θ̄ + 0.6 in the second, where
+/// θ̄ is the mean of the clients' ends and z is a standard normal number. Round 1 is of the second kind; from then on
+/// the first and the second kind take turns.
 pub fn alternating() -> Program {
     let normal = Operation::Normal { level: Level::Server };
-    let mut noisy = program(vec![], vec![normal], sum([(2, 1.0), (3, 0.5)]));
-    let mut next = sum([(2, 0.1)]);
-    next.constant = Coefficient::Number(0.6);
-    noisy.rounds.extend(program(vec![], vec![], next).rounds);
-    Program { order: vec![1, 0, 1], cycle: 2, ..noisy }
+    let mut both = program(vec![], vec![normal], sum([(2, 1.0), (3, 0.5)]));
+    let next = Expression { constant: Coefficient::Number(0.6), ..sum([(2, 0.1)]) };
+    both.rounds.extend(program(vec![], vec![], next).rounds);
+    Program { order: vec![1, 0, 1], cycle: 2, ..both }
 }
 
-/// Two runs of FedAvg with these local steps, extrapolated on common draws.
+/// The settings that extrapolate two runs of FedAvg on common draws, with H = `local_steps` in the finer one.
 pub fn romberg(local_steps: u64, extrapolate: Extrapolate) -> RichardsonRomberg {
     RichardsonRomberg {
         local_steps: Some(local_steps),
@@ -318,17 +327,17 @@ pub fn components(runs: &[(f64, f64)], steps: u64, variates: Variates) -> Vec<Co
     components
 }
 
-/// ‖x − y‖.
+/// The Euclidean distance ‖x − y‖ of two vectors.
 pub fn distance(x: &[f64], y: &[f64]) -> f64 {
     crate::kernel::squared_distance(x, y).sqrt()
 }
 
-/// Sample mean.
+/// The mean of a sample.
 pub fn mean(sample: &[f64]) -> f64 {
     sample.iter().sum::<f64>() / sample.len() as f64
 }
 
-/// Standard error of the sample mean.
+/// The standard error of the mean of a sample.
 pub fn standard_error(sample: &[f64]) -> f64 {
     let n = sample.len() as f64;
     let mean = mean(sample);

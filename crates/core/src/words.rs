@@ -8,11 +8,11 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{end}")
 }
 
-/// The most characters of a name or a value in a message.
+/// The most characters of a name or a value from a file that a message shows.
 const MOST_CHARACTERS: usize = 60;
 
-/// A text from a file for use in a message: its first characters, with U+FFFD in the place of line breaks and other
-/// control characters.
+/// A text from a file for use in a message: its first 60 characters, with U+FFFD in the place of line breaks and other
+/// control characters, and `…` at the end if characters were left out.
 pub fn sanitised(text: &str) -> String {
     let mut short: String = text
         .chars()
@@ -49,14 +49,15 @@ pub fn thousands(count: usize) -> String {
     parts.join(" ")
 }
 
-/// A number that is counted, as a whole number (`1 800`); `None` of a mean of counts that is none, and
-/// of a million or more, which is written with few digits.
+/// A count as a whole number with a space before each group of three digits (`1 800`). `None` for what is written with
+/// a few significant digits instead: a number with a fraction, such as a mean of counts, a negative one, and a million
+/// or more.
 pub fn whole(value: f64) -> Option<String> {
     let is_whole = value.fract() == 0.0 && (0.0..1e6).contains(&value);
     is_whole.then(|| thousands(value as usize))
 }
 
-/// 10 to an integer power, as text: `10⁻³`, and `1` and `10` themselves.
+/// 10 to the power `exponent`, as text: `10⁻³`, and `1` and `10` for the powers 0 and 1.
 pub fn power_of_ten(exponent: i32) -> String {
     if (0..=1).contains(&exponent) {
         return if exponent == 0 { "1".into() } else { "10".into() };
@@ -69,19 +70,21 @@ pub fn power_of_ten(exponent: i32) -> String {
     format!("10{}", raised.collect::<String>())
 }
 
-/// A number with so many significant digits for a reader: `0.025`, `4.5`, `1 900`, and `1.3·10⁻⁴`
-/// below 0.01 and from 1 000 000 on.
+/// A number, rounded to `digits` significant digits, for pages: `0.025`, `4.5`, `1 900`, and `1.3·10⁻⁴`
+/// below 0.01 and from 1 000 000 on; `–` for NaN.
 pub fn readable(value: f64, digits: usize) -> String {
     significant(value, digits, true)
 }
 
-/// A number with so many significant digits in characters of a keyboard: `0.025`, `4.5` and
-/// `1.3e-4`; without an exponent where its absolute value is at most `digits - 1`.
+/// A number, rounded to `digits` significant digits, in characters of a keyboard: `0.025`, `4.5` and
+/// `1.3e-4`. It has no exponent where the absolute value of the exponent would be at most `digits - 1`.
 pub fn plain(value: f64, digits: usize) -> String {
     significant(value, digits, false)
 }
 
-/// A number with so many significant digits; `raised` writes an exponent as 10⁻⁴ and not as e-4.
+/// A number, rounded to `digits` significant digits: [`readable`] if `raised`, where an exponent is written as 10⁻⁴,
+/// and
+/// [`plain`] otherwise, where it is written as e-4.
 fn significant(value: f64, digits: usize, raised: bool) -> String {
     if value.is_nan() || value == 0.0 {
         return if value == 0.0 { "0".into() } else { "–".into() };
@@ -93,11 +96,11 @@ fn significant(value: f64, digits: usize, raised: bool) -> String {
     // Rounded first, so that 0.0099996 is 0.01.
     let scientific = format!("{:.*e}", digits.saturating_sub(1), value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let (exponent, rounded): (i32, f64) =
-        (exponent.parse().unwrap_or(0), scientific.parse().unwrap_or(f64::NAN));
-    let most = if raised { 2 } else { decimals };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let rounded: f64 = scientific.parse().unwrap_or(f64::NAN);
+    let most_without_exponent = if raised { 2 } else { decimals };
     let text = match exponent {
-        e if e.abs() <= most => {
+        e if e.abs() <= most_without_exponent => {
             format!("{rounded:.*}", usize::try_from(decimals - e).unwrap_or(0))
         }
         3..=5 if raised => thousands(rounded as usize),
@@ -113,7 +116,8 @@ fn significant(value: f64, digits: usize, raised: bool) -> String {
     }
 }
 
-/// A whole number as [`whole`], and any other with so many significant digits: `24`, `24.1`.
+/// A count, or a mean of counts, for pages: as [`whole`] where that is possible, and otherwise rounded to `digits`
+/// significant digits: `24`, `24.1`.
 pub fn number(value: f64, digits: usize) -> String {
     whole(value).unwrap_or_else(|| readable(value, digits))
 }
@@ -123,10 +127,7 @@ pub fn joined(parts: &[&str]) -> String {
     parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The characters that begin a formula in a spreadsheet, and the quote that [`inert`] prepends.
-const BEGINNINGS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\''];
-
-/// Texts in a sentence: `a`, `a and b`, `a, b and c`.
+/// A list of texts as a sentence has it: `a`, `a and b`, `a, b and c`.
 pub fn enumerated<S: Borrow<str>>(texts: &[S]) -> String {
     match texts {
         [head @ .., last] if !head.is_empty() => {
@@ -135,6 +136,9 @@ pub fn enumerated<S: Borrow<str>>(texts: &[S]) -> String {
         all => all.concat(),
     }
 }
+
+/// The characters that begin a formula in a spreadsheet, and the quote that [`inert`] prepends.
+const BEGINNINGS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\''];
 
 /// A CSV field that a spreadsheet shows instead of computing it: `'` is prepended to a text
 /// that would begin a formula. Numbers are unchanged, since they are not formulas.
@@ -151,39 +155,37 @@ pub fn revived(field: &str) -> &str {
     field.strip_prefix('\'').filter(|text| text.starts_with(BEGINNINGS)).unwrap_or(field)
 }
 
-/// "did you mean `x`?" if some allowed name is close: a few letters differ, or its beginning is
-/// the beginning of the unknown name but for at most the last letter.
+/// The hint "did you mean `x`?" for an unknown name, where x is the allowed name that is closest to it: at most a third
+/// of the letters, or one, differ; or, if there is no such name, one of the two is the beginning of the other but for at most its
+/// last letter. `None` if no allowed name is close in one of these ways.
 pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
     let distance = |other: &&&str| strsim::damerau_levenshtein(name, other);
     let close = allowed.iter().filter(|other| {
         let longer = name.chars().count().max(other.chars().count());
         distance(other) < longer && distance(other) <= (longer / 3).max(1)
     });
-    let alike = allowed.iter().filter(|other| begin_alike(name, other));
-    let best = close.min_by_key(distance).or_else(|| alike.min_by_key(distance))?;
+    let with_this_beginning = allowed.iter().filter(|other| begin_alike(name, other));
+    let best = close.min_by_key(distance).or_else(|| with_this_beginning.min_by_key(distance))?;
     Some(format!("did you mean `{best}`?"))
 }
 
-/// Whether one of two names is the beginning of the other but for at most its last letter.
+/// Whether one of two names is the beginning of the other but for at most its last letter; at least three letters must
+/// agree.
 fn begin_alike(one: &str, other: &str) -> bool {
     let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     common >= 3 && common + 1 >= one.chars().count().min(other.chars().count())
 }
 
-/// A text as one word of a shell command, in quotes.
+/// A text as one word of a shell command, always in single quotes.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A text as one word of a shell command, in quotes if it needs them.
+/// A text as one word of a shell command, in quotes only if it has characters that a shell may give a meaning.
 pub fn shell_word(text: &str) -> String {
-    if text.is_empty()
-        || !text.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c))
-    {
-        quoted(text)
-    } else {
-        text.to_owned()
-    }
+    let has_plain_characters =
+        text.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c));
+    if has_plain_characters && !text.is_empty() { text.to_owned() } else { quoted(text) }
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl EqualSteps<'_> {
     #[inline(always)]
     pub fn prefetch_position(&self, k: usize) {
         if let Some(stream) = self.stream(k) {
-            prefetch_all(stream.note(), 1);
+            prefetch_all(stream.position(), 1);
         }
     }
 

@@ -156,8 +156,8 @@ pub fn revived(field: &str) -> &str {
 }
 
 /// The hint "did you mean `x`?" for an unknown name, where x is the allowed name that is closest to it: at most a third
-/// of the letters, or one, differ; or, if there is no such name, one of the two is the beginning of the other but for at most its
-/// last letter. `None` if no allowed name is close in one of these ways.
+/// of the letters, or one, differ; or, if there is no such name, one of the two is the beginning of the other but for
+/// at most its last letter. `None` if no allowed name is close in one of these ways.
 pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
     let distance = |other: &&&str| strsim::damerau_levenshtein(name, other);
     let close = allowed.iter().filter(|other| {

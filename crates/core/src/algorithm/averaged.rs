@@ -19,10 +19,12 @@ pub enum Average {
 }
 
 impl Average {
-    /// `run`, averaged or not, over `rounds` rounds.
+    /// A run before its first round, whose estimate becomes the mean of its estimates after the burn-in if this says
+    /// so; `rounds` is the number of rounds that it will run, of which the burn-in is a fraction.
     pub fn wrap<'p>(self, run: Box<dyn Run + 'p>, rounds: u64) -> Box<dyn Run + 'p> {
         let Self::BurnIn(share) = self else { return run };
-        let (mean, burn_in) = (run.estimate().to_vec(), (share * rounds as f64) as u64);
+        let mean = run.estimate().to_vec();
+        let burn_in = (share * rounds as f64) as u64;
         Box::new(Averaged { run, burn_in, rounds: 0, count: 0, sum: vec![0.0; mean.len()], mean })
     }
 }
@@ -30,10 +32,15 @@ impl Average {
 /// Any run, its estimate replaced by the mean of its estimates after a burn-in.
 struct Averaged<'p> {
     run: Box<dyn Run + 'p>,
+    /// The number of rounds whose estimates do not enter the mean.
     burn_in: u64,
+    /// The number of rounds so far.
     rounds: u64,
+    /// The number of estimates in `sum`.
     count: u64,
+    /// The sum of the estimates after the burn-in, d numbers.
     sum: Vec<f64>,
+    /// The mean of the estimates after the burn-in, d numbers; until then the last estimate.
     mean: Vec<f64>,
 }
 

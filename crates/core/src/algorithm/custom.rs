@@ -16,10 +16,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CustomDefinition {
-    /// Its names, keys, version and source.
+    /// The names, the keys, the version and the source code of the algorithm.
     #[serde(flatten)]
     pub definition: Definition,
-    /// Whether `local-steps`, H, is a key.
+    /// Whether manifests write the key `local-steps`, H, for it.
     pub has_local_steps: bool,
     /// What a round costs in addition to its oracle calls.
     #[serde(default)]
@@ -41,7 +41,8 @@ pub trait CustomRounds {
 
 /// Starts runs of a custom algorithm.
 pub trait StartCustom: Send + Sync {
-    /// A run before its first round. `clients` are its clients, in whose rounds it counts costs.
+    /// A run of the algorithm from θ_0 = `from.start`, before its first round. It runs local steps on `clients`, which
+    /// count what its rounds cost.
     fn start<'p>(
         &self,
         settings: &CustomRun<'_>,
@@ -49,8 +50,8 @@ pub trait StartCustom: Send + Sync {
         from: &Conditions<'_>,
     ) -> Box<dyn Run + 'p>;
 
-    /// Its rounds as a program, or why there is no program of them. The two lots of clients have the same draws:
-    /// those of the run that has these conditions.
+    /// The rounds of the algorithm as a program, or why there is none. To trace them, code may be run twice: on each of
+    /// the two sets of `clients`, which have the same draws, those of a run from these conditions.
     fn program(
         &self,
         _settings: &CustomRun<'_>,
@@ -61,7 +62,7 @@ pub trait StartCustom: Send + Sync {
     }
 }
 
-/// A function that makes the state before the first round.
+/// A function that makes the state of the algorithm before the first round is enough to start runs.
 impl<F> StartCustom for F
 where
     F: Fn(&CustomRun<'_>, &RoundClients<'_>) -> Box<dyn CustomRounds> + Send + Sync,
@@ -77,6 +78,7 @@ where
     }
 }
 
+/// A run of a custom algorithm that is written as [`CustomRounds`].
 struct RunOfRounds<'p> {
     clients: RoundClients<'p>,
     theta: Vec<f64>,
@@ -110,9 +112,9 @@ pub struct CustomRun<'a> {
 /// A custom algorithm that manifests may name.
 #[derive(Clone)]
 pub struct CustomAlgorithm {
-    /// What is known of it.
+    /// What is known of it without running it.
     pub known: CustomDefinition,
-    /// What runs it; `None` if it is known from results alone.
+    /// What starts its runs; `None` if it is known from stored results alone, so that it cannot be run.
     pub start: Option<Arc<dyn StartCustom>>,
 }
 
@@ -151,22 +153,33 @@ impl CustomAlgorithmSettings {
 }
 
 impl Settings<CustomAlgorithmSettings> {
-    /// What runs it, with the settings of a run; without code, why there is nothing.
-    fn code(&self) -> Result<(&dyn StartCustom, CustomRun<'_>), ProgramError> {
-        let (step_size, local_steps) = (self.common.step_size, self.local_steps.unwrap_or(1));
-        let run = CustomRun { step_size, local_steps, values: &self.values };
-        let code = self.algorithm.start.as_deref().map(|start| (start, run));
+    /// The code that starts runs.
+    ///
+    /// # Errors
+    /// [`ProgramError::NoCode`] if the algorithm is known from stored results alone.
+    fn code(&self) -> Result<&dyn StartCustom, ProgramError> {
+        let code = self.algorithm.start.as_deref();
         code.ok_or_else(|| ProgramError::NoCode { kind: self.kind().to_owned() })
     }
 
-    /// Its rounds as a program, or why there is no program of them.
-    pub(super) fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Traced {
-        let (start, run) = self.code()?;
-        let clients = || RoundClients::new(problem, from, self.algorithm.known.price);
-        start.program(&run, [clients(), clients()], from)
+    /// What the code gets to know of the settings of a run.
+    fn run_settings(&self) -> CustomRun<'_> {
+        CustomRun {
+            step_size: self.common.step_size,
+            local_steps: self.local_steps.unwrap_or(1),
+            values: &self.values,
+        }
     }
 
-    /// A run before its first round; without code, one that fails.
+    /// The rounds of the algorithm on a problem as a program, or why there is none.
+    pub(super) fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Traced {
+        let code = self.code()?;
+        let clients = RoundClients::new(problem, from, self.algorithm.known.price);
+        let same_clients = RoundClients::new(problem, from, self.algorithm.known.price);
+        code.program(&self.run_settings(), [clients, same_clients], from)
+    }
+
+    /// A run before its first round; without code, a run that stays at θ_0 and says why it cannot go on.
     pub(super) fn start<'p, P: Problem>(
         &self,
         problem: &'p P,
@@ -177,9 +190,9 @@ impl Settings<CustomAlgorithmSettings> {
                 let reason = error.to_string();
                 Box::new(FailedRun { estimate: from.start.to_vec(), reason })
             }
-            Ok((start, run)) => {
+            Ok(code) => {
                 let clients = RoundClients::new(problem, from, self.algorithm.known.price);
-                start.start(&run, clients, from)
+                code.start(&self.run_settings(), clients, from)
             }
         }
     }
@@ -199,7 +212,7 @@ impl AlgorithmKind for CustomAlgorithmSettings {
         None
     }
 
-    /// Terms that say what a round costs, and nothing else.
+    /// One run whose terms say what a round costs, and nothing else of what it does.
     fn components(&self, step_size: f64) -> Vec<Component> {
         let variates = Variates::Unknown(self.algorithm.known.price);
         let terms = Terms::fedavg(step_size, self.local_steps.unwrap_or(1));
@@ -217,11 +230,11 @@ impl AlgorithmKind for CustomAlgorithmSettings {
     }
 }
 
-/// A run that could not begin.
+/// A run that could not begin: its rounds do nothing and cost nothing, and [`Run::failure`] says why.
 pub struct FailedRun {
     /// θ_0, d numbers.
     pub estimate: Vec<f64>,
-    /// Why.
+    /// Why the run could not begin.
     pub reason: String,
 }
 

@@ -33,7 +33,7 @@ mod tests {
     use crate::round_program::{RoundSettings, Rounds};
     use crate::sample;
 
-    /// The entry of a manifest.
+    /// The settings of the algorithm as text.
     const ENTRY: &str = "[dummy]\nstep-size = 0.1\n";
 
     #[test]
@@ -53,7 +53,7 @@ mod tests {
         assert!(schema.contains(r#""dummy":"#), "{schema}");
     }
 
-    /// It runs, and theory knows its moments and its rounds, as those of the FedAvg that it is.
+    /// It has the estimates, the exact moments, the price and the program of FedAvg with one local step, which it is.
     #[test]
     fn a_registered_algorithm_runs_and_is_predicted() {
         let dummy: Spec = toml::from_str(ENTRY).unwrap();

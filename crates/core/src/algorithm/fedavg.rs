@@ -31,10 +31,9 @@ pub struct FedAvg {
 }
 
 impl Settings {
-    /// FedAvg with nothing but γ and H.
+    /// FedAvg with this step size γ and H local steps of every client, and defaults for all else.
     pub fn new(step_size: f64, local_steps: u64) -> Self {
-        let server_step = 1.0;
-        let own = FedAvg { batch_per_client: Vec::new(), cohort: None, server_step };
+        let own = FedAvg { batch_per_client: Vec::new(), cohort: None, server_step: 1.0 };
         Self::plain(step_size, WithWork { common: Work::equal(local_steps), own })
     }
 }

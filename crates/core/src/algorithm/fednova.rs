@@ -1,5 +1,6 @@
-//! FedNova (Wang et al. 2020, without momentum): FedAvg whose server divides what each client has moved by the number of
-//! its local steps, so that clients that do more work do not weigh more. With equal work it is FedAvg, to the last bit.
+//! FedNova (Wang et al. 2020, without momentum): FedAvg whose server divides what each client has moved by the number
+//! of its local steps, so that clients that do more work do not weigh more. With equal work it is FedAvg, to the last
+//! bit.
 
 use super::info::{Family, LOCAL, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, WithWork, has_cohort};
@@ -60,11 +61,14 @@ mod tests {
     use crate::sample;
     use crate::theory::exact::Cycle;
 
-    /// FedNova with so many local steps of each client.
+    /// FedNova with these numbers of local steps of the clients, of which `cohort` take part if it is given.
     fn terms(local_steps: &[u64], cohort: Option<usize>) -> Terms {
-        let local_steps = local_steps.to_vec();
-        let plain = Terms::fedavg(0.1, 1);
-        Terms { local_steps, cohort, normalised_progress: true, ..plain }
+        Terms {
+            local_steps: local_steps.to_vec(),
+            cohort,
+            normalised_progress: true,
+            ..Terms::fedavg(0.1, 1)
+        }
     }
 
     /// A round is θ + Ē Σ π_k (θ_k − θ)/E_k over the clients that take part, with their mean number Ē of local steps.
@@ -92,7 +96,6 @@ mod tests {
         }
     }
 
-    /// With equal work it is FedAvg.
     #[test]
     fn equal_work_is_fedavg() {
         let problem = sample::noisy(4);

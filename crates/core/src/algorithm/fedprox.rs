@@ -41,8 +41,10 @@ impl AlgorithmKind for FedProx {
     }
 
     fn components(&self, step_size: f64) -> Vec<Component> {
-        let (proximal, cohort) = (self.proximal, self.cohort.map(Participation::number));
-        let terms = Terms { proximal, cohort, ..Terms::fedavg(step_size, self.local_steps) };
-        vec![Component::one(terms)]
+        vec![Component::one(Terms {
+            proximal: self.proximal,
+            cohort: self.cohort.map(Participation::number),
+            ..Terms::fedavg(step_size, self.local_steps)
+        })]
     }
 }

@@ -35,7 +35,7 @@ impl Family {
     ];
 }
 
-/// An algorithm of which manifests may have entries.
+/// What pages and messages say of a built-in kind of algorithms.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmInfo {
     /// Its kind in manifests.
@@ -44,13 +44,14 @@ pub struct AlgorithmInfo {
     pub name: &'static str,
     /// Its family.
     pub family: Family,
-    /// The key with the number that a search over local steps varies.
+    /// Returns the key with the number that a search over local steps varies: H, a batch or a probability.
     pub local_steps_key: fn() -> &'static str,
-    /// The kind of the algorithm of which it is the name on linear fields.
+    /// The kind that is the same algorithm under the name that it has on any field; `None` unless this is a name for
+    /// linear fields alone, as `fedlsa` is for `fedavg`.
     pub linear_name_of: Option<&'static str>,
 }
 
-/// A round of an algorithm.
+/// A description of a round of an algorithm for pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundFormula {
     /// In words.
@@ -59,15 +60,15 @@ pub struct RoundFormula {
     pub tex: &'static [&'static str],
 }
 
-/// A local step.
+/// A local step without a correction, in TeX.
 pub const LOCAL: &str = r"\theta_c \leftarrow \theta_c - \gamma F_c(\theta_c; Z)";
-/// A local step with a control variate.
+/// A local step with the correction ξ_c, in TeX.
 pub const CORRECTED: &str =
     r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \xi_c \right)";
-/// The mean of the clients.
+/// The server's mean of the clients, in TeX.
 pub const MEAN: &str = r"\theta_{t+1} = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
 
-/// Local steps with control variates, and communication by a coin.
+/// The round of Scaffold under a coin, which is Scaffnew.
 pub const BY_COIN: RoundFormula = RoundFormula {
     words: "a local step of every client; after each, with probability p, the mean; two vectors per client and communication",
     tex: &[

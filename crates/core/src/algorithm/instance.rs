@@ -8,23 +8,28 @@ use crate::problem::{Facts, Problem};
 use crate::round_program::Traced;
 use std::any::Any;
 
-/// A problem of any type on which algorithms can be launched.
+/// A problem on which algorithms can be launched. It hides the problem's type, which the engine is compiled for, so
+/// that runners can hold problems of all types.
 pub trait Instance: Facts {
     /// A run of the algorithm on this problem, before its first round.
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p>;
-    /// The rounds of an algorithm as a program, or why they are none. The conditions are those of one of its runs.
+    /// The rounds of the algorithm on this problem as a program, or why they are none. The code of a custom algorithm
+    /// is traced in a run from these conditions.
     fn program(&self, spec: &Spec, from: &Conditions) -> Traced;
-    /// How many of so many runs of the algorithm, which differ in their noise alone, go together;
-    /// 1 if each goes alone.
+    /// How many of `runs` replicates of the algorithm should be launched together, because that takes less time than
+    /// one after the other; 1 if each should be launched alone.
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64;
-    /// The runs of the algorithm from these conditions, before their first round; `None` if runs
-    /// of the algorithm go alone.
+    /// One run of the algorithm from each of these conditions, which go on together, before their first round. `None`
+    /// if the algorithm is more than one run of the engine, such as an averaged one: then each must be launched alone.
+    ///
+    /// # Panics
+    /// If clients communicate by a coin or only a part of them takes part.
     fn launch_together<'p>(
         &'p self,
         spec: &Spec,
         from: &[Conditions<'_>],
     ) -> Option<Box<dyn RunsTogether + 'p>>;
-    /// The clients at the start of a run whose rounds have this price.
+    /// The clients of this problem at the start of a run of a custom algorithm whose rounds have this price.
     fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p>;
 }
 

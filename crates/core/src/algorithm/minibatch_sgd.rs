@@ -60,7 +60,10 @@ impl AlgorithmKind for MinibatchSgd {
     }
 
     fn components(&self, step_size: f64) -> Vec<Component> {
-        let (batches, cohort) = (vec![self.batch], self.cohort.map(Participation::number));
-        vec![Component::one(Terms { batches, cohort, ..Terms::fedavg(step_size, 1) })]
+        vec![Component::one(Terms {
+            batches: vec![self.batch],
+            cohort: self.cohort.map(Participation::number),
+            ..Terms::fedavg(step_size, 1)
+        })]
     }
 }

@@ -40,19 +40,22 @@ use schemars::JsonSchema;
 pub use searched::{ProgramOf, SearchedSpecs};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A run of the engine whose estimate enters an algorithm's with a weight.
+/// One of the runs of the engine that an algorithm is made of. The algorithm's estimate is the weighted sum of the
+/// runs' estimates; most algorithms are one run of weight 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Component {
-    /// Weight of the run; weights sum to one.
+    /// The weight of the run's estimate. The weights of an algorithm sum to 1, but for those of
+    /// [`richardson_romberg::Extrapolate::LocalStepsPrinted`].
     pub weight: f64,
     /// What the run does.
     pub terms: Terms,
-    /// 0, or the number of the copy whose noise is its own.
+    /// The number of the copy of the noise: runs of one copy have the same draws, and runs of different copies have
+    /// independent ones. 0 unless the runs are to be independent.
     pub copy: u8,
 }
 
 impl Component {
-    /// An algorithm that is one run.
+    /// The component of an algorithm that is one run.
     pub fn one(terms: Terms) -> Self {
         Self { weight: 1.0, terms, copy: 0 }
     }
@@ -102,7 +105,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// The same number of local steps for every client.
+    /// Keys by which every client takes this number of local steps, all of one size.
     fn equal(local_steps: u64) -> Self {
         Self { local_steps: Some(local_steps), ..Self::default() }
     }
@@ -114,7 +117,8 @@ impl Work {
         Terms { local_steps, normalised: self.normalised, decay: self.decay, ..terms }
     }
 
-    /// Exactly one of `local-steps` and `steps-per-client` must be written.
+    /// What is wrong with the numbers of local steps: a manifest must write exactly one of `local-steps` and
+    /// `steps-per-client`.
     fn faults(&self) -> Vec<Fault> {
         match (self.local_steps, self.steps_per_client.is_empty()) {
             (None, true) => {
@@ -129,37 +133,42 @@ impl Work {
     }
 }
 
-/// The keys of such an algorithm, those of its kind apart.
+/// The keys of an algorithm whose clients may do unequal numbers of local steps: those of [`Work`], and those of its
+/// kind alone, `T`.
 pub type WithWork<T> = Flattened<Work, T>;
 
-/// The settings of an algorithm: the common keys and those of its kind.
+/// The settings of an algorithm: the keys that every algorithm has, and those of its kind, `T`.
 pub type Settings<T> = Flattened<AlgorithmKeys, T>;
 
-/// What the keys of a kind of algorithm mean.
+/// What the keys of a kind of algorithm mean: above all, which runs of the engine they ask for.
 pub trait AlgorithmKind {
-    /// Its family, which is its colour on pages.
+    /// The family of the kind, whose colour its curves have on pages.
     const FAMILY: Family;
 
     /// What it does in a round, for pages; `None` if that is not known.
     fn round(&self) -> Option<RoundFormula>;
 
-    /// The runs of the engine that the estimate is a combination of.
+    /// The runs of the engine whose weighted estimates add up to the estimate of the algorithm at this step size γ; one
+    /// or more.
     fn components(&self, step_size: f64) -> Vec<Component>;
 
-    /// How many clients take part in a round, where a key says so.
+    /// How many clients take part in a round; `None` if all do, because the key `cohort` is not written or the kind
+    /// does not have it.
     fn cohort(&self) -> Option<Participation> {
         None
     }
 
-    /// Lets so many clients take part, where [`cohort`](Self::cohort) says how many.
+    /// Sets how many clients take part in a round, in place of what [`cohort`](Self::cohort) returned: a fraction
+    /// becomes a number once the number of clients is known. A kind without the key `cohort` ignores it.
     fn set_cohort(&mut self, _: Participation) {}
 
-    /// What is wrong with the keys beyond the terms that they make.
+    /// What is wrong with the keys of the kind, apart from what is wrong with the [`Terms`] of its components, which
+    /// are checked only if this finds nothing.
     fn faults(&self) -> Vec<Fault> {
         Vec::new()
     }
 
-    /// The algorithm of the sources that it is.
+    /// The algorithm of the sources that these settings describe, by which statements are matched with cells.
     fn stated(&self) -> StatedAlgorithm {
         stated::of_terms(&self.components(1.0)[0].terms)
     }
@@ -173,18 +182,20 @@ pub trait AlgorithmKind {
     /// batch; where a coin ends the local steps 1/p. Nothing changes where no key says it.
     fn set_local_steps(&mut self, _: u64) {}
 
-    /// The key with this number, of which 1 is a value.
+    /// The key that [`set_local_steps`](Self::set_local_steps) sets, of which 1 must be a value: the settings that a
+    /// search begins with have 1 there, until the search replaces it.
     fn local_steps_key() -> &'static str {
         "local-steps"
     }
 
-    /// The keys that the canonical text has after `average`, and not among the others.
+    /// The keys that the canonical text has after `average` instead of in their place among the keys of the kind;
+    /// `None` but for Richardson-Romberg. Their place enters the ids of stored cells.
     fn after_average(&self) -> Option<richardson_romberg::Pairing> {
         None
     }
 }
 
-/// The methods of a kind with the key `cohort`.
+/// The methods of [`AlgorithmKind`] for a kind with the key `cohort`, which is a field of the settings.
 macro_rules! has_cohort {
     () => {
         fn cohort(&self) -> Option<Participation> {
@@ -199,22 +210,23 @@ macro_rules! has_cohort {
 use has_cohort;
 
 impl<T: AlgorithmKind> Settings<T> {
-    /// Settings without a label, and without averaging.
+    /// Settings with this step size γ and these keys of the kind, without a label and without averaging.
     pub fn plain(step_size: f64, own: T) -> Self {
         Self { common: AlgorithmKeys { label: None, step_size, average: Average::None }, own }
     }
 
-    /// The runs of the engine that the estimate is a combination of.
+    /// The runs of the engine whose weighted estimates add up to the estimate of the algorithm.
     pub fn components(&self) -> Vec<Component> {
         self.own.components(self.common.step_size)
     }
 
-    /// All that is wrong with the settings themselves.
+    /// All that is wrong with the settings themselves, whatever the problem is: at most one fault of the terms per key.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.own.faults());
         if faults.0.is_empty() {
-            for fault in self.components().iter().flat_map(|c| c.terms.check()) {
-                if !faults.0.contains(&fault) && faults.0.iter().all(|f| f.key != fault.key) {
+            // Runs of one algorithm mostly have the same faults.
+            for fault in self.components().iter().flat_map(|run| run.terms.check()) {
+                if faults.0.iter().all(|known| known.key != fault.key) {
                     faults.0.push(fault);
                 }
             }
@@ -245,21 +257,26 @@ impl<T: AlgorithmKind + Serialize> Serialize for InCanonicalOrder<'_, T> {
         }
         // Every common key is named: one that changes numbers has to enter the text.
         let Settings { common: AlgorithmKeys { label: _, step_size, average }, own } = self.0;
-        let (step_size, average, after) = (*step_size, *average, own.after_average());
-        Canonical { step_size, own, average, after }.serialize(to)
+        let after = own.after_average();
+        Canonical { step_size: *step_size, own, average: *average, after }.serialize(to)
     }
 }
 
-/// The combination of these runs on a problem, before its first round.
+/// A run of a built-in algorithm on a problem, before its first round: the run of the engine that it is, or the
+/// weighted sum of several.
 fn combination<'p, P: Problem>(
     components: Vec<Component>,
     problem: &'p P,
     from: &Conditions,
 ) -> Box<dyn Run + 'p> {
-    let steps = |c: &Component| (c.terms.local_steps.clone(), c.terms.batches.clone());
-    let same = components.iter().all(|c| c.copy == components[0].copy);
-    let coin = matches!(components[0].terms.schedule, Schedule::Bernoulli { .. });
-    let follow = same && !coin && components.iter().any(|c| steps(c) != steps(&components[0]));
+    let first = &components[0];
+    let is_common = components.iter().all(|run| run.copy == first.copy);
+    let has_coin = matches!(first.terms.schedule, Schedule::Bernoulli { .. });
+    let has_uneven_draws = components.iter().any(|run| {
+        run.terms.local_steps != first.terms.local_steps || run.terms.batches != first.terms.batches
+    });
+    // Runs that use unequal numbers of draws in a round would use them in different rounds from the second one on.
+    let follow = is_common && !has_coin && has_uneven_draws;
     let mut runs: Vec<(f64, Box<dyn Run + 'p>)> = Vec::with_capacity(components.len());
     for Component { weight, terms, copy } in components {
         let from = Conditions { copy: from.copy + copy, ..*from };
@@ -273,12 +290,13 @@ const EXAMPLE_STEPS: [u64; 3] = [1, 2, 5];
 const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
 const EXAMPLE_DECAY: Decay = Decay { power: 0.66, offset: 10.0 };
 
-/// E_k or B_k from the one number of all clients or the list; 1 without either.
+/// E_k or B_k as [`Terms`] have them, from two keys: `each`, a list that clients take in turn, or without a list `all`,
+/// the number of every client; 1 without either.
 fn numbers(all: Option<u64>, each: &[u64]) -> Vec<u64> {
     if each.is_empty() { vec![all.unwrap_or(1)] } else { each.to_vec() }
 }
 
-/// Whether batches are their default: one oracle call in each local step.
+/// Whether batches are their default, one oracle call in each local step, which the canonical text leaves out.
 fn are_single(batches: &[u64]) -> bool {
     batches.is_empty() || batches == [1]
 }
@@ -341,7 +359,7 @@ macro_rules! algorithms {
             }
         }
 
-        /// A value that the settings of every kind have.
+        /// The value of an expression in the settings of a spec, whichever its kind is.
         macro_rules! of_settings {
             ($d spec:expr, $d settings:ident => $d value:expr) => {
                 match $d spec {
@@ -370,11 +388,13 @@ algorithms! { $
 }
 
 impl Spec {
+    /// The keys that every algorithm has.
     fn common(&self) -> &AlgorithmKeys {
         of_settings!(self, settings => &settings.common)
     }
 
-    /// The same algorithm with this step size γ and number H of local steps (or batch, or 1/p).
+    /// The same algorithm with this step size γ and this number H of local steps; for mini-batch SGD H is the batch,
+    /// and where a coin ends the local steps it is 1/p.
     pub fn with_scale(&self, step_size: f64, local_steps: u64) -> Self {
         let mut scaled = self.clone();
         of_settings!(&mut scaled, settings => {
@@ -384,7 +404,8 @@ impl Spec {
         scaled
     }
 
-    /// γ and H as the manifest gives them.
+    /// The step size γ and the number H of local steps of the first run as the manifest gives them. H is the number of
+    /// the slowest client; for mini-batch SGD it is the batch, and where a coin ends the local steps 1/p, rounded.
     pub fn scale(&self) -> (f64, u64) {
         let local_steps = of_settings!(self, settings => settings.own.local_steps());
         (self.common().step_size, local_steps)
@@ -395,35 +416,37 @@ impl Spec {
         of_settings!(self, settings => settings.own.round())
     }
 
-    /// The algorithm of the sources that it is.
+    /// The algorithm of the sources that it is, by which statements are matched with cells.
     pub fn stated(&self) -> StatedAlgorithm {
         of_settings!(self, settings => settings.own.stated())
     }
 
-    /// How many clients take part in a round, where a key says so.
+    /// How many clients take part in a round; `None` if all do.
     pub fn cohort(&self) -> Option<Participation> {
         of_settings!(self, settings => settings.own.cohort())
     }
 
-    /// Lets so many clients take part, where [`cohort`](Self::cohort) says how many.
+    /// Sets how many clients take part in a round, in place of what [`cohort`](Self::cohort) returned.
     pub fn set_cohort(&mut self, cohort: Participation) {
         of_settings!(self, settings => settings.own.set_cohort(cohort))
     }
 
-    /// All that is wrong with the settings themselves.
+    /// All that is wrong with the settings themselves, whatever the problem is.
     pub fn check(&self) -> Vec<Fault> {
         of_settings!(self, settings => settings.check())
     }
 
-    /// The runs of the engine that the estimate is a combination of.
+    /// The runs of the engine whose weighted estimates add up to the estimate of the algorithm. For a custom algorithm
+    /// they say what a round costs, and nothing else.
     pub fn components(&self) -> Vec<Component> {
         of_settings!(self, settings => settings.components())
     }
 
-    /// The first thing that is wrong with the settings for this number of clients.
+    /// The first thing that is wrong with the settings on a problem with this number of clients, such as a cohort of
+    /// more clients than there are; `None` if nothing is.
     pub fn check_for(&self, clients: usize) -> Option<Fault> {
-        let all = self.components();
-        all.iter().find_map(|one| one.terms.check_for(clients).into_iter().next())
+        let components = self.components();
+        components.iter().find_map(|run| run.terms.check_for(clients).into_iter().next())
     }
 
     /// A run of the algorithm, before its first round.
@@ -447,7 +470,8 @@ impl Spec {
         }
     }
 
-    /// Its kind, if it is custom and there is no code for it, so that it cannot be run.
+    /// The kind of a custom algorithm that is known from results alone: there is no code for it, so that it cannot be
+    /// run. `None` for every algorithm that can.
     pub fn kind_without_code(&self) -> Option<&str> {
         match self {
             Self::Custom(settings) if settings.algorithm.start.is_none() => Some(settings.kind()),
@@ -455,12 +479,13 @@ impl Spec {
         }
     }
 
-    /// What a round costs that ends with a communication of each run.
+    /// What a round costs on average, among this number of clients; under a coin a round that ends with a
+    /// communication.
     pub fn round_price(&self, clients: u64) -> RoundPrice {
         rounds::round_price(&self.components(), clients as usize)
     }
 
-    /// Whether it has several runs, which share their draws.
+    /// Whether it is made of several runs, and all of them have the same draws.
     pub fn shares_draws(&self) -> bool {
         rounds::share_draws(&self.components())
     }
@@ -470,16 +495,19 @@ impl Spec {
         matches!(self, Self::Custom(_))
     }
 
-    /// Polyak-Ruppert averaging, if any.
+    /// Whether the estimate is the mean of the iterates (Polyak-Ruppert averaging), and after which part of the rounds.
     pub fn average(&self) -> Average {
         self.common().average
     }
 
-    /// The terms of an algorithm that is a run of the engine and nothing else.
+    /// The terms of an algorithm that is one run of the engine and nothing else; `None` if it is custom, averaged or
+    /// made of several runs. Only replicates of such a run can go together ([`Instance::launch_together`]).
     fn single_run(&self) -> Option<Terms> {
-        let plain = !matches!(self, Self::Custom(_)) && self.average() == Average::None;
-        let mut components = if plain { self.components() } else { Vec::new() };
-        if components.len() == 1 { components.pop().map(|one| one.terms) } else { None }
+        if self.is_custom() || self.average() != Average::None {
+            return None;
+        }
+        let mut components = self.components();
+        if components.len() == 1 { components.pop().map(|run| run.terms) } else { None }
     }
 }
 

@@ -14,7 +14,8 @@ pub enum Participation {
 }
 
 impl Participation {
-    /// The number of clients that take part; that of a fraction is not known yet, and 1 here.
+    /// The number of clients that take part. A fraction stands for 1 here, since its number is not known before
+    /// [`among`](Self::among) has replaced it.
     pub fn number(self) -> usize {
         match self {
             Self::Clients(number) => number,
@@ -22,8 +23,9 @@ impl Participation {
         }
     }
 
-    /// The same where there are so many clients: a fraction above 0 and below 1 is the number
-    /// nearest to it, the larger of two, and at least 1.
+    /// The participation on a problem with this number of clients: a fraction above 0 and below 1 becomes the number of
+    /// clients nearest to it, the larger one of two that are equally near, and at least 1. A number, or a fraction that
+    /// [`fault`](Self::fault) refuses, stays as it is.
     pub fn among(self, clients: usize) -> Self {
         match self {
             Self::Fraction(part) if part > 0.0 && part < 1.0 => {
@@ -33,7 +35,8 @@ impl Participation {
         }
     }
 
-    /// What is wrong with a fraction that has not become a number; nothing with a number.
+    /// What is wrong with a fraction that [`among`](Self::among) has not made a number of: the number of clients is not
+    /// known before the runs, or it is not between 0 and 1. `None` for a number.
     pub fn fault(self) -> Option<String> {
         let Self::Fraction(part) = self else { return None };
         Some(if part > 0.0 && part < 1.0 {

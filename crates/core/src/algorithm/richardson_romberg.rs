@@ -46,7 +46,7 @@ pub struct RichardsonRomberg {
     pub coupling: Coupling,
 }
 
-/// The keys that the canonical text has after `average`.
+/// The keys that the canonical text of Richardson-Romberg has after `average`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Pairing {
     over: Base,
@@ -115,18 +115,22 @@ pub enum Coupling {
 }
 
 impl RichardsonRomberg {
-    /// The extrapolated algorithm at one step size and number of local steps.
+    /// A run of the algorithm that is extrapolated, at one step size γ and number H of local steps, whose estimate
+    /// enters the extrapolation with this weight. All runs have the same noise, copy 0.
     fn base(&self, weight: f64, step_size: f64, local_steps: u64) -> Component {
-        let (fedavg, scaffold) = (Terms::fedavg, Terms::scaffold);
+        let fedavg = Terms::fedavg(step_size, local_steps);
         let terms = match self.over {
-            Base::Fedavg => fedavg(step_size, local_steps),
-            Base::Scaffold => scaffold(step_size, local_steps),
-            Base::Fedlin => Terms { variates: Variates::Fresh, ..fedavg(step_size, local_steps) },
-            Base::MinibatchSgd => Terms { batches: vec![local_steps], ..fedavg(step_size, 1) },
-            Base::Fedprox { proximal } => Terms { proximal, ..fedavg(step_size, local_steps) },
+            Base::Fedavg => fedavg,
+            Base::Scaffold => Terms::scaffold(step_size, local_steps),
+            Base::Fedlin => Terms { variates: Variates::Fresh, ..fedavg },
+            Base::MinibatchSgd => {
+                Terms { batches: vec![local_steps], ..Terms::fedavg(step_size, 1) }
+            }
+            Base::Fedprox { proximal } => Terms { proximal, ..fedavg },
+            // A coin decides on the number of local steps.
             Base::Scaffnew { communication_probability: probability } => {
                 let schedule = Schedule::Bernoulli { probability, clock: Clock::Communications };
-                Terms { schedule, ..scaffold(step_size, 1) }
+                Terms { schedule, ..Terms::scaffold(step_size, 1) }
             }
         };
         Component {
@@ -141,8 +145,9 @@ impl RichardsonRomberg {
 /// four of them, and the steps of the coarsest are four times as large.
 const MOST_POINTS: u64 = 4;
 
-/// The weights of the runs with γ, 2γ, …, Kγ: Lagrange's polynomial through these points at 0.
-fn weights(points: u64) -> impl Iterator<Item = (u64, f64)> {
+/// k and the weight (−1)^(k−1) (K choose k) of the run with the step size kγ, for k = 1..K: the values at 0 of the
+/// Lagrange polynomials for the points γ, 2γ, …, Kγ, so that the sum extrapolates the estimate to a step size of 0.
+fn weights_over_step_sizes(points: u64) -> impl Iterator<Item = (u64, f64)> {
     let mut weight = -1.0;
     (1..=points).map(move |k| {
         weight *= -((points + 1 - k) as f64) / k as f64;
@@ -169,11 +174,13 @@ impl AlgorithmKind for RichardsonRomberg {
 
     fn components(&self, step: f64) -> Vec<Component> {
         let h = self.local_steps.unwrap_or(1);
-        let (steps, twice) = (h as f64, h.saturating_mul(2));
-        // The weights over H and 2H, corrected.
-        let (fine, coarse) = ((2.0 * steps - 1.0) / steps, (1.0 - steps) / steps);
+        let twice = h.saturating_mul(2);
+        let steps = h as f64;
+        // The weights of the runs with H and 2H local steps, which sum to 1.
+        let fine = (2.0 * steps - 1.0) / steps;
+        let coarse = (1.0 - steps) / steps;
         let mut runs = match self.extrapolate {
-            Extrapolate::StepSize => weights(self.points.min(MOST_POINTS))
+            Extrapolate::StepSize => weights_over_step_sizes(self.points.min(MOST_POINTS))
                 .map(|(k, weight)| self.base(weight, k as f64 * step, h))
                 .collect(),
             Extrapolate::LocalSteps => {
@@ -191,6 +198,7 @@ impl AlgorithmKind for RichardsonRomberg {
             ],
         };
         if self.coupling == Coupling::Independent {
+            // Runs of different copies share no draws.
             (0..).zip(&mut runs).for_each(|(copy, run)| run.copy = copy);
         }
         runs
@@ -217,26 +225,26 @@ impl AlgorithmKind for RichardsonRomberg {
 
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
-        let coin = matches!(self.over, Base::Scaffnew { .. });
-        faults.require(self.local_steps.is_some() || coin, "local-steps", || {
+        let has_coin = matches!(self.over, Base::Scaffnew { .. });
+        faults.require(self.local_steps.is_some() || has_coin, "local-steps", || {
             "is required: the number of local steps in a round".into()
         });
-        faults.require(!(coin && self.local_steps.is_some()), "local-steps", || {
+        faults.require(!(has_coin && self.local_steps.is_some()), "local-steps", || {
             "cannot stand beside `over = { scaffnew = … }`: the number of local steps is random"
                 .into()
         });
         let over_steps = self.extrapolate != Extrapolate::StepSize;
-        let has_steps = !coin && self.over != Base::MinibatchSgd;
+        let has_steps = !has_coin && self.over != Base::MinibatchSgd;
         faults.require(has_steps || !over_steps, "extrapolate", || {
             "needs an algorithm that has local steps".into()
         });
-        let least = match self.extrapolate {
+        let why_not_one = match self.extrapolate {
             Extrapolate::StepSize | Extrapolate::LocalSteps => None,
             Extrapolate::LocalStepsPrinted => Some("the printed weights divide by H − 1"),
             Extrapolate::Both => Some("at H = 1 the runs with 2H have no weight"),
         };
-        faults.require(least.is_none() || self.local_steps != Some(1), "local-steps", || {
-            format!("must be 2 or more: {}", least.unwrap_or_default())
+        faults.require(why_not_one.is_none() || self.local_steps != Some(1), "local-steps", || {
+            format!("must be 2 or more: {}", why_not_one.unwrap_or_default())
         });
         faults.require((2..=MOST_POINTS).contains(&self.points), "points", || {
             format!("must be from 2 to {MOST_POINTS}, not {}", self.points)
@@ -259,21 +267,27 @@ fn is_two(points: &u64) -> bool {
 
 /// A weighted sum of the estimates of several runs that go round by round.
 pub struct Combined<'p> {
+    /// Each run with its weight.
     runs: Vec<(f64, Box<dyn Run + 'p>)>,
-    /// Whether the runs share their noise though the last takes more of it in
-    /// a round: then all go on from where that one is.
+    /// Whether the runs share their draws though the last run uses more of them in a round. Then all runs continue
+    /// after each round with the draws that follow those of the last one, so that the draws of a round stay common.
     follow: bool,
+    /// Σ weight · estimate, d numbers.
     estimate: Vec<f64>,
 }
 
 impl<'p> Combined<'p> {
-    /// The sum of the runs' estimates with these weights.
+    /// The weighted sum of runs before their first round; `follow` says whether all use the draws of the last one.
+    ///
+    /// # Panics
+    /// If there is no run.
     pub fn new(runs: Vec<(f64, Box<dyn Run + 'p>)>, follow: bool) -> Self {
         let mut new = Self { estimate: runs[0].1.estimate().to_vec(), runs, follow };
         new.combine();
         new
     }
 
+    /// Updates the estimate after the runs have changed theirs.
     fn combine(&mut self) {
         let Some(((weight, first), rest)) = self.runs.split_first() else { return };
         for (out, x) in self.estimate.iter_mut().zip(first.estimate()) {

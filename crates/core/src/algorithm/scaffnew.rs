@@ -40,8 +40,8 @@ impl AlgorithmKind for Scaffnew {
     }
 
     fn components(&self, step_size: f64) -> Vec<Component> {
-        let (probability, clock) = (self.communication_probability, self.clock);
-        let schedule = Schedule::Bernoulli { probability, clock };
+        let probability = self.communication_probability;
+        let schedule = Schedule::Bernoulli { probability, clock: self.clock };
         vec![Component::one(Terms { schedule, ..Terms::scaffold(step_size, 1) })]
     }
 }

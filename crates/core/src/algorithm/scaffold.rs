@@ -42,7 +42,7 @@ pub struct Scaffold {
 }
 
 impl Settings {
-    /// Scaffold with nothing but γ and H.
+    /// Scaffold with this step size γ and H local steps of every client, and defaults for all else.
     pub fn new(step_size: f64, local_steps: u64) -> Self {
         let own = Scaffold { server_step: 1.0, ..Scaffold::default() };
         Self::plain(step_size, WithWork { common: Work::equal(local_steps), own })

@@ -1,23 +1,24 @@
-//! Algorithms of manifests as those of a search.
+//! Algorithms of manifests as a search over step sizes and numbers of local steps tries them.
 
 use super::rounds::{ProblemSize, constant_rounds, local_runs, treats_clients_alike};
 use super::{Component, Spec};
 use crate::round_program::{LocalRuns, RoundPrice, RoundSettings, Rounds, Traced};
 use std::sync::Arc;
 
-/// The rounds of an algorithm as a program, or why they are none.
+/// A function that returns the rounds of an algorithm as a program, or why they are none.
 pub type ProgramOf = Arc<dyn Fn(&Spec) -> Traced + Send + Sync>;
 
-/// An algorithm of which a search varies γ, H and the choice of its other settings.
+/// An algorithm of which a search varies the step size γ, the number H of local steps and the choice of its other
+/// settings.
 #[derive(Clone)]
 pub struct SearchedSpecs {
     /// The name of the algorithm, for messages.
     pub name: String,
-    /// Its settings for each choice. Their γ and H are replaced.
+    /// The settings of the algorithm for each choice. Their γ and H count for nothing, since the search replaces them.
     pub choices: Vec<Spec>,
     /// Whether H is searched.
     pub has_local_steps: bool,
-    /// The rounds of settings, on the problem of the search.
+    /// Returns the rounds of the algorithm with given settings, on the problem of the search.
     pub program_of: ProgramOf,
 }
 
@@ -29,6 +30,7 @@ impl SearchedSpecs {
         Self { name, choices: vec![spec], has_local_steps: true, program_of }
     }
 
+    /// The algorithm of a manifest that has these settings.
     fn spec(&self, settings: &RoundSettings) -> Spec {
         self.choices[settings.choice].with_scale(settings.step_size, settings.local_steps)
     }
@@ -59,8 +61,9 @@ impl Rounds for SearchedSpecs {
         self.choices.iter().all(Spec::treats_clients_alike)
     }
 
-    /// Errors of runs of local steps, and of rounds that a coin ends, come below a target and stay there, or rise above
-    /// it within the rounds that are looked at one by one. Of other rounds that is not known.
+    /// False where all choices are runs of local steps or are under a coin: their errors, once below a target, stay
+    /// there or rise above it again within the rounds that a search looks at one by one. Of other rounds that is not
+    /// known.
     fn may_oscillate(&self) -> bool {
         !self.choices.iter().all(is_known_not_to_oscillate)
     }
@@ -78,8 +81,8 @@ impl Spec {
     }
 }
 
-/// The runs of a built-in algorithm whose clients all take part in each round, with the same local steps; `None` of any
-/// other algorithm.
+/// The runs of a built-in algorithm whose clients all take part in each round and take the same local steps; `None` for
+/// any other algorithm.
 fn runs_of_all_clients_alike(spec: &Spec) -> Option<Vec<Component>> {
     if spec.is_custom() {
         return None;

@@ -3,7 +3,7 @@
 use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::sources::StatedAlgorithm;
 
-/// The algorithm of the sources that runs of these terms are.
+/// The algorithm of the sources that a run of these terms is; `Other` if no source states anything about it.
 pub fn of_terms(terms: &Terms) -> StatedAlgorithm {
     match (terms.variates, terms.schedule) {
         _ if terms.proximal != 0.0 || terms.normalised_progress => StatedAlgorithm::Other,

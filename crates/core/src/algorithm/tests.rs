@@ -22,7 +22,7 @@ fn conditions(start: &[f64], rounds: u64) -> Conditions<'_> {
     Conditions { seed: 1, replicate: 0, start, rounds, copy: 0 }
 }
 
-/// θ_1 to the last of so many rounds.
+/// The estimates θ_1, θ_2, … of a run of this number of rounds from θ_0 = 0, on a problem of TD learning.
 fn estimates(spec: &Spec, rounds: u64, copy: u8) -> Vec<Vec<f64>> {
     let settings = sample::garnet(garnet::Heterogeneity::Independent {}, 4);
     let problem = sample::build(&settings, 1);
@@ -93,6 +93,8 @@ fn names_follow_the_field() {
     assert_eq!((spec.kind(), spec.label()), ("fedlsa", "FedLSA"));
 }
 
+/// Heterogeneous quadratic functions of four clients in three dimensions, with additive noise of this standard
+/// deviation.
 fn quadratics(noise: f64) -> quadratic::Quadratic {
     let (gradient_heterogeneity, hessian_heterogeneity) = (1.0, 0.3);
     let base = sample::quadratic(4);
@@ -101,6 +103,7 @@ fn quadratics(noise: f64) -> quadratic::Quadratic {
     sample::build(&settings, 2)
 }
 
+/// The estimate of a replicate after `rounds` rounds that begin at the optimum.
 fn end(problem: &dyn Instance, spec: &Spec, rounds: u64, replicate: u64) -> Vec<f64> {
     let from = Conditions { replicate, ..conditions(problem.optimum(), rounds) };
     let mut run = problem.launch(spec, &from);
@@ -108,7 +111,8 @@ fn end(problem: &dyn Instance, spec: &Spec, rounds: u64, replicate: u64) -> Vec<
     run.estimate().to_vec()
 }
 
-/// The mean square distance from the optimum after so many rounds from it.
+/// The mean over `runs` replicates of the square distance from the optimum after `rounds` rounds that begin at the
+/// optimum.
 fn spread(problem: &dyn Instance, spec: &Spec, rounds: u64, runs: u64) -> f64 {
     let square = |r| distance(&end(problem, spec, rounds, r), problem.optimum()).powi(2);
     (0..runs).map(square).sum::<f64>() / runs as f64

@@ -1,0 +1,300 @@
+//! Writes a round of the runs of an algorithm as operations of a program.
+
+use super::{ComponentRuns, has_variates, per_client};
+use crate::federated::{Learning, Terms, Variates};
+use crate::round_program::{
+    Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Round, Weights,
+    combination, mean, sum,
+};
+use std::collections::BTreeMap;
+
+/// A round of all runs of an algorithm that is being written.
+pub(super) struct RoundWriter<'a> {
+    runs: &'a ComponentRuns<'a>,
+    /// Whether it is the first round: all runs begin at θ_0, and variates are 0.
+    is_first: bool,
+    /// What the decay of step sizes multiplies them by in this round; 1 without a decay.
+    decay_factor: f64,
+    /// The levels of the atoms of the state: θ_0 in the first round, and later the estimates of all runs and then the
+    /// variates of the runs that have some.
+    state: Vec<Level>,
+    /// The operations that are written so far, each of which makes an atom.
+    operations: Vec<Operation>,
+}
+
+/// What a round leaves of one run.
+struct RunEnd {
+    /// The next estimate of the run.
+    estimate: Expression,
+    /// Its next variates; `None` if it has none.
+    variates: Option<Expression>,
+    /// The atom of the clients' ends: their θ after the local steps.
+    ends: usize,
+}
+
+/// The correction ξ_k of the clients of one run in a round.
+struct ClientCorrection {
+    /// ξ_k, one row for each client.
+    value: Expression,
+    /// The atom of c̄, the mean of the variates that the run keeps; `None` where c̄ is 0, or nothing is kept.
+    mean: Option<usize>,
+    /// The atom of the variates that were measured in this round, if they are.
+    measured: Option<usize>,
+}
+
+/// The mean of the clients that take part, and how far the server goes towards it.
+struct ServerMove {
+    /// The atom of the mean.
+    mean: usize,
+    /// The part of the way from θ_t to the mean that the server goes.
+    step: f64,
+}
+
+/// The atoms from whose difference the variates of a run learn in a round (option two).
+struct Progress {
+    /// θ_t, where the local steps began; under a coin the mean of the clients.
+    from: usize,
+    /// θ_k, where the local steps ended.
+    ends: usize,
+    /// c_k, `None` where it is 0.
+    variates: Option<usize>,
+    /// c̄, `None` where it is 0.
+    mean: Option<usize>,
+}
+
+impl<'a> RoundWriter<'a> {
+    /// A round without operations yet.
+    pub(super) fn new(runs: &'a ComponentRuns<'a>, is_first: bool, decay_factor: f64) -> Self {
+        let with_variates = runs.components.iter().filter(|run| has_variates(&run.terms)).count();
+        let state = if is_first {
+            vec![Level::Server]
+        } else {
+            let mut state = vec![Level::Server; runs.components.len()];
+            state.extend(vec![Level::Clients; with_variates]);
+            state
+        };
+        Self { runs, is_first, decay_factor, state, operations: Vec::new() }
+    }
+
+    /// The levels of the atoms of the state at the start of the round.
+    pub(super) fn state(&self) -> &[Level] {
+        &self.state
+    }
+
+    /// Writes the round of all runs. Its result is the weighted sum of their estimates.
+    pub(super) fn write(mut self) -> Round {
+        let components = self.runs.components;
+        let mut estimates = Vec::new();
+        let mut variates = Vec::new();
+        let mut first_ends = None;
+        // The coefficient of each atom in the weighted sum of the estimates.
+        let mut coefficients: BTreeMap<usize, f64> = BTreeMap::new();
+        for (number, run) in components.iter().enumerate() {
+            let end = self.write_run(number);
+            for (atom, coefficient) in &end.estimate.terms {
+                if let Coefficient::Number(x) = coefficient {
+                    *coefficients.entry(*atom).or_default() += run.weight * x;
+                }
+            }
+            first_ends.get_or_insert(end.ends);
+            estimates.push(end.estimate);
+            variates.extend(end.variates);
+        }
+        let terms = coefficients.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x)));
+        // Only a run alone, in which all clients take part, records where its clients ended.
+        let has_recorded_ends = components.len() == 1 && !self.is_part();
+        let ends = first_ends.filter(|_| has_recorded_ends).map(|ends| sum([(ends, 1.0)]));
+        Round {
+            cohort: self.is_part().then_some(self.runs.cohort),
+            state: self.state,
+            masks: Vec::new(),
+            operations: self.operations,
+            next: estimates.into_iter().chain(variates).collect(),
+            result: combination(terms.collect()),
+            ends,
+        }
+    }
+
+    /// Writes the operations of one run, by its number among the runs of the algorithm.
+    fn write_run(&mut self, number: usize) -> RunEnd {
+        let theta = self.estimate_atom(number);
+        let variates = self.variates_atom(number);
+        let correction = self.write_correction(number);
+        let mean_of_variates = correction.as_ref().and_then(|correction| correction.mean);
+        let measured = correction.as_ref().and_then(|correction| correction.measured);
+        let value = correction.map(|correction| correction.value);
+        let ends = self.write_local_steps(number, value);
+        let server = self.write_server_mean(number, ends);
+        let estimate = sum([(theta, 1.0 - server.step), (server.mean, server.step)]);
+        let learned = match self.terms(number).variates {
+            Variates::None | Variates::Unknown(_) => None,
+            Variates::Fresh => measured.map(|rows| sum([(rows, 1.0)])),
+            Variates::Kept(Learning::OptionOne) => {
+                let rows = self.write_measured_fields(number, self.is_part());
+                Some(self.write_kept_variates(sum([(rows, 1.0)]), variates))
+            }
+            Variates::Kept(Learning::OptionTwo) => {
+                let from = if self.runs.coin.is_some() { server.mean } else { theta };
+                let progress = Progress { from, ends, variates, mean: mean_of_variates };
+                let learned = self.learned_by_progress(number, &progress);
+                Some(self.write_kept_variates(learned, variates))
+            }
+        };
+        RunEnd { estimate, variates: learned, ends }
+    }
+
+    /// Writes what the correction of a run is made of; `None` if the run has no control variates.
+    fn write_correction(&mut self, run: usize) -> Option<ClientCorrection> {
+        let variates = self.variates_atom(run);
+        match (self.terms(run).variates, variates) {
+            (Variates::None, _) => None,
+            (Variates::Fresh, _) => {
+                let rows = self.write_measured_fields(run, false);
+                let all = self.add(mean(sum([(rows, 1.0)])));
+                let value = sum([(rows, -1.0), (all, 1.0)]);
+                Some(ClientCorrection { value, mean: None, measured: Some(rows) })
+            }
+            // Variates are 0 before the first round.
+            (_, None) => Some(ClientCorrection { value: sum([]), mean: None, measured: None }),
+            // With random communication (H1) the mean of the variates stays 0.
+            (_, Some(own)) if self.runs.coin.is_some() => {
+                let value = sum([(own, -1.0)]);
+                Some(ClientCorrection { value, mean: None, measured: None })
+            }
+            (_, Some(own)) => {
+                let all = self.add(mean(sum([(own, 1.0)])));
+                let value = sum([(own, -1.0), (all, 1.0)]);
+                Some(ClientCorrection { value, mean: Some(all), measured: None })
+            }
+        }
+    }
+
+    /// Writes the local steps of a run with this correction, and returns the atom of the clients' ends.
+    fn write_local_steps(&mut self, run: usize, correction: Option<Expression>) -> usize {
+        let clients = self.runs.size.clients;
+        let terms = self.terms(run);
+        let decay_factor = self.decay_factor;
+        let coin = self.runs.coin;
+        let theta = self.estimate_atom(run);
+        let steps = Operation::Steps {
+            start: sum([(theta, 1.0)]),
+            correction,
+            anchor: (terms.proximal != 0.0).then(|| sum([(theta, 1.0)])),
+            step: per_client(terms, clients, |k| decay_factor * terms.step(k)),
+            count: per_client(terms, clients, |k| if coin.is_some() { 1 } else { terms.steps(k) }),
+            batch: per_client(terms, clients, |k| terms.batch(k)),
+            proximal: terms.proximal,
+            members: self.is_part(),
+            draws: self.shared_draws(),
+            coin,
+        };
+        self.add(steps)
+    }
+
+    /// Writes the mean of as many gradients of each client at θ_t as its local steps take, and returns the atom. With
+    /// `members` only the clients that take part compute gradients.
+    fn write_measured_fields(&mut self, run: usize, members: bool) -> usize {
+        let terms = self.terms(run);
+        let calls = per_client(terms, self.runs.size.clients, |k| {
+            let update = terms.local_update(k);
+            update.steps * update.batch
+        });
+        let draws = self.shared_draws();
+        let at = sum([(self.estimate_atom(run), 1.0)]);
+        self.add(Operation::Fields { at, calls, members, draws })
+    }
+
+    /// Writes the mean of the ends of the clients that take part in a run, towards which the server goes.
+    fn write_server_mean(&mut self, run: usize, ends: usize) -> ServerMove {
+        let terms = self.terms(run);
+        let rows = sum([(ends, 1.0)]);
+        let mut step = terms.server_step;
+        let average = match self.runs.progress_weights(terms) {
+            _ if self.is_part() => Operation::Members { rows },
+            None => mean(rows),
+            Some(weights) => {
+                let everybody: Vec<usize> = (0..self.runs.size.clients).collect();
+                step *= terms.progress_factor(&weights, &everybody);
+                let total: f64 = weights.iter().sum();
+                let weights = weights.iter().map(|weight| weight / total).collect();
+                Operation::Sum { rows, weights: Weights::Each(weights) }
+            }
+        };
+        ServerMove { mean: self.add(average), step }
+    }
+
+    /// The next variates of a run: `learned` for the clients that take part; the others keep theirs, which are the atom
+    /// `variates`, or 0 without it.
+    fn write_kept_variates(&mut self, learned: Expression, variates: Option<usize>) -> Expression {
+        if !self.is_part() {
+            return learned;
+        }
+        let other = variates.map_or_else(|| sum([]), |variates| sum([(variates, 1.0)]));
+        let selected = self.add(Operation::Select { member: learned, other });
+        sum([(selected, 1.0)])
+    }
+
+    /// c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), with the origin F̄_k(θ*), THEORY (4.8); under a coin
+    /// c_k + (p/γ)(θ̄ − θ_k).
+    fn learned_by_progress(&self, run: usize, progress: &Progress) -> Expression {
+        let mut all = vec![
+            (progress.from, self.learning_rates(run, 1.0)),
+            (progress.ends, self.learning_rates(run, -1.0)),
+        ];
+        all.extend(progress.variates.map(|own| (own, Coefficient::Number(1.0))));
+        all.extend(progress.mean.map(|mean| (mean, Coefficient::Number(-1.0))));
+        all.sort_by_key(|(atom, _)| *atom);
+        combination(all)
+    }
+
+    /// `sign` times the rate at which the variates of a run learn in this round: 1/(γ_k E_k), or p/γ_k under a coin, of
+    /// the decayed γ_k. It is the reciprocal of ℓ_k in THEORY (4.10).
+    fn learning_rates(&self, run: usize, sign: f64) -> Coefficient {
+        let terms = self.terms(run);
+        let rates = per_client(terms, self.runs.size.clients, |k| match self.runs.coin {
+            Some(p) => sign * p / (self.decay_factor * terms.step(k)),
+            None => sign / (self.decay_factor * terms.step(k) * terms.steps(k) as f64),
+        });
+        match rates {
+            PerClient::All(x) => Coefficient::Number(x),
+            PerClient::Each(all) => Coefficient::Numbers(CoefficientNumbers::Clients(all)),
+        }
+    }
+
+    /// The terms of a run, by its number.
+    fn terms(&self, run: usize) -> &'a Terms {
+        &self.runs.components[run].terms
+    }
+
+    /// Adds an operation to the round, and returns the number of the atom that it makes.
+    fn add(&mut self, operation: Operation) -> usize {
+        self.operations.push(operation);
+        self.state.len() + self.operations.len() - 1
+    }
+
+    /// Whether only a part of the clients, which is drawn in each round, takes part.
+    fn is_part(&self) -> bool {
+        self.runs.cohort < self.runs.size.clients
+    }
+
+    /// The number by which operations of different runs share their draws; `None` if the runs share none.
+    fn shared_draws(&self) -> Option<usize> {
+        self.runs.is_common.then_some(0)
+    }
+
+    /// The atom of θ_t of a run.
+    fn estimate_atom(&self, run: usize) -> usize {
+        if self.is_first { 0 } else { run }
+    }
+
+    /// The atom of the variates of a run at the start of the round; `None` in the first round, where they are 0, and
+    /// for a run without variates.
+    fn variates_atom(&self, run: usize) -> Option<usize> {
+        if self.is_first || !has_variates(self.terms(run)) {
+            return None;
+        }
+        let components = &self.runs.components;
+        let before = components[..run].iter().filter(|run| has_variates(&run.terms)).count();
+        Some(components.len() + before)
+    }
+}

@@ -22,52 +22,54 @@ use crate::theory::exact::{
 /// so that cached moments of another version are recomputed.
 pub const VERSION: u32 = 6;
 
-/// The exact moments of an algorithm on a problem.
+/// The exact moments of an algorithm on a problem whose second moments close.
 pub struct ExactMoments<'a> {
     facts: &'a dyn Facts,
     components: &'a [Component],
 }
 
-/// N and d of a problem.
+/// N and d of a problem, for which programs are written.
 fn size(facts: &dyn Facts) -> ProblemSize {
     ProblemSize { clients: facts.clients(), dimension: facts.dim() }
 }
 
-/// Whether the server weighs the progress of clients whose shares are unequal (FedNova): programs do not have these
-/// weights.
+/// Whether the server weighs the progress of clients by their numbers of local steps (FedNova) where their shares are
+/// unequal. Such weights are not those of the programs that are written here, which take shares to be equal.
 fn weighs_unequal_shares(facts: &dyn Facts, run: &Component) -> bool {
     let shares = facts.unequal_shares();
     shares.is_some() && run.terms.progress_weights(facts.clients(), shares).is_some()
 }
 
 impl<'a> ExactMoments<'a> {
-    /// The moments of an algorithm that is made of these runs.
+    /// The exact moments of an algorithm that is made of these runs; nothing is computed yet.
     ///
     /// # Errors
-    /// Why second moments do not close, or why they are not followed.
+    /// Why second moments do not close on this problem, or are not followed for this algorithm.
     pub fn new(facts: &'a dyn Facts, components: &'a [Component]) -> Result<Self, MomentsError> {
         closes(facts)?;
-        let has_part = components[0].terms.cohort.is_some_and(|size| size < facts.clients());
-        if has_part && facts.unequal_shares().is_some() {
+        let is_part = components[0].terms.cohort.is_some_and(|size| size < facts.clients());
+        if is_part && facts.unequal_shares().is_some() {
             return Err(MomentsError::UnequalPart);
         }
         if components.iter().any(|run| weighs_unequal_shares(facts, run)) {
             return Err(MomentsError::UnequalProgress);
         }
+        // Written to see whether a program can say what the rounds do.
         constant_rounds(components, size(facts))?;
         Ok(Self { facts, components })
     }
 
-    /// The rounds up to a number.
+    /// The program of the algorithm's rounds 1 to `rounds`, and of all later ones if step sizes are constant.
     fn program(&self, rounds: u64) -> Result<Program, MomentsError> {
         Ok(rounds_up_to(self.components, size(self.facts), rounds)?)
     }
 
-    /// The moments at these rounds, in increasing order, from θ_0 = `start`, d numbers. The estimate is the mean over
-    /// the rounds after `burn_in`, if that is given.
+    /// The moments of the estimate after each of these rounds, which are in increasing order, of runs from θ_0 =
+    /// `start`, d numbers. With `burn_in` the estimate is the mean of the iterates after that round, and otherwise the
+    /// last iterate.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why the moments are not known.
     pub fn at_rounds(
         &self,
         start: &[f64],
@@ -79,11 +81,12 @@ impl<'a> ExactMoments<'a> {
         ProgramMoments::new(&program, self.facts, variates)?.at_rounds(start, rounds, burn_in)
     }
 
-    /// The moments of one run under a coin at the end of rounds of `per_round` local
-    /// steps each, from θ_0 = `start`: the second reading of SCAFFLSA H1 (Theorem 5.1).
+    /// The moments of one run under a coin from θ_0 = `start`, where a round is `per_round` local steps whether or not
+    /// clients communicate in them, after each of these rounds: the second reading of SCAFFLSA H1 (Theorem 5.1). The
+    /// mean of the iterates over rounds is not followed: `sq_error_average` is NaN.
     ///
     /// # Errors
-    /// Why there are none: there are several runs, or none under a coin.
+    /// Why the moments are not known: there are several runs, or one that is not under a coin.
     pub fn at_rounds_of_steps(
         &self,
         per_round: u64,
@@ -105,12 +108,12 @@ impl<'a> ExactMoments<'a> {
         Ok(found)
     }
 
-    /// E‖θ̂_t − θ̂'_t‖² of two copies on the same draws, one from θ_0 = `start` and one from θ*, at
-    /// these rounds, in increasing order. Their difference follows the same recursion without its
-    /// constant terms.
+    /// E‖θ_t − θ'_t‖² after each of these rounds, which are in increasing order, for two runs of the algorithm on the
+    /// same draws, one from θ_0 = `start` and the other from θ*. Their difference follows the recursion of the state
+    /// without its constant terms. It shows how fast a run forgets where it began.
     ///
     /// # Errors
-    /// Why it is not known: clients communicate by a coin.
+    /// Why it is not known, such as that clients communicate by a coin.
     pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, MomentsError> {
         if self.components[0].terms.coin().is_some() {
             return Err(MomentsError::RandomLength);
@@ -119,42 +122,46 @@ impl<'a> ExactMoments<'a> {
         ProgramMoments::new(&program, self.facts, None)?.coupled(start, rounds)
     }
 
-    /// The stationary moments of the estimate after a cycle, and its block of second moments; if the algorithm is one run
-    /// with control variates, also the blocks of the corrections.
+    /// The limits of the moments of the estimate as the number of rounds grows, and of its covariance block; if the
+    /// algorithm is one run with control variates, also of the blocks of the corrections.
     ///
     /// # Errors
-    /// Why there are none: second moments are not proven to converge.
+    /// Why there are none, such as that second moments are not proven to converge.
     pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), MomentsError> {
-        // Rounds repeat from the second on.
+        // Round 2 repeats.
         let program = self.program(2)?;
         let cycle = Cycle::new(&program, self.facts, variates_atom(self.components))?;
         let (mut phases, blocks) = cycle.stationary()?;
-        // Those after the last round of the cycle.
+        // The moments after the last round of the cycle, which is its only one.
         let moments = phases.pop().ok_or(MomentsError::NoPeriod)?;
         Ok((moments, blocks))
     }
 
-    /// The spectral radii of a round, infinite if moments are infinite after one; `None` if the second
-    /// moments' rate of growth does not settle.
+    /// The spectral radii of the maps that one round, from the second on, applies to the mean and to the second moments
+    /// of the state: below 1 where they converge, and infinite if moments are infinite after one round. `None` if step
+    /// sizes fall, or if the iteration that finds a radius does not settle.
     pub fn radii(&self) -> Option<SpectralRadii> {
         let program = self.program(2).ok()?;
         Cycle::new(&program, self.facts, None).ok()?.radii()
     }
 }
 
+/// The sizes of the algorithm's program, from which its effort follows.
 fn sizes(facts: &dyn Facts, components: &[Component]) -> ProgramSizes {
     ProgramSizes::new(&constant_rounds_unchecked(components, size(facts)), facts)
 }
 
-/// The effort of moments of an algorithm up to round `rounds`, stored at `rows` rounds.
+/// The effort of computing the moments of an algorithm up to round `rounds` and storing them at `rows` of the rounds.
+/// It is estimated before anything is computed, to refuse what would take too long.
 pub fn effort(facts: &dyn Facts, components: &[Component], rounds: u64, rows: usize) -> Effort {
-    // Local steps whose size falls are prepared in each round.
+    // Local steps are prepared once, or in each round if their size falls.
     let has_decay = components[0].terms.decay.is_some();
-    let prepared = if has_decay { rounds.max(1) } else { 1 };
-    sizes(facts, components).effort(prepared, rounds, rows)
+    let preparations = if has_decay { rounds.max(1) } else { 1 };
+    sizes(facts, components).effort(preparations, rounds, rows)
 }
 
-/// The effort of [`ExactMoments::stationary`], with the blocks of all clients.
+/// The effort of [`ExactMoments::stationary`], with the covariance blocks of all clients' corrections if there are
+/// some.
 pub fn stationary_effort(facts: &dyn Facts, components: &[Component]) -> Effort {
     let has_variates = components.iter().any(|run| run.terms.variates != Variates::None);
     let n = facts.clients() as f64;
@@ -163,25 +170,28 @@ pub fn stationary_effort(facts: &dyn Facts, components: &[Component]) -> Effort 
     sizes(facts, components).at_rest(1) + Effort::new(blocks, blocks)
 }
 
-/// Whether the means of all runs of an algorithm converge, from every start, where draws are
-/// independent; close to θ\* if the field is curved. `per_step` says that under a coin rounds end after
-/// a fixed number of local steps. False as well if this is not known: for a part of clients of unequal
-/// shares, or a state of too many coordinates.
+/// Whether the mean E θ_t of each of an algorithm's runs is known to converge where draws are independent: from every
+/// start if the field is linear, and from starts close to θ\* if it is curved. `per_step` says that under a coin a
+/// round is a fixed number of local steps. False also if it is not known, such as for a part of the clients with
+/// unequal shares, or a state of too many coordinates.
 pub fn means_converge(facts: &dyn Facts, components: &[Component], per_step: bool) -> bool {
-    // Means of runs do not depend on each other.
-    components.iter().all(|run| {
-        if weighs_unequal_shares(facts, run) {
-            return false;
-        }
-        let alone = std::slice::from_ref(run);
-        let of_steps = if per_step { single_steps(&run.terms, size(facts)).ok() } else { None };
-        let program = of_steps.unwrap_or_else(|| constant_rounds_unchecked(alone, size(facts)));
-        Cycle::of_means(&program, facts).is_ok_and(|cycle| cycle.check_means().is_ok())
-    })
+    // The means of the runs do not depend on each other.
+    components.iter().all(|run| mean_converges(facts, run, per_step))
 }
 
-/// The mean that the rounds of a run leave as it is, d numbers, where draws are independent and all shares are equal: it is
-/// lim E θ_t if means converge. `None` if there is none, or if it is not known.
+/// [`means_converge`] for one run.
+fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
+    if weighs_unequal_shares(facts, run) {
+        return false;
+    }
+    let alone = std::slice::from_ref(run);
+    let of_steps = if per_step { single_steps(&run.terms, size(facts)).ok() } else { None };
+    let program = of_steps.unwrap_or_else(|| constant_rounds_unchecked(alone, size(facts)));
+    Cycle::of_means(&program, facts).is_ok_and(|cycle| cycle.check_means().is_ok())
+}
+
+/// The mean of θ that the rounds of a run leave as it is, d numbers: lim E θ_t, if means converge ([`means_converge`]).
+/// `None` if there is none, or if it is not known, such as where second moments do not close.
 pub fn fixed_point(facts: &dyn Facts, run: &Component) -> Option<Vec<f64>> {
     let alone = std::slice::from_ref(run);
     ExactMoments::new(facts, alone).ok()?;

@@ -20,14 +20,15 @@ const KEPT: Variates = Variates::Kept(Learning::OptionTwo);
 const KEPT_OF_OPTION_ONE: Variates = Variates::Kept(Learning::OptionOne);
 const FRESH: Variates = Variates::Fresh;
 
-/// One dimension, one distribution: curvature `a`, noise of standard deviation `noise`, and
-/// a factor of standard deviation `multiplicative_noise`.
+/// Clients with one distribution in one dimension: the curvature is `a`, the additive noise has the standard deviation
+/// `noise`, and the multiplicative noise `multiplicative_noise` times the curvature.
 fn scalar(clients: usize, a: f64, noise: f64, multiplicative_noise: f64) -> Quadratic {
     let base = sample::isotropic(clients, 1, a);
     sample::build(&quadratic::Settings { noise, multiplicative_noise, ..base }, 1)
 }
 
-/// One run, under a coin of a probability if there is one.
+/// An algorithm that is one run of `steps` equal local steps of all clients in each round or, with `coin`, under a coin
+/// of this probability.
 fn one_run(variates: Variates, step: f64, steps: u64, coin: Option<f64>) -> Vec<Component> {
     let mut components = sample::components(&[(1.0, step)], steps, variates);
     if let Some(probability) = coin {
@@ -329,9 +330,8 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     let facts = sample::noisy(4);
     let step = 0.02;
     let steps = 4;
-    let limit = |step| RoundMap::new(&facts, step, steps).unwrap().bias().unwrap();
-    let fine = limit(step);
-    let coarse = limit(2.0 * step);
+    let fine = RoundMap::new(&facts, step, steps).unwrap().bias().unwrap();
+    let coarse = RoundMap::new(&facts, 2.0 * step, steps).unwrap().bias().unwrap();
     let extrapolated: Vec<f64> = fine.iter().zip(&coarse).map(|(x, y)| 2.0 * x - y).collect();
     let runs = [(2.0, step), (-1.0, 2.0 * step)];
     let mut model = sample::components(&runs, steps, NONE);

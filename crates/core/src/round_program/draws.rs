@@ -3,21 +3,21 @@
 use super::{Operation, ProgramError, Round};
 use std::collections::BTreeSet;
 
-/// What a round draws once, and operations of it may share.
+/// Something that a round draws once and of which several of its operations may make use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum DrawSource {
-    /// The clients that take part.
+    /// The cohort: which clients take part.
     Cohort,
-    /// The mask of this number.
+    /// The mask with this number in the list of the round.
     Mask(usize),
-    /// The draws of this number of local steps.
+    /// The draws of local steps that share them under this number.
     Steps(usize),
-    /// The draws of this number of gradients.
+    /// The draws of gradients that share them under this number.
     Fields(usize),
 }
 
 impl DrawSource {
-    /// The draws of an operation that others may share; `None` if it has none.
+    /// What an operation draws or applies that other operations may too; `None` if it draws nothing, or draws alone.
     fn of_operation(operation: &Operation) -> Option<Self> {
         match operation {
             Operation::Members { .. } | Operation::Select { .. } => Some(Self::Cohort),
@@ -28,7 +28,7 @@ impl DrawSource {
         }
     }
 
-    /// How messages call it.
+    /// What messages call this kind of draws.
     fn words(self) -> &'static str {
         match self {
             Self::Cohort => "participation",
@@ -44,43 +44,45 @@ impl Round {
     /// applies the cohort to what the mask made, the noises of both are products of the same two draws.
     ///
     /// # Errors
-    /// Names the two kinds of draws that are combined so.
+    /// [`ProgramError::CombinedDraws`], which names the two kinds of draws.
     pub(super) fn check_draws(&self) -> Result<(), ProgramError> {
-        // What each atom depends on within the round; the state was made by earlier draws.
+        // The draws of this round that each atom depends on. The state was made by draws of earlier rounds.
         let mut known: Vec<BTreeSet<DrawSource>> = vec![BTreeSet::new(); self.state.len()];
         let mut orders: BTreeSet<(DrawSource, DrawSource)> = BTreeSet::new();
         for operation in &self.operations {
             let reads = operation.reads().into_iter().flat_map(|expression| &expression.terms);
-            let mut depends: BTreeSet<DrawSource> =
+            let mut sources: BTreeSet<DrawSource> =
                 reads.flat_map(|(atom, _)| &known[*atom]).copied().collect();
             if let Some(own) = DrawSource::of_operation(operation) {
-                check_order(own, &depends, &mut orders)?;
-                depends.insert(own);
+                check_order(own, &sources, &mut orders)?;
+                sources.insert(own);
             }
-            known.push(depends);
+            known.push(sources);
         }
         Ok(())
     }
 }
 
-/// Records in `orders` that an operation with the draws `own` reads what depends on the draws `depends`.
+/// Records in `orders` that an operation which applies the draws `own` reads what was made with the draws `earlier`:
+/// each pair of `orders` has the draws that some operation applies last as its second entry.
 ///
 /// # Errors
-/// If moments do not follow that: the draws are applied a second time, gradients read what a mask or the
-/// cohort made in this round, or another operation applies the same two draws in the other order.
+/// If moments do not follow that: the draws are applied a second time (the cohort may be), gradients read what a mask
+/// or the cohort made in this round, or another operation applies the same two draws in the other order.
 fn check_order(
     own: DrawSource,
-    depends: &BTreeSet<DrawSource>,
+    earlier: &BTreeSet<DrawSource>,
     orders: &mut BTreeSet<(DrawSource, DrawSource)>,
 ) -> Result<(), ProgramError> {
-    for other in depends {
-        let is_of_steps = matches!(own, DrawSource::Steps(_) | DrawSource::Fields(_));
-        let is_own = *other == own && own != DrawSource::Cohort;
-        let is_part = is_of_steps && matches!(other, DrawSource::Cohort | DrawSource::Mask(_));
-        if is_own || is_part || orders.contains(&(own, *other)) {
-            let earlier = other.words().to_owned();
-            let later = own.words().to_owned();
-            return Err(ProgramError::CombinedDraws { earlier, later });
+    for other in earlier {
+        let are_gradients = matches!(own, DrawSource::Steps(_) | DrawSource::Fields(_));
+        let is_applied_twice = *other == own && own != DrawSource::Cohort;
+        let is_of_part = are_gradients && matches!(other, DrawSource::Cohort | DrawSource::Mask(_));
+        if is_applied_twice || is_of_part || orders.contains(&(own, *other)) {
+            return Err(ProgramError::CombinedDraws {
+                earlier: other.words().to_owned(),
+                later: own.words().to_owned(),
+            });
         }
         if *other != own {
             orders.insert((*other, own));

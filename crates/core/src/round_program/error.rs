@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// Why the rounds of an algorithm are not known as a program, or a program is not sound.
 ///
-/// Results store the message alone, so that what is read from them is [`Self::Refused`].
+/// Stored results have the message alone, so that every error that is read from them is [`Self::Refused`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[serde(into = "String", from = "String")]
 pub enum ProgramError {
@@ -41,7 +41,7 @@ pub enum ProgramError {
     /// Two rounds that follow each other do not fit together.
     #[error("a round leaves another state than the next one has")]
     OtherState,
-    /// The number of clients that are drawn is 0, or that of all clients.
+    /// The number of clients that are drawn is 0, or the number of all clients or more.
     #[error("a cohort is empty, or everybody")]
     CohortSize,
     /// There are too many masks, or a probability is not in [0, 1].
@@ -50,7 +50,7 @@ pub enum ProgramError {
     /// A list of an operation has another length than it must have, or its mask or cohort is missing.
     #[error("operation {place} of a round is not complete")]
     IncompleteOperation {
-        /// Its place among the operations of its round.
+        /// The place of the operation among the operations of its round, from 0 on.
         place: usize,
     },
     /// An expression names an atom that does not exist, or numbers of another length.

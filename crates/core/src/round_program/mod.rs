@@ -16,7 +16,7 @@ pub use error::ProgramError;
 pub use searched::{LocalRun, LocalRuns, LocalUpdate, RoundPrice, RoundSettings, Rounds};
 use serde::{Deserialize, Serialize};
 
-/// The rounds of an algorithm, or why they are no program.
+/// The rounds of an algorithm as a program, or why there is none.
 pub type Traced = Result<Program, ProgramError>;
 
 /// The rounds of an algorithm for a number of clients and of dimensions.
@@ -29,7 +29,7 @@ pub struct Program {
     pub dimension: usize,
     /// The different rounds, each of which may occur many times.
     pub rounds: Vec<Round>,
-    /// The places in `rounds` of round 1, 2, ….
+    /// For round 1, 2, … the place in `rounds` of what it does.
     pub order: Vec<usize>,
     /// The number of rounds at the end of `order` that repeat for ever; 0 if none does.
     pub cycle: usize,
@@ -39,7 +39,7 @@ pub struct Program {
     pub start_weight: f64,
 }
 
-/// Whose an atom is: one vector of d numbers, or one of each client.
+/// Whether an atom is one vector of d numbers or one such vector for each client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -62,7 +62,7 @@ pub struct Round {
     pub masks: Vec<Mask>,
     /// The operations of the round in their order; each makes an atom.
     pub operations: Vec<Operation>,
-    /// The state of the next round.
+    /// The state of the next round, one expression for each of its atoms.
     pub next: Vec<Expression>,
     /// The estimate θ_t after the round.
     pub result: Expression,
@@ -79,7 +79,7 @@ pub struct Mask {
     pub probability: f64,
     /// What one coin is for.
     pub each: Each,
-    /// Whether each client has its own.
+    /// Whether each client has coins of its own, or all share those of the server.
     pub level: Level,
 }
 
@@ -93,7 +93,7 @@ pub enum Each {
     Entry,
 }
 
-/// Σ coefficient · atom + constant.
+/// Σ coefficient · atom + constant, where a coefficient multiplies an atom entry by entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expression {
@@ -126,7 +126,7 @@ pub enum CoefficientNumbers {
     Rows(Vec<f64>),
 }
 
-/// One value for all clients, or one of each.
+/// A value that may differ between the clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PerClient<T> {
@@ -156,7 +156,7 @@ pub enum Weights {
     Each(Vec<f64>),
 }
 
-/// The word for the shares of the problem.
+/// The word `shares`, which stands for the shares of the problem where a program is stored as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shares {
@@ -164,7 +164,8 @@ pub enum Shares {
     Shares,
 }
 
-/// What a round does.
+/// An operation of a round, which makes one atom: the server's where it says so, and otherwise one row of d numbers for
+/// each client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Operation {
@@ -209,14 +210,14 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draws: Option<usize>,
     },
-    /// Σ w_k row_k, the server's.
+    /// Σ w_k row_k, an atom of the server.
     Sum {
         /// One row for each client.
         rows: Expression,
         /// The weights w_k, one for each client.
         weights: Weights,
     },
-    /// The mean of the rows of the cohort, the server's: THEORY (4.6).
+    /// The mean of the rows of the clients that take part, an atom of the server: THEORY (4.6).
     Members {
         /// One row for each client.
         rows: Expression,
@@ -235,7 +236,7 @@ pub enum Operation {
         /// M, N × N, row by row.
         matrix: Vec<f64>,
     },
-    /// M x, of the server or of each client.
+    /// M x, an atom of the server or of the clients.
     Matrix {
         /// The vector x, or one x for each client.
         of: Expression,
@@ -261,30 +262,31 @@ pub enum Operation {
     },
 }
 
-/// Σ coefficient · atom.
+/// The expression Σ coefficient · atom without a constant; `terms` are in increasing order of the atoms.
 pub fn combination(terms: Vec<(usize, Coefficient)>) -> Expression {
     Expression { terms, constant: Coefficient::Number(0.0) }
 }
 
-/// Σ number · atom, in any order.
+/// The expression Σ number · atom without a constant. The atoms are given in any order; one with the number 0 is left
+/// out.
 pub fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
     let mut terms: Vec<_> = terms.into_iter().filter(|(_, x)| *x != 0.0).collect();
     terms.sort_by_key(|(atom, _)| *atom);
     combination(terms.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x))).collect())
 }
 
-/// The mean of rows by shares.
+/// The operation that takes the mean of one row for each client, weighted by the clients' shares.
 pub fn mean(rows: Expression) -> Operation {
     Operation::Sum { rows, weights: Weights::Shares(Shares::Shares) }
 }
 
 impl Program {
-    /// The program of round number `round`, from 1 on; `None` beyond those that are known.
+    /// What round number `round` does, counted from 1; `None` for round 0, and beyond the last round if none repeats.
     pub fn round(&self, round: u64) -> Option<&Round> {
         self.place(round).map(|place| &self.rounds[place])
     }
 
-    /// Which of the different rounds round number `round` is.
+    /// The place in [`Self::rounds`] of what round number `round` does, counted from 1; `None` as for [`Self::round`].
     pub fn place(&self, round: u64) -> Option<usize> {
         let last = self.order.len() as u64;
         let index = match round.checked_sub(last + 1) {
@@ -295,29 +297,32 @@ impl Program {
         Some(self.order[index as usize])
     }
 
-    /// Which round of the cycle a round is, from 0 on; before the cycle as if it had begun earlier.
+    /// Which round of the cycle round number `round` is: 0 for the first round of the cycle, up to `cycle` − 1. Rounds
+    /// before the cycle are numbered as if it had repeated before them too. Always 0 if no round repeats.
     pub fn phase(&self, round: u64) -> usize {
         let cycle = self.cycle.max(1) as u64;
+        // The number of the first round of the cycle.
         let begin = (self.order.len() - self.cycle) as u64 + 1;
         ((round + cycle - begin % cycle) % cycle) as usize
     }
 
-    /// The shares of the phases of the cycle among the rounds after `before` up to `last`: the weights w_i of
-    /// THEORY (5.7). They are equal if there are no such rounds.
+    /// How large a part of the rounds `before` + 1 to `last` is in each phase of the cycle, `cycle` numbers with the
+    /// sum 1: the weights w_i of THEORY (5.7), with which the mean of the iterates weighs the limits of the phases. All
+    /// are equal if there are no such rounds.
     pub fn phase_shares(&self, before: u64, last: u64) -> Vec<f64> {
         let cycle = self.cycle as u64;
         let all = if last > before { last - before } else { cycle };
         let first = self.phase(before + 1) as u64;
         let mut shares = Vec::new();
         for phase in 0..cycle {
-            // Rounds from the first one to the first one of this phase.
+            // How many rounds after the first one the first round of this phase comes.
             let after = (phase + cycle - first) % cycle;
             shares.push(((all + cycle - 1 - after) / cycle) as f64 / all as f64);
         }
         shares
     }
 
-    /// Whether the program says what every round up to this number does.
+    /// Whether the program says what each of the rounds 1 to `rounds` does.
     pub fn reaches(&self, rounds: u64) -> bool {
         self.cycle > 0 || rounds <= self.order.len() as u64
     }
@@ -354,7 +359,7 @@ impl Operation {
 }
 
 impl Coefficient {
-    /// The coefficients of the d entries of a client's vector.
+    /// The coefficients of the d entries of the vector of client number `client`, d numbers.
     pub fn entries_of_client(&self, client: usize, d: usize) -> Vec<f64> {
         match self {
             Self::Number(x) => vec![*x; d],
@@ -366,8 +371,8 @@ impl Coefficient {
         }
     }
 
-    /// The numbers of this client alone, by which clients are told apart; empty if the coefficient is
-    /// the same for all clients.
+    /// The numbers that the coefficient states for client number `client` alone: 1 or d of them, or none if it is the
+    /// same for all clients. Only clients for which all these numbers agree can be of one type.
     pub fn numbers_of_client(&self, client: usize, d: usize) -> &[f64] {
         match self {
             Self::Numbers(CoefficientNumbers::Clients(all)) => &all[client..=client],

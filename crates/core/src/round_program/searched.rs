@@ -17,14 +17,14 @@ pub struct RoundSettings {
     pub choice: usize,
 }
 
-/// What a round costs.
+/// What a round of an algorithm costs on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundPrice {
-    /// Communications: one for each run.
+    /// Communications, summed over the runs that the algorithm is made of.
     pub communications: f64,
     /// Gradients of each client, on average.
     pub gradients: f64,
-    /// Draws of each client, on average: runs on common draws use each draw once.
+    /// Draws of each client, on average. A draw that several runs on common draws use counts once.
     pub samples: f64,
     /// Vectors of d numbers that each client sends or receives.
     pub vectors: f64,
@@ -37,9 +37,9 @@ pub struct LocalUpdate {
     pub step: f64,
     /// The number E_k of local steps.
     pub steps: u64,
-    /// B_k, gradients averaged in a local step.
+    /// The number B_k of gradients that a local step averages.
     pub batch: u64,
-    /// μ of a term μ(θ_k − θ_t) in each local step.
+    /// The weight μ of the proximal term μ(θ_k − θ_t) in each local step; 0 without one.
     pub proximal: f64,
 }
 
@@ -49,13 +49,14 @@ impl LocalUpdate {
         Self { step, steps, batch: 1, proximal: 0.0 }
     }
 
-    /// The bits of the four numbers, by which clients are grouped.
+    /// The bits of the four numbers. Clients are of one type only if theirs are equal.
     pub fn bits(&self) -> [u64; 4] {
         [self.step.to_bits(), self.steps, self.batch, self.proximal.to_bits()]
     }
 }
 
-/// A run of rounds in which all clients make local steps.
+/// One of the runs of [`LocalRuns`]. In each round all clients make local steps from θ_t, and the server moves towards
+/// the mean of where they end.
 #[derive(Clone, Debug)]
 pub struct LocalRun {
     /// The weight of the run's estimate in the estimate of the algorithm.
@@ -66,14 +67,15 @@ pub struct LocalRun {
     pub server_step: f64,
 }
 
-/// Several runs from one start, whose rounds are nothing but local steps, with corrections or without, and means.
+/// An algorithm whose rounds are nothing but local steps, with corrections or without, and means: one run, or several
+/// runs from one start.
 #[derive(Clone, Debug)]
 pub struct LocalRuns {
     /// The runs, whose weighted estimates add up to the estimate of the algorithm.
     pub runs: Vec<LocalRun>,
-    /// Whether their clients keep corrections, which are 0 before the first round.
+    /// Whether the clients of all runs keep corrections, as Scaffold's do, which are 0 before the first round.
     pub is_corrected: bool,
-    /// Whether they share their draws.
+    /// Whether there are several runs, which have the same draws.
     pub is_common: bool,
 }
 
@@ -82,13 +84,13 @@ pub trait Rounds: Send + Sync {
     /// The name of the algorithm, for messages.
     fn name(&self) -> &str;
 
-    /// The rounds as a program, or why they are none.
+    /// The rounds of the algorithm with these settings as a program, or why there is none.
     fn program(&self, settings: &RoundSettings) -> Traced;
 
-    /// What a round costs.
+    /// What a round of the algorithm with these settings costs.
     fn price(&self, settings: &RoundSettings) -> RoundPrice;
 
-    /// How many choices of further settings are tried.
+    /// How many choices of settings other than γ and H are tried.
     fn choices(&self) -> usize {
         1
     }
@@ -98,19 +100,20 @@ pub trait Rounds: Send + Sync {
         true
     }
 
-    /// Whether the same program serves any number of clients, because none of its numbers is one client's own.
+    /// Whether one program, with its number of clients changed, serves any number of clients, because no number in it
+    /// belongs to one client alone.
     fn treats_clients_alike(&self) -> bool {
         false
     }
 
-    /// Whether the error may come below a target and rise above it again much later, so that a crossing needs a
-    /// proof.
+    /// Whether the error may come below a target and rise above it again much later, so that a search has to prove that
+    /// it stays below.
     fn may_oscillate(&self) -> bool {
         true
     }
 
-    /// The rounds as runs of local steps, if they are nothing else: then bounds of the error cost less than the
-    /// program.
+    /// The rounds of the algorithm with these settings as runs of local steps; `None` if they are anything else. Errors
+    /// are then bounded with less effort than by the program.
     fn local_runs(&self, _: &RoundSettings) -> Option<LocalRuns> {
         None
     }

@@ -1,5 +1,4 @@
-//! Whether a program that was read is one: its atoms exist and its lists are as long as they must
-//! be.
+//! Checks that a program which was read from text is sound: its atoms exist, and its lists are as long as they must be.
 
 use super::{
     Coefficient, CoefficientNumbers, Expression, Level, Mask, Operation, PerClient, Program,
@@ -7,10 +6,11 @@ use super::{
 };
 
 impl Program {
-    /// Checks that each round reads atoms that exist, and that lists are as long as they must be.
+    /// Checks that the theory can follow the program: each round reads atoms that exist, lists are as long as they must
+    /// be, and each round leaves the state that the next one begins with. For programs that were read from text.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first thing that is wrong.
     pub fn check(&self) -> Result<(), ProgramError> {
         let are_known = self.order.iter().all(|place| *place < self.rounds.len());
         if self.clients == 0 || self.dimension == 0 || !are_known {
@@ -26,6 +26,7 @@ impl Program {
         for round in &self.rounds {
             self.check_round(round)?;
         }
+        // Each round that is known and the one after it. The last round of the cycle is followed by the first.
         for number in 1..=(self.order.len() + self.cycle.min(1)) as u64 {
             let Some(round) = self.round(number) else { continue };
             let Some(next) = self.round(number + 1) else { continue };
@@ -39,15 +40,18 @@ impl Program {
         Ok(())
     }
 
-    /// An error unless the part of clients, the masks and the draws of a round are possible, its operations are complete,
-    /// and each of its expressions reads only what is known where it stands.
+    /// Checks that the cohort, the masks and the draws of a round are possible, that its operations are complete, and
+    /// that each of its expressions reads only atoms that are made before it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
     fn check_round(&self, round: &Round) -> Result<(), ProgramError> {
         if round.cohort.is_some_and(|size| size == 0 || size >= self.clients) {
             return Err(ProgramError::CohortSize);
         }
         let have_probabilities =
             round.masks.iter().all(|mask| (0.0..=1.0).contains(&mask.probability));
-        // The theory notes with one bit of a 64-bit number for each mask on which of them an atom depends.
+        // The theory has one bit of a 64-bit number for each mask, which says whether an atom depends on the mask.
         if round.masks.len() > 62 || !have_probabilities {
             return Err(ProgramError::MaskProbability);
         }
@@ -100,6 +104,9 @@ impl Program {
     /// Checks that an expression of this level reads only atoms that the first `operations` operations
     /// of the round, or its state, have made, and that its coefficients have the lengths that N and
     /// d ask for.
+    ///
+    /// # Errors
+    /// [`ProgramError::UnknownAtom`] otherwise.
     fn check_expression(
         &self,
         round: &Round,
@@ -154,11 +161,11 @@ fn has_mask(masks: &[Mask], number: usize, level: Level) -> bool {
 }
 
 impl<T> PerClient<T> {
-    /// Whether there are n values, or one for all, and each is sound.
-    fn are(&self, n: usize, sound: impl Fn(&T) -> bool) -> bool {
+    /// Whether each value meets a condition, and there is one value for all clients or one for each of the n clients.
+    fn are(&self, n: usize, meets: impl Fn(&T) -> bool) -> bool {
         match self {
-            Self::All(value) => sound(value),
-            Self::Each(values) => values.len() == n && values.iter().all(sound),
+            Self::All(value) => meets(value),
+            Self::Each(values) => values.len() == n && values.iter().all(meets),
         }
     }
 }

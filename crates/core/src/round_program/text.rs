@@ -8,9 +8,10 @@ use crate::words::ordinal;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Program {
-    /// Its rounds, one after the other: `theta' = 0.9·s0 + m3`.
+    /// The different rounds in the order in which they occur first, each with its lines, such as `yield 0.9·s0 + m3`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut shown = vec![false; self.rounds.len()];
+        // The number of rounds before the cycle.
         let lasting = self.order.len() - self.cycle;
         for (number, place) in self.order.iter().enumerate() {
             if std::mem::replace(&mut shown[*place], true) {
@@ -30,7 +31,8 @@ impl Display for Program {
 }
 
 impl Round {
-    /// The name of an atom: s (the server's) or v (the clients') in the state, m or r among results.
+    /// The name of an atom: its number after a letter, s for the server's and v for the clients' in the state, m for
+    /// the server's and r for the clients' among the results of operations.
     fn name(&self, atom: usize) -> String {
         let Some(place) = atom.checked_sub(self.state.len()) else {
             let letter = if self.state[atom] == Level::Server { 's' } else { 'v' };
@@ -40,7 +42,7 @@ impl Round {
         format!("{}{atom}", if level == Level::Server { 'm' } else { 'r' })
     }
 
-    /// The text of an expression: `0.9·s0 + m3`.
+    /// The text of an expression, such as `0.9·s0 + m3`.
     fn text(&self, expression: &Expression) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (atom, factor) in &expression.terms {
@@ -56,7 +58,8 @@ impl Round {
         parts.join(" + ")
     }
 
-    /// Writes the round, one line for its state, each operation, each next state and its result.
+    /// Writes the round: one line for its state, its cohort, each operation, each atom of the next state, and its
+    /// result.
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let names = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
         let state = if names.is_empty() { "none".into() } else { names.join(", ") };
@@ -74,7 +77,7 @@ impl Round {
         writeln!(f, "  yield {}", self.text(&self.result))
     }
 
-    /// The text of what an operation computes.
+    /// The text of an operation as the right side of an equation, without the numbers of its lists and matrices.
     fn operation_text(&self, operation: &Operation) -> String {
         match operation {
             Operation::Steps {

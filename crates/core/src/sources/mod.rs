@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Publication {
-    /// The key by which texts name it.
+    /// The short key by which manifests and pages name it, such as `RR`.
     pub key: String,
     /// Its authors.
     pub authors: String,
@@ -36,47 +36,45 @@ pub struct Publication {
     /// Whether it is a draft that is not published.
     #[serde(default)]
     draft: bool,
-    /// Its BibTeX entry.
+    /// Its BibTeX entry, which is made of the other fields when the file of the source is read.
     #[serde(skip_deserializing)]
     pub bibtex: String,
 }
 
 impl Publication {
-    /// Authors and year: `Mangold et al. 2025`.
+    /// The family names of the authors and the year, as a text cites them: `Vlaski and Sayed 2023`, or
+    /// `Mangold et al. 2025` if there are more than two authors.
     pub fn authors_and_year(&self) -> String {
         let authors = self.authors.replace(" and ", ", ");
-        let family_name = |author: &str| {
-            let parts = author.split_whitespace().filter(|part| !part.ends_with('.'));
-            parts.collect::<Vec<_>>().join(" ")
-        };
         let names: Vec<String> = authors.split(", ").map(family_name).collect();
-        let authors = match names.as_slice() {
+        let cited = match names.as_slice() {
             [one] => one.clone(),
             [one, other] => format!("{one} and {other}"),
             all => format!("{} et al.", all[0]),
         };
-        format!("{authors} {}", self.year)
+        format!("{cited} {}", self.year)
     }
 
-    /// The family name of the first author, the year and the first long word of the title.
+    /// The key of the BibTeX entry: the family name of the first author, the year and the first word of the title that
+    /// has more than three letters, such as `vlaski2023federated`.
     fn citation_key(&self) -> String {
-        let first = self.authors.split([',']).next().unwrap_or_default();
-        let first = first.split(" and ").next().unwrap_or_default();
+        let authors = self.authors.replace(" and ", ", ");
+        let first = authors.split(',').next().unwrap_or_default();
         let name = first.split(' ').next_back().unwrap_or_default();
         let mut words = self.title.split(|c: char| !c.is_alphanumeric());
         let word = words.find(|word| word.len() > 3).unwrap_or_default();
         format!("{name}{}{word}", self.year).to_lowercase()
     }
 
-    /// The BibTeX entry.
+    /// The BibTeX entry of the publication, one field a line. Fields of which nothing is known are left out.
     fn to_bibtex(&self) -> String {
-        let (entry, place) =
-            if self.draft { ("unpublished", "note") } else { ("misc", "howpublished") };
+        let entry = if self.draft { "unpublished" } else { "misc" };
+        let venue = if self.draft { "note" } else { "howpublished" };
         let mut fields = vec![
             ("author", self.authors.replace(", ", " and ")),
             // Braces keep capitals.
             ("title", format!("{{{}}}", self.title)),
-            (place, self.venue.clone()),
+            (venue, self.venue.clone()),
             ("year", self.year.to_string()),
         ];
         let archive = if self.arxiv.is_empty() { "" } else { "arXiv" };
@@ -94,13 +92,26 @@ impl Publication {
     }
 }
 
-/// All registered sources.
-pub fn sources() -> &'static [Publication] {
-    &FILES.0
+/// An author's name without initials, which end with a dot.
+fn family_name(author: &str) -> String {
+    let parts = author.split_whitespace().filter(|part| !part.ends_with('.'));
+    parts.collect::<Vec<_>>().join(" ")
 }
 
-/// What the files of the sources hold: publications, and what they state.
-static FILES: LazyLock<(Vec<Publication>, Vec<Statement>)> = LazyLock::new(|| {
+/// All registered publications, always in the same order.
+pub fn sources() -> &'static [Publication] {
+    &REGISTERED.publications
+}
+
+/// What the files of the sources hold.
+struct Registered {
+    publications: Vec<Publication>,
+    /// The statements of all publications, source by source.
+    statements: Vec<Statement>,
+}
+
+/// The files of the sources, which are read once.
+static REGISTERED: LazyLock<Registered> = LazyLock::new(|| {
     let files = [
         include_str!("rr.toml"),
         include_str!("scafflsa.toml"),
@@ -108,24 +119,29 @@ static FILES: LazyLock<(Vec<Publication>, Vec<Statement>)> = LazyLock::new(|| {
         include_str!("book.toml"),
     ];
     let (publications, statements): (_, Vec<_>) = files.into_iter().map(statement::read).unzip();
-    (publications, statements.concat())
+    Registered { publications, statements: statements.concat() }
 });
 
-/// The registered sources whose keys are words of a text, in the order of the registry.
+/// The registered publications whose keys are words of a text, in the order of [`sources`].
 pub fn named_in(text: &str) -> Vec<&'static Publication> {
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
     sources().iter().filter(|source| words.contains(&source.key.as_str())).collect()
 }
 
-/// A source in which each key of a publication has authors and year before it where it stands
-/// first.
+/// The text `source`, which names publications by their keys, for readers who do not know the keys: where a key occurs
+/// for the first time, `RR` becomes `Mangold et al. 2025 (RR)`.
 pub fn cited(source: &str) -> String {
-    let (mut out, mut rest, mut open) = (String::new(), source, named_in(source));
+    let mut out = String::new();
+    let mut rest = source;
+    let mut not_cited_yet = named_in(source);
     while !rest.is_empty() {
-        let long = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(long);
-        match open.iter().position(|publication| publication.key == word) {
-            Some(at) => out.push_str(&format!("{} ({word})", open.remove(at).authors_and_year())),
+        let length = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        match not_cited_yet.iter().position(|publication| publication.key == word) {
+            Some(at) => {
+                let publication = not_cited_yet.remove(at);
+                out.push_str(&format!("{} ({word})", publication.authors_and_year()));
+            }
             None => out.push_str(word),
         }
         let between = after.find(char::is_alphanumeric).unwrap_or(after.len());
@@ -137,10 +153,10 @@ pub fn cited(source: &str) -> String {
 
 /// The statements of all publications, source by source, each in the order of its publication.
 pub fn statements() -> &'static [Statement] {
-    &FILES.1
+    &REGISTERED.statements
 }
 
-/// The statement with this name.
+/// The statement with this name, such as `RR Theorem 1`; `None` if no publication states it under this name.
 pub fn statement(name: &str) -> Option<&'static Statement> {
     statements().iter().find(|statement| statement.name == name)
 }

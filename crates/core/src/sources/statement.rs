@@ -15,11 +15,13 @@ pub struct Statement {
     pub name: String,
     /// What is stated, in a sentence.
     pub says: String,
-    /// What it is about, the algorithm and which of its iterates, and the conditions under which it
-    /// is stated; the file names a list of each.
+    /// The conditions under which it is stated, after those that say what it is about: the algorithm, and which of its
+    /// iterates. They are the lists that the next two fields name.
     #[serde(skip)]
     pub conditions: Vec<Condition>,
+    /// The name of the list in the file that says what the statement is about, if any.
     subject: Option<String>,
+    /// The name of the list in the file with the conditions under which it is stated, if any.
     #[serde(rename = "conditions")]
     stated_under: Option<String>,
     /// What the first version of the publication asks of the step size, where versions differ.
@@ -33,17 +35,19 @@ pub struct Statement {
     pub reason: String,
 }
 
-/// The file of a source.
+/// The file of a source: a publication, what it states, and the lists of conditions that its statements name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceFile {
     publication: Publication,
+    /// Lists of conditions that say what a statement is about.
     subjects: BTreeMap<String, Vec<Condition>>,
+    /// Lists of conditions under which a statement is stated.
     conditions: BTreeMap<String, Vec<Condition>>,
     statements: Vec<Statement>,
 }
 
-/// The publication of a file and its statements, in their order.
+/// The publication of the file of a source and its statements, in the order of the file.
 ///
 /// # Panics
 /// If the file is no such table, or a statement names a list that the file does not have.
@@ -81,7 +85,7 @@ pub enum StatedAlgorithm {
     ExtrapolatedScaffold,
     /// Mini-batch SGD, centralised LSA on a linear field.
     MinibatchSgd,
-    /// Any other, of which no statement is.
+    /// Any other algorithm: no statement is about it.
     Other,
 }
 
@@ -95,7 +99,7 @@ pub enum Condition {
     Algorithm {
         /// The algorithms that the statement is about.
         any_of: Vec<StatedAlgorithm>,
-        /// Those that a claim may compare with them.
+        /// The algorithms that a claim may compare with them.
         #[serde(default)]
         compared_with: Vec<StatedAlgorithm>,
     },
@@ -111,9 +115,9 @@ pub enum Condition {
     /// The gradient of every draw is cocoercive (RR A1(b)): E‖F_c(θ; Z) − F_c(θ'; Z)‖² ≤
     /// L⟨θ − θ', F̄_c(θ) − F̄_c(θ')⟩ with a finite L. Every draw's loss is convex.
     ConvexDraws,
-    /// γ L ≤ 1/this, L as in [`Condition::ConvexDraws`].
+    /// γ L is at most one over this number, with L as in [`Condition::ConvexDraws`].
     StepTimesSmoothness(f64),
-    /// γ H μ ≤ 1/this, μ the least strong convexity of the f_c.
+    /// γ H μ is at most one over this number, with μ the least strong convexity of the f_c.
     PathTimesConvexity(f64),
     /// γ H ≤ 1.
     Path,
@@ -141,8 +145,8 @@ pub enum Condition {
     Normalised,
     /// SCAFFLSA A2 at the step size: γ ≤ 2/L and γa ≤ 1/2.
     Stable,
-    /// H ≤ min(a/(32γC_A²), a(γ)/(16γ max(‖Ā_c‖² + ‖Σ_Ã‖)), 1/γ, 1/(γa)), a(γ) ≤ a the rate at γ, and γC_A ≤ 1 (SCAFFLSA, Theorem 5.3; the second
-    /// is not printed there, and the proof of Theorem B.5 needs it).
+    /// H ≤ min(a/(32γC_A²), a(γ)/(16γ max(‖Ā_c‖² + ‖Σ_Ã‖)), 1/γ, 1/(γa)), a(γ) ≤ a the rate at γ, and γC_A ≤ 1
+    /// (SCAFFLSA, Theorem 5.3; the second is not printed there, and the proof of Theorem B.5 needs it).
     FewLocalSteps,
     /// Every client takes part in every round, with the same number of local steps and the weight
     /// 1/N, and the server takes their mean.
@@ -152,25 +156,26 @@ pub enum Condition {
 }
 
 impl Statement {
-    /// All of its conditions, with that on clients, which all sources but BOOK make without saying so.
+    /// All conditions of the statement: those in its file, and [`Condition::AllClients`], which all sources but BOOK
+    /// assume without saying so.
     pub fn all_conditions(&self) -> Vec<Condition> {
         let everyone = (self.source() != "BOOK").then_some(Condition::AllClients);
         self.conditions.iter().cloned().chain(everyone).collect()
     }
 
-    /// The key of the publication.
+    /// The key of the publication, the first word of the statement's name.
     pub fn source(&self) -> &str {
         self.name.split(' ').next().unwrap_or_default()
     }
 
-    /// The place in the publication.
+    /// The place in the publication, such as `Theorem 1`: the statement's name without its first word.
     pub fn place(&self) -> &str {
         self.name.split_once(' ').map_or("", |(_, place)| place)
     }
 }
 
 impl StatedAlgorithm {
-    /// How pages write it.
+    /// What pages call the algorithm.
     pub fn name(self) -> &'static str {
         match self {
             Self::FedAvg => "FedAvg (FedLSA)",
@@ -186,11 +191,12 @@ impl StatedAlgorithm {
 }
 
 impl Condition {
-    /// The sides of an inequality, for a step size γ, H local steps and the constants μ and L: what
-    /// is compared, and the most that it may be. `None` of a condition that is no inequality.
+    /// For a condition that is an inequality, its left side at the step size γ and H local steps, and the most that the
+    /// left side may be. `convexity` and `smoothness` return the constants μ and L, and are called only if the
+    /// condition has them. `None` for a condition that is no such inequality, which callers check in another way.
     ///
     /// # Errors
-    /// The error of the constant that it needs.
+    /// The error of the constant that the condition needs.
     pub fn sides<E>(
         &self,
         (step, local_steps): (f64, f64),
@@ -207,7 +213,7 @@ impl Condition {
         }))
     }
 
-    /// How pages write it.
+    /// What pages write for the condition.
     pub fn words(&self) -> String {
         match self {
             Self::Algorithm { any_of, .. } => {

@@ -9,7 +9,7 @@ use crate::kernel::{
     self, FinishedSteps, ImpliedVariates, InstructionSet, Members, StoredVariates, VariatesToLearn,
 };
 
-/// The clients' control variates.
+/// The control variates c_k of all clients of a run, and the corrections ξ_k that follow from them.
 pub struct ControlVariates {
     d: usize,
     /// c_k, N rows of d; empty while all clients learn with equal shares, which needs ξ alone.
@@ -23,7 +23,7 @@ pub struct ControlVariates {
 }
 
 impl ControlVariates {
-    /// Variates at 0 for `clients` clients in dimension d, of these shares or of equal ones.
+    /// Variates of 0 for `clients` clients in dimension d. `shares` are π_k, N numbers; without them all are equal.
     pub fn new(clients: usize, d: usize, shares: Option<&[f64]>) -> Self {
         let mean = vec![0.0; d];
         let corrections = vec![0.0; clients * d];
@@ -80,15 +80,16 @@ impl ControlVariates {
         self.update_corrections();
     }
 
-    /// What a kernel needs that has the ends of all clients: it reads γ_k E_k, and updates c̄ and ξ in place. The stored
-    /// c_k, which it does not update, are dropped: c_k = c̄ − ξ_k gives them back. Shares must be equal.
+    /// The variates for a kernel that lets those of all clients learn: it reads `lengths`, γ_k E_k (N numbers), and
+    /// updates c̄ and ξ in place. It does not update stored c_k, which are dropped here: c_k = c̄ − ξ_k gives them
+    /// back. Shares must be equal.
     pub fn to_learn<'a>(&'a mut self, lengths: &'a [f64]) -> VariatesToLearn<'a> {
         self.variates.clear();
         VariatesToLearn { lengths, mean: &mut self.mean, corrections: &mut self.corrections }
     }
 
-    /// θ_{t+1}, the mean of the members' ends by their shares, into `after` (d numbers), and
-    /// [`ControlVariates::learn`]; in one pass over the rows where that is possible.
+    /// Writes the mean of the members' ends by their shares, θ_{t+1}, to `after` (d numbers), and does what
+    /// [`ControlVariates::learn`] does; in one pass over the rows if all clients take part with equal shares.
     pub fn average_and_learn(
         &mut self,
         members: &Members,
@@ -108,7 +109,8 @@ impl ControlVariates {
         self.learn(members, before, ends, lengths);
     }
 
-    /// c_k ← `value`, d numbers; call [`Self::update_corrections`] afterwards.
+    /// c_k ← `value`, d numbers, for variates that are measured. c̄ and ξ are right only after the next call of
+    /// [`Self::update_corrections`].
     pub fn set(&mut self, client: usize, value: &[f64]) {
         self.store_variates();
         self.variates[client * self.d..][..self.d].copy_from_slice(value);
@@ -172,9 +174,10 @@ mod tests {
                     .collect();
                 let mut after = vec![0.0; d];
                 average(shares, &Members::all(n), &ends, &mut after);
-                match coin {
-                    true => variates.learn_by_coin(&ends, &after, 1.0 / length),
-                    false => variates.learn(&Members::all(n), &before, &ends, &[length; 5]),
+                if coin {
+                    variates.learn_by_coin(&ends, &after, 1.0 / length);
+                } else {
+                    variates.learn(&Members::all(n), &before, &ends, &[length; 5]);
                 }
                 let mut sum = vec![0.0; d];
                 for (k, xi) in published.iter_mut().enumerate() {

@@ -3,17 +3,17 @@
 use std::iter::Sum;
 use std::ops::Add;
 
-/// The cost of the rounds so far.
+/// What the rounds of a run so far have cost, in the units by which algorithms are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// The number of times that clients and server communicated.
     pub communications: u64,
-    /// Local steps of one client.
+    /// Local steps of the client that took the most in each round.
     pub local_steps: u64,
-    /// Oracle evaluations of all clients, a batch of B counting B.
+    /// Oracle evaluations of all clients; a batch of B counts as B.
     pub oracle_calls: u64,
-    /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B:
-    /// those that follow one another and decide the elapsed time.
+    /// Oracle evaluations of the client that made the most in each round; a batch of B counts as B. They follow one
+    /// another, and so decide on the time that a round takes.
     pub sequential_calls: u64,
     /// Vectors of d numbers sent, up and down, by all clients.
     pub vectors_sent: u64,
@@ -22,7 +22,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Adds `vectors` sent vectors of d numbers.
+    /// Counts `vectors` vectors of d numbers that were sent, and their bytes.
     pub fn send(&mut self, vectors: u64, d: usize) {
         self.vectors_sent += vectors;
         self.bytes_sent += vectors * 8 * d as u64;
@@ -34,7 +34,7 @@ impl Cost {
         self.combine(self, |unit, _| unit.saturating_mul(rounds))
     }
 
-    /// Applies a function to each unit of this cost and the same unit of another.
+    /// The cost whose units are a function of the units of this cost and of another.
     fn combine(self, other: Self, unit: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             communications: unit(self.communications, other.communications),

@@ -32,20 +32,22 @@ pub trait Run {
     fn estimate(&self) -> &[f64];
     /// What the rounds so far have cost.
     fn cost(&self) -> Cost;
-    /// The clients' own state; `None` if the estimate combines several runs.
+    /// The state of the clients after the rounds so far. `None` if the run is not simply a run of the engine: its
+    /// estimates are averaged or combined, or the algorithm is custom.
     fn clients(&self) -> Option<Clients<'_>> {
         None
     }
-    /// Says before the first round that nobody reads the clients' ends, so that they need not
-    /// be formed.
+    /// Says before the first round that nobody will read [`Clients::ends`], so that they need not be computed in full,
+    /// which saves time on sparse records. Estimates and costs stay the same.
     fn without_ends(&mut self) {}
-    /// The clients' streams; empty if the run has none.
+    /// The streams from which the clients draw, one per client; empty if the run does not tell.
     fn noise(&self) -> &[Stream] {
         &[]
     }
-    /// Continues with these streams, one per client.
+    /// Continues with copies of these streams, one per client, so that its next draws are those of the run that they
+    /// belong to. Does nothing by default.
     fn set_noise(&mut self, _streams: &[Stream]) {}
-    /// Why the run cannot go on, of an algorithm that can fail.
+    /// Why the run cannot go on, in words; `None` if it can. Only runs of custom algorithms can fail.
     fn failure(&self) -> Option<&str> {
         None
     }
@@ -61,7 +63,7 @@ pub struct Clients<'a> {
     pub apart: bool,
     /// ξ_k, N rows of d; empty without control variates.
     pub corrections: &'a [f64],
-    /// γ_k E_k (γ/p under a coin), N numbers: the weights of ξ_k in the Lyapunov
+    /// ℓ_k = γ_k E_k (γ/p under a coin), N numbers: the squares of ℓ_k weigh those of ξ_k in the Lyapunov
     /// functions (SCAFFLSA 45, 51).
     pub lengths: Vec<f64>,
 }
@@ -75,14 +77,15 @@ pub struct Conditions<'a> {
     pub replicate: u64,
     /// The start θ_0, d numbers.
     pub start: &'a [f64],
-    /// The number of rounds T, on which the burn-in of averages depends.
+    /// The number T of rounds that the run will have, of which the burn-in of averages is a fraction.
     pub rounds: u64,
     /// The number of the copy, 0 by default: runs of different copies share no noise.
     pub copy: u8,
 }
 
 impl LocalSteps {
-    /// γ_k E_k, by which a client's path is divided to make a mean field of it.
+    /// γ_k E_k, the sum of the client's step sizes in a round. Its path in the round divided by this is a mean of its
+    /// fields.
     fn length(&self) -> f64 {
         self.step * self.steps as f64
     }
@@ -93,9 +96,9 @@ impl LocalSteps {
     }
 }
 
-/// What each client does in a round of fixed length.
+/// What each client does in a round with a fixed number of local steps.
 struct StepPlans {
-    /// One entry per client.
+    /// The local steps of each client, N entries.
     clients: Vec<LocalSteps>,
     /// H, if all clients take the same number of local steps.
     equal_steps: Option<u64>,
@@ -107,7 +110,7 @@ struct StepPlans {
 }
 
 impl StepPlans {
-    /// The plans of a round with the step sizes of the terms times `factor`.
+    /// The plans of a round in which the step sizes are those of the terms times `factor`, by which they have decayed.
     fn new(terms: &Terms, clients: usize, factor: f64) -> Self {
         let mut plans = Vec::with_capacity(clients);
         for client in 0..clients {
@@ -159,20 +162,21 @@ struct Participants {
 }
 
 impl Participants {
+    /// The members of a round, where client k has the plan `plans[k]`.
     fn new(members: Members, plans: &[LocalSteps]) -> Self {
         let work = RoundWork::of_members(&members, plans);
         Self { members, work }
     }
 
-    /// What a round of fixed length costs them on a problem with `clients` clients in dimension
-    /// d whose oracle evaluates `batch` records.
+    /// What a round with fixed numbers of local steps costs if these clients take part, on a problem with `clients`
+    /// clients in dimension d where an oracle call evaluates `batch` records.
     fn cost(&self, terms: &Terms, clients: usize, batch: u64, d: usize) -> Cost {
-        let times = batch * terms.call_factor();
+        let evaluations_per_call = batch * terms.call_factor();
         let mut cost = Cost {
             communications: terms.communications(),
             local_steps: self.work.slowest,
-            oracle_calls: times * self.work.calls,
-            sequential_calls: times * self.work.sequential,
+            oracle_calls: evaluations_per_call * self.work.calls,
+            sequential_calls: evaluations_per_call * self.work.sequential,
             ..Cost::default()
         };
         cost.send(terms.vectors_per_client(clients) * self.members.indices().len() as u64, d);
@@ -181,16 +185,15 @@ impl Participants {
 }
 
 impl Terms {
-    /// What every round costs on a problem with `clients` clients in dimension d whose oracle
-    /// evaluates `batch` records; `None` where rounds differ: under random communication, and for
-    /// cohorts whose clients do not all do the same work.
+    /// What each round costs on a problem with `clients` clients in dimension d where an oracle call evaluates `batch`
+    /// records. `None` where rounds may differ in their cost: under random communication, and if a part of clients is
+    /// drawn that do not all do the same work.
     pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
         let plans = StepPlans::new(self, clients, 1.0).clients;
-        let equal =
+        let do_equal_work =
             plans.iter().all(|plan| plan.steps == plans[0].steps && plan.batch == plans[0].batch);
         let size = self.cohort.map_or(clients, |size| size.min(clients));
-        let fixed = self.schedule == Schedule::Every && (equal || size == clients);
-        if !fixed {
+        if self.schedule != Schedule::Every || !(do_equal_work || size == clients) {
             return None;
         }
         // If the cohort is a part of the clients, their work is equal: the first ones stand for any.
@@ -199,10 +202,11 @@ impl Terms {
     }
 }
 
-/// The server's stream, and the progress of a run under a coin between communications.
+/// The server's stream, and how far a run under a coin is between two communications.
 struct Coin {
+    /// The server draws from it when clients communicate, or which of them take part.
     stream: Stream,
-    /// Local steps until the next communication.
+    /// The number of local steps until the next communication; 0 without a coin.
     until: u64,
     /// Whether the clients have taken local steps since they last communicated.
     clients_moved: bool,
@@ -214,24 +218,26 @@ struct Coin {
 pub struct Federated<'p, P: Problem> {
     terms: Terms,
     plans: StepPlans,
+    /// The clients that take part in the current round.
     cohort: Participants,
     pool: Pool<'p, P>,
-    /// θ_k, N rows of d.
+    /// θ_k of the clients after their last local steps, N rows of d.
     ends: Vec<f64>,
+    /// θ_t of the server, d numbers.
     theta: Vec<f64>,
-    /// θ_t of the round before.
+    /// θ_{t−1} after a round of fixed length, d numbers.
     before: Vec<f64>,
     variates: Option<ControlVariates>,
-    /// The weights of the clients' ends in the server's mean, if these are not their shares.
+    /// The weights of the clients' ends in the server's mean, if these are not the clients' shares (FedNova).
     weights: Option<Vec<f64>>,
     coin: Coin,
     cost: Cost,
-    /// t, counted where step sizes depend on it.
+    /// The number of rounds so far, counted only where step sizes fall.
     decayed: u64,
 }
 
 impl<'p, P: Problem> Federated<'p, P> {
-    /// An engine at θ_0.
+    /// A run of these terms on a problem, before its first round.
     pub fn new(problem: &'p P, terms: Terms, from: &Conditions) -> Self {
         let n = problem.clients();
         let d = problem.dim();
@@ -267,8 +273,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// The cohort's local steps, from θ_t or, if the clients are apart, from
-    /// their own parameters; `steps` overrides every client's number of steps.
+    /// The cohort's local steps, which remain to be run, from θ_t or, if the clients have moved from it, from their own
+    /// θ_k. `steps`, if it is given, is the number of steps of every client, in place of the numbers in the plans.
     fn steps(&mut self, steps: Option<u64>) -> Cohort<'_, P::State> {
         let start = if self.coin.clients_moved { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map(ControlVariates::corrections);
@@ -285,14 +291,14 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.pool.steps(round)
     }
 
-    /// Runs the cohort's local steps; `steps` overrides every client's number of steps.
+    /// Runs the local steps that [`Federated::steps`] returns.
     fn advance(&mut self, steps: Option<u64>) {
         let problem = self.pool.problem;
         advance_in_parallel(problem, self.steps(steps));
     }
 
-    /// Sets c_k to the mean of E_k B_k oracle calls at θ, for each member of the cohort.
-    fn measure(&mut self) {
+    /// Sets c_k to the mean of E_k B_k oracle calls at the server's θ, for each member of the cohort.
+    fn measure_variates(&mut self) {
         let Some(variates) = &mut self.variates else { return };
         let d = self.theta.len();
         let mut mean = vec![0.0; d];
@@ -305,14 +311,16 @@ impl<'p, P: Problem> Federated<'p, P> {
         variates.update_corrections();
     }
 
-    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares or what takes their place.
+    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares or, for FedNova, by what
+    /// replaces them.
     fn average(&mut self) {
         let weights = self.weights.as_deref().or(self.pool.problem.unequal_shares());
         pool::average(weights, &self.cohort.members, &self.ends, &mut self.theta);
     }
 
-    /// [`Federated::average`], after which variates that learn from the ends have done so.
+    /// Puts the server at the mean of the cohort's ends, and lets variates learn from the ends if they do (option two).
     fn average_and_learn(&mut self) {
+        // The ends are not formed outside of the features that a client's records touch.
         if self.pool.on_supports {
             let lengths = &self.plans.lengths[..];
             let learning = self.variates.as_mut().map(|variates| variates.to_learn(lengths));
@@ -335,8 +343,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Sets the step sizes of this round, if they fall from round to round.
-    fn decay(&mut self) {
+    /// Sets the step sizes of the round that begins, if they fall from round to round.
+    fn update_step_sizes(&mut self) {
         if let Some(decay) = self.terms.decay {
             let clients = self.pool.streams.len();
             self.plans = StepPlans::new(&self.terms, clients, decay.factor(self.decayed));
@@ -344,30 +352,32 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Prepares the local steps of a round with fixed numbers of them: step sizes, the cohort, and
-    /// variates that are measured anew.
+    /// Begins a round with fixed numbers of local steps, up to the local steps: sets step sizes, draws the cohort, and
+    /// measures variates that are measured anew.
     fn begin_fixed(&mut self) {
-        self.decay();
+        self.update_step_sizes();
         let n = self.pool.streams.len();
         if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
             let members = Members::new(self.coin.stream.distinct(n, size));
             self.cohort = Participants::new(members, &self.plans.clients);
         }
         if self.terms.variates == Variates::Fresh {
-            self.measure();
+            self.measure_variates();
         }
     }
 
-    /// The multiple of the way to the mean of this round's clients that the server goes.
+    /// The multiple of the way from θ_t to the mean of this round's clients that the server goes; 1 by default.
     fn server_step(&self) -> f64 {
         let members = self.cohort.members.indices();
-        let factor = self.weights.as_ref();
-        let factor = factor.map_or(1.0, |weights| self.terms.progress_factor(weights, members));
+        let factor = match &self.weights {
+            Some(weights) => self.terms.progress_factor(weights, members),
+            None => 1.0,
+        };
         self.terms.server_step * factor
     }
 
-    /// Ends a round with fixed numbers of local steps: the server's step, variates that are kept, and
-    /// the cost.
+    /// Ends a round with fixed numbers of local steps after the local steps: the server moves, variates that are kept
+    /// learn, and the cost is counted.
     fn end_fixed(&mut self) {
         std::mem::swap(&mut self.before, &mut self.theta);
         self.average_and_learn();
@@ -380,7 +390,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         if self.terms.variates == Variates::Kept(Learning::OptionOne) {
             // The calls are made at θ_t, not at θ_{t+1}.
             std::mem::swap(&mut self.before, &mut self.theta);
-            self.measure();
+            self.measure_variates();
             std::mem::swap(&mut self.before, &mut self.theta);
         }
         let clients = self.pool.streams.len();
@@ -389,8 +399,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.cost = self.cost + round;
     }
 
-    /// Runs a round under the coin: up to the next communication, or a fixed number of
-    /// local steps.
+    /// Runs a round under the coin: by one clock up to the next communication, by the other a fixed number of local
+    /// steps, between which clients may communicate several times or not at all.
     fn run_by_coin(&mut self, probability: f64, clock: Clock) {
         let mut left = match clock {
             Clock::Communications => self.coin.until,
@@ -413,9 +423,11 @@ impl<'p, P: Problem> Federated<'p, P> {
             }
         }
         if clock == Clock::Steps {
+            // The estimate is the mean of the clients, who stay where they are.
             if self.coin.clients_moved {
                 self.average();
             } else {
+                // They have just communicated.
                 let rows = self.ends.chunks_exact_mut(self.theta.len());
                 rows.for_each(|row| row.copy_from_slice(&self.theta));
             }
@@ -473,14 +485,16 @@ impl<P: Problem> Run for Federated<'_, P> {
 
     fn without_ends(&mut self) {
         let Terms { schedule, cohort, proximal, variates, .. } = &self.terms;
-        let all = *schedule == Schedule::Every && cohort.is_none();
+        let all_take_part = *schedule == Schedule::Every && cohort.is_none();
         let problem = self.pool.problem;
-        let equal = problem.unequal_shares().is_none() && self.weights.is_none();
-        let learn = matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
+        let have_equal_weights = problem.unequal_shares().is_none() && self.weights.is_none();
+        let measure_nothing =
+            matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
         let plans = &self.plans.clients;
         let has_supports =
             problem.sparse_records().is_some_and(|records| records.has_supports(plans, *proximal));
-        self.pool.on_supports = all && equal && learn && has_supports;
+        self.pool.on_supports =
+            all_take_part && have_equal_weights && measure_nothing && has_supports;
     }
 
     fn noise(&self) -> &[Stream] {

@@ -5,15 +5,17 @@ use crate::kernel::{self, Cohort, CohortData, Draws, LocalSteps, Members, Proxim
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
-/// The problem of a run, and the noise of its clients.
+/// The problem of a run, and what the draws of its clients depend on.
 pub struct Pool<'p, P: Problem> {
     pub problem: &'p P,
-    /// The random stream of each client.
+    /// The random stream of each client, N.
     pub streams: Vec<Stream>,
+    /// The state of each client's noise, N, such as the state of a Markov chain.
     states: Vec<P::State>,
-    /// Whether local steps write the numbers of θ alone that records touch.
+    /// Whether local steps write only those entries of θ_k that belong to features of the client's records, one after
+    /// the other at the beginning of the client's row ([`crate::kernel::SupportRound`]).
     pub on_supports: bool,
-    /// d zeros: ξ of all clients without control variates.
+    /// d zeros: the correction of every client where there are no control variates.
     zero: Vec<f64>,
 }
 
@@ -23,20 +25,21 @@ pub struct LocalRound<'a> {
     pub members: &'a Members,
     /// θ_t, if all members begin there instead of at their own rows.
     pub start: Option<&'a [f64]>,
-    /// θ_k, N rows of d.
+    /// θ_k, N rows of d: where members without `start` begin, and where members end.
     pub ends: &'a mut [f64],
-    /// ξ_k, N rows of d, or one row for all; 0 without it.
+    /// ξ_k, N rows of d, or one row for all; without it all are 0.
     pub corrections: Option<&'a [f64]>,
     /// γ_k, E_k and B_k of each client.
     pub plans: &'a [LocalSteps],
-    /// The number of steps of every client, if it overrides the plans.
+    /// The number of steps of every client, in place of the numbers in `plans`, if it is given.
     pub steps: Option<u64>,
-    /// The proximal term of steps that are not plain, as [`Cohort::extended`] has it.
+    /// The proximal term of steps that have one or average several oracle calls; `None` for plain steps
+    /// ([`Cohort::extended`]).
     pub extended: Option<Proximal<'a>>,
 }
 
 impl<'p, P: Problem> Pool<'p, P> {
-    /// The clients of a problem at the start of a run.
+    /// The clients of a problem before the first draw of a run.
     pub fn new(problem: &'p P, from: &Conditions) -> Self {
         let mut streams: Vec<Stream> = (0..problem.clients() as u64)
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
@@ -66,7 +69,7 @@ impl<'p, P: Problem> Pool<'p, P> {
     }
 }
 
-/// A [`Pool`] whose type does not name the problem.
+/// A [`Pool`] whose type does not name the problem, for algorithms that are defined outside of this crate.
 pub trait AnyPool: Send {
     /// Runs the local steps of a cohort.
     fn advance(&mut self, round: LocalRound<'_>);
@@ -101,8 +104,8 @@ impl<P: Problem> AnyPool for Pool<'_, P> {
     }
 }
 
-/// The mean of the members' rows of `ends` (N rows of d), weighted by the clients' shares, into
-/// `mean`, d numbers. Shares of a part of the clients are divided by their sum (McMahan et al.
+/// Writes the mean of the members' rows of `ends` (N rows of d) to `mean`, d numbers. `shares` are the weights of the N
+/// clients; without them all are equal. The weights of a part of the clients are divided by their sum (McMahan et al.
 /// 2017).
 pub fn average(shares: Option<&[f64]>, members: &Members, ends: &[f64], mean: &mut [f64]) {
     match shares {
@@ -111,14 +114,15 @@ pub fn average(shares: Option<&[f64]>, members: &Members, ends: &[f64], mean: &m
     }
 }
 
-/// Client steps times d + 8 above which handing half of them to an idle thread
-/// saves more than it costs (tens of microseconds).
+/// The local steps of all members times d + 8, a measure of the time of a round, above which handing half of them to an
+/// idle thread saves more than it costs (tens of microseconds).
 pub const WORTH: u64 = 80_000;
-/// With fewer members, the loss of lockstep exceeds the gain of a thread.
+/// The fewest members that are split between threads: with fewer of them kernels step fewer clients in lockstep, which
+/// costs more than a thread gains.
 const FEWEST: usize = 6;
 
-/// Whether half of `client_steps` client steps in dimension d are worth a thread of their own, and
-/// there is a pool of threads to take them.
+/// Whether half of `client_steps` local steps, those of all members of a round in dimension d, are worth a thread of
+/// their own, and there is a pool of threads to take them.
 fn worth_a_thread(client_steps: u64, d: usize) -> bool {
     client_steps * (d as u64 + 8) > WORTH && rayon::current_thread_index().is_some()
 }
@@ -143,7 +147,8 @@ fn advance_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     rayon::join(|| advance_in_parallel(problem, low), || advance_in_parallel(problem, high));
 }
 
-/// [`advance_in_parallel`] of runs with the same clients, which go client by client.
+/// Runs the local steps of several runs with the same members, each of which is stepped in all runs before the next
+/// one. Large cohorts are split into halves for idle threads, as in [`advance_in_parallel`].
 pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<Cohort<'_, P::State>>) {
     let Some(cohort) = runs.first() else { return };
     let half = cohort.len() / 2;

@@ -1,5 +1,5 @@
-//! The clients of a run as an algorithm sees them that is defined outside of this crate: rounds
-//! are its own, local steps and draws are those of the engine.
+//! The clients of a run as a custom algorithm sees them, which is defined outside of this crate: the algorithm decides
+//! what happens in a round, and the engine runs the local steps and makes the draws.
 
 use super::pool::{AnyPool, LocalRound, Pool, average};
 use super::terms::StatedPrice;
@@ -23,22 +23,26 @@ pub struct LocalWork<'a> {
     pub proximal: Option<Proximal<'a>>,
 }
 
-/// The clients of a run, their draws and what the run has cost. The draws are those that every
+/// The clients of a run of a custom algorithm, their draws and what the run has cost. The draws are those that every
 /// algorithm has on the same replicate.
 pub struct RoundClients<'p> {
     pool: Box<dyn AnyPool + 'p>,
     dim: usize,
+    /// π_k, N numbers, if they are not equal.
     shares: Option<&'p [f64]>,
-    /// The oracle evaluations of a call.
+    /// The number of oracle evaluations that an oracle call counts as: the records of a batch.
     evaluations: u64,
+    /// The clients that take part in the current round.
     members: Members,
     /// What each client does in local steps.
     plans: Vec<LocalSteps>,
-    /// d zeros: where no proximal term pulls.
+    /// d zeros, the anchor of a proximal term of weight 0.
     zero: Vec<f64>,
+    /// The stream from which cohorts are drawn.
     server: Stream,
-    /// For draws of the algorithm itself.
+    /// The stream for draws of the algorithm itself.
     own: Stream,
+    /// What a round costs beyond its oracle calls, unless [`RoundClients::charge`] says otherwise.
     price: StatedPrice,
     /// Whether communication in this round was counted by [`RoundClients::charge`].
     charged: bool,
@@ -86,8 +90,8 @@ impl<'p> RoundClients<'p> {
         &self.members
     }
 
-    /// Draws `size` clients without replacement, who alone take part until the round ends. These
-    /// are the draws of every algorithm with a cohort of this size.
+    /// Draws `size` clients without replacement, who alone take part until the round ends. A built-in algorithm with a
+    /// cohort of this size has the same clients in the same round.
     ///
     /// # Panics
     /// If `size` is 0 or above N.
@@ -116,7 +120,7 @@ impl<'p> RoundClients<'p> {
             let steps = *steps.get(k).unwrap_or(&steps[0]);
             self.plans[k] = LocalSteps { step, steps, batch };
         }
-        let plain = batch == 1 && proximal.is_none();
+        let is_plain = batch == 1 && proximal.is_none();
         let none = Proximal { weight: 0.0, anchor: &self.zero };
         let round = LocalRound {
             members: &self.members,
@@ -125,7 +129,7 @@ impl<'p> RoundClients<'p> {
             corrections,
             plans: &self.plans,
             steps: (steps.len() == 1).then_some(steps[0]),
-            extended: (!plain).then_some(proximal.unwrap_or(none)),
+            extended: (!is_plain).then_some(proximal.unwrap_or(none)),
         };
         self.pool.advance(round);
         let work = RoundWork::of_members(&self.members, &self.plans);
@@ -134,8 +138,8 @@ impl<'p> RoundClients<'p> {
         self.cost.sequential_calls += self.evaluations * work.sequential;
     }
 
-    /// The mean of `calls` oracle calls of each member at its point into `fields`, N rows of d;
-    /// `points` has d numbers for all, or N rows of d.
+    /// Writes the mean of `calls` oracle calls of each member, at its point, to the member's row of `fields`, N rows of
+    /// d. `points` has d numbers, the point of all, or N rows of d.
     ///
     /// # Panics
     /// If lengths do not fit N and d, or `calls` is 0.
@@ -153,8 +157,8 @@ impl<'p> RoundClients<'p> {
         self.cost.sequential_calls += self.evaluations * calls;
     }
 
-    /// The mean of the members' rows by their shares, those of a part of the clients divided by
-    /// their sum, into `mean` (d numbers); `rows` has N rows of d.
+    /// Writes the mean of the members' rows of `rows` (N rows of d), weighted by the clients' shares, to `mean` (d
+    /// numbers). The shares of a part of the clients are divided by their sum.
     ///
     /// # Panics
     /// If lengths do not fit N and d.
@@ -168,8 +172,8 @@ impl<'p> RoundClients<'p> {
         self.own.bits()
     }
 
-    /// Counts communications of this round, and what all clients and the server send, in place of
-    /// the price that the algorithm has for all rounds.
+    /// Counts communications of this round, and the vectors and bytes that all clients and the server send, in place of
+    /// the price that the algorithm has for every round. Several charges in a round add up.
     pub fn charge(&mut self, communications: u64, vectors: u64, bytes: u64) {
         self.cost.communications += communications;
         self.cost.vectors_sent += vectors;
@@ -177,8 +181,8 @@ impl<'p> RoundClients<'p> {
         self.charged = true;
     }
 
-    /// Ends the round: its price is counted, and in the next one all clients take part unless
-    /// another cohort is drawn.
+    /// Ends the round: its price is counted unless [`RoundClients::charge`] was called, and in the next round all
+    /// clients take part unless another cohort is drawn.
     pub fn end_round(&mut self) {
         if !std::mem::take(&mut self.charged) {
             let members = self.members.indices().len() as u64;
@@ -216,32 +220,34 @@ mod tests {
         let mut clients = RoundClients::new(problem, &FROM, PRICE);
         let mut theta = FROM.start.to_vec();
         let mut ends = vec![0.0; clients.count() * clients.dim()];
-        let mut one = || {
+        let mut estimates = Vec::new();
+        for _ in 0..30 {
             round(&mut clients, &mut theta, &mut ends);
             clients.end_round();
-            theta.clone()
-        };
-        ((0..30).map(|_| one()).collect(), clients.cost())
+            estimates.push(theta.clone());
+        }
+        (estimates, clients.cost())
     }
 
+    /// θ_1 to θ_30 and the cost of a run of the engine.
     fn engine<P: Problem>(problem: &P, terms: Terms) -> (Vec<Vec<f64>>, Cost) {
         let mut run = Federated::new(problem, terms, &FROM);
-        let mut one = || {
+        let mut estimates = Vec::new();
+        for _ in 0..30 {
             run.round();
-            run.estimate().to_vec()
-        };
-        ((0..30).map(|_| one()).collect(), run.cost())
+            estimates.push(run.estimate().to_vec());
+        }
+        (estimates, run.cost())
     }
 
+    /// Plain local steps of size 0.1, in one number for all clients or one for each.
     fn work(steps: &[u64]) -> LocalWork<'_> {
-        let corrections = None;
-        let proximal = None;
-        LocalWork { step_sizes: &[0.1], steps, batch: 1, corrections, proximal }
+        LocalWork { step_sizes: &[0.1], steps, batch: 1, corrections: None, proximal: None }
     }
 
-    /// The algorithms of the engine, written as rounds, have its bits and its costs.
+    /// Algorithms of the engine, written as rounds of a custom algorithm, have the bits and the costs of the engine.
     #[test]
-    fn rounds_of_one_s_own_are_those_of_the_engine() {
+    fn custom_rounds_are_those_of_the_engine() {
         let problem = sample::build(&sample::garnet(Heterogeneity::Independent {}, 7), 3);
         let fedavg = rounds(&problem, |clients, theta, ends| {
             clients.local_steps(Some(theta), &work(&[5]), ends);

@@ -17,19 +17,19 @@ pub struct Terms {
     /// Whether the server divides what a client has moved by its number of local steps (FedNova): the mean of the
     /// clients has weights ∝ π_k/E_k, and the server step is multiplied by Σ π_k E_k Σ π_k/E_k.
     pub normalised_progress: bool,
-    /// B_k, oracle calls averaged in a local step; repeated cyclically like `local_steps`.
+    /// B_k, the oracle calls that a local step averages; client k has entry k modulo the length.
     pub batches: Vec<u64>,
     /// When clients communicate.
     pub schedule: Schedule,
-    /// L, clients drawn without replacement in each round; all by default.
+    /// L, the number of clients that are drawn without replacement in each round; `None` if all take part.
     pub cohort: Option<usize>,
     /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t).
     pub server_step: f64,
     /// The control variates, whose corrections are added to the clients' fields.
     pub variates: Variates,
-    /// μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx).
+    /// The weight μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx); 0 without one.
     pub proximal: f64,
-    /// How γ falls from round to round; constant by default.
+    /// How γ falls from round to round; `None` if it is constant.
     pub decay: Option<Decay>,
 }
 
@@ -47,22 +47,22 @@ pub struct Decay {
 }
 
 impl Decay {
-    /// γ_t/γ in the round after `rounds` others.
+    /// γ_t/γ in the round that comes after `rounds` rounds: 1 in the first.
     pub fn factor(self, rounds: u64) -> f64 {
         libm::pow(1.0 + rounds as f64 / self.offset, -self.power)
     }
 }
 
-/// The rule that says after which local steps clients communicate.
+/// After which local steps clients communicate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
     /// After their E_k local steps (SCAFFLSA H2).
     Every,
     /// After each local step with this probability, one coin for all (H1).
     Bernoulli {
-        /// The probability p of 1 of the coin.
+        /// The probability p that clients communicate after a local step.
         probability: f64,
-        /// What a round is.
+        /// Where a round ends.
         clock: Clock,
     },
 }
@@ -91,8 +91,8 @@ pub enum Variates {
     /// Measured anew in each round by E_k oracle calls at θ_t, whose mean all clients
     /// receive before their local steps (FedLin).
     Fresh,
-    /// Whatever a custom algorithm keeps. Nothing is known of its rounds but what they cost, so that theory says nothing
-    /// about it.
+    /// Whatever a custom algorithm keeps. Nothing is known of its rounds but what they cost, so that theory says
+    /// nothing about it.
     Unknown(StatedPrice),
 }
 
@@ -100,7 +100,7 @@ pub enum Variates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StatedPrice {
-    /// Communications of a round.
+    /// The number of communications of a round.
     pub communications: u64,
     /// The vectors of d numbers that a client of the cohort and the server send each other.
     pub vectors: u64,
@@ -133,7 +133,7 @@ pub enum Learning {
 const MOST_STEPS: u64 = 1_000_000_000;
 
 impl Terms {
-    /// FedAvg: step size γ and H local steps for every client.
+    /// The terms of FedAvg with the step size γ and H local steps of every client.
     pub fn fedavg(step_size: f64, local_steps: u64) -> Self {
         Self {
             step_size,
@@ -150,7 +150,7 @@ impl Terms {
         }
     }
 
-    /// Scaffold: [`Terms::fedavg`] with control variates that are kept between rounds.
+    /// The terms of Scaffold: those of [`Terms::fedavg`], with control variates that are kept between rounds.
     pub fn scaffold(step_size: f64, local_steps: u64) -> Self {
         let variates = Variates::Kept(Learning::OptionTwo);
         Self { variates, ..Self::fedavg(step_size, local_steps) }
@@ -171,8 +171,9 @@ impl Terms {
         self.batches[client % self.batches.len()]
     }
 
-    /// π_k/E_k of N clients with these shares, or equal ones, where they are the weights of the server's mean in place
-    /// of the shares; `None` where the clients do equal work, so that both are the same mean.
+    /// π_k/E_k, N numbers, where these weigh the clients in the server's mean in place of their shares π_k (FedNova).
+    /// `shares` are π_k, N numbers; without them all are 1/N. `None` if the shares are the weights, or the clients take
+    /// equal numbers of local steps, so that both are the same mean.
     pub fn progress_weights(&self, clients: usize, shares: Option<&[f64]>) -> Option<Vec<f64>> {
         let is_equal = self.local_steps.iter().all(|steps| *steps == self.local_steps[0]);
         if !self.normalised_progress || is_equal {
@@ -182,8 +183,9 @@ impl Terms {
         Some((0..clients).map(|client| share(client) / self.steps(client) as f64).collect())
     }
 
-    /// The factor of the server step that goes with these weights, Σ π_k E_k Σ π_k/E_k with the shares of these clients
-    /// divided by their sum.
+    /// Σ π_k E_k Σ π_k/E_k over the clients that take part, `members`, with their shares divided by their sum: what
+    /// FedNova multiplies the server step by. `weights` are the [`progress_weights`](Self::progress_weights) π_k/E_k of
+    /// all clients.
     pub fn progress_factor(&self, weights: &[f64], members: &[usize]) -> f64 {
         let mut sum = 0.0;
         let mut steps = 0.0;
@@ -198,7 +200,7 @@ impl Terms {
         steps / sum * (inverse / sum)
     }
 
-    /// H: the local steps of the slowest client in a round; under random
+    /// H: the local steps in a round of the client that takes the most; under random
     /// communication 1/p, rounded.
     pub fn most_steps(&self) -> u64 {
         match self.schedule {
@@ -207,7 +209,7 @@ impl Terms {
         }
     }
 
-    /// The expected number of local steps of all clients in a round.
+    /// The number of local steps of all clients that take part in a round, on average, rounded up. At most 2⁶⁴ − 1.
     pub fn steps_of_all(&self, clients: usize) -> u64 {
         match self.schedule {
             Schedule::Every => {
@@ -216,16 +218,17 @@ impl Terms {
                 let left = clients % self.local_steps.len();
                 let all = sum_of_steps(&self.local_steps) * whole as u128
                     + sum_of_steps(&self.local_steps[..left]);
-                let took_part = self.cohort.unwrap_or(clients) as u128;
-                let mean = all.saturating_mul(took_part).div_ceil(clients as u128);
+                let taking_part = self.cohort.unwrap_or(clients) as u128;
+                let mean = all.saturating_mul(taking_part).div_ceil(clients as u128);
                 u64::try_from(mean).unwrap_or(u64::MAX)
             }
             Schedule::Bernoulli { .. } => self.most_steps().saturating_mul(clients as u64),
         }
     }
 
-    /// How many oracle calls a client makes, in all, for each oracle call of its local steps, of which a step has B_k:
-    /// two where it measures its control variate with as many calls again, else one.
+    /// The quotient of all oracle calls of a client in a round and the oracle calls of its local steps, E_k B_k: 2
+    /// where it measures its control variate with as many calls again, and otherwise 1, but for what a custom algorithm
+    /// states.
     pub fn call_factor(&self) -> u64 {
         match self.variates {
             Variates::Fresh | Variates::Kept(Learning::OptionOne) => 2,
@@ -234,8 +237,8 @@ impl Terms {
         }
     }
 
-    /// The communications of a round of fixed length: FedLin's clients wait for the mean of
-    /// their fields, then for θ.
+    /// The number of communications of a round with fixed numbers of local steps: 1, but 2 for FedLin, whose clients
+    /// wait for the mean of their fields and then for θ.
     pub fn communications(&self) -> u64 {
         match self.variates {
             Variates::Fresh => 2,
@@ -244,9 +247,9 @@ impl Terms {
         }
     }
 
-    /// The vectors of d numbers that a client of the cohort and the server send each other in a
-    /// round of fixed length: its end and θ, and unless the client can compute ξ_k itself, the
-    /// change of c_k and c̄ (Karimireddy et al. 2020, Algorithm 1).
+    /// The number of vectors of d numbers that a client which takes part and the server send each other in a round of
+    /// fixed length, if there are `clients` clients: the client's end and θ, and unless the client can compute ξ_k
+    /// itself, the change of c_k and c̄ (Karimireddy et al. 2020, Algorithm 1).
     ///
     /// With option two, −c_k + c̄ becomes ξ_k − (θ_t − θ_k)/ℓ_k + Σ_j π_j (θ_t − θ_j)/ℓ_j, ℓ_k = γ_k E_k,
     /// if all clients take part. If all ℓ_k are one ℓ, this is ξ_k + (θ_k − θ̄)/ℓ, and the client
@@ -255,29 +258,30 @@ impl Terms {
     /// client that misses a round does not have the c̄ of that round; and measured variates are
     /// known to the client that measured them alone.
     pub fn vectors_per_client(&self, clients: usize) -> u64 {
-        let all = self.cohort.is_none_or(|size| size >= clients);
+        let all_take_part = self.cohort.is_none_or(|size| size >= clients);
         let steps = &self.local_steps;
         // Whether γ_k E_k is the same for all clients.
-        let equal = self.normalised || steps.iter().all(|e| *e == steps[0]);
+        let have_one_length = self.normalised || steps.iter().all(|e| *e == steps[0]);
         match self.variates {
             Variates::None => 2,
-            Variates::Kept(Learning::OptionTwo) if all && equal => 2,
+            Variates::Kept(Learning::OptionTwo) if all_take_part && have_one_length => 2,
             Variates::Kept(_) | Variates::Fresh => 4,
             Variates::Unknown(price) => price.vectors,
         }
     }
 
-    /// The oracle calls of a client in a round that ends with a communication, on average over the N clients.
+    /// The oracle calls of a client in a round, on average over the N clients, whether they take part or not; under a
+    /// coin in a round that ends with a communication.
     pub fn mean_calls(&self, clients: usize) -> f64 {
         let call_factor = self.call_factor() as f64;
-        let took_part = self.cohort.map_or(1.0, |size| size as f64 / clients as f64);
-        let is_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
-        let all = if is_alike {
+        let part_of_clients = self.cohort.map_or(1.0, |size| size as f64 / clients as f64);
+        let are_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
+        let calls_of_participant = if are_alike {
             self.calls_of_client(0)
         } else {
             (0..clients).map(|client| self.calls_of_client(client)).sum::<f64>() / clients as f64
         };
-        call_factor * took_part * all
+        call_factor * part_of_clients * calls_of_participant
     }
 
     /// The expected oracle calls of a client between two communications, E_k B_k, or B_k/p under a coin.
@@ -288,9 +292,9 @@ impl Terms {
         }
     }
 
-    /// The communications of a round and the oracle evaluations of its slowest client, in the
-    /// mean: for clients that do unequal work in cohorts, of the slowest of all. `batch` is the
-    /// number of evaluations of an oracle call.
+    /// The number of communications of a round, and the number of oracle evaluations of the client that makes the most
+    /// of them, both on average: what a budget is divided by. If clients that do unequal work are drawn, the second
+    /// number is that of the slowest of all N clients. `batch` is the number of evaluations of an oracle call.
     pub fn mean_round(&self, clients: usize, batch: u64) -> (f64, f64) {
         match self.schedule {
             Schedule::Every => {
@@ -321,7 +325,7 @@ impl Terms {
         (0..period.min(clients)).map(|k| steps(k) * self.batch(k) as f64).fold(0.0, f64::max)
     }
 
-    /// Everything that is wrong with the terms themselves, under the keys of the
+    /// Everything that is wrong with the terms whatever the problem is, under the keys of the
     /// manifest.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
@@ -334,8 +338,8 @@ impl Terms {
         require_few(&mut faults, batches_key, &self.batches);
         faults.at_least_one(batches_key, self.batches.iter().copied().min().unwrap_or(0));
         faults.at_least_one("cohort", self.cohort.unwrap_or(1) as u64);
-        let fresh = self.variates == Variates::Fresh;
-        faults.require(self.cohort.is_none() || !fresh, "cohort", || {
+        let is_fedlin = self.variates == Variates::Fresh;
+        faults.require(self.cohort.is_none() || !is_fedlin, "cohort", || {
             "is not supported for FedLin".into()
         });
         faults.positive("server-step", self.server_step);
@@ -361,7 +365,8 @@ impl Terms {
         faults.0
     }
 
-    /// Everything that is wrong with the terms for this number of clients.
+    /// Everything that is wrong with the terms on a problem with this number of clients: a cohort or a list for more
+    /// clients than there are.
     pub fn check_for(&self, clients: usize) -> Vec<Fault> {
         let mut faults = Faults::default();
         if let Some(cohort) = self.cohort {
@@ -393,7 +398,8 @@ fn require_few(faults: &mut Faults, key: &'static str, numbers: &[u64]) {
     }
 }
 
-/// 1/p to the nearest whole number, at least 1.
+/// 1/p, the expected number of local steps up to a communication under a coin of probability p, to the nearest whole
+/// number and at least 1; 1 also where p is not above 0, which is refused elsewhere.
 pub fn expected_steps(probability: f64) -> u64 {
     if probability > 0.0 { ((1.0 / probability + 0.5) as u64).max(1) } else { 1 }
 }

@@ -11,6 +11,7 @@ use crate::sample::{self, assert_mean, distance, standard_error};
 use crate::theory::deterministic::fixed_point;
 use crate::theory::linear;
 
+/// Heterogeneous quadratic functions of four clients in three dimensions, with noise.
 fn linear_problem() -> Quadratic {
     let settings = quadratic::Settings {
         gradient_heterogeneity: 1.0,
@@ -22,6 +23,7 @@ fn linear_problem() -> Quadratic {
     sample::build(&settings, 7)
 }
 
+/// Logistic regression of four heterogeneous clients in three dimensions.
 fn curved_problem() -> logistic::Logistic {
     sample::build(&logistic::Settings { records: 30, l2: 0.5, ..sample::blobs() }, 3)
 }
@@ -31,7 +33,7 @@ fn homogeneous(clients: usize) -> Quadratic {
     sample::build(&quadratic::Settings { noise: 1.0, ..sample::quadratic(clients) }, 7)
 }
 
-/// The estimate after a run from ½.
+/// The estimate of a replicate after `rounds` rounds, in three dimensions from θ_0 = (½, ½, ½).
 fn run<P: Problem>(problem: &P, terms: &Terms, rounds: u64, replicate: u64) -> Vec<f64> {
     sample::run(problem, terms, &[0.5; 3], rounds, replicate).estimate().to_vec()
 }
@@ -162,11 +164,12 @@ fn unnormalised_work_weighs_clients() {
 /// Σ π ξ = 0 along every noisy run.
 #[test]
 fn corrections_sum_to_zero() {
-    sum_to_zero(&linear_problem());
-    sum_to_zero(&sample::weighted_ridge());
+    assert_sums_are_zero(&linear_problem());
+    assert_sums_are_zero(&sample::weighted_ridge());
 }
 
-fn sum_to_zero<P: Problem>(problem: &P) {
+/// Asserts Σ π_k ξ_k = 0 after each of 200 rounds, for all terms with control variates.
+fn assert_sums_are_zero<P: Problem>(problem: &P) {
     for (name, terms) in corrected() {
         let mut run = sample::launch(problem, &terms, &[1.0; 3], 1);
         for round in 0..200 {

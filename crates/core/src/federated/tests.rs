@@ -12,6 +12,7 @@ use crate::theory::linear::{RoundMap, limit};
 /// Clients with one distribution.
 const SAME: Heterogeneity = Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
 
+/// TD(0) in four dimensions on random environments.
 fn td(heterogeneity: Heterogeneity, clients: usize) -> Td {
     sample::build(&sample::garnet(heterogeneity, clients), 3)
 }

@@ -6,16 +6,16 @@ use super::{Conditions, Federated, Run, Schedule, Terms, Variates};
 use crate::kernel::Cohort;
 use crate::problem::{Problem, RecordSizes};
 
-/// The records of all clients that fit in the second-level cache beside all else, in bytes.
-/// `cargo bench --bench round -- replicates` measures both ways; below it, nothing is gained.
+/// The size in bytes up to which the records of all clients stay in the second-level cache, so that nothing is gained
+/// by running replicates together. `cargo bench --bench round -- replicates` measures both ways.
 const CACHED: usize = 8 << 20;
 /// The most runs that go together: more gain nothing, and would report progress late.
 const MOST: u64 = 20;
 
-/// How many of `runs` runs of an algorithm go together on a problem that holds these records: 1
-/// where nothing would be gained. All records must exceed the second-level cache, in a round the
-/// runs must take twice as many steps on a client as it has records, and their θ and variates
-/// (`entries` numbers each, N d) must not need more memory than the records.
+/// How many of `runs` replicates of an algorithm should go together on a problem whose clients hold these records: 1
+/// where nothing would be gained, as without records. All records must exceed the second-level cache, in a round the
+/// runs must take twice as many steps on a client as it has records, and their θ and variates (`entries` numbers each,
+/// N d) must not need more memory than the records.
 pub fn runs_together(
     records: Option<RecordSizes>,
     entries: usize,
@@ -23,24 +23,25 @@ pub fn runs_together(
     runs: u64,
 ) -> u64 {
     let Some(RecordSizes { bytes, largest }) = records else { return 1 };
+    // θ_k, and c_k and ξ_k if there are variates.
     let vectors = if terms.variates == Variates::None { 1 } else { 3 };
     let most = runs.min(MOST).min((bytes / (8 * vectors * entries)) as u64);
     let steps = most.saturating_mul(terms.most_steps());
-    let fixed = terms.schedule == Schedule::Every && terms.cohort.is_none();
-    if fixed && bytes > CACHED && steps >= 2 * largest as u64 { most } else { 1 }
+    let is_fixed = terms.schedule == Schedule::Every && terms.cohort.is_none();
+    if is_fixed && bytes > CACHED && steps >= 2 * largest as u64 { most } else { 1 }
 }
 
-/// Several runs under way.
+/// Several runs of one algorithm that go on together, round by round.
 pub trait RunsTogether {
     /// Runs one round of every run that was not stopped.
     fn round(&mut self);
-    /// A run, by its place.
+    /// The run that was launched from conditions number `place`, from 0 on.
     fn run(&self, place: usize) -> &dyn Run;
-    /// Ends a run, by its place.
+    /// Leaves run number `place` as it is in all later rounds.
     fn stop(&mut self, place: usize);
 }
 
-/// Runs of the same terms on a problem.
+/// Runs of the engine with the same terms on a problem.
 pub struct Together<'p, P: Problem> {
     problem: &'p P,
     runs: Vec<JointRun<'p, P>>,
@@ -95,8 +96,8 @@ mod tests {
     use crate::problem::logistic;
     use crate::sample;
 
-    /// Every run has the bits and the cost that it has alone, also after another was stopped.
-    fn compare<P: Problem>(problem: &P) {
+    /// Asserts that every run has the bits and the cost that it has alone, also after another run was stopped.
+    fn assert_bits_of_single_runs<P: Problem>(problem: &P) {
         let start = vec![0.5; problem.dim()];
         let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 9, copy: 0 };
         let fixed = |terms: &Terms| terms.schedule == Schedule::Every && terms.cohort.is_none();
@@ -115,8 +116,8 @@ mod tests {
                     let run = together.run(place);
                     assert_eq!(run.estimate(), alone.estimate(), "{terms:?}, round {round}");
                     assert_eq!(run.cost(), alone.cost());
-                    let ends = |run: &dyn Run| run.clients().map(|clients| clients.ends.to_vec());
-                    assert_eq!(ends(run), ends(alone));
+                    let ends = run.clients().map(|clients| clients.ends);
+                    assert_eq!(ends, alone.clients().map(|clients| clients.ends));
                 }
                 if round == 3 {
                     together.stop(1);
@@ -129,12 +130,15 @@ mod tests {
     fn runs_have_the_bits_that_they_have_alone() {
         let records = logistic::Settings { records: 30, l2: 0.5, ..sample::blobs() };
         let problem = sample::build(&records, 3);
-        compare(&problem);
-        compare(&sample::weighted_logistic());
-        compare(&sample::weighted_ridge());
-        compare(&sample::build(&sample::garnet(Heterogeneity::Independent {}, 7), 3));
+        assert_bits_of_single_runs(&problem);
+        assert_bits_of_single_runs(&sample::weighted_logistic());
+        assert_bits_of_single_runs(&sample::weighted_ridge());
+        assert_bits_of_single_runs(&sample::build(
+            &sample::garnet(Heterogeneity::Independent {}, 7),
+            3,
+        ));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        pool.install(|| compare(&problem));
+        pool.install(|| assert_bits_of_single_runs(&problem));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::simd::prefetch;
 use std::hint::select_unpredictable;
 
-/// One slot of an alias table: `own` with probability keep·2⁻⁶⁴, else `other`.
+/// One slot of an alias table. A draw that falls into the slot gives `own` with the probability keep·2⁻⁶⁴, and `other`
+/// otherwise.
 #[derive(Clone, Copy, Debug)]
 struct Slot<A> {
     keep: u64,
@@ -27,11 +28,14 @@ impl<A: Copy> Alias<A> {
         let n = weights.len();
         let total: f64 = weights.iter().map(|p| p.1).sum();
         assert!(total.is_finite() && total > 0.0, "weights add up to {total}");
+        // Each item's probability as a multiple of the probability 1/n of a slot.
         let mut share: Vec<f64> = weights.iter().map(|p| p.1 * n as f64 / total).collect();
         let mut slots: Vec<Slot<A>> =
             weights.iter().map(|&(own, _)| Slot { keep: u64::MAX, own, other: own }).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..n).partition(|&i| share[i] < 1.0);
+        // An item with too small a share for its slot fills the rest of the slot with an item that has too large a
+        // share.
         while let (Some(&s), Some(&l)) = (small.last(), large.last()) {
             small.pop();
             slots[s].keep = (share[s] * 2f64.powi(64)) as u64;
@@ -45,7 +49,7 @@ impl<A: Copy> Alias<A> {
         Self(slots.into())
     }
 
-    /// The slot of a draw of 64 bits, and the bits that decide between its two items.
+    /// The slot into which a draw of 64 uniform bits falls, and the 64 bits that decide between the slot's two items.
     #[inline(always)]
     fn slot(&self, draw: u64) -> (&Slot<A>, u64) {
         let wide = u128::from(draw) * self.0.len() as u128;
@@ -53,13 +57,13 @@ impl<A: Copy> Alias<A> {
         (unsafe { self.0.get_unchecked((wide >> 64) as usize) }, wide as u64)
     }
 
-    /// Prefetches what [`Alias::pick`] will read.
+    /// Prefetches the slot that [`Alias::pick`] will read for this draw.
     #[inline(always)]
     pub fn prefetch(&self, draw: u64) {
         prefetch(self.slot(draw).0);
     }
 
-    /// The item of a draw.
+    /// The item that a draw of 64 uniform bits gives.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> A {
         let (slot, fraction) = self.slot(draw);

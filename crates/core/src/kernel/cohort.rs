@@ -12,14 +12,14 @@ pub(in crate::kernel) use lanes::{EqualSteps, Lanes};
 /// The proximal term μ(θ − θ_t) of a local step.
 #[derive(Clone, Copy, Debug)]
 pub struct Proximal<'a> {
-    /// μ, 0 if there is none.
+    /// μ; 0 if there is no such term.
     pub weight: f64,
     /// θ_t, d numbers.
     pub anchor: &'a [f64],
 }
 
 impl Proximal<'_> {
-    /// No term, of no anchor.
+    /// What stands for no proximal term: it has no anchor either.
     pub const NONE: Self = Self { weight: 0.0, anchor: &[] };
 
     /// field ← field + μ(θ − θ_t).
@@ -43,20 +43,20 @@ impl Members {
         Self((0..n).collect())
     }
 
-    /// The members of a round in which these clients take part; their order and repetitions do not
-    /// count.
+    /// The members of a round in which these clients take part, given in any order; a client that is named twice counts
+    /// once.
     pub fn new(mut who: Vec<usize>) -> Self {
         who.sort_unstable();
         who.dedup();
         Self(who)
     }
 
-    /// The index after the last one; 0 if there are none.
+    /// The largest index of a member plus 1, so that all members are below it; 0 if there are none.
     pub fn end(&self) -> usize {
         self.0.last().map_or(0, |last| last + 1)
     }
 
-    /// Their indices, in increasing order.
+    /// The indices of the members, in increasing order.
     pub fn indices(&self) -> &[usize] {
         &self.0
     }
@@ -65,13 +65,15 @@ impl Members {
 /// The clients of a round, with the states of their noise and the form of their local steps.
 pub struct Cohort<'a, S> {
     all: Entries<'a>,
+    /// The states of the clients' noise, one for each entry of `all`.
     states: &'a mut [S],
-    /// The number of steps of every client, if it overrides the plans.
+    /// The number of steps of every client, in place of the numbers in the plans, if it is given.
     steps: Option<u64>,
-    /// The proximal term, if steps have one or are on mini-batches: if they are not
-    /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+    /// The proximal term of extended steps, which have such a term or average several oracle calls; its weight is 0 if
+    /// they average calls alone. `None` if steps are plain: θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     pub extended: Option<Proximal<'a>>,
-    /// Whether they write the numbers of θ alone that their records touch.
+    /// Whether a client's row of θ is to have only the entries that its records touch, one after the other at its
+    /// beginning ([`SparseRecords::advance`](crate::kernel::SparseRecords::advance)).
     pub on_supports: bool,
 }
 
@@ -86,11 +88,11 @@ pub struct CohortData<'a, S> {
     pub corrections: &'a [f64],
     /// The streams of the clients, N.
     pub streams: &'a mut [Stream],
-    /// The states of their noise, N.
+    /// The states of the clients' noise, N.
     pub states: &'a mut [S],
-    /// Their local steps, N.
+    /// The local steps of the clients, N.
     pub plans: &'a [LocalSteps],
-    /// The number of steps of every client, if it overrides the plans.
+    /// The number of steps of every client, in place of the numbers in `plans`, if it is given.
     pub steps: Option<u64>,
 }
 
@@ -110,7 +112,7 @@ pub struct Local<'a, S> {
     pub theta: &'a mut [f64],
     /// ξ_c, d numbers; always added, 0 without a correction.
     pub correction: &'a [f64],
-    /// What its oracle calls draw from.
+    /// What the client's oracle calls draw from.
     pub draws: Draws<'a, S>,
     /// γ_c, the step size.
     pub step: f64,
@@ -121,7 +123,8 @@ pub struct Local<'a, S> {
 }
 
 impl<'a, S> Cohort<'a, S> {
-    /// The members' part of the data of N clients. Steps are θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+    /// The members of a round, and their part of the data of N clients. Steps are plain, θ ← θ − γ_k (F_k(θ; Z) + ξ_k),
+    /// unless `extended` is set afterwards.
     ///
     /// # Panics
     /// If lengths do not agree, or a member has no entry.
@@ -132,10 +135,17 @@ impl<'a, S> Cohort<'a, S> {
         let d = theta.len() / n;
         assert!(d > 0 && theta.len() == n * d && start.is_none_or(|start| start.len() == d));
         assert!(corrections.len() == n * d || corrections.len() == d);
-        let stride = if corrections.len() == n * d { d } else { 0 };
-        let members = members.indices();
-        let first = 0;
-        let all = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
+        let all = Entries {
+            d,
+            members: members.indices(),
+            first: 0,
+            theta,
+            start,
+            corrections,
+            stride: if corrections.len() == n * d { d } else { 0 },
+            streams,
+            plans,
+        };
         Self { all, states, steps, extended: None, on_supports: false }
     }
 
@@ -154,12 +164,12 @@ impl<'a, S> Cohort<'a, S> {
         self.all.members.is_empty()
     }
 
-    /// One more than the last member's index; 0 if there is none.
+    /// The largest index of a member plus 1, so that all members are below it; 0 if there are none.
     pub fn end(&self) -> usize {
         self.all.members.last().map_or(0, |last| last + 1)
     }
 
-    /// Local steps of all members.
+    /// The number of local steps of all members together.
     pub fn client_steps(&self) -> u64 {
         match self.steps {
             Some(steps) => steps * self.len() as u64,
@@ -167,15 +177,15 @@ impl<'a, S> Cohort<'a, S> {
         }
     }
 
-    /// The first `count` members, and the others.
+    /// Two cohorts, of the first `count` members and of the others, which two threads may run at the same time.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer members.
     pub fn split(self, count: usize) -> (Self, Self) {
         let Entries { d, members, first, theta, corrections, stride, streams, plans, .. } =
             self.all;
         let (low, high) = members.split_at(count);
-        // The first entry of the second part.
+        // The place of the second cohort's first member among the entries.
         let boundary = high.first().map_or(streams.len(), |c| c - first);
         let (theta, theta_high) = theta.split_at_mut(boundary * d);
         let (corrections, corrections_high) = match stride {
@@ -198,17 +208,18 @@ impl<'a, S> Cohort<'a, S> {
         (Self { all: low, states, ..self }, Self { all: high, states: states_high, ..self })
     }
 
-    /// The members, in order.
+    /// The members in order, each with its own row of θ, stream and state.
     pub fn locals(self) -> Locals<'a, S> {
         Locals { cohort: self, entry: 0 }
     }
 
-    /// Runs each member by itself, in order.
+    /// Calls `run`, which runs the local steps of one client, with each member in order.
     pub fn each(self, run: impl FnMut(Local<'_, S>)) {
         self.locals().for_each(run);
     }
 
-    /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps.
+    /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps, so that they can be
+    /// stepped in lockstep.
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
         let plans = self.all.plans;
@@ -228,8 +239,8 @@ impl<'a, S> Cohort<'a, S> {
         }
     }
 
-    /// Calls `run` with each member of these cohorts, which are the same clients in several runs:
-    /// with a member in all runs, then with the next.
+    /// Calls `run` once for each member of these cohorts, which are the same clients in several runs: with the data
+    /// that the member has in all of the runs, so that they can be stepped in lockstep.
     ///
     /// # Panics
     /// If the cohorts differ in their members or in their numbers of steps.
@@ -257,19 +268,20 @@ impl<'a, S> Cohort<'a, S> {
 
 /// The members of a cohort, in order; each gets its row of θ, its stream and its state.
 pub struct Locals<'a, S> {
-    /// The members to come. θ, streams and states begin with entry number `entry`.
+    /// The members that are still to come. θ, streams and states begin with entry number `entry`; the other lists are
+    /// whole.
     cohort: Cohort<'a, S>,
     entry: usize,
 }
 
-/// Takes the first `count` items off the rest of a list, and returns what follows them.
+/// Takes a list out of `rest`, and returns it without its first `count` items.
 fn skip_items<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
     &mut std::mem::take(rest)[count..]
 }
 
 impl<'a, S> Locals<'a, S> {
-    /// The next member, and θ_t where its steps begin there, which is not in its row yet: for
-    /// steps that begin by copying θ anyway.
+    /// The next member, and θ_t if its steps begin there instead of at its own row, to which θ_t is not copied: for
+    /// kernels that copy θ elsewhere anyway. `None` after the last member.
     #[inline(always)]
     pub fn next_apart(&mut self) -> Option<(Local<'a, S>, Option<&'a [f64]>)> {
         let Cohort { all, states, steps: equal, .. } = &mut self.cohort;
@@ -314,7 +326,7 @@ mod tests {
     use crate::rng::Purpose;
 
     #[test]
-    fn parts_keep_every_member_with_its_own() {
+    fn parts_of_a_cohort_keep_the_data_of_every_member() {
         let n = 7;
         let d = 2;
         for who in [vec![0, 1, 2, 3, 4, 5, 6], vec![6, 1, 4], vec![3], vec![]] {

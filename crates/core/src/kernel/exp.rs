@@ -19,11 +19,11 @@ const P: [f64; 5] = [
     f64::from_bits(0xbebb_bd41_c5d2_6bf1),
     f64::from_bits(0x3e66_3769_72be_a4d0),
 ];
-/// From here on, `libm` checks for overflow and underflow.
+/// From this |x| on, `libm` checks whether e^x overflows or underflows.
 pub(in crate::kernel) const LARGE: f64 = f64::from_bits(0x4086_232b_0000_0000);
-/// Below this, k = 0: ½ ln 2, truncated as in `libm`.
+/// Below this |x|, k = 0: ½ ln 2, truncated as in `libm`.
 const REDUCED: f64 = f64::from_bits(0x3fd6_2e43_0000_0000);
-/// Below this, e^x is 1 + x: 2⁻²⁸, rounded as in `libm`.
+/// Below this |x|, e^x is 1 + x: 2⁻²⁸, rounded as in `libm`.
 const TINY: f64 = f64::from_bits(0x3e30_0001_0000_0000);
 
 /// σ(u) = 1/(1 + e^−u): the definition, which [`sigmoids`] repeats in lanes.
@@ -32,8 +32,7 @@ pub fn sigmoid(u: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-u))
 }
 
-/// Whether |x| < `LARGE` for all of these numbers; false if one is NaN, for which `libm` is
-/// called too.
+/// Whether |x| < [`LARGE`] for all of these numbers, so that they need not be left to `libm`; false also if one is NaN.
 #[inline(always)]
 fn ordinary(x: &[f64]) -> bool {
     let mut ordinary = true;
@@ -43,7 +42,7 @@ fn ordinary(x: &[f64]) -> bool {
     ordinary
 }
 
-/// Replaces each u by σ(u).
+/// Replaces each u by σ(u), with the bits of [`sigmoid`].
 ///
 /// # Safety
 /// The instruction set `I` is present; the length is a multiple of its lanes.
@@ -66,7 +65,7 @@ pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
     }
 }
 
-/// Replaces each x by e^x; `ordinary` says whether all |x| are below [`LARGE`].
+/// Replaces each x by e^x, with the bits of `libm`; `ordinary` says whether all |x| are below [`LARGE`].
 ///
 /// # Safety
 /// The instruction set `I` is present; the length is a multiple of its lanes.
@@ -87,7 +86,7 @@ pub(in crate::kernel) unsafe fn exps<I: Simd>(x: &mut [f64], ordinary: bool) {
     }
 }
 
-/// e^x of a register of numbers.
+/// e^x of each number of a register, with the bits of `libm`.
 ///
 /// # Safety
 /// The instruction set `I` is present; |x| < `LARGE`.
@@ -117,8 +116,8 @@ unsafe fn exp<I: Simd>(x: I::V) -> I::V {
     }
 }
 
-/// e^x − 1 − x, to some ulps also where x is small: the definition. The terms of the series that
-/// are left out are below 1e-17 of the sum.
+/// e^x − 1 − x, with an error of some units in the last place also where x is small: the definition, which
+/// [`beyond_linears`] repeats in lanes. The terms of the series that are left out are below 1e-17 of the sum.
 pub fn beyond_linear(x: f64) -> f64 {
     if x.abs() > SERIES {
         return libm::expm1(x) - x;
@@ -130,7 +129,7 @@ pub fn beyond_linear(x: f64) -> f64 {
 
 /// The largest |x| for which [`beyond_linear`] is a series.
 const SERIES: f64 = 0.5;
-/// The largest |x| that [`beyond_linears`] has lanes for.
+/// From this |x| on, [`beyond_linears`] computes numbers one by one.
 const MOST_IN_LANES: f64 = 700.0;
 /// From −56 ln 2 down, e^x − 1 is −1 in `libm`, by the leading bits.
 const LEAST: f64 = f64::from_bits(0xc043_687a_0000_0000);
@@ -155,7 +154,8 @@ pub(in crate::kernel) unsafe fn beyond_linears<I: Simd>(x: &mut [f64]) {
         let zero = I::splat(0.0);
         let one = I::splat(1.0);
         let seam = I::splat(SERIES);
-        // Extremes are also where a number is NaN.
+        // A number is extreme if |x| is at least `MOST_IN_LANES` or x is NaN, and large if the series does not serve
+        // it.
         let mut extreme = zero;
         let mut large = zero;
         for x in x.chunks_exact(I::LANES) {
@@ -179,8 +179,8 @@ pub(in crate::kernel) unsafe fn beyond_linears<I: Simd>(x: &mut [f64]) {
     }
 }
 
-/// The series of [`beyond_linear`]. Of quotients by n and 2n one is half of the other, to the last
-/// bit unless it is so small that it does not change the 1 to which it is added.
+/// The series of [`beyond_linear`] with its bits, but with fewer divisions: x/(2n) is half of x/n to the last bit,
+/// unless it is so small that it does not change the 1 to which it is added.
 ///
 /// # Safety
 /// The instruction set `I` is present.
@@ -275,7 +275,7 @@ mod tests {
     use super::super::simd::{InstructionSet, in_lanes};
     use super::*;
 
-    /// What replaces all numbers, register by register.
+    /// A function that replaces numbers on an instruction set: `$replace` is run on each slice of one register.
     macro_rules! in_registers {
         ($I:ident, $register:ident => $replace:expr) => {
             |path: InstructionSet, x: &mut [f64]| {

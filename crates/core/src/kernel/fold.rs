@@ -5,7 +5,7 @@ use super::padding::padded;
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.
 pub const WIDTH: usize = 16;
 
-/// Folds the first `width` numbers (a power of two) into one: x_i ← x_i + x_{i+n}
+/// The sum of the first `width` numbers (a power of two), which are folded by halves: x_i ← x_i + x_{i+n}
 /// for n = width/2, …, 1.
 #[inline(always)]
 fn fold(x: &mut [f64; WIDTH], width: usize) -> f64 {
@@ -19,7 +19,8 @@ fn fold(x: &mut [f64; WIDTH], width: usize) -> f64 {
     x[0]
 }
 
-/// Σ term(i) over `0..d` by the folding tree of all instruction sets.
+/// Σ term(i) over `0..d`, in the order of operations that kernels follow on every instruction set: term i is added to
+/// accumulator i modulo 16, and the accumulators are folded by halves. So a sum has the same bits in all registers.
 #[inline(always)]
 pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut acc = [0.0; WIDTH];
@@ -31,7 +32,7 @@ pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
         acc[i % WIDTH] += term(i);
     }
     if d > WIDTH {
-        // As in rows that are padded with zeros to whole registers: −0 + 0 is 0.
+        // Kernels add the zeros of padded rows. That changes a sum of −0 to 0.
         (d..padded(d)).for_each(|i| acc[i % WIDTH] += 0.0);
     }
     fold(&mut acc, first.next_power_of_two())

@@ -18,13 +18,14 @@ const L: [f64; 7] = [
     f64::from_bits(0x3fc3_9a09_d078_c69f),
     f64::from_bits(0x3fc2_f112_df3e_5244),
 ];
-/// Between these two, k = 0 and f = x: √½ − 1 and √2 − 1, by the leading bits.
+/// √½ − 1, by its leading bits: for x between this and [`TO`], k = 0 and f = x.
 const FROM: f64 = f64::from_bits(0xbfd2_bec5_0000_0000);
+/// √2 − 1, by its leading bits.
 const TO: f64 = f64::from_bits(0x3fda_827a_0000_0000);
-/// Below this, log(1 + x) is x: 2⁻⁵³.
+/// Below this |x|, log(1 + x) is x: 2⁻⁵³.
 const TINY: f64 = f64::from_bits(0x3ca0_0000_0000_0000);
 
-/// log(1 + x) of a register of numbers.
+/// log(1 + x) of each number of a register, with the bits of `libm`.
 ///
 /// # Safety
 /// The instruction set `I` is present.
@@ -34,7 +35,7 @@ pub(in crate::kernel) unsafe fn log1p<I: Simd>(x: I::V) -> I::V {
     unsafe {
         let zero = I::splat(0.0);
         let one = I::splat(1.0);
-        // Also where a number is NaN.
+        // `outside` is 1 where x is −1 or less, infinite or NaN, and 0 elsewhere.
         let no_logarithm = I::below(I::splat(-1.0), x, zero, one);
         let outside = I::below(x, I::splat(f64::INFINITY), no_logarithm, one);
         if I::fold(outside) > 0.0 {
@@ -45,7 +46,7 @@ pub(in crate::kernel) unsafe fn log1p<I: Simd>(x: I::V) -> I::V {
         }
         let u = I::add(one, x);
         let (k, m) = I::split(u);
-        // What the sum u lost, over u.
+        // The rounding error of the sum u and, divided by u, what it changes in the logarithm.
         let lost = I::below(k, I::splat(1.5), I::sub(x, I::sub(u, one)), I::sub(one, I::sub(u, x)));
         let correction = I::below(k, I::splat(53.5), I::div(lost, u), zero);
         let not_above = I::below(x, I::splat(TO), one, zero);

@@ -8,7 +8,8 @@ use super::rows::Rows;
 use super::simd::{InstructionSet, in_lanes};
 use rayon::prelude::*;
 
-/// out ← out + Σ_k c_k x_k with x_k the rows and c the `factors`; d numbers.
+/// Adds all rows, each times its factor, to a vector of d numbers: out ← out + Σ_k c_k x_k, with x_k the rows and c the
+/// `factors`.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -44,16 +45,19 @@ fn add_rows_body(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Where sums of outer products go: some rows of a matrix, `stride` apart.
+/// Some rows of a matrix to which outer products are added.
 struct OuterSums<'a> {
+    /// The rows, from the first number of the first one on.
     data: &'a mut [f64],
+    /// The distance from one row to the next.
     stride: usize,
-    /// The number of the first of these rows, if entries above the diagonal are left as they
-    /// are, up to the width of a tile.
+    /// If only the lower triangle of the matrix is wanted, the number of the first of these rows in the matrix: entries
+    /// above the diagonal are left as they are, but for those in a tile with entries that are not.
     lower: Option<usize>,
 }
 
-/// out ← out + Σ_k a_k b_kᵀ, p × q for `a` of rows of p and `b` of rows of q numbers.
+/// Adds a sum of outer products to a p × q matrix, out ← out + Σ_k a_k b_kᵀ, where `a` has rows a_k of p numbers and
+/// `b` as many rows b_k of q numbers.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -61,7 +65,8 @@ pub fn add_outer_products(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
     add_on(InstructionSet::best(), a, b, out, false);
 }
 
-/// [`add_outer_products`] for a symmetric matrix. Afterwards only its lower triangle is right.
+/// [`add_outer_products`] for a symmetric matrix, in about half of the time: afterwards only the lower triangle of the
+/// matrix, with its diagonal, is right.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -78,36 +83,36 @@ fn add_on(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut [f64], lower
     outer::<false>(path, a, b, sums);
 }
 
-/// Adds the outer products, or subtracts them; blocks of rows of large matrices on all threads.
+/// Adds Σ_k a_k b_kᵀ to `out`, or subtracts it if `SUBTRACT`. Blocks of rows of a large matrix run on all threads.
 fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: OuterSums<'_>) {
     /// Rows of the matrix that one thread sums at a time; whole tiles.
     const TOGETHER: usize = 16 * TALL;
     /// Products that are worth more than one thread.
     const LARGE: usize = 1 << 21;
     let OuterSums { data, stride, lower } = out;
-    // Called by one loop over the blocks or by another, which differ in their threads.
-    let block = |(i, data): (usize, &mut [f64])| {
+    // Used by the loop on one thread and by the loop on all threads.
+    let add_block = |(i, data): (usize, &mut [f64])| {
         let first = i * TOGETHER;
         let a = a.columns(first, (first + TOGETHER).min(a.dim()));
         let lower = lower.map(|row| row + first);
         in_panels::<SUBTRACT>(path, a, b, &mut OuterSums { data, stride, lower });
     };
     if a.len() * a.dim() * b.dim() < LARGE {
-        data.chunks_mut(TOGETHER * stride).enumerate().for_each(block);
+        data.chunks_mut(TOGETHER * stride).enumerate().for_each(add_block);
     } else {
-        data.par_chunks_mut(TOGETHER * stride).enumerate().for_each(block);
+        data.par_chunks_mut(TOGETHER * stride).enumerate().for_each(add_block);
     }
 }
 
-/// Adds or subtracts the outer products of a few rows at a time, which stay in the first-level
-/// cache while all tiles read them.
+/// Adds Σ_k a_k b_kᵀ to `out`, or subtracts it, for a panel of a few k at a time, whose rows stay in the first-level
+/// cache while all tiles of the matrix read them.
 fn in_panels<const SUBTRACT: bool>(
     path: InstructionSet,
     a: Rows<'_>,
     b: Rows<'_>,
     out: &mut OuterSums<'_>,
 ) {
-    /// Rows whose products are summed before others: they stay in the first-level cache.
+    /// The number of rows of a panel.
     const PANEL: usize = 32;
     for begin in (0..a.len()).step_by(PANEL) {
         let end = (begin + PANEL).min(a.len());
@@ -125,12 +130,13 @@ fn in_panels<const SUBTRACT: bool>(
     }
 }
 
-/// Rows and columns of a tile.
+/// The number of rows of a tile.
 const TALL: usize = 4;
+/// The number of columns of a tile.
 const WIDE: usize = 8;
 
-/// Adds or subtracts the outer products of a panel of rows, tile by tile. Entries that fill no tile
-/// are summed one by one.
+/// Adds the outer products of a panel of rows to `out`, or subtracts them, tile by tile of the matrix. Entries that
+/// fill no tile are summed one by one.
 #[inline(always)]
 fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) {
     let mut i = 0;
@@ -151,7 +157,8 @@ fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>
     }
 }
 
-/// Sums R × W entries from row i and column j on, in registers during the pass over the rows.
+/// Adds the outer products of a panel, or subtracts them, in the R × W entries of `out` from row i and column j on,
+/// which are in registers during the pass over the rows of the panel.
 #[inline(always)]
 fn tile<const SUBTRACT: bool, const R: usize, const W: usize>(
     a: Rows<'_>,
@@ -182,9 +189,9 @@ fn tile<const SUBTRACT: bool, const R: usize, const W: usize>(
     }
 }
 
-/// Replaces the lower triangle of a symmetric n × n matrix, the only part that is read, by its
-/// Cholesky factor L; the upper triangle is left undefined. Entry (i, j) subtracts
-/// L_ik L_jk in the order of k. Returns whether all pivots are positive.
+/// Replaces the lower triangle of a symmetric n × n matrix, the only part that is read, by the matrix's Cholesky factor
+/// L; the upper triangle is left undefined. From entry (i, j) the products L_ik L_jk are subtracted in the order of k.
+/// Returns whether all pivots are positive and finite, so that there is a factor; if not, the matrix is left undefined.
 ///
 /// # Panics
 /// If the matrix is not n × n.

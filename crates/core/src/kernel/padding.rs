@@ -3,8 +3,9 @@
 /// The longest rows that registers hold; longer ones are passed over in strips.
 pub const SHORT: usize = 32;
 
-/// Lanes of the widest register, and of the widest one that serves short rows.
+/// The lanes of the widest register of any instruction set.
 pub const WIDEST: usize = 8;
+/// The lanes of the widest register that serves rows of at most [`SHORT`] numbers.
 pub const WIDEST_SHORT: usize = 4;
 
 /// The length of a row of `d` numbers padded with zeros to whole registers of any

@@ -7,7 +7,8 @@ use super::rows::Rows;
 use super::simd::{InstructionSet, Simd, in_lanes};
 use super::strips::{folded, over_strips};
 
-/// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
+/// Writes the product of a matrix with the vector x to `out`; `matrix` has one row of d numbers for each number of
+/// `out`.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -16,7 +17,7 @@ pub fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
     products(Rows::new(matrix, x.len(), x.len()), x, out);
 }
 
-/// The products of all rows with x, d numbers, into `out`, one number per row.
+/// Writes the product of each row with the vector x, d numbers, to `out`, one number per row.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -39,7 +40,7 @@ fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64])
     });
 }
 
-/// [`products`] of rows that are passed over in strips.
+/// [`products`] of long rows, which are passed over in strips of 16 numbers.
 ///
 /// # Safety
 /// `I` is present, and W is the number of its registers in a strip; lengths agree; d is 16 or more.
@@ -63,7 +64,7 @@ unsafe fn in_strips<I: Simd, const W: usize>(rows: Rows<'_>, x: &[f64], out: &mu
     }
 }
 
-/// K rows times x, each with the accumulators of [`super::fold_sum`].
+/// The products of K rows with x, each with the 16 accumulators of [`super::fold_sum`].
 ///
 /// # Safety
 /// `I` is present, W is the number of its registers in a strip; rows and x have d numbers, 16
@@ -77,7 +78,7 @@ unsafe fn long_dots<I: Simd, const W: usize, const K: usize>(
 ) -> [f64; K] {
     // SAFETY: passed on to the caller; no more than d numbers are read.
     unsafe {
-        // −0 is what is added to without changing a first term.
+        // The first term that is added to −0 keeps its bits, also if it is −0.
         let mut sums = [[I::splat(-0.0); W]; K];
         let whole = d - d % WIDTH;
         over_strips!(I, W, whole, |at, r| {
@@ -95,7 +96,7 @@ unsafe fn long_dots<I: Simd, const W: usize, const K: usize>(
                     sums[k][r] = I::add(sums[k][r], I::mul(row, x));
                 }
             } else if at < padded(d) {
-                // As on every instruction set: zeros up to the widest register.
+                // `fold_sum` adds zeros up to the widest register, so that all instruction sets give the same bits.
                 for k in 0..K {
                     sums[k][r] = I::add(sums[k][r], I::splat(0.0));
                 }

@@ -22,7 +22,7 @@ use crate::rng::Stream;
 pub use rows::Tangent;
 use rows::{InRegisters, InStrips, MOST, RowForm, RowUpdate, StepRows, copy_row};
 
-/// The loss of a record, and what its error depends on.
+/// The loss of a record, and what its error e depends on: the factor of the record in the gradient of its loss.
 #[derive(Clone, Debug)]
 pub enum Link {
     /// log(1 + exp(m − u)) with u = y xᵀθ; the rows are y x.
@@ -32,27 +32,30 @@ pub enum Link {
     },
     /// ½ (xᵀθ − y)².
     Linear {
-        /// y of each record of each set.
+        /// The targets y: for each set one number per record.
         targets: Vec<Vec<f64>>,
     },
 }
 
-/// Records, in rows that are padded with zeros to whole registers.
+/// The records of all clients of a regression, as the kernel reads them: in sets, of which each client holds one, and
+/// in rows that are padded with zeros to whole registers.
 #[derive(Clone, Debug)]
 pub struct RecordTables {
     d: usize,
+    /// The distance from one row to the next: d, padded to whole registers.
     stride: usize,
     /// λ, the weight of the penalty λ/2 ‖θ‖².
     l2: f64,
     link: Link,
     /// The records of all sets, one after the other.
     records: Table,
-    /// The first record of each set, and the number of all; client c holds set c modulo their
-    /// number.
+    /// For each set the number of its first record among all records, and at the end the number of all records. Client
+    /// c holds set c modulo the number of sets.
     begins: Vec<usize>,
 }
 
-/// Numbers of the room on the stack: enough for [`MOST`] clients with rows of four numbers.
+/// How many numbers of the rows of clients are kept on the stack: enough for [`MOST`] clients with rows of four
+/// numbers.
 const NEAR: usize = (3 * MOST + 1) * 4;
 
 /// Numbers that begin at a cache line.
@@ -60,7 +63,7 @@ const NEAR: usize = (3 * MOST + 1) * 4;
 struct CacheLines([f64; NEAR]);
 
 impl RecordTables {
-    /// Tables of these record sets (rows of d numbers), under λ.
+    /// Tables of these sets of records, each a list of rows of d numbers, under the penalty λ = `l2`.
     ///
     /// # Panics
     /// If there is no set, one is empty or not rows of `d`, or targets are not one per record.
@@ -78,7 +81,7 @@ impl RecordTables {
         Self { d, stride: padded(d), l2, link, records: Table::new(d, sets), begins }
     }
 
-    /// Whether there is a fused body for the dimension.
+    /// Whether there are fused local steps for the dimension; without them, steps are a loop over the oracle.
     pub fn has_fused_steps(&self) -> bool {
         self.d > 1
     }
@@ -94,7 +97,7 @@ impl RecordTables {
         self.begins[set + 1] - self.begins[set]
     }
 
-    /// A record y x, d numbers.
+    /// A record of a set by its number there, d numbers; in logistic regression it is times its label.
     #[inline(always)]
     pub fn row(&self, set: usize, record: usize) -> &[f64] {
         self.records.rows().row(self.begins[set] + record)
@@ -105,17 +108,16 @@ impl RecordTables {
         self.records.rows().part(self.begins[set], self.begins[set + 1])
     }
 
-    /// The errors of all records of a set.
+    /// The errors e of all records of a set at θ, in the order of the records.
     pub fn errors(&self, set: usize, theta: &[f64]) -> Vec<f64> {
         let rows = self.rows(set);
-        let mut errors = vec![0.0; rows.len()];
-        products(rows, theta, &mut errors);
-        let records = errors.iter_mut().enumerate();
-        records.for_each(|(record, along)| *along = self.error(set, record, *along));
-        errors
+        let mut products_with_theta = vec![0.0; rows.len()];
+        products(rows, theta, &mut products_with_theta);
+        let records = products_with_theta.iter().enumerate();
+        records.map(|(record, along)| self.error(set, record, *along)).collect()
     }
 
-    /// e, the factor of record x in the gradient at `along` = xᵀθ.
+    /// The error e of a record x, its factor in the gradient, where `along` = xᵀθ.
     #[inline(always)]
     pub fn error(&self, set: usize, record: usize, along: f64) -> f64 {
         match &self.link {
@@ -124,7 +126,8 @@ impl RecordTables {
         }
     }
 
-    /// The definition of an oracle call on a batch.
+    /// The definition of an oracle call: `field` ← λθ + B⁻¹ Σ e x over B = `batch` records of the client, drawn with
+    /// replacement.
     #[inline(always)]
     pub fn field(
         &self,
@@ -147,12 +150,12 @@ impl RecordTables {
         }
     }
 
-    /// Runs the local steps of every client of the cohort, one record per step, if there
-    /// is a fused body for the dimension; otherwise returns the cohort. With a tangent the steps are
-    /// those of the linearised field.
+    /// Runs the local steps of every client of the cohort, one record per step, and returns `None`; without fused steps
+    /// for the dimension, it runs nothing and returns the cohort. With a tangent the steps are those of the linearised
+    /// field.
     ///
     /// # Panics
-    /// If θ* has another dimension, or there is not a weight for each record.
+    /// If the tangent's θ* has another dimension, or the tangent does not have a weight for each record.
     pub fn advance_on<'a, S>(
         &self,
         path: InstructionSet,
@@ -169,9 +172,9 @@ impl RecordTables {
         None
     }
 
-    /// Runs the local steps of the cohorts of several runs with the same clients, client by client. So
+    /// Runs the local steps of the cohorts of several runs, which have the same clients, client by client. So
     /// the records of a client are read once for all runs, even where the records of all clients do
-    /// not fit in a cache. The bits are those of one cohort after the other.
+    /// not fit in a cache. The bits are those of running one cohort after the other.
     ///
     /// # Panics
     /// If the cohorts differ in their clients or in their numbers of steps, or there is no fused
@@ -183,7 +186,8 @@ impl RecordTables {
         Cohort::each_client(&mut cohorts, |client| unsafe { self.run(path, client, None) });
     }
 
-    /// Not generic, so that the fused bodies are compiled once.
+    /// Runs all local steps of some clients with equal numbers of steps. It is not generic, so that the fused steps are
+    /// compiled once.
     ///
     /// # Safety
     /// This processor has the instruction set; dimensions agree.
@@ -208,7 +212,8 @@ impl RecordTables {
         });
     }
 
-    /// Rows in registers of `I`, σ in registers of `W`.
+    /// Runs all local steps, with rows in registers of `I` and σ in registers of `W`: short rows are held by a number
+    /// of registers that is known at compile time, and long ones are passed over in strips.
     ///
     /// # Safety
     /// The instruction sets are present; dimensions agree.
@@ -234,8 +239,8 @@ impl RecordTables {
         }
     }
 
-    /// Splits the clients into groups of nearly equal size that fit in the first-level
-    /// cache.
+    /// Runs all local steps of one group of clients after the other. The groups are of nearly equal size, and their
+    /// rows fit in the first-level cache.
     ///
     /// # Safety
     /// As for `groups`; rows have the form `F`.
@@ -267,9 +272,9 @@ impl RecordTables {
         }
     }
 
-    /// Steps `len` members from number `from` on. θ and ξ are copied to padded rows of `room`, since
-    /// reading them takes less time than σ, which hides it. With a tangent, `room` has rows for θ* and
-    /// θ* − θ too.
+    /// Runs all local steps of `len` members from number `from` on, step by step for all of them. θ and ξ are copied to
+    /// padded rows of `room`, since reading them takes less time than σ, which hides it. With a tangent, `room` has
+    /// rows for θ* and θ* − θ too.
     ///
     /// # Safety
     /// As for `split`; `room` has 3·len + 1 rows; the padding of the rows of ξ and θ* is zero.
@@ -291,7 +296,7 @@ impl RecordTables {
         let room = unsafe { StepRows::new(room, d, stride, &lanes, tangent) };
         let theta = room.theta;
         let xi = room.xi.cast_const();
-        // The rows that records are multiplied with.
+        // Records are multiplied with θ or, along a tangent, with θ* − θ.
         let factor = if is_tangent { room.apart } else { theta };
         // Only a tangent needs θ* − θ, which changes with every step.
         let apart_rows = if is_tangent { len } else { 0 };
@@ -341,7 +346,7 @@ impl RecordTables {
         }
     }
 
-    /// The records of some clients.
+    /// Where the records of some clients are and, along a tangent or in linear regression, one more number per record.
     #[inline(always)]
     fn held_by(&self, clients: &[usize], tangent: Option<&Tangent<'_>>) -> HeldRecords {
         let sets = [std::ptr::null(); MOST];
@@ -363,8 +368,8 @@ impl RecordTables {
         held
     }
 
-    /// Replaces the products of these records, one for each client, by their errors. They are xᵀθ or,
-    /// along a tangent, xᵀ(θ* − θ).
+    /// Replaces products by errors: `along` has the product of one record of each client, xᵀθ or, along a tangent,
+    /// xᵀ(θ* − θ), and afterwards the record's error e. `records` are the numbers of the records in their sets.
     ///
     /// # Safety
     /// `W` is present; the clients have these records.
@@ -405,13 +410,14 @@ impl RecordTables {
 struct HeldRecords {
     /// The first row of each client's records.
     sets: [*const f64; MOST],
+    /// The number of each client's records.
     counts: [u64; MOST],
     /// The targets of each client's records in linear regression, or their weights along a tangent.
     targets: [*const f64; MOST],
 }
 
 impl HeldRecords {
-    /// The record of a draw of client number k.
+    /// The number of the record that a draw of 64 bits gives client number k of the group.
     #[inline(always)]
     fn pick(&self, k: usize, draw: u64) -> usize {
         ((u128::from(draw) * u128::from(self.counts[k])) >> 64) as usize
@@ -423,6 +429,7 @@ mod tests {
     use super::super::cohort::testing::{assert_paths, plain_steps, thetas_of_runs};
     use super::*;
 
+    /// Three sets of random records, with what `link` returns for their numbers of records.
     fn tables(d: usize, link: &mut dyn FnMut(&[usize]) -> Link, scale: f64) -> RecordTables {
         let mut rng = Stream::shared_instance(7);
         let counts = [5, 11, 3];
@@ -430,6 +437,7 @@ mod tests {
         RecordTables::new(d, 0.1, link(&counts), &sets)
     }
 
+    /// Linear regression with random targets.
     fn linear(counts: &[usize]) -> Link {
         let mut rng = Stream::shared_instance(8);
         let targets = counts.iter().map(|n| (0..*n).map(|_| rng.gaussian()).collect());
@@ -447,6 +455,8 @@ mod tests {
         }
     }
 
+    /// Asserts that fused steps have the bits of the loop over the oracle on every instruction set, alone and in
+    /// several runs.
     fn compare(tables: &RecordTables) {
         let d = tables.d;
         for (clients, steps) in
@@ -468,19 +478,17 @@ mod tests {
         }
     }
 
-    /// Three runs client by client have the bits of one after the other.
+    /// Asserts that three runs have the same bits client by client and one after the other.
     fn compare_together(tables: &RecordTables, path: InstructionSet, clients: usize, steps: u64) {
         let steps = |client: usize| steps + client as u64 % 2;
-        let apart = |cohorts: Vec<Cohort<'_, ()>>| {
+        let expected = thetas_of_runs(3, tables.d, clients, steps, |cohorts| {
             for cohort in cohorts {
                 assert!(tables.advance_on(path, cohort, None).is_none());
             }
-        };
-        let together = |cohorts: Vec<Cohort<'_, ()>>| {
+        });
+        let got = thetas_of_runs(3, tables.d, clients, steps, |cohorts| {
             tables.advance_together_on(path, cohorts);
-        };
-        let expected = thetas_of_runs(3, tables.d, clients, steps, apart);
-        let got = thetas_of_runs(3, tables.d, clients, steps, together);
+        });
         assert!(got == expected, "d {}, {clients} clients, {path:?}", tables.d);
     }
 }

@@ -27,7 +27,7 @@ impl<'a> Rows<'a> {
         self.data.len().div_ceil(self.stride)
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
@@ -54,20 +54,20 @@ impl<'a> Rows<'a> {
         (0..rows.len()).map(move |k| rows.row(k))
     }
 
-    /// The rows from `begin` to `end`.
+    /// The rows `begin..end`.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer rows.
     pub fn part(&self, begin: usize, end: usize) -> Self {
         assert!(begin <= end && end <= self.len());
         let end = (end * self.stride).min(self.data.len());
         Self { data: &self.data[(begin * self.stride).min(end)..end], ..*self }
     }
 
-    /// The numbers from `begin` to `end` of every row.
+    /// The columns `begin..end` of all rows, as rows of `end - begin` numbers.
     ///
     /// # Panics
-    /// If there are fewer, or none.
+    /// If there are fewer columns, or the range is empty.
     pub fn columns(&self, begin: usize, end: usize) -> Self {
         assert!(begin < end && end <= self.d);
         Self { data: self.data.get(begin..).unwrap_or_default(), d: end - begin, ..*self }

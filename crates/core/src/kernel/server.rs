@@ -6,8 +6,8 @@ use super::cohort::Members;
 use super::simd::{InstructionSet, ScalarLane, Simd, in_lanes};
 use super::vectors::axpy;
 
-/// Runs `$columns` over all blocks of columns on the chosen instruction set:
-/// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.
+/// Runs the method `$columns` of [`ServerRows`] over all blocks of columns on the instruction set `$path`:
+/// `$columns::<I, R>(column)` computes R registers of `I` from column `column` on.
 macro_rules! by_columns {
     ($path:expr, $rows:ident, $columns:ident) => {{
         /// Passes over blocks of columns, from long ones to single columns at the end.
@@ -41,8 +41,8 @@ macro_rules! by_columns {
     }};
 }
 
-/// Registers of a long block of columns. They are in memory, but pieces of rows that are pages apart
-/// are then long enough to be fetched ahead.
+/// The number of registers of a long block of columns. So many are in memory and not in the processor, but the pieces
+/// of rows that are pages apart are then long enough to be fetched ahead.
 const LONG: usize = 64;
 
 /// The rows of d numbers that an operation reads and writes; those it does not need are
@@ -56,25 +56,32 @@ struct ServerRows<'a> {
     stride: usize,
     /// The members, whose rows are read.
     who: &'a [usize],
-    /// The number of clients, members or not, whose variates are averaged.
+    /// The number N of all clients, members or not, whose variates are averaged.
     all: usize,
+    /// θ_k, one row for each client.
     ends: &'a [f64],
+    /// θ_t, d numbers.
     start: &'a [f64],
+    /// ℓ_k, one number for each client ([`FinishedSteps`]).
     lengths: &'a [f64],
+    /// c_k, one row for each client.
     variates: &'a mut [f64],
+    /// ξ_k, one row for each client.
     corrections: &'a mut [f64],
+    /// A mean that is written, of `ends` or of variates, d numbers.
     mean: &'a mut [f64],
+    /// θ_{t+1}, d numbers, if it is written together with the mean of variates.
     after: &'a mut [f64],
 }
 
-/// The mean of the members' rows of `rows` (each `out.len()` long), summed in
-/// order.
+/// Writes the mean of the members' rows of `rows` to `out`; each row has as many numbers as `out`. They are summed in
+/// the order of the members.
 ///
 /// # Panics
-/// If a member has no row, or there is none.
+/// If a member has no row, or there is no member.
 pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
     match members.indices() {
-        // The same bits: the sum begins at 0, and is divided by 1.
+        // The bits of the general case, where the sum begins at 0 and is divided by 1.
         &[client] => {
             let row = &rows[client * out.len()..][..out.len()];
             out.iter_mut().zip(row).for_each(|(mean, x)| *mean = 0.0 + x);
@@ -83,11 +90,11 @@ pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
     }
 }
 
-/// The mean of the members' rows of `rows` (each `out.len()` long), weighted by their `shares`
-/// and divided by the sum of these, in order.
+/// Writes the mean of the members' rows of `rows`, weighted by their `shares`, to `out`; each row has as many numbers
+/// as `out`. The shares of the members are divided by their sum.
 ///
 /// # Panics
-/// If a member has no row or no share, or there is none.
+/// If a member has no row or no share, or there is no member.
 pub fn weighted_mean_of(members: &Members, shares: &[f64], rows: &[f64], out: &mut [f64]) {
     let d = out.len();
     assert!(!members.indices().is_empty());
@@ -115,11 +122,11 @@ pub struct FinishedSteps<'a> {
     pub start: &'a [f64],
     /// θ_k, N rows of d numbers, where they ended.
     pub ends: &'a [f64],
-    /// ℓ_k, N numbers: the sum of the step sizes of client k.
+    /// ℓ_k, N numbers: the sum of the step sizes of client k in the round, γ_k E_k.
     pub lengths: &'a [f64],
 }
 
-/// Control variates that are stored, their mean and the corrections that follow from them.
+/// Control variates that are stored, their mean and the corrections that follow from them; all are updated.
 pub struct StoredVariates<'a> {
     /// c_k, N rows of d numbers.
     pub variates: &'a mut [f64],
@@ -129,7 +136,7 @@ pub struct StoredVariates<'a> {
     pub corrections: &'a mut [f64],
 }
 
-/// Control variates of which only the mean and the corrections are stored: c_k is c̄ − ξ_k.
+/// Control variates of which only the mean and the corrections are stored, both of which are updated: c_k is c̄ − ξ_k.
 pub struct ImpliedVariates<'a> {
     /// c̄, d numbers.
     pub mean: &'a mut [f64],
@@ -140,8 +147,8 @@ pub struct ImpliedVariates<'a> {
     pub stride: usize,
 }
 
-/// c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k for each member, then c̄ ← N⁻¹ Σ c_k over all clients and
-/// ξ_k ← c̄ − c_k. The bits do not depend on the instruction set.
+/// Lets the variates of the members learn, c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k, and then updates c̄ ← N⁻¹ Σ c_k over all
+/// clients and ξ_k ← c̄ − c_k of each. The bits do not depend on the instruction set.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -163,8 +170,8 @@ pub fn learn_on(
     by_columns!(path, rows, learn_stored);
 }
 
-/// [`learn_on`] with all clients as members, where c_k − c̄ is −ξ_k, so that c_k need not be stored.
-/// In the same pass over the ends it writes their mean θ_{t+1} to `after`, d numbers.
+/// [`learn_on`] with all clients as members: then c_k − c̄ is −ξ_k, so that c_k need not be stored.
+/// In the same pass over the ends it also writes their mean θ_{t+1} to `after`, d numbers.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -185,8 +192,8 @@ pub fn learn_all_on(
     by_columns!(path, rows, learn_implied);
 }
 
-/// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k; `variates` and `corrections` are N rows of d,
-/// `mean` d numbers.
+/// Updates the mean and the corrections after variates have changed: c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k. `variates`,
+/// c_k, and `corrections`, ξ_k, are N rows of d numbers, and `mean`, c̄, is d numbers.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -247,7 +254,7 @@ impl ServerRows<'_> {
         }
     }
 
-    /// [`learn_all_on`] on some columns. A row of ξ holds c_k until the mean of all c_k is known, and
+    /// [`learn_all_on`] on some columns. A row of ξ holds the new c_k until the mean of all c_k is known, and
     /// then ξ_k again, while its columns are in the first cache.
     ///
     /// # Safety
@@ -325,7 +332,7 @@ impl ServerRows<'_> {
     }
 }
 
-/// Adds R registers of a row to sums.
+/// Adds R registers of a row to R registers of sums.
 ///
 /// # Safety
 /// `I` is present; `row` has R registers.

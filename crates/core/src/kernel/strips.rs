@@ -4,7 +4,7 @@
 use super::fold::WIDTH;
 use super::simd::Simd;
 
-/// Calls a generic function with the number of registers of a strip.
+/// Evaluates `$call` with the constant `$W`: how many registers of `$I` hold the 16 numbers of a strip.
 macro_rules! with_strip {
     ($I:ty, $W:ident => $call:expr) => {
         match <$I>::LANES {
@@ -29,7 +29,7 @@ macro_rules! with_strip {
 }
 pub(in crate::kernel) use with_strip;
 
-/// Folds the accumulators of a strip.
+/// The sum of the 16 accumulators of a strip, which are folded by halves as in [`super::fold_sum`].
 ///
 /// # Safety
 /// `I` is present, W is the number of its registers in a strip.
@@ -39,7 +39,7 @@ pub(in crate::kernel) unsafe fn folded<I: Simd, const W: usize>(sums: [I::V; W])
     unsafe { I::fold(to_register::<I, W>(sums)) }
 }
 
-/// Folds the accumulators of a strip down to one register.
+/// One register whose lanes are the sums of the 16 accumulators of a strip, folded by halves down to its length.
 ///
 /// # Safety
 /// As for [`folded`].
@@ -104,7 +104,7 @@ pub(in crate::kernel) unsafe fn dot<I: Simd, const W: usize>(
 ) -> f64 {
     // SAFETY: passed on to the caller.
     unsafe {
-        // −0 is what is added to without changing a first term.
+        // The first term that is added to −0 keeps its bits, also if it is −0.
         let mut sums = [I::splat(-0.0); W];
         over_strips!(I, W, stride, |at, r| {
             sums[r] = I::add(sums[r], I::mul(I::load(x.add(at)), I::load(y.add(at))));

@@ -5,7 +5,7 @@ use super::padding::SHORT;
 use super::product::products;
 use super::rows::Rows;
 
-/// xᵀy by the folding tree.
+/// xᵀy of two vectors of one length, summed in the order of [`fold_sum`].
 #[inline]
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let d = x.len();
@@ -18,7 +18,7 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     fold_sum(d, |i| x[i] * y[i])
 }
 
-/// ‖x − y‖² by the folding tree.
+/// ‖x − y‖² of two vectors of one length, summed in the order of [`fold_sum`].
 pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
     match x.len() {
         2 => squared_distance_of::<2>(x, y),
@@ -48,7 +48,7 @@ pub fn difference(x: &[f64], y: &[f64]) -> Vec<f64> {
     x.iter().zip(y).map(|(x, y)| x - y).collect()
 }
 
-/// y ← y + a x.
+/// Adds a x to y: y ← y + a x.
 #[inline]
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {

@@ -7,9 +7,9 @@ use crate::rng::Stream;
 pub struct LocalSteps {
     /// γ_k, the step size.
     pub step: f64,
-    /// E_k (H if it is the same for all clients).
+    /// E_k, the number of steps (H if it is the same for all clients).
     pub steps: u64,
-    /// B_k, oracle calls averaged in a step.
+    /// B_k, the number of oracle calls that a step averages; 1 unless steps are extended.
     pub batch: u64,
 }
 
@@ -18,22 +18,26 @@ pub struct LocalSteps {
 ///
 /// *Invariant*: members increase, and each has its entry in every list.
 pub struct Entries<'a> {
+    /// The numbers of a client's θ.
     pub d: usize,
+    /// The indices of the clients that take part.
     pub members: &'a [usize],
     /// The client of the first entry.
     pub first: usize,
+    /// θ_k, one row of d numbers for each entry.
     pub theta: &'a mut [f64],
     /// θ_t, if all clients begin there instead of at their own rows.
     pub start: Option<&'a [f64]>,
+    /// ξ_k, one row of d numbers for each entry, or one row for all.
     pub corrections: &'a [f64],
-    /// The distance from one client's ξ to the next: d, or 0 if all share one.
+    /// The distance from one client's ξ to the next client's: d, or 0 if all share one row.
     pub stride: usize,
     pub streams: &'a mut [Stream],
     pub plans: &'a [LocalSteps],
 }
 
 impl Entries<'_> {
-    /// The same entries, of only these members.
+    /// These entries, borrowed for some of the members alone.
     #[inline(always)]
     pub fn with_members<'b>(&'b mut self, members: &'b [usize]) -> Entries<'b> {
         Entries { members, theta: self.theta, streams: self.streams, ..*self }

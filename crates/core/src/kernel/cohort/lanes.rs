@@ -7,20 +7,21 @@ use std::marker::PhantomData;
 use std::mem::size_of;
 use std::ops::Range;
 
-/// What [`EqualSteps`] steps.
+/// The clients that [`EqualSteps`] steps.
 ///
-/// *Invariant*: no two have a row of θ or a stream in common.
+/// *Invariant*: no two of them have a row of θ or a stream in common.
 pub(super) enum Who<'a> {
-    /// All members of a cohort.
+    /// The members of a cohort.
     Members(Entries<'a>),
-    /// A client, the only member, in several runs.
+    /// One client in several runs: it is the only member of the entries of each run.
     Client(Vec<Entries<'a>>),
 }
 
-/// Members with equal numbers of steps: of one run, or one client in several runs.
+/// Clients with equal numbers of steps, which can be stepped in lockstep: some clients of one run, or one client in
+/// several runs. Both are called its members.
 pub(in crate::kernel) struct EqualSteps<'a> {
     pub(super) who: Who<'a>,
-    /// The number of steps of each.
+    /// The number of steps of each member.
     pub steps: u64,
 }
 
@@ -29,21 +30,25 @@ pub(in crate::kernel) struct EqualSteps<'a> {
 /// *Invariant*: θ and ξ point to d numbers; all pointers are valid for as long as the
 /// [`EqualSteps`] they come from is borrowed, and no two members share θ or a stream.
 pub(in crate::kernel) struct Lanes<'a, const K: usize> {
+    /// The number of members; entries beyond it mean nothing.
     pub len: usize,
+    /// The index of each member's client.
     pub client: [usize; K],
-    /// Where θ is written.
+    /// Where each member's θ is written at the end.
     pub theta: [*mut f64; K],
-    /// Where θ is read: the same place, or θ_t of all members.
+    /// Where each member's θ is read at the start: the same place, or θ_t of all members.
     pub start: [*const f64; K],
+    /// ξ of each member, d numbers.
     pub correction: [*const f64; K],
+    /// The step size of each member.
     pub step: [f64; K],
     streams: [*mut Stream; K],
     borrowed: PhantomData<&'a mut Stream>,
 }
 
 impl<const K: usize> Lanes<'_, K> {
-    /// The draws that are ready in every stream: pointers to the first ones, and their
-    /// number, at most `most`.
+    /// For each member a pointer to its next draws, and how many draws are ready in all streams: at least 1, and at
+    /// most `most`.
     #[inline(always)]
     pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
         let mut now = usize::try_from(most).unwrap_or(usize::MAX);
@@ -65,7 +70,7 @@ impl<const K: usize> Lanes<'_, K> {
         unsafe { (*self.streams[k]).bits() }
     }
 
-    /// Skips `count` draws of every stream.
+    /// Marks `count` draws of every stream as used.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
         for stream in &self.streams[..self.len] {
@@ -88,7 +93,7 @@ impl<const K: usize> Lanes<'_, K> {
         }
     }
 
-    /// Adds these members, in order.
+    /// Adds members number `members.start` to `members.end` of these entries, in order.
     ///
     /// # Safety
     /// The invariants of [`Lanes`] and [`Entries`]; there is room for them.
@@ -114,7 +119,7 @@ impl<const K: usize> Lanes<'_, K> {
 }
 
 impl EqualSteps<'_> {
-    /// How many there are.
+    /// How many members there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match &self.who {
@@ -156,19 +161,19 @@ impl EqualSteps<'_> {
         }
     }
 
-    /// Members number `from` to `from + K`.
+    /// The data of K members, from number `from` on.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer members.
     #[inline(always)]
     pub fn lanes<const K: usize>(&mut self, from: usize) -> Lanes<'_, K> {
         self.lanes_up_to(from, K)
     }
 
-    /// Members number `from` to `from + len`.
+    /// The data of `len` members, from number `from` on.
     ///
     /// # Panics
-    /// If there are fewer, or `len` exceeds K.
+    /// If there are fewer members, or `len` exceeds K.
     #[inline(always)]
     pub fn lanes_up_to<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
         assert!(len <= K);

@@ -4,7 +4,8 @@ use super::*;
 use crate::kernel::{InstructionSet, descend};
 use crate::rng::Purpose;
 
-/// Compares [`thetas`] of `run` on every instruction set with those of the definition of its steps.
+/// Asserts that [`thetas`] with local steps by `run` on every instruction set has the bits that it has with steps by
+/// `define`, the definition of the steps. `what` names the steps in messages.
 #[track_caller]
 pub(crate) fn assert_paths(
     what: &str,
@@ -21,9 +22,9 @@ pub(crate) fn assert_paths(
     }
 }
 
-/// θ of every client after `steps(client)` steps on means of `batch` oracle calls by `run`, and the
-/// next draw of its stream: first all clients from their own rows; then some of them, in halves,
-/// from one start and with one ξ; then all from there without ξ.
+/// The bits of θ of every client after `steps(client)` local steps on means of `batch` oracle calls, which `run` makes,
+/// in three rounds: first all clients step from their own rows; then some of them, in two cohorts, from one start and
+/// with one ξ; then all from that start without ξ. At the end comes the next draw of each client's stream.
 pub(in crate::kernel) fn thetas(
     [batch, d, clients]: [usize; 3],
     steps: impl Fn(usize) -> u64,
@@ -88,7 +89,8 @@ pub(in crate::kernel) fn thetas(
     out
 }
 
-/// Local steps as a loop over an oracle, which writes the d numbers of a client's field at θ.
+/// A function that makes the plain local steps of a cohort as a loop over an oracle: `oracle(client, theta, rng,
+/// field)` writes the d numbers of the client's field at θ.
 pub(in crate::kernel) fn plain_steps(
     d: usize,
     oracle: impl Fn(usize, &[f64], &mut Stream, &mut [f64]),
@@ -104,8 +106,9 @@ pub(in crate::kernel) fn plain_steps(
     }
 }
 
-/// θ of every client of several runs after `steps(client)` steps by `run`, which gets a cohort of
-/// each, and the next draws of their streams. Runs differ in their streams, starts and ξ.
+/// The bits of θ of every client of several runs after `steps(client)` local steps, and the next draws of their
+/// streams. `run` gets a cohort of each run and makes the steps of all. Runs differ in their streams, starts, step
+/// sizes and ξ.
 pub(in crate::kernel) fn thetas_of_runs(
     runs: usize,
     d: usize,
@@ -113,17 +116,21 @@ pub(in crate::kernel) fn thetas_of_runs(
     steps: impl Fn(usize) -> u64,
     run: impl Fn(Vec<Cohort<'_, ()>>),
 ) -> Vec<u64> {
-    let stream = |r: usize, c: usize| Stream::new(1, Purpose::Client, 0, r as u64, c as u64);
-    let mut streams: Vec<Vec<_>> =
-        (0..runs).map(|r| (0..clients).map(|c| stream(r, c)).collect()).collect();
+    let mut streams: Vec<Vec<_>> = Vec::new();
+    for run in 0..runs as u64 {
+        let of_run = (0..clients as u64).map(|c| Stream::new(1, Purpose::Client, 0, run, c));
+        streams.push(of_run.collect());
+    }
     let starts: Vec<Vec<f64>> = (0..runs).map(|r| vec![0.25 * r as f64; d]).collect();
     let correction: Vec<f64> = (0..d * clients).map(|i| 0.01 * (i % 5) as f64 - 0.02).collect();
     let mut ends = vec![vec![0.0; d * clients]; runs];
     let mut units = vec![vec![(); clients]; runs];
-    let step = |r: usize| 0.1 / (1 + r) as f64;
-    let plan = |r, c| LocalSteps { step: step(r), steps: steps(c), batch: 1 };
-    let plans: Vec<Vec<_>> =
-        (0..runs).map(|r| (0..clients).map(|c| plan(r, c)).collect()).collect();
+    let mut plans: Vec<Vec<_>> = Vec::new();
+    for run in 0..runs {
+        let step = 0.1 / (1 + run) as f64;
+        let of_run = (0..clients).map(|c| LocalSteps { step, steps: steps(c), batch: 1 });
+        plans.push(of_run.collect());
+    }
     let members = Members::new((0..clients).filter(|c| clients < 3 || c % 3 != 1).collect());
     let own = streams.iter_mut().zip(&mut ends).zip(&mut units).enumerate();
     let cohort = own.map(|(r, ((streams, ends), units))| {

@@ -1,4 +1,4 @@
-//! The padded rows of clients in lockstep, and how they are passed over.
+//! The padded rows of clients in lockstep, and how a step computes with them: in registers or strip by strip.
 
 use crate::kernel::cohort::Lanes;
 use crate::kernel::fold::WIDTH;
@@ -11,18 +11,19 @@ pub(super) const MOST: usize = 12;
 /// Numbers of a cache line.
 const LINE: usize = 8;
 
-/// Logistic regression linearised at a point for each record, where e = −(s + s (1 − s) xᵀ(θ* − θ)).
+/// Logistic regression whose field is linearised at θ* for each record by itself, so that the error of a record is
+/// e = −(s + s (1 − s) xᵀ(θ* − θ)).
 pub struct Tangent<'a> {
     /// θ*, d numbers.
     pub star: &'a [f64],
-    /// s = σ(m − xᵀθ*) of each record of a set.
+    /// Returns s = σ(m − xᵀθ*) of each record of a set, given the number of the set.
     pub weights: &'a dyn Fn(usize) -> &'a [f64],
 }
 
-/// Copies a row of `d` numbers; short ones without a call.
+/// Copies a row of `d` numbers; a short one by instructions of its own instead of a call of a function.
 ///
 /// # Safety
-/// Both have them.
+/// There are `d` numbers at both places, which do not overlap.
 #[inline(always)]
 pub(super) unsafe fn copy_row(from: *const f64, to: *mut f64, d: usize) {
     // SAFETY: passed on to the caller.
@@ -38,11 +39,13 @@ pub(super) unsafe fn copy_row(from: *const f64, to: *mut f64, d: usize) {
 
 /// The padded rows of the clients in lockstep.
 pub(super) struct StepRows {
+    /// θ, one row for each client.
     pub(super) theta: *mut f64,
+    /// ξ, one row for each client.
     pub(super) xi: *mut f64,
-    /// θ*, one row, with a tangent.
+    /// θ*, one row for all clients; it means nothing without a tangent.
     star: *const f64,
-    /// θ* − θ, with a tangent.
+    /// θ* − θ, one row for each client; it means nothing without a tangent.
     pub(super) apart: *mut f64,
 }
 
@@ -80,10 +83,10 @@ impl StepRows {
         Self { theta, xi, star: star.as_ptr(), apart: apart.as_mut_ptr() }
     }
 
-    /// Writes θ* − θ of the first `len` clients, whose θ changed in a step.
+    /// Writes θ* − θ of the first `len` clients, whose θ has changed in a step.
     ///
     /// # Safety
-    /// `I` is present; there are as many clients, with rows of `stride` numbers.
+    /// `I` is present; there are rows of `stride` numbers for `len` clients.
     #[inline(always)]
     pub(super) unsafe fn update_apart<I: Simd>(&self, len: usize, stride: usize) {
         for k in 0..len {
@@ -99,9 +102,9 @@ impl StepRows {
     }
 }
 
-/// How padded rows are passed over.
+/// How a step computes with padded rows: [`InRegisters`] or [`InStrips`].
 pub(super) trait RowForm {
-    /// Prefetches what [`RowForm::update`] does not of the row of the next step.
+    /// Prefetches those parts of the next step's record that [`RowForm::update`] does not prefetch.
     fn prefetch_row(next: *const f64, stride: usize);
 
     /// xᵀy of two rows.
@@ -119,7 +122,9 @@ pub(super) trait RowForm {
 
 /// What a step does to the padded row of a client's θ.
 pub(super) struct RowUpdate<V> {
+    /// The row of θ, which is changed.
     pub(super) theta: *mut f64,
+    /// The row of ξ.
     pub(super) xi: *const f64,
     /// x, the record of this step.
     pub(super) record: *const f64,
@@ -129,11 +134,11 @@ pub(super) struct RowUpdate<V> {
     pub(super) l2: V,
     /// The step size in every lane.
     pub(super) step: V,
-    /// e in every lane.
+    /// e, the error of the record, in every lane.
     pub(super) error: V,
 }
 
-/// R registers hold a row.
+/// Short rows, which R registers hold.
 pub(super) struct InRegisters<const R: usize>;
 
 impl<const R: usize> RowForm for InRegisters<R> {
@@ -174,7 +179,7 @@ impl<const R: usize> RowForm for InRegisters<R> {
     }
 }
 
-/// W registers hold a strip of a row.
+/// Long rows, which are passed over in strips of W registers.
 pub(super) struct InStrips<const W: usize>;
 
 impl<const W: usize> RowForm for InStrips<W> {

@@ -23,7 +23,7 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// The instruction sets of this processor, slowest first.
+    /// The instruction sets that this processor has, the slowest first: tests compare their bits.
     pub fn available() -> Vec<InstructionSet> {
         let mut paths = vec![InstructionSet::Scalar];
         #[cfg(target_arch = "x86_64")]
@@ -41,7 +41,7 @@ impl InstructionSet {
         paths
     }
 
-    /// The fastest instruction set of this processor.
+    /// The fastest instruction set that this processor has.
     #[inline]
     pub fn best() -> InstructionSet {
         #[cfg(target_arch = "x86_64")]
@@ -56,13 +56,14 @@ impl InstructionSet {
         return InstructionSet::Scalar;
     }
 
-    /// The set that serves rows of `d` numbers: short ones do not fill the longest registers.
+    /// The instruction set that serves rows of `d` numbers: this one, or one with shorter registers if the rows would
+    /// not fill the registers of this one.
     #[inline]
     pub(in crate::kernel) fn for_rows(self, d: usize) -> Self {
         self.at_most(if d > SHORT { WIDEST } else { WIDEST_SHORT })
     }
 
-    /// The widest set up to this one that has at most `lanes` lanes, 2 or more.
+    /// This instruction set or, if it has more than `lanes` lanes, the widest one that has not; `lanes` is 2 or more.
     #[inline]
     pub(in crate::kernel) fn at_most(self, lanes: usize) -> Self {
         #[cfg(not(target_arch = "x86_64"))]

@@ -7,7 +7,7 @@ use std::convert::identity;
 use std::ops::{Add, Div, Mul, Sub};
 use std::ptr;
 
-/// A register of `LANES` numbers.
+/// An instruction set with registers `V` of `LANES` numbers. Operations act on each lane by itself.
 ///
 /// # Safety
 /// A method may only be called on a processor that has the instruction set;
@@ -25,16 +25,16 @@ pub(in crate::kernel) trait Simd {
     unsafe fn div(a: Self::V, b: Self::V) -> Self::V;
     /// The absolute values |x|.
     unsafe fn abs(x: Self::V) -> Self::V;
-    /// The size of the first with the sign of the second; the first is not negative.
+    /// `size`, which is not negative, with the sign of `sign`.
     unsafe fn signed(size: Self::V, sign: Self::V) -> Self::V;
-    /// `yes` where a < b, else `no`.
+    /// `yes` in the lanes where a < b, and `no` in all others, also where a or b is NaN.
     unsafe fn below(a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V;
-    /// x without its fraction, and 2 to that power; |x| < 1023.
+    /// k and 2^k, where the whole number k is x without its fraction; |x| < 1023.
     unsafe fn whole(x: Self::V) -> (Self::V, Self::V);
     /// k and m with x = 2^k m and m between √½ and √2, rounded as in the logarithms of `libm`; x is
     /// positive and normal.
     unsafe fn split(x: Self::V) -> (Self::V, Self::V);
-    /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
+    /// The sum of the lanes, which are folded by halves: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
     unsafe fn fold(v: Self::V) -> f64;
 
     // The methods below use no closures: a closure is compiled without the
@@ -55,7 +55,7 @@ pub(in crate::kernel) trait Simd {
         }
     }
 
-    /// A row of `d` numbers, padded with zeros.
+    /// Loads a row of `d` numbers, at most R·LANES of them, into R registers; the other lanes are 0.
     #[inline(always)]
     unsafe fn load_row<const R: usize>(from: *const f64, d: usize) -> [Self::V; R] {
         // SAFETY: no more than d numbers are read of the caller's row.
@@ -70,7 +70,7 @@ pub(in crate::kernel) trait Simd {
         }
     }
 
-    /// The first `d` numbers of a row.
+    /// Stores the first `d` numbers of a row that fills R registers.
     #[inline(always)]
     unsafe fn store_row<const R: usize>(to: *mut f64, d: usize, row: [Self::V; R]) {
         // SAFETY: no more than d numbers are written of the caller's row.
@@ -89,28 +89,29 @@ pub(in crate::kernel) trait Simd {
     }
 }
 
-/// The leading half of √½, and what it takes to carry from there on into the exponent.
+/// The leading half of the bits of √½, with zeros after it.
 pub(super) const ROOT: i64 = 0x3fe6_a09e << 32;
+/// What [`Simd::split`] adds to the bits of a number, so that its exponent field counts powers of two from √½ on.
 pub(super) const TO_ROOT: i64 = (0x3ff0_0000 << 32) - ROOT;
-/// The bits of a significand.
+/// The bits of a number that are its significand.
 pub(super) const SIGNIFICAND: i64 = (1 << 52) - 1;
 
-/// Folds several registers at once.
+/// An instruction set that can fold several registers at once.
 pub(in crate::kernel) trait FoldEach: Simd {
-    /// [`Simd::fold`] of the first `LANES` registers, one in each lane.
+    /// A register whose lane i is [`Simd::fold`] of register i; only the first `LANES` registers are read.
     ///
     /// # Safety
     /// The instruction set is present.
     unsafe fn fold_each(v: [Self::V; WIDEST_SHORT]) -> Self::V;
 }
 
-/// Registers for rows in strips, together with registers of at most [`WIDEST_SHORT`] lanes for a few
-/// numbers.
+/// An instruction set for rows that are passed over in strips, together with registers of at most [`WIDEST_SHORT`]
+/// lanes for what is computed of a few numbers.
 pub(in crate::kernel) trait Strips: Simd {
-    /// The registers of at most [`WIDEST_SHORT`] lanes.
+    /// The instruction set with registers of at most [`WIDEST_SHORT`] lanes; the same one if its own are not wider.
     type Short: FoldEach;
 
-    /// Stores a register, folded down to the lanes of `Short`.
+    /// Stores a register that is folded by halves down to the lanes of `Short`.
     ///
     /// # Safety
     /// The instruction set is present; `to` has room for [`WIDEST_SHORT`] numbers.
@@ -133,8 +134,8 @@ impl FoldEach for ScalarLane {
     }
 }
 
-/// The folding tree over R registers: blocks of 16 numbers first, then whole
-/// registers, then within one, as in [`crate::kernel::fold::fold_sum`].
+/// The sum of the numbers of R registers in the order of [`crate::kernel::fold::fold_sum`]: first over blocks of 16
+/// numbers, then over registers, then within one register.
 ///
 /// # Safety
 /// The instruction set `I` is present.
@@ -158,8 +159,8 @@ pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V
     }
 }
 
-/// An instruction set from its intrinsics, each of which needs only that the
-/// set is present (and, for load and store, the trait's pointers).
+/// Defines an instruction set by its intrinsics, each of which needs only that the
+/// set is present and, for load and store, the pointers that the trait asks for.
 macro_rules! simd {
     ($name:ident, $v:ident, $lanes:literal,
      $load:path, $store:path, $splat:path, $add:path, $sub:path, $mul:path, $div:path;

@@ -23,8 +23,8 @@ pub(in crate::kernel) use x86::Sse2 as BaseLanes;
 #[cfg(target_arch = "x86_64")]
 pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
-/// Runs `$body` compiled for an instruction set of this processor, with `$I` for its lanes. The
-/// variables that the body reads are listed with their types.
+/// Runs `$body`, compiled for the instruction set `$path`, which this processor has; in the body, `$I` is the type of
+/// its registers ([`Simd`]). The variables that the body reads are listed with their types.
 macro_rules! in_lanes {
     (@ $(#[$features:meta])? $I:ident = $lanes:ident, ($($arg:ident: $type:ty),*), $body:expr) => {{
         $(#[$features])?

@@ -4,9 +4,10 @@ use super::InstructionSet;
 use crate::kernel::padding::WIDEST;
 use crate::rng::Stream;
 
-/// Compares what replaces numbers on every path with what replaces single ones, bit by bit: these
-/// and Gaussian ones of these scales, of both signs, in different company: next to others of the
-/// list, and next to ordinary ones. Their number is a multiple of the lanes.
+/// Asserts that `replace`, which replaces each of many numbers in registers, gives the bits of `definition` on every
+/// instruction set: for `samples` and for Gaussian numbers of these standard deviations, with both signs. Each number
+/// is tried in a register with others of them, and in one with ordinary numbers. `replace` gets a multiple of the
+/// lanes.
 pub(in crate::kernel) fn assert_bits_of(
     definition: impl Fn(f64) -> f64,
     replace: impl Fn(InstructionSet, &mut [f64]),

@@ -4,8 +4,10 @@ use super::lanes::{FoldEach, ROOT, SIGNIFICAND, Simd, Strips, TO_ROOT, simd};
 use crate::kernel::padding::WIDEST_SHORT;
 use std::arch::x86_64::*;
 
-/// 2⁵², to which setting its bits adds a small whole number, and that with the bias of exponents.
+/// The bits of the number 2⁵². If the lowest of them are set to those of a small whole number, the number 2⁵² + that
+/// number results.
 const TWO_52: i64 = 0x4330 << 48;
+/// 2⁵² and the bias of exponents.
 const BIASED_TWO_52: f64 = (1_u64 << 52) as f64 + 1023.0;
 
 impl Strips for Avx512 {

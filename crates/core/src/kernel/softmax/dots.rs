@@ -5,8 +5,8 @@ use crate::kernel::padding::WIDEST_SHORT;
 use crate::kernel::simd::Strips;
 use crate::kernel::strips::{over_strips, to_register};
 
-/// Adds the products of a register of a record with the registers of some classes to their accumulators
-/// number r.
+/// Multiplies a register of a record with a register of each of some rows of θ, one row for each class, and adds the
+/// products to accumulator number r of the class.
 ///
 /// # Safety
 /// `I` is present, and the record has a register.
@@ -26,7 +26,8 @@ pub unsafe fn add_products<I: Strips, const W: usize, const CLASSES: usize>(
     }
 }
 
-/// The products of a record with `CLASSES` rows of θ, folded to one register each.
+/// Writes the products of a record with `CLASSES` rows of θ to `partial`, each folded down to one register, whose lanes
+/// are still to be added up.
 ///
 /// # Safety
 /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
@@ -50,7 +51,7 @@ pub unsafe fn dots<I: Strips, const W: usize, const CLASSES: usize>(
     }
 }
 
-/// One register of each of `CLASSES` rows.
+/// The register at one place of each of `CLASSES` rows that are `stride` apart.
 ///
 /// # Safety
 /// `I` is present, and the rows have a register.

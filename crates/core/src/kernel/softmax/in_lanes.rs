@@ -1,8 +1,8 @@
-//! What is computed of several records at a time, one in each lane: shares of a step, and Bregman
-//! divergences of log Σ_k exp(u_k).
+//! What is computed of several records at a time, one in each lane: factors with which records enter a field, and
+//! Bregman divergences of log Σ_k exp(u_k).
 //!
-//! A function has the numbers of as many records as a register has lanes: K registers one after
-//! the other, one per class.
+//! Numbers of the classes of as many records as a register has lanes are K registers, one after the other: register k
+//! has a number of class k for each record.
 
 use super::steps::TOGETHER;
 use super::tables::ClassTables;
@@ -14,19 +14,19 @@ use crate::kernel::rows::Aligned;
 use crate::kernel::simd::{FoldEach, Simd, Strips};
 use crate::kernel::vectors::dot;
 
-/// Up to here, exponentials of changes of logits do not overflow.
+/// The largest change of a logit whose exponential does not overflow.
 const FAR: f64 = 700.0;
 
-/// The Bregman divergence of log Σ_k exp(u_k) between the logits of a record with probabilities p
-/// and those that are apart from them by h, log Σ_k p_k exp(h_k) − Σ_k p_k h_k, 0 or more; to some
-/// ulps also where h is small: the definition. `h` is overwritten.
+/// The Bregman divergence of log Σ_k exp(u_k) for a record with probabilities p whose logits change by h: log Σ_k p_k
+/// exp(h_k) − Σ_k p_k h_k, which is 0 or more. Its error is some units in the last place also where h is small. This is
+/// the definition, which kernels repeat in lanes. `h` is overwritten.
 pub fn divergence(p: &[f64], h: &mut [f64]) -> f64 {
     let mean = dot(p, h);
     h.iter_mut().for_each(|h| *h -= mean);
     divergence_from_mean(p, h)
 }
 
-/// [`divergence`] where Σ p_k h_k is 0.
+/// [`divergence`] for changes h of the logits whose mean Σ p_k h_k is 0.
 fn divergence_from_mean(p: &[f64], h: &[f64]) -> f64 {
     let most = h.iter().fold(f64::NEG_INFINITY, |most, h| most.max(*h));
     if most > FAR {
@@ -37,12 +37,12 @@ fn divergence_from_mean(p: &[f64], h: &[f64]) -> f64 {
 }
 
 impl ClassTables {
-    /// Writes the logits of a set's records at θ to `out`, K numbers each. With probabilities
-    /// `apart_from`, K numbers for each record too, it writes the [`divergence`] of each record whose
-    /// logits change by these.
+    /// Writes the logits of a set's records at θ to `out`, K numbers for each record. With probabilities `apart_from`,
+    /// K numbers for each record too, it writes one number for each record instead: its [`divergence`] if its logits
+    /// change from those of the probabilities by the logits at θ.
     ///
     /// # Safety
-    /// As for `execute`; θ is padded rows, and there are K numbers for each record, or one.
+    /// As for `execute`; θ is padded rows, and `out` has room for these numbers.
     #[inline(always)]
     pub(super) unsafe fn logits_of<I: Strips, const W: usize>(
         &self,
@@ -89,8 +89,8 @@ impl ClassTables {
         }
     }
 
-    /// The logits of the records from `first` on, from the folded products, K of each record.
-    /// Beyond the last record it is repeated.
+    /// Writes the logits of a register of records, from number `first` on, to `out`, K registers. `partial` has the
+    /// folded products of `records` records, K for each. Lanes beyond the last record repeat it.
     ///
     /// # Safety
     /// As for `execute`.
@@ -118,9 +118,9 @@ impl ClassTables {
         }
     }
 
-    /// (p − 1\[y = k\]) / B of a register of records, from their logits `u`, which are overwritten.
-    /// `labels` are the classes y of these records, and perhaps of later ones. The numbers of class k
-    /// go to the register at `out` + k · `distance`.
+    /// Writes the factors (p_k − 1\[y = k\]) / B of a register of records, with which they enter the field of a batch
+    /// of B records: those for class k go to the register at `out` + k · `distance`. `u` are the logits of the records,
+    /// K registers, which are overwritten, and `labels` the classes y of these records and perhaps of later ones.
     ///
     /// # Safety
     /// As for `execute`; there is room for K registers at this distance.
@@ -169,8 +169,8 @@ impl ClassTables {
         }
     }
 
-    /// [`divergence`] of a register of records, from their probabilities and the changes of their
-    /// logits, which are overwritten.
+    /// The [`divergence`] of each record of a register, from their probabilities `p` and the changes `h` of their
+    /// logits, K registers each; `h` is overwritten.
     ///
     /// # Safety
     /// As for `execute`.
@@ -202,12 +202,13 @@ impl ClassTables {
     }
 }
 
-/// The numbers of one record, one per class, from registers of several records.
+/// The numbers of one record, one per class: lane number `lane` of each of K registers.
 fn lane_of_classes(registers: &[f64], lanes: usize, lane: usize) -> Vec<f64> {
     registers.chunks_exact(lanes).map(|class| class[lane]).collect()
 }
 
-/// Σ_k x_k, or Σ_k p_k x_k, in the order of [`fold_sum`].
+/// Σ_k x_k or, with `p`, Σ_k p_k x_k for each record of a register, in the order of [`fold_sum`]; `x` and `p` are K
+/// registers.
 ///
 /// # Safety
 /// `I` is present, and these are whole registers.

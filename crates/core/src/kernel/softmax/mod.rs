@@ -36,36 +36,42 @@ use tables::padded_rows;
 pub use tables::{ClassTables, MOST_CLASSES, softmax};
 use tiles::{ADD, Calls, FactorTable, RowSum};
 
-/// Records of a mini-batch, or of a set, whose rows are added in one pass over θ.
+/// How many records of a set are added to rows of θ in one pass over these rows.
 const PANEL: usize = 32;
 
-/// What runs on a chosen instruction set.
+/// Work on the records of one set, which is compiled for each instruction set.
 enum SetWork<'a> {
+    /// The local steps of the client that holds the set.
     Steps(ClientSteps<'a>),
-    /// The logits of a set's records at θ (padded rows), K numbers each; or with probabilities,
-    /// K numbers per record too, the [`divergence`] of each record whose logits change by these.
+    /// The logits of all records, or their divergences ([`ClassTables::logits_on`]).
     Logits {
         set: usize,
+        /// Padded rows, one per class.
         theta: &'a Aligned,
+        /// For divergences the probabilities from which the logits change, K numbers per record.
         apart_from: Option<&'a [f64]>,
+        /// Where logits, K numbers per record, or divergences, one number per record, are written.
         out: &'a mut [f64],
     },
-    /// Adds a set's rows, times K factors each, to padded rows.
+    /// Adds all records, each times one factor per class, to the rows of the classes.
     Sum {
         set: usize,
+        /// K numbers per record.
         factors: &'a [f64],
+        /// Padded rows, one per class.
         out: &'a mut Aligned,
     },
 }
 
 impl ClassTables {
-    /// The logits of all records of a set, K numbers each.
+    /// The logits of all records of a set at θ, K numbers for each record.
     pub fn logits(&self, set: usize, theta: &[f64]) -> Vec<f64> {
         self.logits_on(InstructionSet::best(), set, theta, None)
     }
 
-    /// The [`divergence`] of each record of a set with probabilities `p`, K numbers each, whose
-    /// logits change by those of θ.
+    /// For each record of a set the [`divergence`] by which log Σ_k exp(u_k) exceeds its tangent if the record's logits
+    /// change by the logits that it has at `theta`. `p` are the probabilities before the change, K numbers for each
+    /// record.
     ///
     /// # Panics
     /// If lengths do not agree.
@@ -73,7 +79,8 @@ impl ClassTables {
         self.logits_on(InstructionSet::best(), set, theta, Some(p))
     }
 
-    /// [`ClassTables::logits`] or, with probabilities `apart_from`, [`ClassTables::divergences`].
+    /// [`ClassTables::logits`] or, with probabilities `apart_from`, [`ClassTables::divergences`], on a chosen
+    /// instruction set.
     fn logits_on(
         &self,
         path: InstructionSet,
@@ -87,21 +94,21 @@ impl ClassTables {
         assert!(apart_from.is_none_or(|p| p.len() == records * classes));
         let mut out = vec![0.0; records * if apart_from.is_some() { 1 } else { classes }];
         let theta = &padded_rows(theta, self.d);
-        let out_of = &mut out;
+        let work = SetWork::Logits { set, theta, apart_from, out: &mut out };
         // SAFETY: this processor has the instruction set; lengths agree.
-        unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out: out_of }) };
+        unsafe { self.run(path, work) };
         out
     }
 
-    /// The probabilities of the classes of all records of a set, K numbers each.
+    /// The probabilities of the classes for all records of a set at θ, K numbers for each record.
     pub fn probabilities(&self, set: usize, theta: &[f64]) -> Vec<f64> {
         let mut all = self.logits(set, theta);
         all.chunks_exact_mut(self.classes).for_each(softmax);
         all
     }
 
-    /// out ← out + Σ_i f_ik x_i, K rows of d numbers, with x_i a set's records in their order and
-    /// f the `factors`, K numbers per record.
+    /// Adds all records of a set, each times one factor per class, to K rows of d numbers: row k of `out` grows by
+    /// Σ_i f_ik x_i, with x_i the records in their order and f the `factors`, K numbers per record.
     ///
     /// # Panics
     /// If lengths do not agree.
@@ -114,8 +121,8 @@ impl ClassTables {
         self.unpad(&sums, out);
     }
 
-    /// Runs the local steps of every client of the cohort, with `batch` records in an oracle call. Extended steps take the
-    /// mean of [`Local::batch`](super::cohort::Local::batch) oracle calls, or have a proximal term.
+    /// Runs the local steps of every client of the cohort, with `batch` records in an oracle call. Extended steps take
+    /// the mean of [`Local::batch`](super::cohort::Local::batch) oracle calls, or have a proximal term.
     ///
     /// # Panics
     /// If dimensions do not agree, or a client has no set.
@@ -128,7 +135,8 @@ impl ClassTables {
         let anchor = extended.map(|term| padded_rows(term.anchor, self.d));
         cohort.each(|local| {
             self.pad(local.theta, &mut theta);
-            // Without −0, adding a ξ of 0 changes no bit of θ; −0 can only come from the start.
+            // A step without ξ takes less time. It has the bits of a step with ξ = 0 unless a number of θ is −0 at the
+            // start.
             let negative_zero = (-0.0_f64).to_bits();
             let is_plain = extended.is_none()
                 && local.correction.iter().all(|xi| xi.to_bits() == 0)
@@ -155,7 +163,7 @@ impl ClassTables {
         });
     }
 
-    /// Not generic, so that the bodies are compiled once.
+    /// Does the work on a chosen instruction set. It is not generic, so that the work is compiled once.
     ///
     /// # Safety
     /// This processor has the instruction set; dimensions agree.
@@ -169,6 +177,8 @@ impl ClassTables {
         });
     }
 
+    /// Does the work in registers of `I`.
+    ///
     /// # Safety
     /// The instruction set `I` is present, W registers of it are 16 numbers, and dimensions agree.
     #[inline(always)]

@@ -7,7 +7,8 @@ use crate::kernel::padding::WIDEST_SHORT;
 use crate::kernel::simd::Strips;
 use crate::kernel::strips::{over_strips, to_register};
 
-/// A step with a record and the products with the next one, in one pass over rows of θ.
+/// A local step on one record for some classes, and the products of the next step's record with the rows of θ that
+/// result, in one pass over these rows.
 pub struct Pass {
     /// x, the padded row of this step's record.
     pub record: *const f64,
@@ -17,15 +18,16 @@ pub struct Pass {
     pub l2: f64,
     /// γ, the step size.
     pub step: f64,
-    /// The padded rows of θ of the classes.
+    /// The padded rows of θ of the classes, from the first class of the pass on.
     pub theta: *mut f64,
-    /// The padded rows of ξ of the classes, read if there is a correction.
+    /// The padded rows of ξ of the classes, which are read only if there is a correction.
     pub xi: *const f64,
 }
 
 impl Pass {
-    /// `CLASSES` classes with these factors, p − 1\[y = k\]; with `DOTS` their products with the
-    /// next record, folded to one register each, go to `partial`.
+    /// Makes the step for `CLASSES` classes k, in whose fields the record has the factors p_k − 1\[y = k\]; with `XI`
+    /// there is a correction. With `DOTS` the products of the new rows with the next record, each folded down to one
+    /// register, go to `partial`.
     ///
     /// # Safety
     /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
@@ -63,7 +65,8 @@ impl Pass {
         }
     }
 
-    /// Steps a register of each class, and returns its new values.
+    /// Makes the step for one register of each class, from a column on, and returns the new values. `scale` has the
+    /// factor of each class in all lanes.
     ///
     /// # Safety
     /// As for `run`.

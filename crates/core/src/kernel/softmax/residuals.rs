@@ -1,4 +1,4 @@
-//! Probabilities of classes, minus one at a record's own class, in registers.
+//! The residuals of a record, p_k − 1\[y = k\]: the probabilities of the classes, minus 1 at the record's own class.
 
 use super::tables::{ClassTables, whole};
 use crate::kernel::exp::{LARGE, exps};
@@ -7,8 +7,8 @@ use crate::kernel::simd::FoldEach;
 use crate::kernel::strips::folded;
 
 impl ClassTables {
-    /// The logits of a record from the folded products, into whole registers; returns the
-    /// greatest.
+    /// Writes the logits of a record to `u`, K numbers in whole registers, by adding up the lanes of the folded
+    /// products; returns the greatest logit.
     ///
     /// # Safety
     /// As for `execute`; there is room for K numbers, padded.
@@ -27,7 +27,7 @@ impl ClassTables {
                 let mut sums = [most; WIDEST_SHORT];
                 let mut lane = 0;
                 while lane < I::LANES {
-                    // Beyond the last class it is repeated.
+                    // Lanes beyond the last class repeat it.
                     let own = (k + lane).min(self.classes - 1);
                     sums[lane] = I::load(partial.add(own * WIDEST_SHORT));
                     lane += 1;
@@ -41,8 +41,8 @@ impl ClassTables {
         }
     }
 
-    /// p − 1\[y = k\] of a record from the folded products, K numbers, padded to whole
-    /// registers.
+    /// Writes the residuals p_k − 1\[y = k\] of a record of class y = `label` to `out`, K numbers in whole registers,
+    /// from the folded products of the record with the rows of θ.
     ///
     /// # Safety
     /// As for `execute`.

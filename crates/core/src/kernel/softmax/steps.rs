@@ -10,51 +10,59 @@ use crate::kernel::simd::{Simd, Strips, prefetch_all};
 use crate::kernel::strips::with_strip;
 use crate::rng::Stream;
 
-/// Records whose products with a pair of classes are computed together: both stay in the
+/// How many records are multiplied with the rows of θ together: they and the rows of a few classes stay in the
 /// first-level cache.
 pub const TOGETHER: usize = 4;
-/// Classes whose products with a record are summed in one pass over it.
+/// The most classes whose rows are multiplied with a record in one pass over the record.
 const MOST_CLASSES_TOGETHER: usize = 3;
-/// The most records of several oracle calls that are drawn and added together.
+/// The most records of several oracle calls that are drawn and added together; one call may have more.
 const MOST_TOGETHER: usize = 256;
 
-/// The local steps of one client.
+/// The local steps of one client in a round.
 pub struct ClientSteps<'a> {
+    /// The number of the client's set of records.
     pub set: usize,
     /// B, the records of an oracle call.
     pub batch: usize,
-    /// The oracle calls of a step; 1 without `proximal`.
+    /// The number of oracle calls that a step averages; 1 without `proximal`.
     pub calls: usize,
+    /// The number of steps.
     pub steps: u64,
+    /// The step size γ.
     pub step: f64,
+    /// The client's stream.
     pub rng: &'a mut Stream,
-    /// Padded rows, one per class.
+    /// θ, padded rows, one per class, which the steps change.
     pub theta: &'a mut Aligned,
-    /// Padded rows, or empty if ξ is 0; not empty with `proximal`.
+    /// ξ, padded rows, one per class, or empty if ξ is 0; not empty with `proximal`.
     pub correction: &'a Aligned,
-    /// The proximal term of steps on several calls or with such a term.
+    /// The proximal term of extended steps, which have such a term or average several oracle calls; `None` for plain
+    /// steps.
     pub proximal: Option<PaddedProximal<'a>>,
 }
 
-/// The proximal term μ(θ − θ_t) of a step, its weight 0 if a step has several calls alone.
+/// The proximal term μ(θ − θ_t) of extended steps.
 pub struct PaddedProximal<'a> {
-    /// μ, 0 if there is no proximal term.
+    /// μ; 0 if steps are extended only because they average several oracle calls.
     pub weight: f64,
     /// θ_t, padded rows, one per class.
     pub anchor: &'a Aligned,
 }
 
-/// Records that were drawn together.
+/// Records that are drawn together for a step, and what is computed of them.
 struct DrawnRecords {
+    /// The padded row of each record.
     rows: Vec<*const f64>,
+    /// The class of each record.
     labels: Vec<usize>,
-    /// The factors of all records with the rows of θ: those for one class one after the other, then
-    /// those for the next class.
+    /// The factors (p_k − 1\[y = k\]) / B with which the records enter the field: for the first class one for each
+    /// record, then for the next class.
     factors: Aligned,
-    /// The distance from the factors for one class to those for the next.
+    /// The distance from the factors for one class to the factors for the next class.
     distance: usize,
-    /// Folded products of [`TOGETHER`] records, and logits.
+    /// Room for the folded products of [`TOGETHER`] records with all classes.
     partial: Aligned,
+    /// Room for the logits of a register of records.
     logits: Aligned,
 }
 
@@ -74,7 +82,7 @@ impl DrawnRecords {
 }
 
 impl ClassTables {
-    /// A random record of a set, the first number of its padded row, and its class.
+    /// Draws a record of a set: its padded row, and its class.
     #[inline(always)]
     fn draw_record(&self, set: usize, rng: &mut Stream) -> (*const f64, usize) {
         let set = &self.sets[set];
@@ -82,7 +90,8 @@ impl ClassTables {
         (set.rows[record * self.stride..].as_ptr(), usize::from(set.labels[record]))
     }
 
-    /// Steps of one record each; `XI` says whether there is a correction.
+    /// Runs local steps of one record each; `XI` says whether there is a correction. Each pass over θ makes a step and
+    /// multiplies the result with the next step's record.
     ///
     /// # Safety
     /// As for `execute`.
@@ -137,7 +146,8 @@ impl ClassTables {
         }
     }
 
-    /// Steps of a mini-batch each, or of several.
+    /// Runs local steps of one mini-batch each, or extended steps on the mean of several, with a proximal term or
+    /// without.
     ///
     /// # Safety
     /// As for `execute`.
@@ -145,9 +155,10 @@ impl ClassTables {
     pub(super) unsafe fn batches<I: Strips, const W: usize>(&self, work: ClientSteps<'_>) {
         let ClientSteps { set, batch, calls, steps, step, rng, theta, correction, proximal } = work;
         let theta = theta.as_mut_ptr();
-        // As many calls at a time as their records stay in a cache.
+        // As many oracle calls at a time as have records that stay in a cache together, and at least one.
         let most = (MOST_TOGETHER / batch).clamp(1, calls);
         let mut drawn = DrawnRecords::new(most * batch, self.classes);
+        // The sum over the calls so far, if the calls of a step are added in several parts.
         let mut sums = Aligned::zeros(if most < calls { self.classes * self.stride } else { 0 });
         for _ in 0..steps {
             for first in (0..calls).step_by(most) {
@@ -188,7 +199,8 @@ impl ClassTables {
         }
     }
 
-    /// Draws `count` records of a set, and computes their factors (p − 1\[y\]) / B at θ.
+    /// Draws `count` records of a set, and computes the factors (p_k − 1\[y = k\]) / B with which they enter the field
+    /// at θ, where B = `batch`.
     ///
     /// # Safety
     /// As for `execute`; θ is padded rows, and there is room for the records.
@@ -226,8 +238,8 @@ impl ClassTables {
         }
     }
 
-    /// The products of up to [`TOGETHER`] records with all classes of θ, folded to one register
-    /// each; K of them per record. Other records are prefetched.
+    /// Writes the products of up to [`TOGETHER`] records with the rows of θ to `partial`, each folded down to one
+    /// register: K of them for one record after the other. The records `ahead` are prefetched meanwhile.
     ///
     /// # Safety
     /// As for `execute`; records and θ are padded rows, and `partial` has room.
@@ -243,7 +255,7 @@ impl ClassTables {
         let part = (8 * self.stride).div_ceil(groups).next_multiple_of(64);
         let mut k = 0;
         for group in 0..groups {
-            // As many as possible in each of the groups that are left.
+            // The classes that are left, divided as evenly as possible among the groups that are left.
             let together = (self.classes - k).div_ceil(groups - group);
             for (b, record) in records.iter().enumerate() {
                 if let Some(ahead) = ahead.get(b) {

@@ -7,10 +7,11 @@ use crate::kernel::rows::{Aligned, Rows};
 use crate::kernel::vectors::axpy;
 use crate::rng::Stream;
 
-/// The most classes that a problem may have: so many factors of a record are kept on the stack.
+/// The most classes that a problem may have: the stack has room for the factors of a record with this many classes.
 pub const MOST_CLASSES: usize = 100;
 
-/// The length of a row of `n` numbers padded with zeros to whole registers.
+/// The length of a row of `n` numbers that is padded to whole registers of four lanes: rows over classes, in contrast
+/// to rows over features ([`padded`]).
 pub(super) fn whole(n: usize) -> usize {
     n.next_multiple_of(4)
 }
@@ -20,28 +21,30 @@ pub(super) fn whole(n: usize) -> usize {
 pub(super) struct LabelledRows {
     /// Rows of d numbers, padded with zeros.
     pub(super) rows: Aligned,
-    /// The class of each, below K.
+    /// The class of each record, below K.
     pub(super) labels: Vec<u8>,
 }
 
 /// The records of all clients; client c holds set c.
 #[derive(Clone, Debug)]
 pub struct ClassTables {
+    /// The number of features of a record.
     pub(super) d: usize,
     /// The distance from one row of a record or of θ to the next: d, padded to whole registers.
     pub(super) stride: usize,
-    /// K.
+    /// K, the number of classes.
     pub(super) classes: usize,
     /// λ, the weight of the penalty λ/2 ‖θ‖².
     pub(super) l2: f64,
-    /// Row y has a 1 at y; K padded rows.
+    /// K padded rows: row y is 1 at y and 0 elsewhere.
     pub(super) indicators: Aligned,
     /// K ones, padded with zeros to whole registers: which lanes are classes.
     pub(super) live: Aligned,
+    /// The sets of records, one for each client.
     pub(super) sets: Vec<LabelledRows>,
 }
 
-/// Replaces logits by probabilities: the definition.
+/// Replaces the logits of a record, one for each class, by the probabilities of the classes: the definition.
 pub fn softmax(u: &mut [f64]) {
     let mut most = u[0];
     for &u in u.iter() {
@@ -53,7 +56,8 @@ pub fn softmax(u: &mut [f64]) {
 }
 
 impl ClassTables {
-    /// Tables of these record sets (rows of d numbers, and their classes), under λ.
+    /// Tables of these sets of records, each a list of rows of d numbers and the rows' classes, under the penalty λ =
+    /// `l2`.
     ///
     /// # Panics
     /// If there is no set, one is empty or not rows of `d`, or a class is not below `classes`.
@@ -78,7 +82,7 @@ impl ClassTables {
         self.sets.len()
     }
 
-    /// K.
+    /// K, the number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -95,7 +99,8 @@ impl ClassTables {
         &self.sets[set].labels
     }
 
-    /// The definition of an oracle call on a batch.
+    /// The definition of an oracle call: writes λθ plus the mean of the gradients of the loss on B = `batch` records of
+    /// a set, drawn with replacement, to `field`, K rows of d numbers.
     #[inline(always)]
     pub fn field(
         &self,
@@ -122,8 +127,8 @@ impl ClassTables {
         }
     }
 
-    /// Copies K rows of d numbers to padded rows. If a previous client diverged, it may have left
-    /// a NaN in the padding.
+    /// Copies K rows of d numbers to padded rows, and sets the padding to 0: a previous client that diverged may have
+    /// left a NaN there.
     pub(super) fn pad(&self, from: &[f64], to: &mut Aligned) {
         for (from, to) in from.chunks_exact(self.d).zip(to.chunks_exact_mut(self.stride)) {
             to[..self.d].copy_from_slice(from);
@@ -131,7 +136,7 @@ impl ClassTables {
         }
     }
 
-    /// Copies padded rows to K rows of d numbers.
+    /// Copies padded rows, without their padding, to K rows of d numbers.
     pub(super) fn unpad(&self, from: &Aligned, to: &mut [f64]) {
         for (from, to) in from.chunks_exact(self.stride).zip(to.chunks_exact_mut(self.d)) {
             to.copy_from_slice(&from[..self.d]);
@@ -139,7 +144,7 @@ impl ClassTables {
     }
 }
 
-/// Rows of d numbers, padded with zeros.
+/// A copy of rows of d numbers in which each is padded with zeros to the stride of [`ClassTables`].
 pub(super) fn padded_rows(rows: &[f64], d: usize) -> Aligned {
     let stride = padded(d).next_multiple_of(4);
     let mut padded = Aligned::zeros(rows.len() / d * stride);

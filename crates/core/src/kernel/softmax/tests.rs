@@ -8,16 +8,19 @@ use crate::kernel::{Proximal, descend};
 use crate::problem::mean_of_calls;
 use crate::rng::Stream;
 
+/// Tables of random records with entries of the standard deviation `scale`, for this number of clients.
 fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
     let mut rng = Stream::shared_instance(7);
-    let set = |n: usize| {
+    let mut sets = Vec::new();
+    for n in [5, 11, 3, 40].into_iter().cycle().take(clients) {
         let rows = (0..n * d).map(|_| scale * rng.gaussian()).collect();
-        (rows, (0..n).map(|i| (i * i % classes) as u8).collect())
-    };
-    let sizes = [5, 11, 3, 40].into_iter().cycle().take(clients);
-    ClassTables::new(d, classes, 0.1, &sizes.map(set).collect::<Vec<_>>())
+        let labels = (0..n).map(|i| (i * i % classes) as u8).collect();
+        sets.push((rows, labels));
+    }
+    ClassTables::new(d, classes, 0.1, &sets)
 }
 
+/// Numbers of features, numbers of classes and standard deviations of records.
 fn sizes() -> impl Iterator<Item = (usize, usize, f64)> {
     let dimensions = (1..=35).chain([47, 48, 49, 61, 64, 65, 100, 130]);
     let classes = [2, 3, 4, 5, 6, 7, 9, 10, 11, 17, 20, 31];

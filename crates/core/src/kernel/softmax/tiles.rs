@@ -1,21 +1,28 @@
-//! Sums of rows, times factors, added to rows of θ in tiles of five classes and two registers.
+//! Sums of records times factors that are added to the rows of θ, one row per class, in tiles: the part of five rows
+//! that is in two registers each.
 
 use super::tables::ClassTables;
 use crate::kernel::simd::Strips;
 
-/// What tiles do with their sums: they add them to the target, or they begin with λθ and make a
-/// step, with a correction or without one, or with a correction and the terms of [`Calls`].
+/// What tiles do with a sum: add it to the target.
 pub const ADD: u8 = 0;
+/// Tiles add the sum to λθ, where θ is the target, and make a step along the result.
 pub const STEP: u8 = 1;
+/// As [`STEP`], with the correction ξ.
 pub const CORRECTED_STEP: u8 = 2;
+/// As [`CORRECTED_STEP`], along the mean of the oracle calls and with the proximal term of [`Calls`].
 pub const EXTENDED_STEP: u8 = 3;
 
-/// A sum of rows, times factors.
+/// A sum of records times factors, one sum for each class, and what a step along it needs.
 pub struct RowSum<'a> {
+    /// The padded rows of the records.
     pub rows: &'a [*const f64],
     pub factors: FactorTable,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², read by steps only.
     pub l2: f64,
+    /// γ, the step size, read by steps only.
     pub step: f64,
+    /// ξ, padded rows, one per class, read by steps with a correction only.
     pub correction: *const f64,
     /// Read by extended steps only.
     pub calls: Calls,
@@ -26,23 +33,24 @@ pub struct RowSum<'a> {
 pub struct FactorTable {
     /// The factor of the first row for the first class.
     pub first: *const f64,
-    /// The distance from the factors of a row to those of the next row.
+    /// The distance from a row's factors to the next row's factors.
     pub row_distance: usize,
-    /// The distance from a row's factor for one class to that for the next class.
+    /// The distance from a row's factor for one class to its factor for the next class.
     pub class_distance: usize,
 }
 
-/// The oracle calls of an extended step and its proximal term. The rows of a sum are those of all
-/// calls of the step or of a part of them.
+/// The oracle calls of an extended step and its proximal term. A [`RowSum`] has the records of all calls of the step,
+/// or of some of the calls if the step is made in several parts.
 pub struct Calls {
-    /// The rows of a call.
+    /// The number of records of a call.
     pub rows: usize,
-    /// All calls of the step.
+    /// The number of all calls of the step.
     pub count: usize,
-    /// Where the sum of the calls so far is kept between the parts of a step.
+    /// Where the sum of the calls so far is kept between the parts of a step: padded rows, one per class.
     pub sums: *mut f64,
-    /// Whether these are the first calls of the step, and whether they are the last.
+    /// Whether the sum has the first calls of the step.
     pub first: bool,
+    /// Whether the sum has the last calls of the step, after which θ changes.
     pub last: bool,
     /// μ, the weight of the proximal term.
     pub weight: f64,
@@ -51,7 +59,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// What stands here for a sum that is no extended step.
+    /// What stands in a [`RowSum`] that is no extended step, where it is not read.
     pub const NONE: Self = Self {
         rows: usize::MAX,
         count: 1,
@@ -62,7 +70,7 @@ impl Calls {
         anchor: std::ptr::null(),
     };
 
-    /// The mean of several calls from their sum.
+    /// The mean of the fields of all calls from their sum, in a register.
     ///
     /// # Safety
     /// `I` is present.
@@ -82,7 +90,8 @@ impl Calls {
 }
 
 impl ClassTables {
-    /// Adds up a sum tile by tile, and does with each tile what `KIND` says.
+    /// Computes a sum tile by tile, and does with each tile what `KIND` says ([`ADD`] and the constants after it).
+    /// `target` has the rows of the classes: θ for steps.
     ///
     /// # Safety
     /// As for `execute`; `target` is padded rows.
@@ -121,7 +130,8 @@ impl ClassTables {
 }
 
 impl RowSum<'_> {
-    /// `CLASSES` classes from k on, `REGISTERS` registers from a column on, in the order of rows.
+    /// Computes one tile, of `CLASSES` classes from k on and `REGISTERS` registers from a column on, adding the records
+    /// in their order.
     ///
     /// # Safety
     /// `I` is present, and all rows have these columns.
@@ -167,7 +177,8 @@ impl RowSum<'_> {
         }
     }
 
-    /// Adds rows to sums, each times its factors; `factors` is the place of the first row's factors.
+    /// Adds records, each times its factors, to the sums of a tile; `factors` is the place of the first record's factor
+    /// for the first class of the tile.
     ///
     /// # Safety
     /// As for `tile`.
@@ -194,8 +205,8 @@ impl RowSum<'_> {
         }
     }
 
-    /// The sum of the fields of the calls so far, for a step on several calls. The field of each call
-    /// begins with λθ.
+    /// One tile of the sum over the fields of the step's oracle calls so far, for a step on several calls. The field of
+    /// each call begins with λθ.
     ///
     /// # Safety
     /// As for `tile`.
@@ -231,7 +242,7 @@ impl RowSum<'_> {
         }
     }
 
-    /// The new numbers of the target at a place, from their sum.
+    /// The new numbers of a register of the target, `at` numbers after its beginning, from the sum there.
     ///
     /// # Safety
     /// As for `tile`.
@@ -264,7 +275,7 @@ impl RowSum<'_> {
     }
 }
 
-/// Multiplies all numbers of a tile.
+/// Multiplies all numbers of a tile by a factor.
 ///
 /// # Safety
 /// `I` is present.
@@ -279,7 +290,7 @@ unsafe fn scale<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
     }
 }
 
-/// A tile of rows at this distance.
+/// Loads a tile: some registers of each of `CLASSES` rows that are `stride` apart.
 ///
 /// # Safety
 /// `I` is present, and the rows have these numbers.
@@ -298,7 +309,7 @@ unsafe fn load_tile<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
     }
 }
 
-/// Writes what [`load_tile`] reads.
+/// Stores a tile where [`load_tile`] reads it.
 ///
 /// # Safety
 /// As for [`load_tile`].
@@ -316,7 +327,7 @@ unsafe fn store_tile<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
     }
 }
 
-/// θ − step · field.
+/// θ after a local step along a field, θ − step · field, in a register.
 ///
 /// # Safety
 /// `I` is present.

@@ -16,7 +16,8 @@ use crate::kernel::cohort::{Cohort, Local, LocalSteps, Members, Proximal};
 use crate::kernel::server::{FinishedSteps, ImpliedVariates, learn_all_on, mean_of};
 use crate::kernel::simd::InstructionSet;
 
-/// The control variates that learn from a round in which all clients take part.
+/// The control variates that are to learn from a round in which all clients take part: `mean` and `corrections` are
+/// updated.
 pub struct VariatesToLearn<'a> {
     /// γ_k E_k, N numbers: the sum of the step sizes of client k in the round.
     pub lengths: &'a [f64],
@@ -26,29 +27,30 @@ pub struct VariatesToLearn<'a> {
     pub corrections: &'a mut [f64],
 }
 
-/// A round of all clients after their steps on supports.
+/// What the local steps of all clients on their supports have left, from which the server forms θ_{t+1}.
 pub struct SupportRound<'a> {
     /// θ_t, d numbers.
     pub start: &'a [f64],
-    /// N rows of d numbers. The first numbers of a client's row are its θ on its support.
+    /// N rows of d numbers. A client's row begins with the entries of its θ on its support, in the order of the
+    /// features; its other numbers mean nothing.
     pub ends: &'a [f64],
-    /// γ_k and E_k.
+    /// γ_k and E_k of each client, N.
     pub plans: &'a [LocalSteps],
     /// The control variates, if there are some; ξ is 0 without them.
     pub learning: Option<VariatesToLearn<'a>>,
 }
 
-/// What a round does to the numbers of a client's θ that its records do not touch.
+/// What a round does to those entries of a client's θ that its records do not touch: it does not depend on the draws.
 struct Elsewhere {
-    /// The scales at the end of each pass of the client's steps.
+    /// α and β at the end of each pass, the parts into which the client's local steps are divided.
     passes: Vec<PassEnd>,
-    /// Whether ξ' is 0.
+    /// Whether ξ' of the client is 0, so that a pass only multiplies by α.
     is_unpulled: bool,
 }
 
 impl SparseRecords {
-    /// [`SparseRecords::advance`] of clients that begin at θ_t, on their supports: the first numbers of
-    /// a client's row are its numbers there, and the others are not written.
+    /// Runs the local steps of clients that begin at θ_t on the entries of θ that their records touch. These are at the
+    /// beginning of a client's row afterwards; the rest of the row is not written.
     ///
     /// # Panics
     /// If dimensions do not agree, clients begin at their own rows, or c is below ½.
@@ -59,7 +61,7 @@ impl SparseRecords {
         Proximal { weight, anchor }: Proximal<'_>,
     ) {
         let mut known = self.scale_cache(weight);
-        // The row of ξ, often shared by all clients, that was last found to be 0.
+        // The row of ξ that was last found to be 0: often all clients share it.
         let mut zero = std::ptr::null();
         let mut pull = Vec::new();
         let mut locals = cohort.locals();
@@ -91,18 +93,17 @@ impl SparseRecords {
         }
     }
 
-    /// Whether all clients can keep to the numbers of θ that their records touch, with these plans
-    /// and this weight of a proximal term: steps of cohorts that are on supports, and
-    /// [`SparseRecords::mean_on_supports`], instead of steps on rows and their mean, with the same
-    /// bits.
+    /// Whether all clients can step on the entries of θ that their records touch alone, with these plans
+    /// and this weight μ of a proximal term. Then cohorts with `on_supports` and
+    /// [`SparseRecords::mean_on_supports`] give the bits of steps on whole rows and their mean, in less time.
     pub fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
         let mut known = self.scale_cache(weight);
         self.supports.is_some()
             && plans.iter().all(|plan| known.for_steps(plan.step, plan.steps).is_some())
     }
 
-    /// The mean of the clients' θ after steps on supports into `after` (d numbers); the variates, if
-    /// there are some, learn from the steps.
+    /// Writes the mean of the clients' θ after steps on supports to `after` (d numbers), and lets the variates, if
+    /// there are some, learn from the steps. `weight` is μ of the proximal term that the steps had.
     ///
     /// # Panics
     /// If there are no supports, dimensions do not agree, or c is below ½.
@@ -114,11 +115,13 @@ impl SparseRecords {
         assert!(after.len() == d && ends.len() == n * d && supports.len() == n);
         let corrections = learning.as_ref().map(|variates| &*variates.corrections);
         let elsewhere = self.changes_elsewhere(plans, corrections, d, weight);
-        // So few columns at a time that the numbers of all clients stay in the first caches.
+        // The columns of a block: so few that the numbers of all clients in them stay in the first caches.
         let widest = (BLOCK / n).max(1);
+        // Where clients without variates end in a block if no record touches it.
         let mut without_variates = vec![0.0; widest];
+        // The ends of all clients in a block.
         let mut rows = vec![0.0; n * widest];
-        // How many numbers of each client's support are in earlier columns.
+        // How many entries of each client's support are in earlier blocks.
         let mut used = vec![0; n];
         let members = Members::all(n);
         for column in (0..d).step_by(widest) {
@@ -162,8 +165,8 @@ impl SparseRecords {
         }
     }
 
-    /// What a round does to the numbers of each client's θ outside of its support. `corrections` are
-    /// ξ, N rows of d numbers, if there are variates.
+    /// What a round does to the entries of each client's θ outside of its support. `corrections` are
+    /// ξ_k, N rows of d numbers, if there are variates; `weight` is μ of the proximal term.
     fn changes_elsewhere(
         &self,
         plans: &[LocalSteps],
@@ -184,9 +187,9 @@ impl SparseRecords {
 }
 
 impl Elsewhere {
-    /// Writes to `ends` where the entries `theta` of θ_t end in a round if no record touches them: v ← α v − β ξ' for each
-    /// pass, with ξ' = ξ − μ θ_t, where ξ are the same entries of ξ_k and μ is `weight`. The caller then writes over
-    /// the entries that records touch.
+    /// Writes to `ends` where the entries `theta` of θ_t end in a round if no record touches them: v ← α v − β ξ' for
+    /// each pass, with ξ' = ξ − μ θ_t, where ξ are the same entries of ξ_k and μ is `weight`. The caller then writes
+    /// over the entries that records touch.
     fn write_ends(&self, theta: &[f64], xi: Option<&[f64]>, weight: f64, ends: &mut [f64]) {
         ends.copy_from_slice(theta);
         for &PassEnd { alpha, beta } in &self.passes {

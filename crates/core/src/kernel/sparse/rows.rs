@@ -12,16 +12,20 @@ use thiserror::Error;
 /// are as many indices as values, each is below `d`, and within a row they rise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseRows {
+    /// The number of columns.
     d: usize,
+    /// For each row the place of its first stored number among all, and at the end the number of all.
     offsets: Vec<usize>,
+    /// The column of each stored number.
     indices: Vec<u32>,
+    /// The stored numbers, row by row.
     values: Vec<f64>,
 }
 
 /// The stored numbers of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SparseRow<'a> {
-    /// Their columns, which rise.
+    /// The columns of the stored numbers, which rise.
     pub indices: &'a [u32],
     /// The stored numbers, one for each column in `indices`.
     pub values: &'a [f64],
@@ -71,11 +75,11 @@ pub enum SparseRowsError {
 }
 
 impl SparseRows {
-    /// Rows of `d` numbers: row k has the values from `offsets[k]` to `offsets[k + 1]`, in the
-    /// columns `indices`.
+    /// Rows of `d` numbers in the form of compressed sparse rows: row k has the values number `offsets[k]` to
+    /// `offsets[k + 1]`, and value i is in column `indices[i]`.
     ///
     /// # Errors
-    /// The first part of this that does not hold.
+    /// The first part of the invariant that does not hold.
     pub fn new(
         d: usize,
         offsets: Vec<usize>,
@@ -105,7 +109,7 @@ impl SparseRows {
         Ok(Self { d, offsets, indices, values })
     }
 
-    /// Rows of `d` numbers, of which the columns and values of the stored ones are given.
+    /// Rows of `d` numbers, each given by the columns and the values of its stored numbers.
     ///
     /// # Panics
     /// If the columns of a row do not rise, or one is not below `d`.
@@ -126,7 +130,7 @@ impl SparseRows {
         Self::new(d, offsets, indices, values).expect("columns rise")
     }
 
-    /// The numbers other than 0 of rows of `d`.
+    /// The sparse form of rows of `d` numbers that are given in full, which stores the numbers other than 0.
     ///
     /// # Panics
     /// If `d` is 0 or 2³² or more, or the last row is not whole.
@@ -138,7 +142,7 @@ impl SparseRows {
         Self::from_rows(d, rows)
     }
 
-    /// All numbers, row by row.
+    /// All numbers, row by row, with those that are not stored as 0: d numbers for each row.
     pub fn to_dense(&self) -> Vec<f64> {
         let mut all = vec![0.0; self.len() * self.d];
         for (row, out) in self.iter().zip(all.chunks_exact_mut(self.d.max(1))) {
@@ -147,7 +151,7 @@ impl SparseRows {
         all
     }
 
-    /// These rows, in this order, each times its factor.
+    /// New rows: for each pair the row of this number, times this factor. A row may be taken several times.
     ///
     /// # Panics
     /// If a row does not exist.
@@ -158,7 +162,7 @@ impl SparseRows {
         )
     }
 
-    /// The rows with a further number at their end, which is 1.
+    /// The rows with a further column at the end in which all numbers are 1, as an intercept needs it.
     ///
     /// # Panics
     /// If d is 2³² − 1 or more.
@@ -173,7 +177,7 @@ impl SparseRows {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -188,10 +192,11 @@ impl SparseRows {
         &self.values
     }
 
-    /// The row and the column of a stored number.
+    /// The row and the column, from 0 on, of stored number `entry` in the order of [`SparseRows::values`]. For messages
+    /// about it.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer stored numbers.
     pub fn place(&self, entry: usize) -> (usize, usize) {
         let row = self.offsets.partition_point(|&begin| begin <= entry) - 1;
         (row, self.indices[entry] as usize)
@@ -212,7 +217,7 @@ impl SparseRows {
         }
     }
 
-    /// Row k, with these in place of the columns of all stored numbers.
+    /// Row k, with other columns: `columns` has a number for each stored number of all rows.
     #[inline(always)]
     pub(super) fn row_in<'a>(&'a self, k: usize, columns: &'a [u32]) -> SparseRow<'a> {
         let SparseRow { values, .. } = self.row(k);
@@ -232,12 +237,12 @@ impl<'a> SparseRow<'a> {
         self.indices.iter().zip(self.values).map(|(j, x)| (*j as usize, *x))
     }
 
-    /// The same with columns as they are stored.
+    /// The column, as it is stored, and the value of each stored number, in the order of the columns.
     fn stored(self) -> impl Iterator<Item = (u32, f64)> + use<'a> {
         self.indices.iter().copied().zip(self.values.iter().copied())
     }
 
-    /// xᵀy.
+    /// The product xᵀy of the row x with a vector of d numbers.
     ///
     /// # Panics
     /// If `y` has fewer than d numbers.
@@ -245,13 +250,13 @@ impl<'a> SparseRow<'a> {
         self.sum(|j| y[j])
     }
 
-    /// Σ x_j y(j) over the stored numbers, with eight accumulators.
+    /// Σ x_j y(j) over the stored numbers x_j of the row, with eight accumulators.
     pub fn sum(&self, y: impl Fn(usize) -> f64) -> f64 {
         let [sum] = fold_sparse(self, |j| [y(j)]);
         sum
     }
 
-    /// out ← out + factor x.
+    /// Adds the row x, times a factor, to a vector: out ← out + factor x.
     ///
     /// # Panics
     /// If `out` has fewer than d numbers.
@@ -260,10 +265,10 @@ impl<'a> SparseRow<'a> {
     }
 }
 
-/// The accumulators of a sum over non-zeros.
+/// The number of accumulators of a sum over stored numbers.
 const SUMS: usize = 8;
 
-/// Σ x_j y(j) over the stored numbers of a row, for the numbers of y(j) at once.
+/// K sums at once: Σ x_j y_k(j) over the stored numbers x_j of a row, where `y(j)` returns the K numbers y_k(j).
 #[inline(always)]
 pub(super) fn fold_sparse<const K: usize>(
     row: &SparseRow<'_>,
@@ -308,19 +313,20 @@ mod tests {
         assert_eq!(SparseRows::from_dense(40, &long).row(0).dot(&long), sum);
     }
 
+    /// What is wrong with these arrays of three columns.
+    fn fault_of(offsets: &[usize], indices: &[u32], values: &[f64]) -> String {
+        let rows = SparseRows::new(3, offsets.to_vec(), indices.to_vec(), values.to_vec());
+        rows.unwrap_err().to_string()
+    }
+
     #[test]
     fn rows_that_are_not_whole_are_refused() {
-        let of = |offsets: &[usize], indices: &[u32], values: &[f64]| {
-            SparseRows::new(3, offsets.to_vec(), indices.to_vec(), values.to_vec())
-                .unwrap_err()
-                .to_string()
-        };
-        assert_eq!(of(&[0, 1], &[0], &[1.0, 2.0]), "there are 2 values, but 1 indices");
-        assert!(of(&[0, 1], &[0, 1], &[1.0, 2.0]).contains("must begin at 0 and end at 2"));
-        assert!(of(&[], &[], &[]).contains("must begin at 0"));
-        assert_eq!(of(&[0, 2, 1, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
-        assert_eq!(of(&[0, 5, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
-        assert_eq!(of(&[0, 2], &[1, 1], &[1.0; 2]), "row 0: index 1 does not rise");
-        assert_eq!(of(&[0, 0, 1], &[3], &[1.0]), "row 1: index 3 is not below 3");
+        assert_eq!(fault_of(&[0, 1], &[0], &[1.0, 2.0]), "there are 2 values, but 1 indices");
+        assert!(fault_of(&[0, 1], &[0, 1], &[1.0, 2.0]).contains("must begin at 0 and end at 2"));
+        assert!(fault_of(&[], &[], &[]).contains("must begin at 0"));
+        assert_eq!(fault_of(&[0, 2, 1, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(fault_of(&[0, 5, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(fault_of(&[0, 2], &[1, 1], &[1.0; 2]), "row 0: index 1 does not rise");
+        assert_eq!(fault_of(&[0, 0, 1], &[3], &[1.0]), "row 1: index 3 is not below 3");
     }
 }

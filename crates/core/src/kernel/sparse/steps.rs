@@ -40,25 +40,28 @@ pub struct LogisticLoss {
     pub batch: usize,
 }
 
-/// Clients in lockstep, and the most numbers of θ for which they are: beyond, θ and ξ of several
-/// clients do not fit in the first caches.
+/// How many clients are stepped in lockstep.
 const LOCKSTEP: usize = 4;
+/// The most numbers of θ for which clients are stepped in lockstep: if θ is longer, θ and ξ of several clients do not
+/// fit in the first caches.
 const TOGETHER: usize = 2048;
+
 /// Sparse rows y x, in sets of which each client holds one.
 pub struct SparseRecords {
     /// The loss of a record, and the size of a batch.
     pub loss: LogisticLoss,
     /// The records of each client.
     pub sets: Vec<SparseRows>,
-    /// What these touch, where that is little.
+    /// The features that each set touches, if they are few enough for steps on them to take less time than steps on
+    /// whole rows.
     pub(super) supports: Option<Vec<Support>>,
 }
 
 impl SparseRecords {
-    /// Sets of rows y x.
+    /// The records of all clients under a loss: client c holds set c, whose rows are records x times their labels y.
     ///
     /// # Panics
-    /// If there is no set, one is empty, or they differ in d.
+    /// If a set is empty, or the sets differ in d.
     pub fn new(loss: LogisticLoss, sets: Vec<SparseRows>) -> Self {
         assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
         let supports = Support::worth_keeping(&sets);
@@ -70,7 +73,8 @@ impl SparseRecords {
         KnownScales { pull: self.loss.l2 + weight, last: None }
     }
 
-    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over the records of a batch.
+    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over B records of the client, drawn with replacement,
+    /// with s = σ(m − xᵀθ).
     pub fn field(&self, client: usize, theta: &[f64], rng: &mut Stream, field: &mut [f64]) {
         let LogisticLoss { l2, margin, batch } = self.loss;
         let set = &self.sets[client];
@@ -95,7 +99,7 @@ impl SparseRecords {
         let Proximal { weight, anchor } = proximal;
         let mut known = self.scale_cache(weight);
         let mut pull = vec![0.0; if weight == 0.0 { 0 } else { cohort.dim() }];
-        // Of a row of ξ that clients share, ξ' is computed once, and once it is searched for zeros.
+        // Clients may share a row of ξ. So ξ' is kept for the row `pulled`, and `zero` is a row that was found to be 0.
         let mut pulled = std::ptr::null();
         let mut zero = std::ptr::null();
         let alone = self.loss.batch > 1 || cohort.dim() > TOGETHER;
@@ -144,7 +148,7 @@ impl SparseRecords {
         }
     }
 
-    /// The loop over the oracle: the steps of clients whose c is below ½.
+    /// Runs the local steps of a client as a loop over the oracle, as it is done where c is below ½.
     fn run_oracle_loop(&self, local: Local<'_, ()>, proximal: Proximal<'_>) {
         let d = local.theta.len();
         let mut field = vec![0.0; d];
@@ -162,9 +166,10 @@ impl SparseRecords {
         }
     }
 
-    /// All steps of some clients with equal numbers of steps, in passes; ξ' is their ξ if `PULLED`,
-    /// and 0 otherwise. If there are several, their steps are on single records. With a support,
-    /// there is one client, whose θ and ξ' are those numbers alone.
+    /// Runs all local steps of some clients, which have equal numbers of steps, in passes: parts of the steps of a
+    /// round, during which a client's θ holds v. ξ' is the clients' `correction` if `PULLED`, and 0 otherwise. Several
+    /// clients must take steps on single records. With a support there must be one client, whose θ and ξ' have only the
+    /// entries of the support.
     pub(super) fn run_passes<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],
@@ -200,15 +205,16 @@ impl SparseRecords {
         }
     }
 
-    /// A record of a client, in the columns of its support if there are some.
+    /// Record number k of a client. If `columns` are given, they replace its columns: the places of the columns in the
+    /// client's support.
     #[inline(always)]
     fn record<'s>(&'s self, client: usize, k: usize, columns: Option<&'s [u32]>) -> SparseRow<'s> {
         let set = &self.sets[client];
         columns.map_or_else(|| set.row(k), |columns| set.row_in(k, columns))
     }
 
-    /// The steps of a pass with one record each; θ is v. The steps of several clients are interleaved, so
-    /// that the processor works on one while it waits for the other's σ.
+    /// Runs the steps of a pass, with one record each, for the clients of a group, whose θ holds v. The steps of
+    /// several clients are interleaved, so that the processor works on one client while it waits for σ of another.
     fn run_single_records<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],
@@ -221,6 +227,7 @@ impl SparseRecords {
         while done < steps {
             let ready = group.iter_mut().map(|local| local.draws.rng.ready().len()).min();
             let some = ready.map_or(0, |ready| ready.min(steps - done));
+            // Turn i draws and prefetches the records of step i, and takes step i − 1.
             for i in 0..=some {
                 let mut weights = [0.0; LOCKSTEP];
                 let these = rows;
@@ -256,7 +263,7 @@ impl SparseRecords {
         }
     }
 
-    /// The steps of a pass with `batch` records each; θ is v.
+    /// Runs the steps of a pass, with `batch` records each, for a client whose θ holds v.
     fn run_batches<const PULLED: bool>(
         &self,
         local: &mut Local<'_, ()>,
@@ -288,12 +295,13 @@ impl SparseRecords {
     }
 }
 
-/// Whether a row of ξ is 0, given the row that was last found to be: clients may share it.
+/// Whether all numbers of a row of ξ are 0. `zero` is the row that was last found to be 0: clients may share it, so
+/// that it need not be searched again.
 pub(super) fn is_zero_row(xi: &[f64], zero: *const f64) -> bool {
     zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0)
 }
 
-/// out ← out + factor x.
+/// Adds a row x, times a factor, to a vector, without a check of its indices: out ← out + factor x.
 ///
 /// # Safety
 /// `out` has more numbers than any index of the row.
@@ -311,17 +319,22 @@ mod tests {
     use super::*;
     use crate::kernel::cohort::testing::thetas;
 
+    /// Sets of random rows, three in ten of whose numbers are not 0: 3 + 2 c rows of client c.
     fn sets(d: usize, clients: usize) -> Vec<SparseRows> {
         let mut rng = Stream::shared_instance(7);
-        let mut set = |n: usize| {
-            let mut number = || if rng.uniform() < 0.3 { rng.gaussian() } else { 0.0 };
-            let rows: Vec<f64> = (0..n * d).map(|_| number()).collect();
-            SparseRows::from_dense(d, &rows)
-        };
-        (0..clients).map(|c| set(3 + 2 * c)).collect()
+        let mut sets = Vec::new();
+        for client in 0..clients {
+            let mut rows = Vec::new();
+            for _ in 0..(3 + 2 * client) * d {
+                rows.push(if rng.uniform() < 0.3 { rng.gaussian() } else { 0.0 });
+            }
+            sets.push(SparseRows::from_dense(d, &rows));
+        }
+        sets
     }
 
-    /// The local steps of the plain loop and those of the definition, from different ξ.
+    /// θ of five clients after two rounds of local steps, by the plain loop over the oracle and by
+    /// [`SparseRecords::advance`].
     fn compare(l2: f64, proximal: f64, batch: usize, steps: u64) -> (Vec<f64>, Vec<f64>) {
         let d = 30;
         let clients = 5;
@@ -336,15 +349,16 @@ mod tests {
             bits.into_iter().map(f64::from_bits).collect()
         };
         let plain = values(&|cohort| cohort.each(|local| all.run_oracle_loop(local, proximal)));
-        let advance = |cohort: Cohort<'_, ()>| {
+        let scaled = values(&|cohort| {
+            // A binding of its own, whose lifetime may be that of `anchor`.
             let mut cohort = cohort;
             cohort.extended = Some(proximal);
             all.advance(cohort);
-        };
-        (plain, values(&advance))
+        });
+        (plain, scaled)
     }
 
-    /// Of a θ after hundreds of steps, some of them in several passes.
+    /// Also after hundreds of steps, which take several passes for some of the penalties.
     #[test]
     fn steps_equal_the_plain_loop_up_to_rounding() {
         for (l2, proximal) in [(1e-6, 0.0), (0.1, 0.0), (2.0, 0.0), (0.1, 1.5), (4.9, 0.0)] {
@@ -400,9 +414,10 @@ mod tests {
             });
         };
         for steps in [0, 1, 33, 198, 199, 500] {
-            let run = |cohort: Cohort<'_, ()>| all.advance(cohort);
-            let expected = thetas([1, d, clients], |c| steps + c as u64 % 2, stated);
-            assert_eq!(thetas([1, d, clients], |c| steps + c as u64 % 2, run), expected, "{steps}");
+            let steps_of = |client: usize| steps + client as u64 % 2;
+            let expected = thetas([1, d, clients], steps_of, stated);
+            let got = thetas([1, d, clients], steps_of, |cohort| all.advance(cohort));
+            assert_eq!(got, expected, "{steps}");
         }
     }
 }

@@ -1,24 +1,25 @@
-//! The features that a client's records touch.
+//! The support of a client's records: the features that they touch.
 
 use super::rows::SparseRows;
 
-/// Numbers of all clients in a block of the server: a quarter of a second-level cache. Supports are
-/// kept of longer θ alone.
+/// How many numbers of all clients' rows the server takes at a time: as many as fill a quarter of a second-level cache.
+/// Supports are kept only if θ is longer than this.
 pub(super) const BLOCK: usize = 1 << 14;
-/// Steps on a support take less time where the support is at most this part of the features: 1/2.
+/// A support is kept if it is at most one part in this many of the features, since steps on it then take less time.
 const PARTS: usize = 2;
 
-/// The features that a client's records touch.
+/// The features that a client's records touch: those that are stored in at least one record.
 pub struct Support {
     /// The features, in increasing order.
     pub(super) columns: Vec<u32>,
-    /// The place among them of the column of each stored number.
+    /// For each stored number of the records, in their order, the place of its column in `columns`.
     pub(super) places: Vec<u32>,
 }
 
 impl Support {
-    /// The features that these records touch.
+    /// The support of these records.
     pub fn of_records(records: &SparseRows) -> Self {
+        // For each feature 0 if a record touches it; then its place among those that are touched.
         let mut place = vec![u32::MAX; records.dim()];
         for j in records.iter().flat_map(|row| row.indices) {
             place[*j as usize] = 0;
@@ -31,14 +32,14 @@ impl Support {
         Self { columns, places }
     }
 
-    /// The supports of these sets; `None` if steps on one of them would take longer than steps on
-    /// whole rows, because it is too large or θ is too short.
+    /// The supports of these sets of records; `None` if steps on one of them would take longer than steps on
+    /// whole rows, because the support is too large or θ is too short.
     pub fn worth_keeping(sets: &[SparseRows]) -> Option<Vec<Self>> {
         let all: Vec<Self> = sets.iter().map(Self::of_records).collect();
-        let is_small = all
+        let are_small = all
             .iter()
             .zip(sets)
             .all(|(support, set)| support.columns.len() <= set.dim() / PARTS && set.dim() > BLOCK);
-        is_small.then_some(all)
+        are_small.then_some(all)
     }
 }

@@ -7,15 +7,16 @@ use crate::kernel::padding::{SHORT, WIDEST, WIDEST_SHORT};
 use crate::kernel::simd::{InstructionSet, Simd, fold_registers, in_lanes, prefetch_all};
 use crate::kernel::strips::with_strip;
 
-/// θ of a client may fill at most half of the registers.
+/// The most registers that θ of a client may fill: half of those that the processor has.
 const MOST_REGISTERS: usize = if cfg!(target_arch = "aarch64") { 16 } else { 8 };
 
-/// If there are more pairs than this (16 bytes each), most of them are not in the
-/// second-level cache when a round reads them.
+/// If all distributions together have more transitions than this (16 bytes each), most of them are not in the
+/// second-level cache when a round reads them, and are prefetched.
 pub(super) const NEAR: usize = 16_384;
 
 impl TransitionTables {
-    /// Not generic, so that the fused bodies are compiled once for all types of states.
+    /// Runs all local steps of some clients with equal numbers of steps. It is not generic, so that the fused steps are
+    /// compiled once for all types of states.
     ///
     /// # Safety
     /// This processor has the instruction set, which has a fused body; clients and
@@ -36,6 +37,9 @@ impl TransitionTables {
         });
     }
 
+    /// Runs all local steps in registers of `I`: short rows are held by a number of registers that is known at compile
+    /// time, and long ones are passed over in strips.
+    ///
     /// # Safety
     /// The instruction set `I` is present; clients and lengths are in range.
     #[inline(always)]
@@ -64,8 +68,8 @@ impl TransitionTables {
         }
     }
 
-    /// Runs four or three clients in lockstep, fewer only at the end: three hide the
-    /// latency of a step as well as four do.
+    /// Runs all local steps of clients whose rows R registers hold, of four or three clients in lockstep after each
+    /// other, and of fewer only at the end: three hide the latency of a step as well as four do.
     ///
     /// # Safety
     /// As for `groups`; R registers hold a padded row.
@@ -93,13 +97,13 @@ impl TransitionTables {
         }
     }
 
-    /// Prefetches what `count` members from number `next` on will read of their
-    /// distributions, the draws of the `count` members after them, and the positions of
-    /// the streams of the next `count`: with more clients than fit in the caches, memory
-    /// is read while other clients are stepped.
+    /// Prefetches what the `count` members from number `next` on will read of their distributions, the draws of the
+    /// `count` members after them, and where the streams of the `count` members after those stand: each is needed to
+    /// know what to prefetch next. With more clients than fit in the caches, memory is so read while other clients are
+    /// stepped.
     ///
     /// # Safety
-    /// Members are clients.
+    /// Members are clients of these tables.
     #[inline(always)]
     unsafe fn prefetch_members(&self, clients: &mut EqualSteps<'_>, next: usize, count: usize) {
         /// The most steps to prefetch; later ones are prefetched in time by the processor.
@@ -119,8 +123,8 @@ impl TransitionTables {
         }
     }
 
-    /// One step of every member. There is no chain of steps whose latency could be
-    /// hidden, but memory latency dominates: first all draws of a block are made, then all
+    /// Runs the local steps where each member takes one. There is no chain of steps whose latency could be
+    /// hidden, but the latency of memory dominates: first all draws of a block of members are made, then all
     /// updates, so that the reads of a block overlap.
     ///
     /// # Safety
@@ -168,7 +172,7 @@ impl TransitionTables {
         }
     }
 
-    /// (φ(s) − γφ(s'))ᵀθ.
+    /// (φ(s) − γφ(s'))ᵀθ for the transition `atom`, with `feature` = φ(s).
     ///
     /// # Safety
     /// As for `cascade`; the atom is one of these tables.
@@ -193,7 +197,7 @@ impl TransitionTables {
         }
     }
 
-    /// Steps K members from number `from` on, and returns K.
+    /// Runs all local steps of K members from number `from` on, step by step for all of them, and returns K.
     ///
     /// # Safety
     /// As for `cascade`.
@@ -235,8 +239,8 @@ impl TransitionTables {
                         let delta = I::splat(along - reward);
                         for r in 0..R {
                             let field = I::mul(delta, feature[r]);
-                            let move_ = I::mul(step[k], I::add(field, xi[k][r]));
-                            theta[k][r] = I::sub(theta[k][r], move_);
+                            let change = I::mul(step[k], I::add(field, xi[k][r]));
+                            theta[k][r] = I::sub(theta[k][r], change);
                         }
                     }
                 }

@@ -1,4 +1,4 @@
-//! A lower limit of the time of a TD(0) step, for benches.
+//! The work that no TD(0) step can do without, for benches: its time is a lower limit of the time of a step.
 
 use super::tables::{TransitionTables, Transitions};
 use crate::kernel::padding::WIDEST_SHORT;
@@ -6,9 +6,9 @@ use crate::kernel::simd::{InstructionSet, Simd, fold_registers, in_lanes};
 use crate::rng::Stream;
 
 impl TransitionTables {
-    /// The least that a step of TD(0) must do: draw, gather two rows, update θ (rows of
-    /// 8), without rewards and ξ and without the bits of the definition. Four clients in
-    /// lockstep on the fastest instruction set.
+    /// Does `steps` times for each client the least that a step of TD(0) must do: draw, gather two rows, update θ (rows
+    /// of 8 numbers), without rewards and ξ and without the bits of the definition. Four clients are in lockstep, on
+    /// the fastest instruction set; clients that fill no group of four are left out.
     ///
     /// # Panics
     /// If d is not 8, or there are not as many streams and rows as clients.
@@ -31,6 +31,8 @@ impl TransitionTables {
         ) => tables.least::<I, { 8 / I::LANES }>(streams, theta, step, steps));
     }
 
+    /// [`TransitionTables::limit`] in registers of `I`.
+    ///
     /// # Safety
     /// As for `groups`; d = 8 = R·LANES.
     #[inline(always)]

@@ -53,6 +53,7 @@ mod tests {
     use crate::kernel::cohort::testing::assert_paths;
     use crate::rng::Stream;
 
+    /// Random tables, in which each client has a distribution of its own on three transitions from each state.
     fn tables(d: usize, states: usize, clients: usize) -> TransitionTables {
         let mut s = Stream::shared_instance(7);
         let phi: Vec<f64> = (0..states * d).map(|_| s.uniform()).collect();
@@ -66,10 +67,12 @@ mod tests {
         tables
     }
 
+    /// Asserts that steps have the bits of their definition on every instruction set.
     fn compare(tables: &TransitionTables, clients: usize, steps: impl Fn(usize) -> u64) {
         let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
-        let run = |path, cohort: Cohort<'_, ()>| tables.advance_on(path, cohort);
-        assert_paths("TD", [1, tables.d, clients], steps, define, run);
+        assert_paths("TD", [1, tables.d, clients], steps, define, |path, cohort| {
+            tables.advance_on(path, cohort);
+        });
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::kernel::fold::fold_sum;
 use crate::kernel::padding::padded;
 use crate::kernel::rows::Table;
 
-/// A pair (s, s') of states, each below 2¹⁶.
+/// A transition: a pair (s, s') of states, each below 2¹⁶, in one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Atom(pub u32);
 
@@ -26,15 +26,17 @@ impl Atom {
     }
 }
 
-/// The distribution of a client's transitions, and its rewards.
+/// The distribution from which a client's transitions are drawn, and its rewards.
 #[derive(Clone, Debug)]
 pub struct Transitions {
+    /// The distribution of the pairs (s, s').
     pub pairs: Alias<Atom>,
+    /// The reward r(s) of each state, S numbers.
     pub rewards: Vec<f64>,
 }
 
-/// What the kernel reads: features that all clients share, and each client's
-/// distribution of transitions as an alias table.
+/// What the local steps of TD(0) read: features that all clients share, and each client's
+/// distribution of transitions as an alias table, with its rewards.
 #[derive(Clone, Debug)]
 pub struct TransitionTables {
     pub(super) d: usize,
@@ -44,10 +46,11 @@ pub struct TransitionTables {
     pub(super) discount: f64,
     /// φ, S rows.
     pub(super) phi: Table,
+    /// The different distributions of the clients.
     pub(super) distributions: Vec<Transitions>,
-    /// The index of each client's distribution.
+    /// For each client the index of its distribution in `distributions`.
     pub(super) distribution_of: Vec<u32>,
-    /// The number of pairs of all distributions together.
+    /// The number of pairs (s, s') of all distributions together: a measure of the memory that a round reads.
     pub(super) pairs: usize,
 }
 
@@ -55,7 +58,7 @@ pub struct TransitionTables {
 pub const MAX_STATES: usize = 1 << 16;
 
 impl TransitionTables {
-    /// Tables of the features `phi` (S rows of d) under the discount γ.
+    /// Tables of the features `phi` (S rows of d numbers) under the discount γ, without a client yet.
     ///
     /// # Panics
     /// If `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].
@@ -77,16 +80,16 @@ impl TransitionTables {
         self.phi.rows().len()
     }
 
-    /// The distribution of a client.
+    /// The transitions of a client, by its number.
     #[inline(always)]
     pub(super) fn distribution(&self, client: usize) -> &Transitions {
         &self.distributions[self.distribution_of[client] as usize]
     }
 
-    /// The distribution of a member of a cohort whose indices were checked.
+    /// The transitions of a client, without a check of its number, for members of a cohort that was checked.
     ///
     /// # Safety
-    /// There is such a client.
+    /// There is a client of this number.
     #[inline(always)]
     pub(super) unsafe fn member(&self, client: usize) -> &Transitions {
         // SAFETY: there is such a client; `distribution_of` holds indices of `distributions`.
@@ -95,15 +98,16 @@ impl TransitionTables {
         }
     }
 
-    /// Adds a client with the distribution of an earlier one.
+    /// Adds a client that has the transitions and rewards of an earlier client, and shares their memory.
     ///
     /// # Panics
-    /// If there is no such client.
+    /// If there is no client of this number.
     pub fn repeat(&mut self, client: usize) {
         self.distribution_of.push(self.distribution_of[client]);
     }
 
-    /// Adds a client: the probabilities of its pairs (s, s') and its rewards.
+    /// Adds a client. `pairs` are its transitions as s, s' and a weight, to which the transition's probability is
+    /// proportional; `rewards` are r(s), S numbers.
     ///
     /// # Panics
     /// If a state is out of range, there is no pair, or rewards are not S numbers.
@@ -117,14 +121,15 @@ impl TransitionTables {
         self.distributions.push(Transitions { pairs: Alias::new(&atoms), rewards });
     }
 
-    /// The definition of one oracle call on the pair of a draw.
+    /// The definition of an oracle call: writes the field on the transition that a draw of 64 bits gives the client.
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
         let atom = self.distribution(client).pairs.pick(draw);
         self.field(client, atom.state(), atom.next(), theta, field);
     }
 
-    /// The field on the pair (s, s'): (φ(s) − γφ(s'))ᵀθ φ(s) − r(s) φ(s).
+    /// Writes the field of a client at θ on the transition from `s` to `next`, (φ(s) − γφ(s'))ᵀθ φ(s) − r(s) φ(s), to
+    /// `field`, d numbers.
     #[inline(always)]
     pub fn field(&self, client: usize, s: usize, next: usize, theta: &[f64], field: &mut [f64]) {
         let d = theta.len();

@@ -8,20 +8,23 @@ use crate::kernel::rows::Aligned;
 use crate::kernel::simd::{Simd, prefetch};
 use crate::kernel::strips::{folded, over_strips};
 
-/// The most clients in lockstep, up to this stride; beyond, two of them fill the cache.
+/// The most clients in lockstep if rows are at most [`NARROW`] long.
 const MOST: usize = 4;
+/// The longest rows of which a cache holds those of [`MOST`] clients; of longer ones, it holds those of two.
 const NARROW: usize = 128;
 
-/// Numbers of a cache line.
+/// How many numbers a cache line has.
 const LINE: usize = 8;
 
-/// A step of one client on padded rows.
+/// A local step of one client on padded rows.
 struct StripDescent<V> {
+    /// The row of θ, which is changed.
     theta: *mut f64,
+    /// The row of ξ.
     xi: *const f64,
     /// The transition (s, s') of this step.
     atom: Atom,
-    /// The transition of the next step.
+    /// The transition of the client's next step, whose features are prefetched.
     coming: Atom,
     /// δ in every lane.
     delta: V,
@@ -30,7 +33,8 @@ struct StripDescent<V> {
 }
 
 impl TransitionTables {
-    /// Runs all members, in groups.
+    /// Runs all local steps, of one group of members in lockstep after the other, with rows that are passed over in
+    /// strips.
     ///
     /// # Safety
     /// `I` is present, W is the number of its registers in a strip; clients and dimension agree
@@ -57,10 +61,10 @@ impl TransitionTables {
         }
     }
 
-    /// Steps K members from number `from` on, and returns K.
+    /// Runs all local steps of K members from number `from` on, step by step for all of them, and returns K.
     ///
     /// # Safety
-    /// As for `wide`; `room` has 2 K rows.
+    /// As for `run_in_strips`; `room` has 2 K rows.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
     unsafe fn strips<I: Simd, const W: usize, const K: usize>(
@@ -129,10 +133,10 @@ impl TransitionTables {
         K
     }
 
-    /// θ ← θ − step (δ φ(s) + ξ). The rows of the next step's atom are read from memory meanwhile.
+    /// Makes a step, θ ← θ − step (δ φ(s) + ξ). The features of the next step's transition are prefetched meanwhile.
     ///
     /// # Safety
-    /// As for `wide`; both are atoms of these tables, θ and ξ are padded rows.
+    /// As for `run_in_strips`; both are atoms of these tables, θ and ξ are padded rows.
     #[inline(always)]
     unsafe fn descend_strips<I: Simd, const W: usize>(&self, descent: StripDescent<I::V>) {
         let StripDescent { theta, xi, atom, coming, delta, step } = descent;
@@ -155,10 +159,10 @@ impl TransitionTables {
         }
     }
 
-    /// (φ(s) − γφ(s'))ᵀθ.
+    /// (φ(s) − γφ(s'))ᵀθ for the transition `atom` and a padded row θ.
     ///
     /// # Safety
-    /// As for `wide`; the atom is one of these tables.
+    /// As for `run_in_strips`; the atom is one of these tables.
     #[inline(always)]
     unsafe fn along_strips<I: Simd, const W: usize>(&self, atom: Atom, theta: *const f64) -> f64 {
         // SAFETY: rows start at state·stride with state < S.
@@ -166,7 +170,7 @@ impl TransitionTables {
             let here = self.phi.as_ptr().add(atom.state() * self.stride);
             let next = self.phi.as_ptr().add(atom.next() * self.stride);
             let discount = I::splat(self.discount);
-            // −0 is what is added to without changing a first term.
+            // The first term that is added to −0 keeps its bits, also if it is −0.
             let mut sums = [I::splat(-0.0); W];
             over_strips!(I, W, self.stride, |at, r| {
                 let later = I::mul(discount, I::load(next.add(at)));

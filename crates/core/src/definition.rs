@@ -280,8 +280,8 @@ impl KeyValues {
     /// These values, to which the defaults of those keys are added that have no value yet.
     pub fn with_defaults(mut self, keys: &[DefinedKey]) -> Self {
         for DefinedKey { name, default, .. } in keys {
-            if let (false, Some(value)) = (self.0.contains_key(name), default) {
-                self.0.insert(name.clone(), value.clone());
+            if let Some(value) = default {
+                self.0.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
         self
@@ -306,9 +306,13 @@ pub struct CanonicalValues<'a> {
 mod tests {
     use super::*;
 
+    /// A definition in which nothing is wrong, without keys.
+    fn sound() -> Definition {
+        Definition::new("fedavg-m", "FedAvgM", "1")
+    }
+
     #[test]
     fn definitions_that_no_manifest_could_name_are_refused() {
-        let sound = || Definition::new("fedavg-m", "FedAvgM", "1");
         let with_keys = sound().key("beta", 0.9).key("flag", true);
         assert_eq!(with_keys.check(&["fedavg"]), Ok(()));
         for (definition, said) in [

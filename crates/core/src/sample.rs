@@ -75,11 +75,11 @@ pub fn garnet(heterogeneity: garnet::Heterogeneity, clients: usize) -> garnet::S
 /// environment number `environment_of[c]`, and the last client has the last one. Clients with one environment are of
 /// one type.
 pub fn chain(environment_of: Vec<usize>, noise: td::Noise) -> td::Td {
-    let environment = |_| td::Environment {
+    let last = environment_of[environment_of.len() - 1];
+    let all = (0..=last).map(|_| td::Environment {
         transitions: Matrix::from_entries(3, 3, CHAIN.to_vec()),
         rewards: vec![1.0, -1.0, 0.5],
-    };
-    let all = (0..=environment_of[environment_of.len() - 1]).map(environment);
+    });
     let phi = vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5];
     td::Td::new(phi, 2, 0.8, all, environment_of, noise).unwrap()
 }
@@ -173,8 +173,10 @@ pub fn weighted_ridge() -> least_squares::LeastSquares {
 /// of the rows with `theta`.
 pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSquares {
     let column = |j: usize| rows.chunks_exact(3).map(|row| row[j]).collect();
-    let target = |row: &[f64]| row.iter().zip(theta).map(|(x, theta)| x * theta).sum();
-    let targets: Vec<f64> = rows.chunks_exact(3).map(target).collect();
+    let mut targets = Vec::new();
+    for row in rows.chunks_exact(3) {
+        targets.push(row.iter().zip(theta).map(|(x, theta)| x * theta).sum());
+    }
     let columns = [("a", column(0)), ("b", column(1)), ("c", column(2)), ("label", targets)];
     let columns = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
     let dataset =

@@ -202,9 +202,13 @@ mod tests {
         assert_eq!(all, "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 23rd 24th 111th");
     }
 
+    /// A number with two significant digits.
+    fn two(value: f64) -> String {
+        readable(value, 2)
+    }
+
     #[test]
     fn numbers_are_readable() {
-        let two = |value| readable(value, 2);
         assert_eq!([two(4.52), two(0.0), two(1.0), two(-0.25)], ["4.5", "0", "1.0", "−0.25"]);
         assert_eq!([two(1921.0), two(123.4), two(99.6)], ["1 900", "120", "100"]);
         assert_eq!([two(0.00999), two(1.26e-3), two(2e6)], ["0.010", "1.3·10⁻³", "2.0·10⁶"]);

@@ -304,7 +304,9 @@ impl<'p> Combined<'p> {
 impl Run for Combined<'_> {
     fn round(&mut self) {
         self.runs.iter_mut().for_each(|(_, run)| run.round());
-        if let (true, Some(((_, last), rest))) = (self.follow, self.runs.split_last_mut()) {
+        if self.follow
+            && let Some(((_, last), rest)) = self.runs.split_last_mut()
+        {
             rest.iter_mut().for_each(|(_, run)| run.set_noise(last.noise()));
         }
         self.combine();

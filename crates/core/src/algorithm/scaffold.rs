@@ -82,24 +82,28 @@ impl AlgorithmKind for WithWork<Scaffold> {
     }
 
     fn faults(&self) -> Vec<Fault> {
-        let fault = |key, message: &str| vec![Fault::new(key, message)];
         if self.communication_probability.is_none() {
             if self.clock != Clock::Communications {
-                return fault("clock", "has a meaning with `communication-probability` only");
+                return one_fault("clock", "has a meaning with `communication-probability` only");
             }
             return self.common.faults();
         }
         if self.common.decay.is_some() {
             let message = "cannot be combined with `communication-probability`: communication by a coin has no rounds of fixed length";
-            return fault("decay", message);
+            return one_fault("decay", message);
         }
         if self.common != Work::default() {
             let message = "stands in place of `local-steps`, `steps-per-client` and `normalised`: the number of local steps is random";
-            return fault("communication-probability", message);
+            return one_fault("communication-probability", message);
         }
         if self.variates != Learning::OptionTwo {
-            return fault("variates", "cannot be chosen beside `communication-probability`");
+            return one_fault("variates", "cannot be chosen beside `communication-probability`");
         }
         Vec::new()
     }
+}
+
+/// A list of the one thing that is wrong with settings.
+fn one_fault(key: &'static str, message: &str) -> Vec<Fault> {
+    vec![Fault::new(key, message)]
 }

@@ -30,11 +30,11 @@ mod tests {
         fn of<T: AlgorithmKind>(own: T, spec: fn(Settings<T>) -> Spec) -> StatedAlgorithm {
             spec(Settings::plain(0.1, own)).stated()
         }
-        let (local_steps, cohort) = (2, None);
-        let prox = |proximal| FedProx { local_steps, proximal, cohort };
-        assert_eq!(of(prox(1.0), Spec::FedProx), StatedAlgorithm::Other);
-        assert_eq!(of(prox(0.0), Spec::FedProx), StatedAlgorithm::FedAvg);
-        let batches = MinibatchSgd { batch: 2, cohort };
+        let pulled = FedProx { local_steps: 2, proximal: 1.0, cohort: None };
+        let not_pulled = FedProx { proximal: 0.0, ..pulled.clone() };
+        assert_eq!(of(pulled, Spec::FedProx), StatedAlgorithm::Other);
+        assert_eq!(of(not_pulled, Spec::FedProx), StatedAlgorithm::FedAvg);
+        let batches = MinibatchSgd { batch: 2, cohort: None };
         assert_eq!(of(batches, Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
         let coin = Scaffnew { communication_probability: 0.1, clock: Default::default() };
         assert_eq!(of(coin, Spec::Scaffnew), StatedAlgorithm::RandomScaffold);

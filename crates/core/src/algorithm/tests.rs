@@ -96,10 +96,12 @@ fn names_follow_the_field() {
 /// Heterogeneous quadratic functions of four clients in three dimensions, with additive noise of this standard
 /// deviation.
 fn quadratics(noise: f64) -> quadratic::Quadratic {
-    let (gradient_heterogeneity, hessian_heterogeneity) = (1.0, 0.3);
-    let base = sample::quadratic(4);
-    let settings =
-        quadratic::Settings { gradient_heterogeneity, hessian_heterogeneity, noise, ..base };
+    let settings = quadratic::Settings {
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.3,
+        noise,
+        ..sample::quadratic(4)
+    };
     sample::build(&settings, 2)
 }
 
@@ -114,8 +116,12 @@ fn end(problem: &dyn Instance, spec: &Spec, rounds: u64, replicate: u64) -> Vec<
 /// The mean over `runs` replicates of the square distance from the optimum after `rounds` rounds that begin at the
 /// optimum.
 fn spread(problem: &dyn Instance, spec: &Spec, rounds: u64, runs: u64) -> f64 {
-    let square = |r| distance(&end(problem, spec, rounds, r), problem.optimum()).powi(2);
-    (0..runs).map(square).sum::<f64>() / runs as f64
+    let mut sum = 0.0;
+    for replicate in 0..runs {
+        let end = end(problem, spec, rounds, replicate);
+        sum += distance(&end, problem.optimum()).powi(2);
+    }
+    sum / runs as f64
 }
 
 /// RR Remark 1: over local steps the corrected weights make the bias quadratic
@@ -158,7 +164,8 @@ fn leading_orders_of_the_bias_cancel() {
             let rounds = (60.0 / (0.5 * 5.0 * step)) as u64;
             distance(&end(&problem, &spec(step), rounds, 0), &optimum)
         };
-        let (coarse, fine) = (bias(step), bias(step / 2.0));
+        let coarse = bias(step);
+        let fine = bias(step / 2.0);
         let found = libm::log2(coarse / fine);
         assert!((found - order).abs() < 0.25, "{extrapolate:?} {points}: {found}");
         let weights: f64 = spec(step).components().iter().map(|run| run.weight).sum();
@@ -193,7 +200,8 @@ fn runs_of_unequal_work_share_their_noise_round_by_round() {
     let problem = quadratics(1.0);
     let spread =
         |coupling| spread(&problem, &romberg(0.05, Extrapolate::LocalSteps, 2, coupling), 30, 600);
-    let (common, independent) = (spread(Coupling::Common), spread(Coupling::Independent));
+    let common = spread(Coupling::Common);
+    let independent = spread(Coupling::Independent);
     assert!(common < 0.8 * independent, "{common} {independent}");
     // Draw for draw: with γ → 0 a round moves by −γ Σ of its draws.
     let gamma = 1e-9;
@@ -239,32 +247,39 @@ fn falling_steps_are_those_of_their_rounds() {
     }
 }
 
+/// FedAvg with step sizes that fall.
+fn with_decay(power: f64, offset: f64) -> Spec {
+    let mut settings = fedavg::Settings::new(0.1, 4);
+    settings.own.common.decay = Some(Decay { power, offset });
+    Spec::FedAvg(settings)
+}
+
+/// The keys with which something is wrong.
+fn faulty_keys(spec: &Spec) -> Vec<String> {
+    spec.check().into_iter().map(|fault| fault.key.into_owned()).collect()
+}
+
 #[test]
 fn what_is_wrong_with_falling_steps_and_points_is_named() {
-    let keys = |spec: &Spec| {
-        spec.check().into_iter().map(|fault| fault.key.into_owned()).collect::<Vec<_>>()
-    };
-    let with = |power, offset| {
-        let mut settings = fedavg::Settings::new(0.1, 4);
-        settings.own.common.decay = Some(Decay { power, offset });
-        Spec::FedAvg(settings)
-    };
-    assert!(keys(&with(1.0, 0.5)).is_empty());
+    assert!(faulty_keys(&with_decay(1.0, 0.5)).is_empty());
     for (power, offset) in [(0.0, 1.0), (1.5, 1.0), (f64::NAN, 1.0)] {
-        assert_eq!(keys(&with(power, offset)), ["decay.power"]);
+        assert_eq!(faulty_keys(&with_decay(power, offset)), ["decay.power"]);
     }
-    assert_eq!(keys(&with(0.5, 0.0)), ["decay.offset"]);
+    assert_eq!(faulty_keys(&with_decay(0.5, 0.0)), ["decay.offset"]);
     let mut coin = scaffold::Settings::new(0.1, 1);
     coin.own.common.local_steps = None;
     coin.own.common.decay = Some(Decay { power: 0.5, offset: 1.0 });
     coin.own.own.communication_probability = Some(0.5);
-    assert_eq!(keys(&Spec::Scaffold(coin)), ["decay"]);
-    let step_size = |points| romberg(0.1, Extrapolate::StepSize, points, Coupling::Common);
-    assert!(keys(&step_size(4)).is_empty());
-    assert_eq!(keys(&step_size(1)), ["points"]);
-    assert_eq!(keys(&step_size(u64::MAX)), ["points"]);
-    let both = romberg(0.1, Extrapolate::Both, 3, Coupling::Common);
-    assert_eq!(keys(&both), ["points"]);
+    assert_eq!(faulty_keys(&Spec::Scaffold(coin)), ["decay"]);
+    for (extrapolate, points, expected) in [
+        (Extrapolate::StepSize, 4, &[][..]),
+        (Extrapolate::StepSize, 1, &["points"]),
+        (Extrapolate::StepSize, u64::MAX, &["points"]),
+        (Extrapolate::Both, 3, &["points"]),
+    ] {
+        let spec = romberg(0.1, extrapolate, points, Coupling::Common);
+        assert_eq!(faulty_keys(&spec), expected, "{extrapolate:?} {points}");
+    }
 }
 
 /// What has two names is one algorithm, to the last bit.
@@ -280,13 +295,14 @@ fn other_names_are_the_same_algorithms() {
     let sgd = Settings::plain(0.1, minibatch_sgd::MinibatchSgd { batch: 1, cohort: None });
     let prox = fedprox::FedProx { local_steps: 3, proximal: 0.0, cohort: None };
     let prox = Settings::plain(0.1, prox);
-    let fedavg = |h| fedavg::Settings::new(0.1, h);
+    let one_step = fedavg::Settings::new(0.1, 1);
+    let three_steps = fedavg::Settings::new(0.1, 3);
     for (one, other) in [
         (Spec::Scaffold(coin.clone()), Spec::Scaffnew(scaffnew)),
         (Spec::Scaffold(coin.clone()), Spec::Scafflsa(coin)),
-        (Spec::FedAvg(fedavg(1)), Spec::MinibatchSgd(sgd)),
-        (Spec::FedAvg(fedavg(3)), Spec::FedProx(prox)),
-        (Spec::FedAvg(fedavg(3)), Spec::FedLsa(fedavg(3))),
+        (Spec::FedAvg(one_step), Spec::MinibatchSgd(sgd)),
+        (Spec::FedAvg(three_steps.clone()), Spec::FedProx(prox)),
+        (Spec::FedAvg(three_steps.clone()), Spec::FedLsa(three_steps)),
     ] {
         assert_eq!(end(&problem, &one, 20, 0), end(&problem, &other, 20, 0), "{}", other.kind());
     }

@@ -179,8 +179,12 @@ impl Terms {
         if !self.normalised_progress || is_equal {
             return None;
         }
-        let share = |client: usize| shares.map_or(1.0 / clients as f64, |shares| shares[client]);
-        Some((0..clients).map(|client| share(client) / self.steps(client) as f64).collect())
+        let mut weights = Vec::with_capacity(clients);
+        for client in 0..clients {
+            let share = shares.map_or(1.0 / clients as f64, |shares| shares[client]);
+            weights.push(share / self.steps(client) as f64);
+        }
+        Some(weights)
     }
 
     /// Σ π_k E_k Σ π_k/E_k over the clients that take part, `members`, with their shares divided by their sum: what

@@ -38,10 +38,14 @@ fn run<P: Problem>(problem: &P, terms: &Terms, rounds: u64, replicate: u64) -> V
     sample::run(problem, terms, &[0.5; 3], rounds, replicate).estimate().to_vec()
 }
 
+/// A coin after each local step.
+fn coin(probability: f64, clock: Clock) -> Schedule {
+    Schedule::Bernoulli { probability, clock }
+}
+
 /// Terms under which control variates remove every bias.
 fn corrected() -> Vec<(&'static str, Terms)> {
     let scaffold = Terms::scaffold(0.1, 5);
-    let coin = |probability, clock| Schedule::Bernoulli { probability, clock };
     let work = vec![1, 7, 2];
     let fresh = Variates::Fresh;
     let option_one = Variates::Kept(Learning::OptionOne);
@@ -190,8 +194,7 @@ fn assert_sums_are_zero<P: Problem>(problem: &P) {
 #[test]
 fn a_sure_coin_is_one_local_step() {
     let problem = linear_problem();
-    let sure = Schedule::Bernoulli { probability: 1.0, clock: Clock::Communications };
-    let h1 = Terms { schedule: sure, ..Terms::scaffold(0.1, 1) };
+    let h1 = Terms { schedule: coin(1.0, Clock::Communications), ..Terms::scaffold(0.1, 1) };
     let one = run(&problem, &h1, 50, 0);
     let two = run(&problem, &Terms::scaffold(0.1, 1), 50, 0);
     assert!(distance(&one, &two) < 1e-13);
@@ -203,8 +206,7 @@ fn a_sure_coin_is_one_local_step() {
 fn two_clocks_read_one_run() {
     let problem = linear_problem();
     let run_for = |clock, rounds: u64| {
-        let schedule = Schedule::Bernoulli { probability: 0.25, clock };
-        let terms = Terms { schedule, ..Terms::scaffold(0.1, 1) };
+        let terms = Terms { schedule: coin(0.25, clock), ..Terms::scaffold(0.1, 1) };
         let mut run = sample::launch(&problem, &terms, &[0.5; 3], 0);
         (0..rounds)
             .map(|_| {
@@ -244,17 +246,18 @@ fn the_coin_makes_control_variates_noisier() {
     let gamma = 1e-6;
     let squares = |terms: &Terms, replicate| -> Vec<f64> {
         let mut run = sample::launch(&problem, terms, problem.optimum(), replicate);
-        let mut after = || {
+        let mut after_rounds = Vec::new();
+        for _ in 0..3 {
             run.round();
-            let xi = run.clients().unwrap().corrections.to_vec();
-            kernel::dot(&xi, &xi) / 10.0
-        };
-        (0..3).map(|_| after()).collect()
+            let xi = run.clients().unwrap().corrections;
+            after_rounds.push(kernel::dot(xi, xi) / 10.0);
+        }
+        after_rounds
     };
-    let schedule = Schedule::Bernoulli { probability: 0.2, clock: Clock::Communications };
-    let coin = Terms { schedule, ..Terms::scaffold(gamma, 1) };
-    for (terms, exact) in [(coin, [0.2, 0.36, 0.488]), (Terms::scaffold(gamma, 5), [0.2, 0.2, 0.2])]
-    {
+    let schedule = coin(0.2, Clock::Communications);
+    let under_coin = Terms { schedule, ..Terms::scaffold(gamma, 1) };
+    let fixed = Terms::scaffold(gamma, 5);
+    for (terms, exact) in [(under_coin, [0.2, 0.36, 0.488]), (fixed, [0.2, 0.2, 0.2])] {
         let all: Vec<Vec<f64>> = (0..20_000).map(|r| squares(&terms, r)).collect();
         for t in 0..3 {
             let sample: Vec<f64> = all.iter().map(|run| run[t]).collect();
@@ -327,7 +330,7 @@ fn random_rounds_have_a_mean_cost() {
     assert_eq!(Terms { cohort: Some(2), ..unequal.clone() }.round_cost(4, 1, 3), None);
     assert_eq!(unequal.mean_round(1, 1), (1.0, 1.0), "the first client has one step");
     for clock in [Clock::Communications, Clock::Steps] {
-        let schedule = Schedule::Bernoulli { probability: 0.15, clock };
+        let schedule = coin(0.15, clock);
         let terms = Terms { schedule, batches: vec![1, 2], ..Terms::scaffold(0.01, 1) };
         assert_eq!(terms.round_cost(4, 1, 3), None);
         let costs: Vec<Cost> =
@@ -411,21 +414,27 @@ fn the_variance_is_divided_by_clients_and_batches() {
     schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.local_steps.len() == 1);
     assert!(schemes.len() > 6);
     let squares = |problem: &Quadratic, terms: &Terms| -> Vec<f64> {
-        let end = |replicate| sample::run(problem, terms, problem.optimum(), 20, replicate);
-        let square = |r| kernel::squared_distance(end(r).estimate(), problem.optimum());
-        (0..1000).map(square).collect()
-    };
-    let fourth = |name: &str, few: &[f64], many: &[f64]| {
-        let error = |x: &[f64]| standard_error(x) / sample::mean(x);
-        let ratio = sample::mean(few) / sample::mean(many);
-        let most = 4.5 * (error(few).powi(2) + error(many).powi(2)).sqrt();
-        assert!((ratio / 4.0 - 1.0).abs() < most, "{name}: ratio {ratio}, within {most}");
+        let mut squares = Vec::new();
+        for replicate in 0..1000 {
+            let run = sample::run(problem, terms, problem.optimum(), 20, replicate);
+            squares.push(kernel::squared_distance(run.estimate(), problem.optimum()));
+        }
+        squares
     };
     for (name, terms) in schemes {
         let few = squares(&two, &terms);
-        fourth(name, &few, &squares(&eight, &terms));
-        fourth(name, &few, &squares(&two, &Terms { batches: vec![4], ..terms }));
+        assert_a_fourth(name, &few, &squares(&eight, &terms));
+        assert_a_fourth(name, &few, &squares(&two, &Terms { batches: vec![4], ..terms }));
     }
+}
+
+/// Asserts that the mean of the second sample is a fourth of the mean of the first, within 4.5 standard errors.
+fn assert_a_fourth(name: &str, few: &[f64], many: &[f64]) {
+    let ratio = sample::mean(few) / sample::mean(many);
+    let error_of_few = standard_error(few) / sample::mean(few);
+    let error_of_many = standard_error(many) / sample::mean(many);
+    let most = 4.5 * (error_of_few.powi(2) + error_of_many.powi(2)).sqrt();
+    assert!((ratio / 4.0 - 1.0).abs() < most, "{name}: ratio {ratio}, within {most}");
 }
 
 /// The mean square distance of two runs on the same draws has its exact value.

@@ -55,6 +55,11 @@ fn equal_clients_without_noise_are_gradient_descent() {
     }
 }
 
+/// 2 θ^(γ) − θ^(2γ) from the limits θ^(γ) and θ^(2γ).
+fn extrapolated(fine: &[f64], coarse: &[f64]) -> Vec<f64> {
+    fine.iter().zip(coarse).map(|(f, c)| 2.0 * f - c).collect()
+}
+
 /// On a linear field the bias of FedAvg is linear in γ, that of Richardson-Romberg quadratic;
 /// homogeneous clients have none.
 #[test]
@@ -62,15 +67,12 @@ fn limits_have_their_order_in_the_step_size() {
     let problem = td(Heterogeneity::Independent {}, 5);
     let at = |step| limit(&problem, |_| LocalUpdate::of_steps(step, 10)).unwrap();
     let error = |theta: &[f64]| distance(theta, problem.optimum());
-    let extrapolate = |fine: &[f64], coarse: &[f64]| -> Vec<f64> {
-        fine.iter().zip(coarse).map(|(f, c)| 2.0 * f - c).collect()
-    };
     let a = at(0.01);
     let b = at(0.02);
     let c = at(0.04);
     let first_order = libm::log2(error(&b) / error(&a));
     assert!((first_order - 1.0).abs() < 0.1, "FedAvg: order {first_order}");
-    let second_order = libm::log2(error(&extrapolate(&b, &c)) / error(&extrapolate(&a, &b)));
+    let second_order = libm::log2(error(&extrapolated(&b, &c)) / error(&extrapolated(&a, &b)));
     assert!((second_order - 2.0).abs() < 0.2, "Richardson-Romberg: order {second_order}");
     let same = td(SAME, 4);
     let none = limit(&same, |_| LocalUpdate::of_steps(0.1, 50)).unwrap();
@@ -88,8 +90,8 @@ fn fedlsa_follows_its_exact_mean() {
     for (problem, start, step, steps) in [(far, away, 0.2, 8), (near, there, 0.3, 100)] {
         let map = RoundMap::new(&problem, step, steps).unwrap();
         let terms = Terms::fedavg(step, steps);
-        let launch = |replicate| sample::launch(&problem, &terms, &start, replicate);
-        let mut runs: Vec<_> = (0..400).map(launch).collect();
+        let mut runs: Vec<_> =
+            (0..400).map(|replicate| sample::launch(&problem, &terms, &start, replicate)).collect();
         let from_optimum = |theta: &[f64], i: usize| theta[i] - problem.optimum()[i];
         let mut exact: Vec<f64> = (0..4).map(|i| from_optimum(&start, i)).collect();
         let mut seen = false;

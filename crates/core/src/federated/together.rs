@@ -100,8 +100,10 @@ mod tests {
     fn assert_bits_of_single_runs<P: Problem>(problem: &P) {
         let start = vec![0.5; problem.dim()];
         let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 9, copy: 0 };
-        let fixed = |terms: &Terms| terms.schedule == Schedule::Every && terms.cohort.is_none();
-        for terms in sample::terms(0.1, 5).into_iter().filter(fixed) {
+        for terms in sample::terms(0.1, 5) {
+            if terms.schedule != Schedule::Every || terms.cohort.is_some() {
+                continue;
+            }
             let mut together = Together::new(problem, &terms, &[from(0), from(1), from(2)]);
             let mut apart: Vec<_> =
                 (0..3).map(|r| Federated::new(problem, terms.clone(), &from(r))).collect();

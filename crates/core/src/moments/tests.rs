@@ -166,9 +166,8 @@ fn the_closure_meets_the_first_order_for_unequal_shares() {
 /// Collapsed by types, a problem has the moments that it has client by client.
 #[test]
 fn types_are_their_clients() {
-    let chain = |environment_of| sample::chain(environment_of, Noise::Independent);
-    let facts = chain((0..6).collect());
-    let one = chain(vec![0; 6]);
+    let facts = sample::chain((0..6).collect(), Noise::Independent);
+    let one = sample::chain(vec![0; 6], Noise::Independent);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     for (correction, cohort, coin) in
         [(NONE, 6, None), (KEPT, 6, None), (KEPT, 4, None), (FRESH, 6, None), (KEPT, 6, Some(0.3))]

@@ -119,7 +119,8 @@ pub enum KeyError {
     DefaultType(String),
 }
 
-/// Names that no key may have, since the canonical text of a cell uses them for something else.
+/// Names that no key of a custom kind may have: keys that every algorithm or many of them have, and names that the
+/// canonical text of a cell uses for the version and the source.
 const RESERVED: [&str; 6] =
     ["version", "source-hash", "label", "step-size", "average", "local-steps"];
 

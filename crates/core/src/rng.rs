@@ -67,7 +67,7 @@ impl Stream {
         Self::new(seed, Purpose::ClientInstance, 0, 0, client as u64)
     }
 
-    /// 64 uniform bits.
+    /// The next draw of the stream, 64 uniform bits, from which all other draws are made.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         if self.used == AHEAD {
@@ -172,8 +172,8 @@ impl Stream {
         }
     }
 
-    /// The number of trials up to the first success of probability p in (0, 1]: geometric on
-    /// 1, 2, …, from one draw.
+    /// The number of trials up to the first success, which has the probability p in (0, 1] in each trial, such as the
+    /// number of local steps up to a communication under a coin: geometric on 1, 2, …, from one draw.
     pub fn geometric(&mut self, p: f64) -> u64 {
         let u = 1.0 - self.uniform();
         if p >= 1.0 {

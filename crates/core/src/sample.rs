@@ -218,7 +218,7 @@ pub fn terms(step_size: f64, local_steps: u64) -> Vec<Terms> {
     ]
 }
 
-/// A run from `start`, before its first round.
+/// A run of the engine with these terms from θ_0 = `start`, before its first round. Replicates differ in their noise.
 pub fn launch<'p, P: Problem>(
     problem: &'p P,
     terms: &Terms,
@@ -229,7 +229,7 @@ pub fn launch<'p, P: Problem>(
     Federated::new(problem, terms.clone(), &from)
 }
 
-/// A run from `start` after `rounds` rounds.
+/// A run of the engine with these terms after `rounds` rounds from θ_0 = `start`. Replicates differ in their noise.
 pub fn run<'p, P: Problem>(
     problem: &'p P,
     terms: &Terms,

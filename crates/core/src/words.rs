@@ -25,7 +25,7 @@ pub fn sanitised(text: &str) -> String {
     short
 }
 
-/// A number as an ordinal: `1st`, `2nd`, `11th`.
+/// A number as an ordinal in figures, with its English ending: `1st`, `2nd`, `11th`.
 pub fn ordinal(number: usize) -> String {
     let end = match (number % 10, number % 100) {
         (1..=3, 11..=13) => "th",

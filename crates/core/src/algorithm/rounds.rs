@@ -54,6 +54,7 @@ struct ComponentRuns<'a> {
 }
 
 impl<'a> ComponentRuns<'a> {
+    /// The runs of an algorithm that is made of these components, one or more, on problems of this size.
     fn new(components: &'a [Component], size: ProblemSize) -> Self {
         // All runs have the cohort and the coin of the first.
         let first = &components[0];

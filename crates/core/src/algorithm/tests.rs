@@ -7,12 +7,14 @@ use crate::problem::{garnet, quadratic};
 use crate::rng::{Purpose, Stream};
 use crate::sample::{self, distance};
 
+/// FedLSA with five local steps in a round.
 fn fedlsa(step_size: f64, average: Average) -> Spec {
     let mut settings = fedavg::Settings::new(step_size, 5);
     settings.common.average = average;
     Spec::FedLsa(settings)
 }
 
+/// An extrapolation of FedAvg with five local steps in a round of the finest run.
 fn romberg(step_size: f64, extrapolate: Extrapolate, points: u64, coupling: Coupling) -> Spec {
     let own = RichardsonRomberg { points, coupling, ..sample::romberg(5, extrapolate) };
     Spec::RichardsonRomberg(Settings::plain(step_size, own))
@@ -247,7 +249,7 @@ fn falling_steps_are_those_of_their_rounds() {
     }
 }
 
-/// FedAvg with step sizes that fall.
+/// FedAvg with four local steps in a round and step sizes that fall from round to round.
 fn with_decay(power: f64, offset: f64) -> Spec {
     let mut settings = fedavg::Settings::new(0.1, 4);
     settings.own.common.decay = Some(Decay { power, offset });

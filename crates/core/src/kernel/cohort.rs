@@ -22,7 +22,7 @@ impl Proximal<'_> {
     /// What stands for no proximal term: it has no anchor either.
     pub const NONE: Self = Self { weight: 0.0, anchor: &[] };
 
-    /// field ← field + μ(θ − θ_t).
+    /// Adds the term to a field at θ, field ← field + μ(θ − θ_t); both have d numbers.
     #[inline]
     pub fn add_to(&self, theta: &[f64], field: &mut [f64]) {
         for ((field, theta), anchor) in field.iter_mut().zip(theta).zip(self.anchor) {

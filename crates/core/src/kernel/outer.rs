@@ -199,7 +199,8 @@ pub fn factor(matrix: &mut [f64], n: usize) -> bool {
     factor_on(InstructionSet::best(), matrix, n)
 }
 
-/// [`factor`] on a chosen instruction set.
+/// [`factor`] on a chosen instruction set, on which the bits do not depend: a block of columns of L is computed, and
+/// its products are subtracted from the rest of the matrix before the next block.
 fn factor_on(path: InstructionSet, matrix: &mut [f64], n: usize) -> bool {
     /// Columns that are factored before the rest of the matrix is updated.
     const BLOCK: usize = 48;

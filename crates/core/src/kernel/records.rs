@@ -437,7 +437,7 @@ mod tests {
         RecordTables::new(d, 0.1, link(&counts), &sets)
     }
 
-    /// Linear regression with random targets.
+    /// The link of linear regression with random targets, for sets with these numbers of records.
     fn linear(counts: &[usize]) -> Link {
         let mut rng = Stream::shared_instance(8);
         let targets = counts.iter().map(|n| (0..*n).map(|_| rng.gaussian()).collect());

@@ -206,7 +206,7 @@ pub fn update_corrections(variates: &mut [f64], mean: &mut [f64], corrections: &
 }
 
 impl ServerRows<'_> {
-    /// [`mean_of`] on some columns.
+    /// [`mean_of`] for the columns in R registers of `I`, from number `column` on.
     ///
     /// # Safety
     /// `I` is present; R·LANES columns begin at `column`.
@@ -226,7 +226,7 @@ impl ServerRows<'_> {
         }
     }
 
-    /// [`learn_on`] on some columns.
+    /// [`learn_on`] for the columns in R registers of `I`, from number `column` on.
     ///
     /// # Safety
     /// As for `average`.
@@ -254,8 +254,8 @@ impl ServerRows<'_> {
         }
     }
 
-    /// [`learn_all_on`] on some columns. A row of ξ holds the new c_k until the mean of all c_k is known, and
-    /// then ξ_k again, while its columns are in the first cache.
+    /// [`learn_all_on`] for the columns in R registers of `I`, from number `column` on. A row of ξ holds the new c_k
+    /// until the mean of all c_k is known, and then ξ_k again, while its columns are in the first cache.
     ///
     /// # Safety
     /// As for `average`.
@@ -299,7 +299,7 @@ impl ServerRows<'_> {
         }
     }
 
-    /// [`update_corrections`] on some columns.
+    /// [`update_corrections`] for the columns in R registers of `I`, from number `column` on.
     ///
     /// # Safety
     /// As for `average`.

@@ -91,7 +91,7 @@ macro_rules! over_strips {
 }
 pub(in crate::kernel) use over_strips;
 
-/// xᵀy of two padded rows of `stride` numbers.
+/// The product xᵀy of two padded rows of `stride` numbers, summed in the order of [`super::fold_sum`].
 ///
 /// # Safety
 /// `I` is present, W is the number of its registers in a strip; `stride` is that of padded rows,

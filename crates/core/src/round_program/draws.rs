@@ -28,7 +28,7 @@ impl DrawSource {
         }
     }
 
-    /// What messages call this kind of draws.
+    /// The words by which messages name this kind of draws.
     fn words(self) -> &'static str {
         match self {
             Self::Cohort => "participation",

@@ -137,7 +137,7 @@ pub enum PerClient<T> {
 }
 
 impl<T: Copy> PerClient<T> {
-    /// The value of client number `client`.
+    /// The value that client number `client`, from 0 on, has.
     pub fn of_client(&self, client: usize) -> T {
         match self {
             Self::All(value) => *value,
@@ -329,7 +329,7 @@ impl Program {
 }
 
 impl Operation {
-    /// The expressions that the operation reads.
+    /// All expressions that the operation reads, from whose atoms it computes its result.
     pub fn reads(&self) -> Vec<&Expression> {
         match self {
             Self::Steps { start, correction, anchor, .. } => {

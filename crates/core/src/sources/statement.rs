@@ -175,7 +175,7 @@ impl Statement {
 }
 
 impl StatedAlgorithm {
-    /// What pages call the algorithm.
+    /// The words by which pages name the algorithm.
     pub fn name(self) -> &'static str {
         match self {
             Self::FedAvg => "FedAvg (FedLSA)",

@@ -63,7 +63,8 @@ struct Progress {
 }
 
 impl<'a> RoundWriter<'a> {
-    /// A round without operations yet.
+    /// A round of these runs without operations yet: the first round of a program or a later one, whose step sizes are
+    /// those of the runs times `decay_factor`.
     pub(super) fn new(runs: &'a ComponentRuns<'a>, is_first: bool, decay_factor: f64) -> Self {
         let with_variates = runs.components.iter().filter(|run| has_variates(&run.terms)).count();
         let state = if is_first {
@@ -204,7 +205,9 @@ impl<'a> RoundWriter<'a> {
         self.add(Operation::Fields { at, calls, members, draws })
     }
 
-    /// Writes the mean of the ends of the clients that take part in a run, towards which the server goes.
+    /// Writes the mean of the ends of the clients that take part, towards which the server goes in a run. Where the
+    /// server weighs the clients by their numbers of local steps (FedNova), the weights are divided by their sum, and
+    /// the server's step is multiplied by FedNova's factor.
     fn write_server_mean(&mut self, run: usize, ends: usize) -> ServerMove {
         let terms = self.terms(run);
         let rows = sum([(ends, 1.0)]);

@@ -62,7 +62,7 @@ impl<const K: usize> Lanes<'_, K> {
         (draws, now)
     }
 
-    /// The next draw of member number `k`.
+    /// The next draw of member number `k`, 64 uniform bits, which is then used.
     #[inline(always)]
     pub fn bits(&mut self, k: usize) -> u64 {
         assert!(k < self.len);

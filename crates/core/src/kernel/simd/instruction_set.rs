@@ -77,12 +77,14 @@ impl InstructionSet {
         }
     }
 
+    /// Whether this processor has what [`InstructionSet::Avx2`] is compiled for.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn has_avx2() -> bool {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
     }
 
+    /// Whether this processor has what [`InstructionSet::Avx512`] is compiled for.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn has_avx512() -> bool {

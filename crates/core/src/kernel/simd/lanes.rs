@@ -40,7 +40,7 @@ pub(in crate::kernel) trait Simd {
     // The methods below use no closures: a closure is compiled without the
     // instruction set of its function, so its intrinsics may not be inlined.
 
-    /// Loads R registers of consecutive numbers.
+    /// Loads R · `LANES` consecutive numbers into R registers.
     #[inline(always)]
     unsafe fn load_all<const R: usize>(from: *const f64) -> [Self::V; R] {
         // SAFETY: the caller's pointer covers R·LANES numbers.

@@ -67,7 +67,7 @@ struct DrawnRecords {
 }
 
 impl DrawnRecords {
-    /// Room for `count` records.
+    /// Room for `count` records and for what is computed of them with this number of classes.
     fn new(count: usize, classes: usize) -> Self {
         let distance = count.next_multiple_of(WIDEST_SHORT);
         Self {

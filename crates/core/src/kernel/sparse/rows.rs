@@ -202,7 +202,7 @@ impl SparseRows {
         (row, self.indices[entry] as usize)
     }
 
-    /// The stored numbers of row number k.
+    /// The stored numbers of row number k, from 0 on, with their columns.
     #[inline(always)]
     pub fn row(&self, k: usize) -> SparseRow<'_> {
         let begin = self.offsets[k];

@@ -31,7 +31,7 @@ impl TransitionTables {
         ) => tables.least::<I, { 8 / I::LANES }>(streams, theta, step, steps));
     }
 
-    /// [`TransitionTables::limit`] in registers of `I`.
+    /// The steps of [`TransitionTables::limit`], with a row of θ in R registers of `I`.
     ///
     /// # Safety
     /// As for `groups`; d = 8 = R·LANES.

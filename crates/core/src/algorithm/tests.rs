@@ -2,6 +2,7 @@
 
 use super::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
 use super::*;
+use crate::federated::Decay;
 use crate::problem::Facts;
 use crate::problem::{garnet, quadratic};
 use crate::rng::{Purpose, Stream};

@@ -3,7 +3,8 @@
 
 use super::pool::{AnyPool, LocalRound, Pool, average};
 use super::terms::StatedPrice;
-use super::{Conditions, Cost, RoundWork};
+use super::work::RoundWork;
+use super::{Conditions, Cost};
 use crate::kernel::{LocalSteps, Members, Proximal};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};

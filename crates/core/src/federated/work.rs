@@ -1,0 +1,123 @@
+//! What the clients that take part in a round do in it, and what that costs.
+
+use super::{Cost, Schedule, Terms};
+use crate::kernel::{LocalSteps, Members};
+
+impl LocalSteps {
+    /// γ_k E_k, the sum of the client's step sizes in a round. Its path in the round divided by this is a mean of its
+    /// fields.
+    fn length(&self) -> f64 {
+        self.step * self.steps as f64
+    }
+
+    /// The oracle calls of the client in a round, E_k B_k.
+    pub(super) fn calls(&self) -> u64 {
+        self.steps * self.batch
+    }
+}
+
+/// What each client does in a round with a fixed number of local steps.
+pub(super) struct StepPlans {
+    /// The local steps of each client, N entries.
+    pub(super) clients: Vec<LocalSteps>,
+    /// H, if all clients take the same number of local steps.
+    pub(super) equal_steps: Option<u64>,
+    /// γ_k E_k, N numbers.
+    pub(super) lengths: Vec<f64>,
+    /// Whether a local step is θ ← θ − γ_k (F_k + ξ_k), with one oracle call and
+    /// without a proximal term.
+    pub(super) plain: bool,
+}
+
+impl StepPlans {
+    /// The plans of a round in which the step sizes are those of the terms times `factor`, by which they have decayed.
+    pub(super) fn new(terms: &Terms, clients: usize, factor: f64) -> Self {
+        let mut plans = Vec::with_capacity(clients);
+        for client in 0..clients {
+            plans.push(LocalSteps {
+                step: factor * terms.step(client),
+                steps: terms.steps(client),
+                batch: terms.batch(client),
+            });
+        }
+        let first = plans.first().map_or(0, |plan| plan.steps);
+        Self {
+            equal_steps: plans.iter().all(|plan| plan.steps == first).then_some(first),
+            lengths: plans.iter().map(LocalSteps::length).collect(),
+            clients: plans,
+            plain: terms.proximal == 0.0 && terms.batches.iter().all(|&batch| batch == 1),
+        }
+    }
+}
+
+/// The work of the clients that take part in a round.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundWork {
+    /// The local steps of the slowest client, max E_k.
+    pub(super) slowest: u64,
+    /// The oracle calls of all clients, Σ E_k B_k.
+    pub(super) calls: u64,
+    /// The oracle calls of the client that makes the most, max E_k B_k.
+    pub(super) sequential: u64,
+}
+
+impl RoundWork {
+    /// The work of the members of a cohort, where client k has the plan `plans[k]`.
+    pub(super) fn of_members(members: &Members, plans: &[LocalSteps]) -> Self {
+        let mut work = Self::default();
+        for &client in members.indices() {
+            let plan = &plans[client];
+            work.slowest = plan.steps.max(work.slowest);
+            work.calls += plan.calls();
+            work.sequential = plan.calls().max(work.sequential);
+        }
+        work
+    }
+}
+
+/// The clients that take part in a round, and the size of their work.
+pub(super) struct Participants {
+    pub(super) members: Members,
+    pub(super) work: RoundWork,
+}
+
+impl Participants {
+    /// The members of a round, where client k has the plan `plans[k]`.
+    pub(super) fn new(members: Members, plans: &[LocalSteps]) -> Self {
+        let work = RoundWork::of_members(&members, plans);
+        Self { members, work }
+    }
+
+    /// What a round with fixed numbers of local steps costs if these clients take part, on a problem with `clients`
+    /// clients in dimension d where an oracle call evaluates `batch` records.
+    pub(super) fn cost(&self, terms: &Terms, clients: usize, batch: u64, d: usize) -> Cost {
+        let evaluations_per_call = batch * terms.call_factor();
+        let mut cost = Cost {
+            communications: terms.communications(),
+            local_steps: self.work.slowest,
+            oracle_calls: evaluations_per_call * self.work.calls,
+            sequential_calls: evaluations_per_call * self.work.sequential,
+            ..Cost::default()
+        };
+        cost.send(terms.vectors_per_client(clients) * self.members.indices().len() as u64, d);
+        cost
+    }
+}
+
+impl Terms {
+    /// What each round costs on a problem with `clients` clients in dimension d where an oracle call evaluates `batch`
+    /// records. `None` where rounds may differ in their cost: under random communication, and if a part of clients is
+    /// drawn that do not all do the same work.
+    pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
+        let plans = StepPlans::new(self, clients, 1.0).clients;
+        let do_equal_work =
+            plans.iter().all(|plan| plan.steps == plans[0].steps && plan.batch == plans[0].batch);
+        let size = self.cohort.map_or(clients, |size| size.min(clients));
+        if self.schedule != Schedule::Every || !(do_equal_work || size == clients) {
+            return None;
+        }
+        // If the cohort is a part of the clients, their work is equal: the first ones stand for any.
+        let participants = Participants::new(Members::all(size), &plans);
+        Some(participants.cost(self, clients, batch, d))
+    }
+}

@@ -141,7 +141,8 @@ impl Files for Fixed {
     }
 }
 
-/// Three features of 40 records of two classes, of which four clients hold 4, 8, 12 and 16.
+/// A dataset of 40 records with three features and two classes, and its file. Four clients hold 4, 8, 12 and 16 of the
+/// records, and weigh in proportion to these numbers.
 fn unequal_records() -> (Dataset, Fixed) {
     let mut rng = Stream::shared_instance(11);
     let client: Vec<f64> = (0..40).map(|i| [3, 2, 3, 1, 3, 2, 0, 1, 2, 3][i % 10].into()).collect();
@@ -150,9 +151,10 @@ fn unequal_records() -> (Dataset, Fixed) {
         let along = label.iter().zip(&client);
         along.map(|(label, client)| label * (1.0 - 0.4 * client) + rng.gaussian()).collect()
     };
-    let columns = [("a", feature()), ("b", feature()), ("c", feature())];
-    let columns = columns.into_iter().chain([("client", client.clone()), ("label", label.clone())]);
-    let columns = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
+    let features = [("a", feature()), ("b", feature()), ("c", feature())];
+    let others = [("client", client.clone()), ("label", label.clone())];
+    let columns = features.into_iter().chain(others);
+    let named = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
     let dataset = Dataset {
         clients: None,
         split: Split::Column("client".into()),
@@ -160,7 +162,7 @@ fn unequal_records() -> (Dataset, Fixed) {
         intercept: false,
         ..Dataset::example()
     };
-    (dataset, Fixed(Contents::Table(columns.collect())))
+    (dataset, Fixed(Contents::Table(named.collect())))
 }
 
 /// Ridge regression in three dimensions for clients that weigh by their records.
@@ -178,10 +180,10 @@ pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSqua
         targets.push(row.iter().zip(theta).map(|(x, theta)| x * theta).sum());
     }
     let columns = [("a", column(0)), ("b", column(1)), ("c", column(2)), ("label", targets)];
-    let columns = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
+    let named = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
     let dataset =
         Dataset { clients: Some(1), intercept: false, standardise: false, ..Dataset::example() };
-    let files = Fixed(Contents::Table(columns.into_iter().collect()));
+    let files = Fixed(Contents::Table(named.into_iter().collect()));
     least_squares::Settings { dataset, l2: 0.0, batch: 1 }.build(1, &files).unwrap()
 }
 

@@ -83,8 +83,7 @@ pub fn plain(value: f64, digits: usize) -> String {
 }
 
 /// A number, rounded to `digits` significant digits: [`readable`] if `raised`, where an exponent is written as 10⁻⁴,
-/// and
-/// [`plain`] otherwise, where it is written as e-4.
+/// and [`plain`] otherwise, where it is written as e-4.
 fn significant(value: f64, digits: usize, raised: bool) -> String {
     if value.is_nan() || value == 0.0 {
         return if value == 0.0 { "0".into() } else { "–".into() };

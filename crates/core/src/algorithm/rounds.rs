@@ -147,8 +147,8 @@ pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) ->
 }
 
 /// The rounds of an algorithm that is made of these runs, as a program that says what rounds 1 to `rounds` do, and any
-/// later one if step sizes are constant: then round 2 repeats. The state has the estimate of each run and, from the
-/// second round on, the control variates of each run that has some.
+/// later one if step sizes are constant: then round 2 repeats. The state of the first round is θ_0 alone. From the
+/// second round on it has the estimate of each run, and after these the control variates of each run that has some.
 ///
 /// # Errors
 /// Why no program says what the rounds do.

@@ -181,8 +181,8 @@ fn leading_orders_of_the_bias_cancel() {
 /// thirds of it; with draws of their own 30 and 6 times as much.
 #[test]
 fn the_variance_of_an_extrapolation_is_that_of_its_weights() {
-    let flat = quadratic::Settings { noise: 1.0, ..sample::isotropic(4, 3, 0.5) };
-    let flat = sample::build(&flat, 2);
+    let settings = quadratic::Settings { noise: 1.0, ..sample::isotropic(4, 3, 0.5) };
+    let flat = sample::build(&settings, 2);
     let spread = |spec: &Spec| spread(&flat, spec, 160, 800);
     let fedavg = spread(&fedlsa(0.01, Average::None));
     for (points, coupling, expected) in [
@@ -209,8 +209,8 @@ fn runs_of_unequal_work_share_their_noise_round_by_round() {
     // Draw for draw: with γ → 0 a round moves by −γ Σ of its draws.
     let gamma = 1e-9;
     let spec = romberg(gamma, Extrapolate::LocalSteps, 2, Coupling::Common);
-    let flat = quadratic::Settings { noise: 1.0, ..sample::isotropic(4, 3, 0.5) };
-    let flat = sample::build(&flat, 2);
+    let settings = quadratic::Settings { noise: 1.0, ..sample::isotropic(4, 3, 0.5) };
+    let flat = sample::build(&settings, 2);
     let moved = end(&flat, &spec, 2, 0);
     let mut expected = [0.0; 3];
     for client in 0..4 {
@@ -241,8 +241,8 @@ fn falling_steps_are_those_of_their_rounds() {
     for t in 0..3 {
         run.round();
         let step = 0.1 / libm::sqrt(1.0 + t as f64 / 3.0);
-        let one = Spec::FedAvg(fedavg::Settings::new(step, 4));
-        let mut one = problem.launch(&one, &conditions(&theta, 3));
+        let constant = Spec::FedAvg(fedavg::Settings::new(step, 4));
+        let mut one = problem.launch(&constant, &conditions(&theta, 3));
         one.round();
         let next = one.estimate().to_vec();
         assert!(distance(run.estimate(), &next) < 1e-14, "round {t}");
@@ -293,11 +293,11 @@ fn other_names_are_the_same_algorithms() {
     coin.own.common.local_steps = None;
     coin.communication_probability = Some(0.2);
     let clock = crate::federated::Clock::Communications;
-    let scaffnew = scaffnew::Scaffnew { communication_probability: 0.2, clock };
-    let scaffnew = Settings::plain(0.1, scaffnew);
+    let own_keys = scaffnew::Scaffnew { communication_probability: 0.2, clock };
+    let scaffnew = Settings::plain(0.1, own_keys);
     let sgd = Settings::plain(0.1, minibatch_sgd::MinibatchSgd { batch: 1, cohort: None });
-    let prox = fedprox::FedProx { local_steps: 3, proximal: 0.0, cohort: None };
-    let prox = Settings::plain(0.1, prox);
+    let not_pulled = fedprox::FedProx { local_steps: 3, proximal: 0.0, cohort: None };
+    let prox = Settings::plain(0.1, not_pulled);
     let one_step = fedavg::Settings::new(0.1, 1);
     let three_steps = fedavg::Settings::new(0.1, 3);
     for (one, other) in [

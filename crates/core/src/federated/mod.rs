@@ -158,7 +158,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// The cohort's local steps, which remain to be run, from θ_t or, if the clients have moved from it, from their own
     /// θ_k. `steps`, if it is given, is the number of steps of every client, in place of the numbers in the plans.
-    fn steps(&mut self, steps: Option<u64>) -> Cohort<'_, P::State> {
+    fn prepare_cohort(&mut self, steps: Option<u64>) -> Cohort<'_, P::State> {
         let start = if self.coin.clients_moved { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map(ControlVariates::corrections);
         let proximal = Proximal { weight: self.terms.proximal, anchor: &self.theta };
@@ -171,13 +171,13 @@ impl<'p, P: Problem> Federated<'p, P> {
             steps,
             extended: (!self.plans.plain).then_some(proximal),
         };
-        self.pool.steps(round)
+        self.pool.prepare_cohort(round)
     }
 
-    /// Runs the local steps that [`Federated::steps`] returns.
+    /// Runs the local steps that [`Federated::prepare_cohort`] returns.
     fn advance(&mut self, steps: Option<u64>) {
         let problem = self.pool.problem;
-        advance_in_parallel(problem, self.steps(steps));
+        advance_in_parallel(problem, self.prepare_cohort(steps));
     }
 
     /// Sets c_k to the mean of E_k B_k oracle calls at the server's θ, for each member of the cohort.
@@ -237,7 +237,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// Begins a round with fixed numbers of local steps, up to the local steps: sets step sizes, draws the cohort, and
     /// measures variates that are measured anew.
-    fn begin_fixed(&mut self) {
+    fn begin_fixed_round(&mut self) {
         self.update_step_sizes();
         let n = self.pool.streams.len();
         if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
@@ -261,7 +261,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// Ends a round with fixed numbers of local steps after the local steps: the server moves, variates that are kept
     /// learn, and the cost is counted.
-    fn end_fixed(&mut self) {
+    fn end_fixed_round(&mut self) {
         std::mem::swap(&mut self.before, &mut self.theta);
         self.average_and_learn();
         let server_step = self.server_step();
@@ -335,9 +335,9 @@ impl<P: Problem> Run for Federated<'_, P> {
     fn round(&mut self) {
         match self.terms.schedule {
             Schedule::Every => {
-                self.begin_fixed();
+                self.begin_fixed_round();
                 self.advance(self.plans.equal_steps);
-                self.end_fixed();
+                self.end_fixed_round();
             }
             Schedule::Bernoulli { probability, clock } => self.run_by_coin(probability, clock),
         }

@@ -50,7 +50,7 @@ impl<'p, P: Problem> Pool<'p, P> {
 
     /// The local steps of a cohort, which remain to be run.
     #[inline]
-    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> Cohort<'a, P::State> {
+    pub fn prepare_cohort<'a>(&'a mut self, round: LocalRound<'a>) -> Cohort<'a, P::State> {
         let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
         let data = CohortData {
@@ -87,7 +87,7 @@ pub trait AnyPool: Send {
 
 impl<P: Problem> AnyPool for Pool<'_, P> {
     fn advance(&mut self, round: LocalRound<'_>) {
-        advance_in_parallel(self.problem, self.steps(round));
+        advance_in_parallel(self.problem, self.prepare_cohort(round));
     }
 
     fn mean_field(

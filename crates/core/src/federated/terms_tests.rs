@@ -444,8 +444,8 @@ fn coupled_runs_have_their_exact_distance() {
     let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
     for terms in [Terms::fedavg(0.1, 3), Terms::scaffold(0.1, 3)] {
         let components = [Component::one(terms.clone())];
-        let exact = ExactMoments::new(&problem, &components).unwrap();
-        let exact = exact.coupled(&start, &[4]).unwrap();
+        let moments = ExactMoments::new(&problem, &components).unwrap();
+        let exact = moments.coupled(&start, &[4]).unwrap();
         let end = |from: &[f64], replicate| {
             sample::run(&problem, &terms, from, 4, replicate).estimate().to_vec()
         };

@@ -73,11 +73,13 @@ impl<P: Problem> RunsTogether for Together<'_, P> {
     fn round(&mut self) {
         let unstopped = self.runs.iter_mut().filter(|joint| joint.goes_on);
         let mut active: Vec<_> = unstopped.map(|joint| &mut joint.run).collect();
-        active.iter_mut().for_each(|run| run.begin_fixed());
-        let steps = active.iter_mut().map(|run| run.steps(run.plans.equal_steps));
-        let steps: Vec<Cohort<'_, P::State>> = steps.collect();
-        advance_together_in_parallel(self.problem, steps);
-        active.into_iter().for_each(Federated::end_fixed);
+        active.iter_mut().for_each(|run| run.begin_fixed_round());
+        let mut cohorts: Vec<Cohort<'_, P::State>> = Vec::with_capacity(active.len());
+        for run in &mut active {
+            cohorts.push(run.prepare_cohort(run.plans.equal_steps));
+        }
+        advance_together_in_parallel(self.problem, cohorts);
+        active.into_iter().for_each(Federated::end_fixed_round);
     }
 
     fn run(&self, place: usize) -> &dyn Run {

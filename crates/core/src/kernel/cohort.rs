@@ -369,8 +369,8 @@ mod tests {
                 };
                 let half = whole.len() / 2;
                 let (low, high) = whole.split(half);
-                let half = high.len() / 2;
-                let (first, second) = high.split(half);
+                let half_of_high = high.len() / 2;
+                let (first, second) = high.split(half_of_high);
                 low.each(&mut see);
                 first.each(&mut see);
                 second.each(&mut see);

@@ -298,10 +298,10 @@ mod tests {
         let mut samples: Vec<f64> = all.flat_map(|x| [x, x.next_up(), x.next_down()]).collect();
         samples.push(f64::NAN);
         let scales = [1e-9, 1e-3, 0.3, 1.0, 10.0, 300.0, 740.0];
-        let replace = in_registers!(I, x => sigmoids::<I>(x));
-        assert_bits_of(sigmoid, replace, &samples, &scales);
-        let replace = in_registers!(I, x => exps::<I>(x, ordinary(x)));
-        assert_bits_of(libm::exp, replace, &samples, &scales);
+        let by_sigmoids = in_registers!(I, x => sigmoids::<I>(x));
+        assert_bits_of(sigmoid, by_sigmoids, &samples, &scales);
+        let by_exps = in_registers!(I, x => exps::<I>(x, ordinary(x)));
+        assert_bits_of(libm::exp, by_exps, &samples, &scales);
     }
 
     #[test]

@@ -255,10 +255,10 @@ mod tests {
         for (count, p, q, stride) in
             [(1, 1, 1, 1), (7, 3, 9, 12), (33, 13, 24, 24), (70, 8, 40, 41), (90, 150, 170, 170)]
         {
-            let a = numbers(&mut rng, count * stride);
-            let b = numbers(&mut rng, count * stride);
-            let a = Rows::new(&a, p, stride);
-            let b = Rows::new(&b, q, stride);
+            let numbers_of_a = numbers(&mut rng, count * stride);
+            let numbers_of_b = numbers(&mut rng, count * stride);
+            let a = Rows::new(&numbers_of_a, p, stride);
+            let b = Rows::new(&numbers_of_b, q, stride);
             let factors = numbers(&mut rng, count);
             let start = numbers(&mut rng, p * q);
             let mut expected = start.clone();
@@ -270,12 +270,12 @@ mod tests {
                 (0..q).for_each(|j| along[j] += factor * b.row(k)[j]);
             }
             for path in InstructionSet::available() {
-                let mut out = start.clone();
-                add_on(path, a, b, &mut out, false);
-                assert_eq!(out, expected, "{path:?}");
-                let mut out = start[..q].to_vec();
-                add_rows_on(path, b, &factors, &mut out);
-                assert_eq!(out, along, "{path:?}");
+                let mut matrix = start.clone();
+                add_on(path, a, b, &mut matrix, false);
+                assert_eq!(matrix, expected, "{path:?}");
+                let mut vector = start[..q].to_vec();
+                add_rows_on(path, b, &factors, &mut vector);
+                assert_eq!(vector, along, "{path:?}");
             }
         }
     }

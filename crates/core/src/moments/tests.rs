@@ -337,8 +337,8 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     model[1].copy = 0;
     let rounds = [1_000, 4_000, 16_000];
     let exact = ExactMoments::new(&facts, &model).unwrap();
-    let exact = exact.at_rounds(facts.optimum(), &rounds, Some(0)).unwrap();
-    let apart: Vec<f64> = exact
+    let found = exact.at_rounds(facts.optimum(), &rounds, Some(0)).unwrap();
+    let apart: Vec<f64> = found
         .iter()
         .map(|m| m.covariance.trace() + sample::distance(&m.mean, &extrapolated).powi(2))
         .collect();

@@ -26,8 +26,8 @@ fn sizes() -> impl Iterator<Item = (usize, usize, f64)> {
     let classes = [2, 3, 4, 5, 6, 7, 9, 10, 11, 17, 20, 31];
     let both = dimensions.zip(classes.into_iter().cycle());
     // With 60, logits are so far apart that e^(u − m) underflows.
-    let both = both.chain([(8, 100), (30, 33), (2, 2), (300, 3), (784, 2)]);
-    both.zip([1.0, 3.0, 60.0].into_iter().cycle()).map(|((d, k), scale)| (d, k, scale))
+    let all = both.chain([(8, 100), (30, 33), (2, 2), (300, 3), (784, 2)]);
+    all.zip([1.0, 3.0, 60.0].into_iter().cycle()).map(|((d, k), scale)| (d, k, scale))
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn divergences_have_the_bits_of_the_definition_on_every_path() {
                 let records = p.chunks_exact(classes).zip(along.chunks_exact_mut(classes));
                 let expected: Vec<u64> = records.map(|(p, h)| divergence(p, h).to_bits()).collect();
                 for path in InstructionSet::available() {
-                    let got = tables.logits_on(path, set, &theta, Some(&p));
-                    let got: Vec<u64> = got.into_iter().map(f64::to_bits).collect();
+                    let divergences = tables.logits_on(path, set, &theta, Some(&p));
+                    let got: Vec<u64> = divergences.into_iter().map(f64::to_bits).collect();
                     assert_eq!(got, expected, "d {d}, K {classes}, θ {size}, {path:?}");
                 }
             }

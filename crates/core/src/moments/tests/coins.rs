@@ -79,9 +79,9 @@ fn a_geometric_number_of_expanding_steps_has_the_right_moments_or_none() {
                 let wanted = p * a / (1.0 - rest * a);
                 assert!(near(radii.square, wanted), "{what}, not {wanted}");
                 assert_eq!(exact.stationary().is_ok(), wanted < 1.0, "{what}");
-                let rest = 0.25 * gamma * gamma / (1.0 - rest * a);
-                let wanted = wanted + rest;
-                assert!(near(moments[1].sq_error, wanted), "{what}: {moments:?} {wanted}");
+                let by_noise = 0.25 * gamma * gamma / (1.0 - rest * a);
+                let error = wanted + by_noise;
+                assert!(near(moments[1].sq_error, error), "{what}: {moments:?} {error}");
             } else {
                 assert_eq!(radii.square, f64::INFINITY, "{what}");
                 let infinite = moments[1..].iter().all(|m| m.sq_error == f64::INFINITY);

@@ -10,7 +10,7 @@ use crate::stats::{self, Ratio, Summary};
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
-use exactfed_runner::plan::Setting;
+use exactfed_runner::plan::{Setting, begins_with_words};
 use minijinja::value::{Kwargs, Object, Value};
 use minijinja::{Environment, Error, ErrorKind, State};
 use std::fmt;
@@ -326,7 +326,7 @@ fn selection_changes(facts: &CellFacts, quantity: Quantity) -> &[f64] {
     selected_by.map_or(&[][..], |by| &by.changes)
 }
 
-/// The id of the only cell with this label and these settings; a text is the beginning of the setting's text.
+/// The id of the only cell with this label and these settings; of a text the first words are enough.
 ///
 /// # Errors
 /// If no cell, or more than one, has them.
@@ -336,7 +336,7 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
     let fits = |f: &&CellFacts| {
         let same = |(name, value): &(String, Value)| match f.cell.settings.get(name) {
             Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|v| v == *x),
-            Some(Setting::Text(text)) => value.as_str().is_some_and(|v| text.starts_with(v)),
+            Some(Setting::Text(text)) => value.as_str().is_some_and(|v| begins_with_words(text, v)),
             None => false,
         };
         f.cell.label == label && values.iter().all(same)

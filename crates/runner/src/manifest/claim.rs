@@ -111,7 +111,7 @@ impl Refutes {
 }
 
 /// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`. A list
-/// selects several values, and a text selects tables whose text begins with it.
+/// selects several values, and a text selects tables whose text begins with its words.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Selection(pub BTreeMap<String, Scalar>);

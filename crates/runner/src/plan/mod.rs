@@ -44,7 +44,7 @@ pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREA
 pub use phase::phase_problem;
 pub use places::{Checker, place_of};
 pub use replicates::sets_replicates;
-pub use selection::{selected, shows};
+pub use selection::{begins_with_words, selected, shows};
 pub use settings::{Setting, Settings, Shapes, leaves, short};
 pub use tuning::{Candidate, CandidateRuns, Decision, FirstRuns, Tuning, TuningEdge, TuningGroup};
 pub use types::Plan;

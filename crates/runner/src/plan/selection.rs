@@ -21,18 +21,35 @@ pub fn selected(cell: &Cell, selection: &Selection) -> bool {
     selection.0.iter().all(|(key, wanted)| fits(cell, key, wanted))
 }
 
-/// Whether the label or a setting of a cell is as wanted: equal, or one of a list. A text is the beginning of the
-/// setting's text, so that `split = "dirichlet"` selects every table whose text begins with it.
+/// Whether the label or a setting of a cell is as wanted: equal, or one of a list. Of a setting that is a text, the first
+/// words are enough ([`begins_with_words`]). It is false if the cell has no such setting.
 fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
     match (key, wanted) {
         (_, Scalar::Any(all)) => all.iter().any(|one| fits(cell, key, one)),
         ("label", wanted) => cell.label == wanted.to_string(),
         _ => match (cell.settings.get(key), wanted) {
             (Some(Setting::Number(have)), Scalar::Number(wanted)) => have == wanted,
-            (Some(Setting::Text(have)), Scalar::Text(wanted)) => have.starts_with(wanted),
+            (Some(Setting::Text(have)), Scalar::Text(wanted)) => begins_with_words(have, wanted),
             _ => false,
         },
     }
+}
+
+/// Whether the text of a setting begins with these words. A setting whose value is a table has the whole table as its text,
+/// such as `perturbed (kernel 0.02, reward 0.02)` or `burn-in 0.1`, and selections name such a value by its first words:
+/// `perturbed`, or `burn`. The words must end where a word or a number of the text ends, so that `dirichlet 0.3` does not
+/// select `dirichlet 0.35`.
+pub fn begins_with_words(text: &str, words: &str) -> bool {
+    let Some(rest) = text.strip_prefix(words) else { return false };
+    let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut following = rest.chars();
+    let goes_on = match following.next() {
+        // A point belongs to a number if a digit follows.
+        Some('.') => following.next().is_some_and(|c| c.is_ascii_digit()),
+        Some(next) => is_in_word(next),
+        None => false,
+    };
+    !(goes_on && words.ends_with(|c| is_in_word(c) || c == '.'))
 }
 
 impl Checker<'_> {
@@ -107,5 +124,38 @@ impl Checker<'_> {
             values.extend(value.filter(|value| !values.contains(value)));
         }
         values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_words_of_a_text_end_at_the_end_of_a_word() {
+        for (text, words) in [
+            ("dirichlet 0.3", "dirichlet 0.3"),
+            ("dirichlet 0.3", "dirichlet"),
+            ("dirichlet 0.3", "dirichlet "),
+            ("perturbed (kernel 0.02, reward 0.02)", "perturbed"),
+            ("perturbed (kernel 0.02, reward 0.02)", "perturbed (kernel 0.02"),
+            ("burn-in 0.1", "burn"),
+            ("zero true", "zero"),
+            ("2, 3", "2"),
+            ("one.csv", "one"),
+        ] {
+            assert!(begins_with_words(text, words), "{text} begins with {words}");
+        }
+        for (text, words) in [
+            ("dirichlet 0.35", "dirichlet 0.3"),
+            ("dirichlet 0.3", "dirichlet 0"),
+            ("dirichlet 0.3", "dirichlet 0."),
+            ("dirichlet 0.3", "dirich"),
+            ("noisy_2", "noisy"),
+            ("iid", "iid 1"),
+            ("own", "iid"),
+        ] {
+            assert!(!begins_with_words(text, words), "{text} does not begin with {words}");
+        }
     }
 }

@@ -31,8 +31,13 @@ pub struct Node {
 pub enum Value {
     /// A string.
     String(String),
-    /// An integer; `None` where 64 bits do not hold it.
-    Integer(Option<i64>),
+    /// An integer of 64 bits.
+    Integer(i64),
+    /// An integer that 64 bits do not hold, which no setting takes.
+    LongInteger {
+        /// Whether it is below the smallest integer of 64 bits, and not above the largest.
+        is_negative: bool,
+    },
     /// A number with a point or an exponent.
     Float(f64),
     /// true or false.
@@ -61,7 +66,7 @@ impl Value {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::String(_) => "a string",
-            Self::Integer(_) => "an integer",
+            Self::Integer(_) | Self::LongInteger { .. } => "an integer",
             Self::Float(_) => "a number",
             Self::Boolean(_) => "true or false",
             Self::Datetime => "a date",
@@ -317,7 +322,9 @@ fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
     let value = match node.get_ref() {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Integer(digits) => {
-            Value::Integer(i64::from_str_radix(digits.as_str(), digits.radix()).ok())
+            let is_negative = digits.as_str().starts_with('-');
+            let value = i64::from_str_radix(digits.as_str(), digits.radix());
+            value.map_or(Value::LongInteger { is_negative }, Value::Integer)
         }
         DeValue::Float(digits) => Value::Float(digits.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(value) => Value::Boolean(*value),

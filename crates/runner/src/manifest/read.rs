@@ -39,8 +39,26 @@ pub const SHIPPED: [&str; 17] = [
     "svrg-anchor",
     "topk",
 ];
-/// What a whole number must be.
+/// What messages call the values of keys that take whole numbers.
 const WHOLE: &str = "a whole number, 0 or more";
+/// What messages call the values of keys that take a number of clients or a fraction of all clients.
+const WHOLE_OR_FRACTION: &str = "a whole number, or a fraction of all";
+/// What messages call the values of keys that take any number.
+const NUMBER: &str = "a number";
+
+/// The integers that a key takes whose values messages call `what`; `None` if it takes no integers.
+fn allowed_integers(what: &str) -> Option<String> {
+    let most = i64::MAX;
+    match what {
+        WHOLE => Some(format!("0 to {most}")),
+        WHOLE_OR_FRACTION => Some(format!("0 to {most}, or a fraction")),
+        NUMBER => Some(format!(
+            "integers from {} to {most}, and numbers with point or exponent",
+            i64::MIN
+        )),
+        _ => None,
+    }
+}
 
 /// Reads the manifest at the first value of every axis, and finds all axes, also those inside
 /// one value of another. Every other value is read once too.
@@ -128,9 +146,17 @@ impl<'a> Reader<'a> {
 
     /// Notes that a node is not what it should be, which is `what`.
     fn expected(&mut self, node: &Node, path: &str, what: &str) -> Option<Toml> {
+        if let (Value::LongInteger { is_negative }, Some(allowed)) =
+            (&node.value, allowed_integers(what))
+        {
+            let size = if *is_negative { "small" } else { "large" };
+            let message = format!("expected {what}: this is too {size}");
+            let diagnostic = Diagnostic::new(Some(node.place.clone()), path, message);
+            return self.note(diagnostic.allowing(allowed));
+        }
         let found = match &node.value {
             Value::String(text) => format!("the string {text:?}"),
-            Value::Integer(Some(value)) => format!("{value}"),
+            Value::Integer(value) => format!("{value}"),
             Value::Float(value) if value.fract() == 0.0 && what == WHOLE => {
                 format!("a number with point or exponent: write {value}")
             }
@@ -202,21 +228,18 @@ impl<'a> Reader<'a> {
         }
         if let Some([whole, other]) = schema["anyOf"].as_array().map(Vec::as_slice) {
             let kind = match &node.value {
-                Value::Integer(Some(0..)) => whole,
+                Value::Integer(0..) => whole,
                 Value::Float(_) => other,
-                _ => return self.expected(node, path, "a whole number, or a fraction of all"),
+                _ => return self.expected(node, path, WHOLE_OR_FRACTION),
             };
             return self.single(kind, node, path);
         }
         match (schema["type"].as_str().unwrap_or_default(), &node.value) {
-            ("integer", Value::Integer(Some(value))) if *value >= 0 => Some(Toml::Integer(*value)),
-            ("integer", Value::Integer(None)) => {
-                self.fail(node, path, format!("expected {WHOLE}: this is too large"))
-            }
+            ("integer", Value::Integer(value)) if *value >= 0 => Some(Toml::Integer(*value)),
             ("integer", _) => self.expected(node, path, WHOLE),
             ("number", Value::Float(value)) => Some(Toml::Float(*value)),
-            ("number", Value::Integer(Some(value))) => Some(Toml::Float(*value as f64)),
-            ("number", _) => self.expected(node, path, "a number"),
+            ("number", Value::Integer(value)) => Some(Toml::Float(*value as f64)),
+            ("number", _) => self.expected(node, path, NUMBER),
             ("boolean", Value::Boolean(value)) => Some(Toml::Boolean(*value)),
             ("boolean", _) => self.expected(node, path, "true or false"),
             ("string", Value::String(text)) => Some(Toml::String(text.clone())),
@@ -315,8 +338,8 @@ impl<'a> Reader<'a> {
         let kinds: Vec<&Schema> = kinds.iter().map(|kind| self.schema.resolve(kind)).collect();
         let (written, unexpected) = match &node.value {
             Value::String(text) => ("string", format!("string {text:?}")),
-            Value::Integer(None) => return self.expected(node, path, "a number"),
-            Value::Integer(Some(value)) => ("number", format!("floating point `{value}.0`")),
+            Value::Integer(value) => ("number", format!("floating point `{value}.0`")),
+            Value::LongInteger { .. } => ("number", "integer beyond 64 bits".to_owned()),
             Value::Float(value) => ("number", format!("floating point `{value:?}`")),
             Value::Boolean(value) => ("boolean", format!("boolean `{value}`")),
             Value::Array(_) => ("array", "sequence".to_owned()),
@@ -348,9 +371,8 @@ impl<'a> Reader<'a> {
             Value::String(text) => Some(Toml::String(text.clone())),
             Value::Boolean(value) => Some(Toml::String(value.to_string())),
             Value::Float(value) => Some(Toml::Float(*value)),
-            Value::Integer(Some(value)) => Some(Toml::Float(*value as f64)),
-            // It has more than 64 bits.
-            Value::Integer(None) => self.expected(node, path, "a number"),
+            Value::Integer(value) => Some(Toml::Float(*value as f64)),
+            Value::LongInteger { .. } => self.expected(node, path, NUMBER),
             Value::Array(items) => {
                 let items: Vec<Option<Toml>> = items
                     .iter()
@@ -380,7 +402,9 @@ impl<'a> Reader<'a> {
                     return self.note(diagnostic.allowing(names.join(", ")));
                 }
             },
-            Value::Integer(_) | Value::Float(_) if names.contains(&FRACTION) => {
+            Value::Integer(_) | Value::LongInteger { .. } | Value::Float(_)
+                if names.contains(&FRACTION) =>
+            {
                 (FRACTION, &node.place, Some(node))
             }
             _ => {

@@ -192,7 +192,7 @@ pub fn put_candidates(
     let key = &setting.key;
     let place = place_of(root, "tune.over", &Choice::new()).unwrap_or(Place::Text(0, 0));
     let number =
-        |x: &f64| if setting.whole { Value::Integer(Some(*x as i64)) } else { Value::Float(*x) };
+        |x: &f64| if setting.whole { Value::Integer(*x as i64) } else { Value::Float(*x) };
     let items = values.iter().map(|x| Node { place: place.clone(), value: number(x) }).collect();
     let list = Node { place, value: Value::Array(items) };
     let mut found = 0;

@@ -358,7 +358,7 @@ pub fn symbol(name: &str, known: &[&str]) -> Option<String> {
 pub fn from_value(value: &Value) -> Option<Setting> {
     match value {
         Value::String(text) => Some(Setting::Text(text.as_str().into())),
-        Value::Integer(value) => value.map(|value| Setting::Number(value as f64)),
+        Value::Integer(value) => Some(Setting::Number(*value as f64)),
         Value::Float(value) => Some(Setting::Number(*value)),
         Value::Boolean(value) => Some(Setting::Text(value.to_string().into())),
         _ => None,

@@ -314,6 +314,31 @@ fn registered_kinds_are_read_by_their_definitions() {
     }
 }
 
+/// Keys of whole numbers, of numbers, of a number of clients or a fraction, and of a number or a text.
+#[test]
+fn integers_beyond_64_bits_are_too_large_and_not_of_another_type() {
+    let whole = "0 to 9223372036854775807";
+    let number = "integers from -9223372036854775808 to 9223372036854775807, and numbers with point or exponent";
+    let cohort = "0 to 9223372036854775807, or a fraction";
+    let amended = "\n[[amendment]]\nsetting = \"seed\"\nto = ";
+    for (text, size, allowed) in [
+        (TEXT.replace("seed = 3", "seed = 9223372036854775808"), "large", whole),
+        (TEXT.replace("seed = 3", "seed = -9223372036854775809"), "small", whole),
+        (TEXT.replace("discount = 0.9", "discount = 18446744073709551616"), "large", number),
+        (TEXT.replace("discount = 0.9", "discount = -18446744073709551616"), "small", number),
+        (format!("{TEXT}cohort = 0xffffffffffffffffff\n"), "large", cohort),
+        (format!("{TEXT}{amended}18446744073709551616\n"), "large", number),
+    ] {
+        let found = rejected(&text).diagnostics;
+        let said = &found[0].message;
+        assert!(said.ends_with(&format!(": this is too {size}")), "{said}");
+        assert_eq!(found[0].allowed.as_deref(), Some(allowed), "{said}");
+    }
+    let said = rejected(&TEXT.replace("title = \"t\"", "title = 9223372036854775808")).to_string();
+    assert!(said.contains("expected a string, not an integer"), "{said}");
+    assert_eq!(plan(&TEXT.replace("seed = 3", "seed = 9223372036854775807")).cells.len(), 40);
+}
+
 /// The default is no part of an id, so that cells with θ* keep theirs.
 #[test]
 fn leaving_the_optimum_out_is_another_cell() {

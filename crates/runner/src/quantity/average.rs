@@ -36,7 +36,8 @@ impl TimeAverage {
         Self::VariatePairCovariance,
     ];
 
-    /// The name in a manifest, and how pages write it, also around θ* and ξ_c*.
+    /// The name in a manifest, how pages write the average, and how they write it where it is around θ* and ξ_c* and
+    /// not around the means.
     fn words(self) -> [&'static str; 3] {
         match self {
             Self::Bias => ["bias", "E θ − θ*", "E θ − θ*"],
@@ -61,17 +62,17 @@ impl TimeAverage {
         format!("mean_{}", self.name().replace('-', "_"))
     }
 
-    /// How pages write it.
+    /// How pages write the average where it is around the limits of the means.
     pub fn formula(self) -> &'static str {
         self.words()[1]
     }
 
-    /// How pages write it where it is around θ* and ξ_c*.
+    /// How pages write the average where it is around θ* and ξ_c*, because no limit is known.
     pub fn formula_around_optimum(self) -> &'static str {
         self.words()[2]
     }
 
-    /// Whether it is of the control variates.
+    /// Whether it is about control variates ξ_c, so that only algorithms with control variates have it.
     pub fn of_variates(self) -> bool {
         !matches!(self, Self::Bias | Self::Covariance)
     }

@@ -22,7 +22,8 @@ impl AtCost {
     /// An example for the documentation.
     pub const EXAMPLE: Self = Self { unit: Quantity::Communications, most: 500.0 };
 
-    /// The choices of a schema, one for each unit.
+    /// The choices of a schema that takes a cost, a table with one key for each unit. `describe` returns the text of
+    /// the reference of manifests for a unit.
     pub fn choices(describe: impl Fn(Quantity) -> String) -> impl Iterator<Item = Value> {
         Quantity::COSTS.into_iter().map(move |unit| {
             let example = match unit.info().kind {
@@ -47,7 +48,7 @@ impl Serialize for AtCost {
     }
 }
 
-/// The schema allows one unit.
+/// A table of a manifest has one unit, as its schema says; a table of several would be read by the first of them.
 impl TryFrom<BTreeMap<Quantity, f64>> for AtCost {
     type Error = &'static str;
     fn try_from(one: BTreeMap<Quantity, f64>) -> Result<Self, Self::Error> {
@@ -87,8 +88,8 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The simulated seconds of so many communications, bytes sent by all, and oracle calls of the
-    /// slowest client of each round.
+    /// The simulated seconds of a run so far: of this number of communications, of bytes sent in both directions by all
+    /// clients, and of gradients (`calls`) of the slowest client of each round.
     pub fn seconds(&self, communications: f64, bytes: f64, calls: f64) -> f64 {
         let sending = self.bandwidth.map_or(0.0, |bandwidth| bytes / bandwidth);
         self.latency * communications + sending + self.call * calls

@@ -12,11 +12,12 @@ pub struct Reading<'a> {
     pub facts: &'a dyn Facts,
     /// The run after the round.
     pub run: &'a dyn Run,
-    /// The estimate of the run on the same draws, if there is one.
+    /// The estimate of a second run, which starts at θ* and has the same draws, d numbers; `None` unless `sq-coupling`
+    /// is recorded.
     pub coupled: Option<&'a [f64]>,
-    /// Σ_{s≤t} θ_s, if the mean is recorded, and t.
+    /// Σ_{1≤s≤t} θ_s, d numbers, and t. The sum is 0 unless `sq-error-average` is recorded.
     pub sum: (&'a [f64], u64),
-    /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is recorded.
+    /// ξ_c* = −F̄_c(θ*), N rows of d; empty unless ψ is recorded or control variates are averaged.
     pub corrections: &'a [f64],
 }
 
@@ -27,8 +28,8 @@ impl Reading<'_> {
     }
 }
 
-/// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖²; at round 0 that of the start.
-pub fn mean_so_far(reading: &Reading<'_>) -> Option<f64> {
+/// ‖t⁻¹ Σ_{1≤s≤t} θ_s − θ*‖²; at round 0, where there is no mean, ‖θ_0 − θ*‖².
+pub fn sq_error_of_mean(reading: &Reading<'_>) -> Option<f64> {
     let optimum = reading.facts.optimum();
     let (sum, rounds) = reading.sum;
     if rounds == 0 {
@@ -38,8 +39,9 @@ pub fn mean_so_far(reading: &Reading<'_>) -> Option<f64> {
     Some(squared_distance(&mean, optimum))
 }
 
-/// Σ_c π_c ‖θ_c − θ*‖².
-pub fn clients(reading: &Reading<'_>) -> Option<f64> {
+/// Σ_c π_c ‖θ_c − θ*‖², where θ_c is client c at the end of its local steps; `None` if the estimate combines several
+/// runs.
+pub fn sq_error_of_clients(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
     let clients = run.clients()?;
     let optimum = facts.optimum();
@@ -51,15 +53,16 @@ pub fn clients(reading: &Reading<'_>) -> Option<f64> {
     )
 }
 
-/// ‖θ_t − θ*‖²_Σφ.
-pub fn in_features(reading: &Reading<'_>) -> Option<f64> {
+/// ‖θ_t − θ*‖²_Σφ, the squared error of values in the mean Σφ of the clients' feature covariances; `None` on a problem
+/// without features.
+pub fn sq_error_in_features(reading: &Reading<'_>) -> Option<f64> {
     let pairs = reading.run.estimate().iter().zip(reading.facts.optimum());
     let apart: Vec<f64> = pairs.map(|(x, y)| x - y).collect();
     reading.facts.feature_norm(&apart)
 }
 
-/// ‖F̄(θ_t)‖².
-pub fn mean_field(reading: &Reading<'_>) -> Option<f64> {
+/// ‖F̄(θ_t)‖², where F̄ = Σ_c π_c F̄_c.
+pub fn sq_mean_field(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
     let mut mean = vec![0.0; facts.dim()];
     let mut field = vec![0.0; facts.dim()];
@@ -70,7 +73,7 @@ pub fn mean_field(reading: &Reading<'_>) -> Option<f64> {
     Some(dot(&mean, &mean))
 }
 
-/// ‖Σ_c π_c ξ_c‖.
+/// ‖N Σ_c π_c ξ_c‖, which is ‖Σ_c ξ_c‖ if shares are equal, and 0 up to rounding.
 pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
     let d = reading.facts.dim();
     let mut sum = vec![0.0; d];
@@ -82,8 +85,9 @@ pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
     Some(libm::sqrt(dot(&sum, &sum)))
 }
 
-/// ψ: the clients' (45, between communications) or the server's (51) mean squared error, plus
-/// Σ π_c ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
+/// The Lyapunov function ψ of SCAFFLSA: the clients' mean squared error (45) where a coin has left them between two
+/// communications, or the server's squared error (51), plus Σ π_c ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH. `None` if the
+/// estimate combines several runs.
 pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     let own = reading.run.clients()?;
     let optimum = reading.facts.optimum();
@@ -94,11 +98,13 @@ pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     for (client, ((xi, star), length)) in rows.zip(&own.lengths).enumerate() {
         variates += reading.facts.weight(client) * length * length * squared_distance(xi, star);
     }
-    let error = if own.apart { clients(reading)? } else { reading.distance_to(optimum) };
+    let error =
+        if own.apart { sq_error_of_clients(reading)? } else { reading.distance_to(optimum) };
     Some(error + variates / n)
 }
 
-/// E‖θ_t − lim E θ_t‖²: the squared distance of the mean, and the trace of the covariance.
+/// E‖θ_t − lim E θ_t‖²: the squared distance of the mean from the limit plus the trace of the covariance. `None` if the
+/// limit is not known. The mean of `moments` is E θ_t − θ*.
 pub fn expected_from_limit(
     moments: &Moments,
     optimum: &[f64],

@@ -1,0 +1,214 @@
+//! The table of quantities, a row each, from which [`Metric`] and [`Quantity`] are made.
+
+#[cfg(test)]
+use super::dummy;
+use super::info::MeasuredOn::*;
+use super::info::QuantityInfo;
+use super::info::QuantityInfo as Info;
+use super::info::QuantityKind::{self, Average, Count, Error, Measured};
+use super::{TimeAverage, measure};
+use exactfed_core::problem::RecordsOf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Makes [`Metric`] and [`Quantity`] from the rows of the table, so that a quantity has its name, its column and its
+/// function in one place. Rows after `errors` are what every run records and averages of it, rows after `costs` what
+/// rounds cost, and rows after `metrics` what a manifest lists. A metric after `#[cfg(test)]` exists in the tests of
+/// this crate alone.
+macro_rules! quantities {
+    (
+        errors { $($(#[doc = $error_doc:literal])* $error:ident = $error_info:expr;)* }
+        costs { $($(#[doc = $cost_doc:literal])* $cost:ident = $cost_info:expr;)* }
+        metrics { $($(#[doc = $doc:literal])* $(#[cfg($only:ident)])? $metric:ident = $info:expr;)* }
+    ) => {
+        /// A metric beyond those that are always recorded.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Metric {
+            $($(#[doc = $doc])* $(#[cfg($only)])? $metric,)*
+        }
+
+        /// Anything that a figure can have on an axis: what is measured, if it
+        /// is recorded, and what it has cost.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Quantity {
+            $($(#[doc = $error_doc])* $error,)*
+            $($(#[doc = $cost_doc])* $cost,)*
+            $($(#[doc = $doc])* $(#[cfg($only)])? $metric,)*
+        }
+
+        impl Metric {
+            /// All of them.
+            pub const ALL: &[Self] = &[$($(#[cfg($only)])? Self::$metric,)*];
+
+            /// The metric as a quantity.
+            pub const fn quantity(self) -> Quantity {
+                match self { $($(#[cfg($only)])? Self::$metric => Quantity::$metric,)* }
+            }
+        }
+
+        impl Quantity {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$error,)* $(Self::$cost,)* $($(#[cfg($only)])? Self::$metric,)*];
+
+            /// The quantities that are costs of a run.
+            pub const COSTS: [Self; [$(stringify!($cost),)*].len()] = [$(Self::$cost,)*];
+
+            /// The row of the table.
+            pub const fn info(self) -> QuantityInfo {
+                match self {
+                    $(Self::$error => $error_info,)*
+                    $(Self::$cost => $cost_info,)*
+                    $($(#[cfg($only)])? Self::$metric => $info,)*
+                }
+            }
+
+            /// What the reference of manifests says of a cost; empty for a quantity that is no cost.
+            pub(super) fn description(self) -> &'static str {
+                match self { $(Self::$cost => concat!($($cost_doc,)*).trim(),)* _ => "" }
+            }
+
+            /// The metric that a manifest must list for this quantity; `None` for a quantity that is no metric.
+            pub fn metric(self) -> Option<Metric> {
+                match self { $($(#[cfg($only)])? Self::$metric => Some(Metric::$metric),)* _ => None }
+            }
+        }
+    };
+}
+
+quantities! {
+    errors {
+        /// ‖θ_t − θ*‖².
+        SqError = Info::new("sq-error", "sq_error", "‖θ − θ*‖²", Error)
+            .error()
+            .of_optimum()
+            .meaning("squared distance of the server's estimate from the optimum", r"\lVert \theta_t - \theta^* \rVert^2")
+            .expected(|moments, _, _| Some(moments.sq_error));
+        /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
+        Bias = Info::new("bias", "bias", "‖E θ − θ*‖", Average(TimeAverage::Bias))
+            .of_optimum()
+            .meaning("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert")
+            .norm();
+        /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`, and `bias` where
+        /// theory knows no limit (without it this is E‖θ − θ*‖², and pages write that).
+        Variance = Info::new("variance", "variance", "tr Cov θ", Average(TimeAverage::Covariance))
+            .of_optimum()
+            .meaning(
+                "trace of the covariance over the rounds after the burn-in, around the exact limit, or else the measured mean",
+                r"\operatorname{tr} \operatorname{Cov} \theta",
+            );
+    }
+    costs {
+        /// Exchanges between clients and server.
+        Communications = Info::new("communications", "communications", "communications", Count(|cost| &mut cost.communications, 500.0));
+        /// Local steps of one client, the slowest if they differ.
+        LocalSteps = Info::new("local-steps", "local_step", "local steps of a client", Count(|cost| &mut cost.local_steps, 10_000.0));
+        /// Gradients of all clients.
+        OracleCalls = Info::new("oracle-calls", "oracle_calls", "gradients of all clients", Count(|cost| &mut cost.oracle_calls, 100_000.0));
+        /// Gradients of one client, the slowest of each round, a batch of B counting B.
+        Gradients = Info::new("gradients", "sequential_calls", "gradients of a client", Count(|cost| &mut cost.sequential_calls, 10_000.0));
+        /// Vectors of d numbers sent in both directions.
+        VectorsSent = Info::new("vectors-sent", "vectors_sent", "vectors sent", Count(|cost| &mut cost.vectors_sent, 5000.0));
+        /// Bytes sent in both directions, 8 d per vector.
+        Bytes = Info::new("bytes", "bytes_sent", "bytes sent", Count(|cost| &mut cost.bytes_sent, 1e6));
+        /// Simulated seconds, by `[prices]`.
+        Seconds = Info::new("seconds", "seconds", "simulated seconds", QuantityKind::Seconds);
+    }
+    metrics {
+        /// ‖θ_t − lim E θ_t‖², the squared distance to the exact limit. It is always recorded on
+        /// linear problems with independent noise that are not too large; if it is listed, also without noise on any
+        /// field, around the fixed point that theory finds.
+        SqErrorLimit = Info::new("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Measured(Limit, |_| None))
+            .error()
+            .of_optimum()
+            .meaning(
+                "squared distance from the fixed point of the mean, which is its limit where it converges",
+                r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
+            )
+            .expected(measure::expected_from_limit);
+        /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.
+        SqErrorAverage = Info::new("sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²", Measured(Estimate, measure::sq_error_of_mean))
+            .error()
+            .of_optimum()
+            .meaning("squared distance of the average of the estimates so far", r"\lVert \bar\theta_t - \theta^* \rVert^2")
+            .expected(|moments, _, _| Some(moments.sq_error_average));
+        /// N⁻¹ Σ_c ‖θ_c − θ*‖², the clients at the end of their local steps; weighted as they are.
+        SqErrorClients = Info::new("sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²", Measured(Clients, measure::sq_error_of_clients))
+            .error()
+            .of_optimum()
+            .meaning("mean squared distance of the clients", r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2")
+            .expected(|moments, _, _| moments.sq_error_clients);
+        /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
+        SqErrorVirtual = Info::new("sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²", Measured(VirtualOptimum, |at| Some(at.distance_to(at.facts.virtual_optimum()?))))
+            .error()
+            .meaning("squared distance from the fixed point of the virtual chain", r"\lVert \theta_t - \tilde\theta \rVert^2");
+        /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary distributions (TD).
+        SqErrorFeatures = Info::new("sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ", Measured(Features, measure::sq_error_in_features))
+            .error()
+            .of_optimum()
+            .meaning(
+                "squared distance in the mean covariance of the features",
+                r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
+            );
+        /// f(θ_t) − f(θ*) (losses).
+        Suboptimality = Info::new("suboptimality", "suboptimality", "f(θ) − f(θ*)", Measured(Objective, |at| at.facts.suboptimality(at.run.estimate())))
+            .of_optimum()
+            .meaning("suboptimality of the mean loss", r"f(\theta_t) - f(\theta^*)")
+            .norm();
+        /// ‖F̄(θ_t)‖², the squared norm of the gradient, F̄ = N⁻¹ Σ F̄_c unless clients are weighted.
+        SqGradient = Info::new("sq-gradient", "sq_gradient", "‖F̄(θ)‖²", Measured(Field, measure::sq_mean_field))
+            .meaning("squared norm of the mean field", r"\lVert \bar F(\theta_t) \rVert^2");
+        /// The Lyapunov function of SCAFFLSA: (51) for a fixed number of local steps, (45) under
+        /// random communication.
+        Lyapunov = Info::new("lyapunov", "lyapunov", "ψ", Measured(Variates, measure::lyapunov))
+            .of_optimum()
+            .meaning(
+                "Lyapunov function of errors and variates (SCAFFLSA 51, and 45 under a coin), where ℓ is γH, and γ/p under a coin; at a fixed local step the first term is the mean over clients",
+                r"\psi_t = \lVert \theta_t - \theta^* \rVert^2 + \frac{\ell^2}{N} \sum_{c=1}^{N} \lVert \xi_c - \xi_c^* \rVert^2",
+            )
+            .expected(|moments, _, _| moments.lyapunov);
+        /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
+        SqCoupling = Info::new("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Measured(Estimate, |at| Some(at.distance_to(at.coupled?))))
+            .of_optimum()
+            .meaning("squared distance of two runs with the same noise", r"\lVert \theta_t - \theta'_t \rVert^2");
+        /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
+        CorrectionSum = Info::new("correction-sum", "correction_sum", "‖Σ ξ_c‖", Measured(Variates, measure::correction_sum))
+            .meaning("norm of the sum of the variates: 0 but for rounding", r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert")
+            .norm();
+        /// The mean loss of the records that clients hold, without the penalty; weighted as clients
+        /// are (problems of records).
+        TrainLoss = Info::new("train-loss", "train_loss", "training loss", Measured(Loss(RecordsOf::Clients), |at| at.facts.loss(at.run.estimate(), RecordsOf::Clients)))
+            .meaning(
+                "mean loss of the clients' records without the penalty, weighted as clients are",
+                r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
+            );
+        /// The mean loss of the records of the test set, without the penalty.
+        TestLoss = Info::new("test-loss", "test_loss", "test loss", Measured(Loss(RecordsOf::Test), |at| at.facts.loss(at.run.estimate(), RecordsOf::Test)))
+            .meaning(
+                "mean loss of the records of the test set without the penalty",
+                r"\frac{1}{n} \sum_{i=1}^{n} \ell(\theta_t; z_i)",
+            );
+        /// The fraction of the records that clients hold whose class θ_t predicts; weighted as
+        /// clients are (problems of classes).
+        Accuracy = Info::new("accuracy", "accuracy", "accuracy", Measured(Classes(RecordsOf::Clients), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Clients)))
+            .meaning(
+                "fraction of the clients' records whose class is predicted, weighted as clients are",
+                r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
+            )
+            .more_is_better("error rate");
+        /// The fraction of the records of the test set whose class θ_t predicts.
+        TestAccuracy = Info::new("test-accuracy", "test_accuracy", "test accuracy", Measured(Classes(RecordsOf::Test), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Test)))
+            .meaning(
+                "fraction of the records of the test set whose class is predicted",
+                r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
+            )
+            .more_is_better("test error rate");
+        /// ‖θ_t − θ*‖_∞.
+        #[cfg(test)]
+        Dummy = Info::new("dummy", "dummy", "‖θ − θ*‖_∞", Measured(Estimate, dummy::largest_error))
+            .of_optimum()
+            .meaning("largest error of an entry", r"\lVert \theta_t - \theta^* \rVert_\infty")
+            .norm();
+    }
+}

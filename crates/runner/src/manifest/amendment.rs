@@ -29,7 +29,7 @@ pub struct Amendment {
 }
 
 impl Amendment {
-    /// Whether the change concerns the claim of this id.
+    /// Whether the change concerns the claim of this id: it names this claim, or no claim at all, which means all.
     pub fn concerns(&self, claim: &str) -> bool {
         self.claim.as_deref().is_none_or(|changed| changed == claim)
     }

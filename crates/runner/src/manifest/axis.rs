@@ -4,7 +4,8 @@ use super::document::Place;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The index of the chosen value of each axis, by path; axes that are missing have their first.
+/// The index of the chosen value of each axis, by the path of the axis. Of an axis that is missing here, the first
+/// value is chosen.
 pub type Choice = BTreeMap<Arc<str>, usize>;
 
 /// A setting that holds an array where one value is meant.
@@ -18,7 +19,7 @@ pub struct GridAxis {
     pub place: Place,
 }
 
-/// Whether the setting at this path may be an axis.
+/// Whether the setting at this path may be an axis: it is in one of the tables that determine the runs of a cell.
 pub fn may_vary(path: &str) -> bool {
     let top = path.split('.').next().unwrap_or_default();
     matches!(top, "problem" | "start" | "budget" | "algorithm" | "oracle")

@@ -70,7 +70,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// The verdict that is expected, in words.
+    /// The verdict that is expected, as pages write it.
     pub fn words(self) -> &'static str {
         ["supported", "refuted", "not tested"][self as usize]
     }

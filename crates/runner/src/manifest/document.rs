@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 pub enum Place {
     /// Bytes of the manifest's text.
     Text(usize, usize),
-    /// The override of this number.
+    /// The override of this number, from 0, among those of the command line.
     Override(usize),
 }
 
@@ -62,7 +62,7 @@ pub struct KeyValue {
 }
 
 impl Value {
-    /// What kind of value this is, in words.
+    /// What kind of value this is, in words with their article, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::String(_) => "a string",
@@ -77,12 +77,13 @@ impl Value {
 }
 
 impl Node {
-    /// The node at a dotted path.
+    /// The node at a dotted path, in which the items of arrays have their numbers from 0 as keys; `None` if there is
+    /// none.
     pub fn find(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, Self::child)
     }
 
-    /// The value of a key of a table, or the element of an array at an index.
+    /// The node of a key if this is a table, or of an index if this is an array; `None` if there is none.
     pub fn child(&self, part: &str) -> Option<&Self> {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|e| e.key == part).map(|e| &e.node),
@@ -91,7 +92,7 @@ impl Node {
         }
     }
 
-    /// The keys of a table, in the order of the text.
+    /// The keys of a table, in the order of the text; none if this is no table.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let entries: &[KeyValue] =
             if let Value::Table(entries) = &self.value { entries } else { &[] };
@@ -99,7 +100,7 @@ impl Node {
     }
 }
 
-/// The path of a key below another path, each of which may be empty.
+/// The dotted path of a key in the table at a path. Either may be empty, which leaves the other one.
 pub fn below(path: &str, key: &str) -> String {
     let dot = if path.is_empty() || key.is_empty() { "" } else { "." };
     format!("{path}{dot}{key}")
@@ -108,13 +109,13 @@ pub fn below(path: &str, key: &str) -> String {
 /// One thing that is wrong with a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// Where; `None` for the manifest as a whole.
+    /// Where it is wrong; `None` if it is about the manifest as a whole.
     pub place: Option<Place>,
-    /// The dotted path of the key.
+    /// The dotted path of the key that is wrong; empty if it is about the manifest as a whole.
     pub path: String,
     /// What is wrong with the manifest.
     pub message: String,
-    /// A hint at that place, such as the nearest name.
+    /// What is printed after the carets that mark the place, such as "did you mean `seed`?".
     pub hint: Option<String>,
     /// The names or values that are allowed, as a list.
     pub allowed: Option<String>,
@@ -140,7 +141,8 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the names that are allowed in place of an unknown one, and the nearest as a hint.
+    /// Adds the names that are allowed in place of an unknown one, and as a hint the one that is nearest to it, if any
+    /// is near.
     pub fn naming(self, unknown: &str, allowed: &[&str]) -> Self {
         self.hinting(nearest(unknown, allowed)).allowing(allowed.join(", "))
     }
@@ -156,7 +158,7 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// Diagnostics in the order of the text, each once.
+    /// Refuses a manifest with these diagnostics, which are put into the order of the text, equal ones once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
         let mut known = HashSet::new();
@@ -199,6 +201,8 @@ impl Rejected {
         Some((line, column))
     }
 
+    /// Writes one diagnostic in the form of compilers: the message, the place, the line with carets below the part
+    /// that is wrong, and what is allowed.
     fn write_diagnostic(&self, f: &mut impl fmt::Write, d: &Diagnostic) -> fmt::Result {
         writeln!(f, "error: {}", d.message)?;
         let path = if d.path.is_empty() { String::new() } else { format!(" ({})", d.path) };
@@ -237,7 +241,7 @@ impl Rejected {
     }
 }
 
-/// Line and column (from 1, in characters) of a byte, and the line's text.
+/// The line and the column of a byte of a text, both from 1 and the column in characters, and the text of this line.
 fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
     let start = text[..byte].rfind('\n').map_or(0, |i| i + 1);
     let line = text[..byte].matches('\n').count() + 1;
@@ -248,7 +252,8 @@ fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
 /// The most characters of a line that a message repeats.
 const MOST_CHARACTERS: usize = 160;
 
-/// The part of a line that a message shows, and the column within it.
+/// The part of a long line that a message shows, with dots at its ends, and the column within this part; a line that is
+/// short enough is shown as it is. A manifest that a program wrote may be one line of megabytes.
 fn excerpt(column: usize, text: &str) -> (usize, String) {
     if text.chars().count() <= MOST_CHARACTERS {
         return (column, text.to_owned());
@@ -258,7 +263,7 @@ fn excerpt(column: usize, text: &str) -> (usize, String) {
     (column - from + 1, format!("…{part}…"))
 }
 
-/// The tree of a manifest, its overrides applied.
+/// The tree of a manifest's text, with its overrides applied.
 ///
 /// # Errors
 /// All syntax errors, and overrides that are not `key=value` or name no table.
@@ -287,8 +292,8 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
     if wrong.is_empty() { Ok(root) } else { Err(Rejected::new(source, wrong)) }
 }
 
-/// The mistake in a text that the parser takes for one string without quotes, where it is a
-/// value and what follows it.
+/// A message in place of the parser's where a comma or a line break is missing. The parser then takes a value and the
+/// text that follows it, such as `1 2`, for one string without quotes. `None` if the text does not begin with a value.
 fn two_values(text: &str) -> Option<String> {
     let (first, rest) = text.split_once(char::is_whitespace)?;
     let is_value = first.parse::<f64>().is_ok() || ["true", "false"].contains(&first);
@@ -298,16 +303,18 @@ fn two_values(text: &str) -> Option<String> {
         .then(|| format!("after the value `{first}` {wanted} is missing, before `{rest}`"))
 }
 
+/// The place of a span, whose ends the parser may put within a character.
 fn clip(text: &str, span: Range<usize>) -> Place {
     let [start, end] = [span.start, span.end].map(|byte| text.floor_char_boundary(byte));
     Place::Text(start, end.max(start))
 }
 
-/// The place of what has this span in the text, or stands in an override.
+/// The place of a span of the manifest's text, or the override of this number if the span is in one.
 fn place(span: Range<usize>, number: Option<usize>) -> Place {
     number.map_or(Place::Text(span.start, span.end), Place::Override)
 }
 
+/// The table that the parser read from the manifest's text, or from the override of this number.
 fn convert_table(table: &DeTable<'_>, number: Option<usize>) -> Value {
     let entries = table.iter().map(|(key, value)| KeyValue {
         key: key.get_ref().to_string(),
@@ -317,7 +324,7 @@ fn convert_table(table: &DeTable<'_>, number: Option<usize>) -> Value {
     Value::Table(entries.collect())
 }
 
-/// A node of the text, or of the override of a number.
+/// The node that the parser read from the manifest's text, or from the override of this number.
 fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
     let value = match node.get_ref() {
         DeValue::String(text) => Value::String(text.to_string()),
@@ -341,8 +348,8 @@ fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
 /// limited by the TOML parser.
 const MOST_PARTS: usize = 32;
 
-/// Applies `--set key=value`: the key dotted, an array of tables without its
-/// number meaning all of them; the value TOML, or a bare word.
+/// Applies the override of this number, `--set key=value`. The key is a dotted path, in which an array of tables
+/// without the number of a table means all of its tables. The value is TOML, or a text without quotes.
 fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     let place = Some(Place::Override(number));
     let Some((key, value)) = text.split_once('=') else {
@@ -370,7 +377,11 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     set(root, &path, &node)
 }
 
-/// Puts a node at the path of these parts below another one, where there is a table to hold it.
+/// Puts a node at the path of these parts below `target`, in place of what is there. Tables that the path needs are
+/// made. An array on the path whose next part is no number means all of its items.
+///
+/// # Errors
+/// If the path leads through a value that is neither a table nor an array, or to an item that an array does not have.
 pub fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnostic> {
     let wrong =
         |first: &str, message| Err(Diagnostic::new(Some(node.place.clone()), first, message));

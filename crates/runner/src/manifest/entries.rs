@@ -25,19 +25,21 @@ pub fn from_tree<T: DeserializeOwned>(tree: Value) -> Result<T, TreeError> {
     T::deserialize(tree).map_err(|e| TreeError(e.message().to_owned()))
 }
 
-/// Reads `[problem.<kind>]` from a tree that fits its schema.
+/// Reads `[problem.<kind>]` from a tree that fits its schema: a table whose one key is the kind. The kind may be
+/// registered in Rust.
 pub fn problem(tree: Value, schema: &ManifestSchema) -> Result<problem::Spec, TreeError> {
-    let own = tree
+    let registered = tree
         .as_table()
         .and_then(|table| table.iter().next())
         .and_then(|(kind, values)| Some((schema.registry.problems.get(kind)?, values)));
-    let Some((problem, values)) = own else { return from_tree(tree) };
+    let Some((problem, values)) = registered else { return from_tree(tree) };
     let values: KeyValues = from_tree(values.clone())?;
     let values = values.with_defaults(&problem.definition.keys);
     Ok(problem::Spec::Custom(CustomProblemSettings { problem: problem.clone(), values }))
 }
 
-/// Reads the entry at a path, `algorithm.<kind>.<number>`, from a tree that fits its schema.
+/// Reads the entry of an algorithm at a path, `algorithm.<kind>.<number>`, from a tree that fits its schema. The kind
+/// may be defined in Python or registered in Rust.
 pub fn algorithm(
     path: &str,
     tree: Value,

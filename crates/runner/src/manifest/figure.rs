@@ -34,7 +34,8 @@ pub struct FigureKeys {
 }
 
 impl FigureKeys {
-    /// The id; that of a plan's figure is never empty (`plan::CommonKeys::complete`).
+    /// The id, or an empty text without one. Figures of a plan all have ids: one that the manifest does not name gets
+    /// its default when it is read (`plan::CommonKeys::complete`).
     pub fn id(&self) -> &str {
         self.id.as_deref().unwrap_or_default()
     }

@@ -22,10 +22,10 @@ pub struct Frontier {
     /// to be tried stand with a name: `{ fedavgm = { momentum = [0.5, 0.9] } }`.
     #[serde(rename = "algorithms", default = "usual_algorithms")]
     pub written: Vec<WrittenAlgorithm>,
-    /// The algorithms that are written, those apart with which something is wrong.
+    /// The algorithms that are written, with the settings that are tried; those with faults are left out.
     #[serde(skip)]
     pub algorithms: Vec<SearchedAlgorithm>,
-    /// What is wrong with the others.
+    /// What is wrong with the algorithms that `algorithms` lacks.
     #[serde(skip)]
     pub faults: Vec<SearchedFault>,
     /// Numbers of clients; by default that of the problem. Clients with the same distribution are
@@ -99,13 +99,13 @@ pub enum FrontierStart {
     Runs,
 }
 
-/// What is least on a frontier.
+/// What the search for a frontier makes as small as possible, over step sizes and numbers of local steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FrontierObjective {
-    /// Communications × this price + oracle calls of a client.
+    /// Communications × this price + gradients of a client.
     Price(f64),
-    /// Communications, with at most so many oracle calls of a client, a multiple of those with which
-    /// SGD reaches the smallest target.
+    /// Communications, with at most this multiple of the gradients of a client with which SGD reaches the smallest
+    /// target.
     Budget(f64),
     /// Seconds of the simulated wall clock.
     Seconds,
@@ -121,7 +121,7 @@ impl FrontierObjective {
         }
     }
 
-    /// What it minimises, in words.
+    /// What is made as small as possible, in words for captions.
     pub fn words(self) -> String {
         match self {
             Self::Price(price) => format!("{} × communications + gradients", number(price, 3)),
@@ -133,12 +133,12 @@ impl FrontierObjective {
         }
     }
 
-    /// The price, if it is at one.
+    /// The price of a communication in gradients; `None` unless the objective is the cost at a price.
     pub fn price(self) -> Option<f64> {
         if let Self::Price(price) = self { Some(price) } else { None }
     }
 
-    /// The budget, if it is within one.
+    /// The budget, a multiple of the gradients of SGD; `None` unless the objective is within a budget.
     pub fn budget(self) -> Option<f64> {
         if let Self::Budget(budget) = self { Some(budget) } else { None }
     }
@@ -171,7 +171,7 @@ pub enum FrontierQuantity {
 }
 
 impl FrontierQuantity {
-    /// All of them, with their names in manifests and on pages.
+    /// All of them in the order of the variants, with their names in manifests and on pages.
     pub const ALL: [(Self, &str, &str); 9] = [
         (Self::Cost, "cost", "cost"),
         (Self::Communications, "communications", "communications"),
@@ -211,7 +211,7 @@ pub struct EqualRatios {
 }
 
 impl EqualRatios {
-    /// The numbers, from `from` to `to`.
+    /// The numbers from `from` to `to`, each in the same ratio to the one before, both ends exact.
     pub fn values(&self) -> Vec<f64> {
         let last = self.points.saturating_sub(1).max(1);
         let ratio = libm::log(self.to / self.from);
@@ -247,7 +247,7 @@ fn usual_local_steps() -> ListOr<u64, Powers> {
 }
 
 impl Powers {
-    /// The numbers from 1 to `up-to`, which is one of them.
+    /// The whole numbers, increasing from 1 to `up-to` with both ends. Powers that round to one number give it once.
     pub fn values(&self) -> Vec<u64> {
         let mut all = vec![1];
         let mut power = self.ratio;
@@ -277,15 +277,16 @@ impl Frontier {
         all.iter().find(|frontier| id.is_none_or(|id| frontier.id == id))
     }
 
-    /// What is least on it, in the order of files.
+    /// All objectives of the frontier, in the order in which files list them: a price each, a budget each, and seconds
+    /// if the manifest has `[prices]` (`is_priced`).
     pub fn objectives(&self, is_priced: bool) -> Vec<FrontierObjective> {
         let prices = self.price_ratios.iter().copied().map(FrontierObjective::Price);
         let budgets = self.budgets.iter().copied().map(FrontierObjective::Budget);
         prices.chain(budgets).chain(is_priced.then_some(FrontierObjective::Seconds)).collect()
     }
 
-    /// What figures and claims are about that name nothing else: seconds where the manifest has
-    /// prices, the cost at the middle price otherwise.
+    /// The objective of figures and claims that name none: seconds if the manifest has `[prices]` (`is_priced`),
+    /// otherwise the cost at the middle price, or at the upper of two.
     pub fn lead(&self, is_priced: bool) -> FrontierObjective {
         let middle = self.price_ratios.get(self.price_ratios.len() / 2).copied();
         match (is_priced, middle) {
@@ -294,14 +295,16 @@ impl Frontier {
         }
     }
 
-    /// The middle budget, at least one of which there is.
+    /// The objective of figures over budgets, which show one: the middle budget, or the upper of two. Checks of the
+    /// manifest see to it that there is one.
     pub fn middle_budget(&self) -> FrontierObjective {
         FrontierObjective::Budget(
             self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN),
         )
     }
 
-    /// The kinds of its algorithms for which there is no code.
+    /// The kinds of its algorithms whose rounds cannot be run, because results define them and their code is not
+    /// loaded. Such a frontier cannot be computed again.
     pub fn lacking_code(&self) -> impl Iterator<Item = &str> {
         self.algorithms.iter().filter_map(SearchedAlgorithm::kind_without_code)
     }

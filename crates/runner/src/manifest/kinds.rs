@@ -18,8 +18,8 @@ pub struct AlgorithmEntry {
     pub spec: algorithm::Spec,
 }
 
-/// All algorithms of a manifest, of which the schema is made from the kinds of the one algorithm
-/// that [`algorithm::Spec`] is.
+/// The schema of all algorithms of a manifest, a list of entries for each kind. It is made from the schema of
+/// [`algorithm::Spec`], which is a choice of one entry of one kind.
 pub struct AlgorithmTables;
 
 impl JsonSchema for AlgorithmTables {
@@ -44,7 +44,9 @@ impl JsonSchema for AlgorithmTables {
     }
 }
 
-/// Reads a manifest from a tree that fits its schema.
+/// Reads a manifest from a tree that fits its schema. Problem and algorithms are read apart, because their kinds may
+/// be registered. Algorithms are in the order of the built-in kinds, custom ones after them, and have their
+/// definitions listed.
 pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, TreeError> {
     let mut tree = from_tree::<Table>(tree)?;
     let problem = tree.remove("problem");

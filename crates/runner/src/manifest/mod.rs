@@ -167,13 +167,15 @@ impl Manifest {
         self.problem.as_ref().expect("the schema requires a problem")
     }
 
-    /// The cost at which the page ranks the algorithms, if it is not after the last round.
+    /// The cost at which the page ranks the algorithms: that of `[compare]`, or else that at which they are tuned.
+    /// `None` if they are ranked after the last round.
     pub fn ranked_at(&self) -> Option<AtCost> {
         let tuned = self.tune.as_ref().and_then(|tune| tune.at);
         self.compare.at.or(tuned)
     }
 
-    /// The quantity by which the page ranks the algorithms: that by which they are tuned.
+    /// The quantity by which the page ranks the algorithms: that by which they are tuned, or without `[tune]` the
+    /// quantity by which the manifest compares runs.
     pub fn ranked_by(&self) -> Quantity {
         let tuned = self.tune.as_ref().map(|tune| tune.metric);
         tuned.unwrap_or_else(|| self.record.default_quantity())
@@ -222,7 +224,7 @@ pub enum InstanceMode {
 }
 
 impl InstanceMode {
-    /// Whether all replicates share it.
+    /// Whether all replicates share one instance, which is the default and no part of what is hashed.
     pub fn is_fixed(&self) -> bool {
         *self == Self::Fixed
     }
@@ -335,7 +337,7 @@ pub struct Record {
     pub optimum: bool,
 }
 
-/// Whether a key has its default, which is true.
+/// Whether a flag is true, which is its default: serde calls this to leave it out of what is hashed.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_true(value: &bool) -> bool {
     *value
@@ -344,14 +346,14 @@ fn is_true(value: &bool) -> bool {
 impl Default for Record {
     fn default() -> Self {
         Self {
-            // Without `every` as well, there are `POINTS` of them.
+            // Without `every` as well, the default is `plan::record::POINTS`.
             points: None,
             every: None,
             spacing: Spacing::default(),
             iterates: false,
             metrics: Vec::new(),
             averages: Vec::new(),
-            // This is `BURN_IN`.
+            // The default is `BURN_IN`.
             burn_in: None,
             optimum: true,
         }
@@ -376,7 +378,7 @@ impl Record {
         loss.or(any).map(|metric| metric.quantity()).unwrap_or_default()
     }
 
-    /// Rounds before averages begin.
+    /// The number of rounds of a run of this many rounds before its averages begin.
     pub fn rounds_before(&self, rounds: u64) -> u64 {
         (self.burn_in.unwrap_or(BURN_IN) * rounds as f64) as u64
     }

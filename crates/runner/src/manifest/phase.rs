@@ -95,12 +95,15 @@ pub enum PhaseNumber {
 }
 
 impl PhaseMap {
-    /// The seeds of its instances, in a manifest with this seed.
+    /// The seeds of the instances on which each square is solved: those that are written, or else the manifest's seed
+    /// alone.
     pub fn instance_seeds(&self, seed: u64) -> Vec<u64> {
         if self.seeds.is_empty() { vec![seed] } else { self.seeds.clone() }
     }
 
-    /// The numbers that are on no axis.
+    /// The numbers that describe a square, before those on the axes are put in: from this problem, and from the
+    /// frontier its fewest clients, smallest target, middle price and radius, except for those that the map states in
+    /// `at`.
     pub fn numbers(&self, problem: &Settings, frontier: &Frontier) -> PhaseNumbers {
         let clients = frontier.clients.iter().min().copied().unwrap_or(problem.clients as u64);
         let target = frontier.all_targets().last().copied().unwrap_or(f64::NAN);
@@ -171,7 +174,7 @@ impl PhaseNumbers {
         self.0[number as usize]
     }
 
-    /// With another value of a number.
+    /// These numbers with another value of one of them; the number of clients is rounded to an even one, 2 or more.
     #[must_use]
     pub fn with_number(mut self, number: PhaseNumber, value: f64) -> Self {
         let even = number == PhaseNumber::Clients;
@@ -185,12 +188,13 @@ impl PhaseNumbers {
         self.get(PhaseNumber::Clients) as u64
     }
 
-    /// ε of a start at this distance.
+    /// The target ε, given the root mean square R of ‖θ_0 − θ*‖; the numbers hold ε/R.
     pub fn target(&self, radius: f64) -> f64 {
         self.get(PhaseNumber::Target) * radius
     }
 
-    /// The quadratic that has them, with L and what they do not say as in another.
+    /// The settings of the quadratic that these numbers describe, given R (`radius`). L, the dimension and the form of
+    /// the multiplicative noise are those of `like`. The number of clients is too, which the search replaces by N.
     pub fn problem(&self, like: &Settings, radius: f64) -> Settings {
         let mu = like.spectrum.to / self.get(PhaseNumber::Condition);
         let part = self.get(PhaseNumber::Noise) * self.clients() as f64 / like.dimension as f64;

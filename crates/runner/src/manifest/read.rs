@@ -6,11 +6,14 @@
 //! that any setting may be an array by construction. What it returns fits the types, which serde
 //! then reads without places in the text.
 
+mod choices;
+
 use super::axis::{Choice, GridAxis, may_vary};
 use super::document::{Diagnostic, KeyValue, Node, Value, below};
 use super::entries::TreeError;
 use super::schema::ManifestSchema;
 use super::{Manifest, kinds};
+use choices::variants;
 use serde_json::Value as Schema;
 use toml::{Table, Value as Toml};
 
@@ -63,8 +66,9 @@ fn allowed_integers(what: &str) -> Option<String> {
 /// Reads the manifest at the first value of every axis, and finds all axes, also those inside
 /// one value of another. Every other value is read once too.
 ///
-/// Without `is_tune_read` a table that is wrong or unknown may be a `[tune]`, which provides keys of
-/// algorithms: that they lack some follows from it, and is left out.
+/// `is_tune_read` says that a `[tune]` was read and its candidates are in the tree. Without it, a table that is wrong
+/// or unknown may be meant as `[tune]`, which provides keys of algorithms. That algorithms lack keys then follows from
+/// the other mistake, and is not noted.
 ///
 /// # Errors
 /// Every diagnostic that any value of any axis shows.
@@ -83,10 +87,11 @@ pub fn read(
     reader.typed("", tree, |tree| kinds::manifest(tree, schema))
 }
 
-/// Reads what stands at a path, under a choice, and finds the axes that are met.
+/// Reads one table, which stands at this path, at the values of the axes that a choice selects. Returns what `read`
+/// makes of it, and the axes that were met on the way.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All that is wrong with the table.
 pub fn read_at<T>(
     node: &Node,
     path: &str,
@@ -101,20 +106,23 @@ pub fn read_at<T>(
     reader.typed(path, tree, read)
 }
 
-/// Checks a tree, and takes one value of each axis.
+/// Checks the tree of a manifest by its schema, and takes one value of each axis.
 struct Reader<'a> {
     schema: &'a ManifestSchema,
-    /// The values that are taken of the axes; without a choice all are checked, and the first is
+    /// The values that are taken of the axes; without a choice all values of an axis are checked, and the first is
     /// taken.
     choice: Option<&'a Choice>,
-    /// Whether nothing is said of keys that algorithms lack.
+    /// Whether nothing is noted of keys that algorithms lack, since a `[tune]` that is not known may provide them.
     may_lack_keys: bool,
+    /// What is wrong, in the order in which it was found.
     found: Vec<Diagnostic>,
+    /// The axes that were met.
     axes: Vec<GridAxis>,
 }
 
 impl<'a> Reader<'a> {
-    /// What was read, if nothing is wrong, and the axes that were met.
+    /// Ends the reading: returns what `read` makes of the tree with the axes that were met, or everything that is
+    /// wrong. An error of `read` has no place in the text, and names the path.
     fn typed<T>(
         self,
         path: &str,
@@ -133,18 +141,19 @@ impl<'a> Reader<'a> {
         Err(found)
     }
 
-    /// Notes a fault. There is no value then, so that this may be the answer of a reader.
+    /// Notes a fault, and returns `None`, which is what methods return of a value that is wrong.
     fn note(&mut self, diagnostic: Diagnostic) -> Option<Toml> {
         self.found.push(diagnostic);
         None
     }
 
-    /// Notes a fault of a node.
+    /// Notes a fault at the place of a node, and returns `None`.
     fn fail(&mut self, node: &Node, path: &str, message: impl Into<String>) -> Option<Toml> {
         self.note(Diagnostic::new(Some(node.place.clone()), path, message))
     }
 
-    /// Notes that a node is not what it should be, which is `what`.
+    /// Notes that a node is not what it should be, which is `what` in words, and returns `None`. The message also says
+    /// what the node is, or that its integer is too large.
     fn expected(&mut self, node: &Node, path: &str, what: &str) -> Option<Toml> {
         if let (Value::LongInteger { is_negative }, Some(allowed)) =
             (&node.value, allowed_integers(what))
@@ -167,7 +176,8 @@ impl<'a> Reader<'a> {
         self.fail(node, path, format!("expected {what}, not {found}"))
     }
 
-    /// What a node holds, if it is of the schema; else it is noted what is wrong.
+    /// The value of a node that fits the schema, with one value of each axis within. `None` if it does not fit, which
+    /// is noted, or if its schema says that it is left unread.
     fn value(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let schema = self.schema.resolve(schema);
         if let Some(kinds) = schema["anyOf"].as_array().filter(|_| !may_vary(path)) {
@@ -185,7 +195,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One value, or the chosen element of an axis.
+    /// A setting that has one value, which may be an axis: then it is the value that the choice selects.
     fn chosen(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let Value::Array(items) = &node.value else { return self.single(schema, node, path) };
         if !may_vary(path) {
@@ -201,7 +211,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Notes an axis; reads the element that the choice selects, or all of them.
+    /// Notes that a node is an axis with these items, and returns what `read` makes of the item that the choice
+    /// selects. Without a choice all items are read, so that the faults of each are noted, and the first is returned.
     fn axis(
         &mut self,
         items: &[Node],
@@ -220,7 +231,7 @@ impl<'a> Reader<'a> {
         read(self, &items[index.min(items.len() - 1)])
     }
 
-    /// A single value by its schema, which does not vary over an axis.
+    /// A single value by its schema: a choice among names, a number, a flag, a text or a table.
     fn single(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let names = variants(schema);
         if !names.is_empty() {
@@ -254,7 +265,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes every key of a table that is unknown, and every one that is missing.
+    /// Notes every key of a table that is unknown, and every required key that is missing.
     fn check_keys(&mut self, schema: &Schema, entries: &[KeyValue], node: &Node, path: &str) {
         let keys: Vec<&str> = keys(schema).collect();
         for entry in entries.iter().filter(|entry| !keys.contains(&entry.key.as_str())) {
@@ -283,7 +294,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The values of a table, each by the schema of its key; a key without one is left out.
+    /// The values of a table, each read by the schema of its key. A key that has no schema is left out;
+    /// [`Self::check_keys`] notes it.
     fn table(
         &mut self,
         node: &Node,
@@ -302,7 +314,8 @@ impl<'a> Reader<'a> {
         Some(Toml::Table(table))
     }
 
-    /// A list by its schema. All its items are read, also after a wrong one.
+    /// A list whose items have this schema. All items are read, also after a wrong one. Where settings may vary, a
+    /// list of lists is an axis whose values are lists.
     fn list(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let Value::Array(items) = &node.value else {
             if matches!(node.value, Value::Table(_)) {
@@ -315,7 +328,6 @@ impl<'a> Reader<'a> {
             return self.fail(node, path, "an empty list has no meaning: leave the key out");
         }
         if may_vary(path) && items.iter().any(is_array) {
-            // Lists in a list: an axis whose values are lists.
             return self.axis(items, node, path, |reader, item| match &item.value {
                 Value::Array(inner) if inner.iter().any(is_array) => {
                     reader.fail(item, path, "the values of an axis cannot be lists of lists")
@@ -328,44 +340,13 @@ impl<'a> Reader<'a> {
             .iter()
             .enumerate()
             .map(|(i, item)| self.value(schema, item, &below(path, &i.to_string())));
-        // All are read, also after a wrong one.
+        // Collecting options directly would stop at the first wrong item.
         let items: Vec<Option<Toml>> = items.collect();
         items.into_iter().collect::<Option<Vec<Toml>>>().map(Toml::Array)
     }
 
-    /// A value of the first of these schemas that is for what was written.
-    fn any_of(&mut self, kinds: &'a [Schema], node: &Node, path: &str) -> Option<Toml> {
-        let kinds: Vec<&Schema> = kinds.iter().map(|kind| self.schema.resolve(kind)).collect();
-        let (written, unexpected) = match &node.value {
-            Value::String(text) => ("string", format!("string {text:?}")),
-            Value::Integer(value) => ("number", format!("floating point `{value}.0`")),
-            Value::LongInteger { .. } => ("number", "integer beyond 64 bits".to_owned()),
-            Value::Float(value) => ("number", format!("floating point `{value:?}`")),
-            Value::Boolean(value) => ("boolean", format!("boolean `{value}`")),
-            Value::Array(_) => ("array", "sequence".to_owned()),
-            Value::Table(_) => ("object", "map".to_owned()),
-            Value::Datetime => ("", "datetime".to_owned()),
-        };
-        if let Some(kind) = kinds.iter().find(|kind| kind["type"] == written) {
-            return self.value(kind, node, path);
-        }
-        let expected = kinds.iter().map(|kind| match kind["type"].as_str() {
-            Some("array") if kind["items"]["type"] == "string" => "a list of strings",
-            Some("array") => "a list of numbers",
-            Some("object") if kind["properties"].is_null() => {
-                "a table with a list for each setting"
-            }
-            Some("object") => "a table",
-            Some("string") => "a string",
-            _ => "a number",
-        });
-        let or = if kinds[0]["type"] == "array" { ", or " } else { " or " };
-        let expected = expected.collect::<Vec<_>>().join(or);
-        self.fail(node, path, format!("invalid type: {unexpected}, expected {expected}"))
-    }
-
-    /// A value in a selection of cells ([`Scalar`](super::claim::Scalar)): a number, a string, true or false, or a list of
-    /// them. A flag becomes the text `true` or `false`, as the settings of cells have it.
+    /// A value in a selection of cells ([`Scalar`](super::claim::Scalar)): a number, a string, true or false, or a
+    /// list of them. A flag becomes the text `true` or `false`, as the settings of cells have it.
     fn scalar(&mut self, node: &Node, path: &str) -> Option<Toml> {
         match &node.value {
             Value::String(text) => Some(Toml::String(text.clone())),
@@ -386,84 +367,6 @@ impl<'a> Reader<'a> {
             }
         }
     }
-
-    /// One of several names, which may have a value.
-    fn variant(&mut self, all: &[Variant<'a>], node: &Node, path: &str) -> Option<Toml> {
-        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-        let (name, place, content) = match &node.value {
-            Value::String(name) => (name.as_str(), &node.place, None),
-            Value::Table(entries) => match entries.as_slice() {
-                [entry] => (entry.key.as_str(), &entry.place, Some(&entry.node)),
-                several => {
-                    let count = several.len();
-                    let message = format!("expected exactly one of these keys, not {count}");
-                    let place = several.get(1).map_or(&node.place, |entry| &entry.place);
-                    let diagnostic = Diagnostic::new(Some(place.clone()), path, message);
-                    return self.note(diagnostic.allowing(names.join(", ")));
-                }
-            },
-            Value::Integer(_) | Value::LongInteger { .. } | Value::Float(_)
-                if names.contains(&FRACTION) =>
-            {
-                (FRACTION, &node.place, Some(node))
-            }
-            _ => {
-                let number = if names.contains(&FRACTION) { "a number or " } else { "" };
-                let what = format!("{number}one of {}", names.join(", "));
-                return self.expected(node, path, &what);
-            }
-        };
-        let Some((_, schema)) = all.iter().find(|(known, _)| *known == name) else {
-            let message = format!("unknown name `{name}`");
-            let diagnostic = Diagnostic::new(Some(place.clone()), path, message);
-            return self.note(diagnostic.naming(name, &names));
-        };
-        match (schema, content) {
-            (None, content) if content.is_none_or(is_empty_table) => {
-                Some(Toml::String(name.to_owned()))
-            }
-            (None, _) => {
-                self.fail(node, path, format!("`{name}` takes no settings: write \"{name}\""))
-            }
-            (Some(schema), Some(content)) => {
-                let value = self.value(schema, content, &below(path, name))?;
-                Some(table_of_one(name, value))
-            }
-            (Some(schema), None) if schema["type"] != "object" => {
-                let message = format!("`{name}` needs a value: write {{ {name} = … }}");
-                self.fail(node, path, message)
-            }
-            (Some(schema), None) => {
-                let keys: Vec<&str> = keys(schema).collect();
-                if keys.is_empty() {
-                    return Some(table_of_one(name, Toml::Table(Table::new())));
-                }
-                let message = format!("`{name}` needs settings: write {{ {name} = {{ … }} }}");
-                let diagnostic = Diagnostic::new(Some(node.place.clone()), path, message);
-                self.note(diagnostic.allowing(keys.join(", ")))
-            }
-        }
-    }
-}
-
-/// A name, and the schema of its value if it has one.
-type Variant<'a> = (&'a str, Option<&'a Schema>);
-
-/// The names of a choice, each once; none of another schema.
-fn variants(schema: &Schema) -> Vec<Variant<'_>> {
-    let mut all: Vec<Variant<'_>> = Vec::new();
-    for choice in schema["oneOf"].as_array().into_iter().flatten() {
-        let name = choice["const"].as_str().map(|name| (name, None));
-        let properties = choice["properties"].as_object().into_iter().flatten();
-        let tables = properties.map(|(name, schema)| (name.as_str(), Some(schema)));
-        for variant in name.into_iter().chain(tables) {
-            // A name stands for its empty table too.
-            if all.iter().all(|(known, _)| *known != variant.0) {
-                all.push(variant);
-            }
-        }
-    }
-    all
 }
 
 /// The keys of a table, in their order.
@@ -473,12 +376,4 @@ fn keys(schema: &Schema) -> impl Iterator<Item = &str> {
 
 fn is_array(node: &Node) -> bool {
     matches!(node.value, Value::Array(_))
-}
-
-fn is_empty_table(node: &Node) -> bool {
-    matches!(&node.value, Value::Table(entries) if entries.is_empty())
-}
-
-fn table_of_one(name: &str, value: Toml) -> Toml {
-    Toml::Table(Table::from_iter([(name.to_owned(), value)]))
 }

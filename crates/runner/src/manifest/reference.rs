@@ -12,8 +12,14 @@ use std::fmt::Write;
 pub fn markdown(schema: &Value) -> String {
     let mut uses = BTreeMap::new();
     count_uses(schema, &mut uses);
-    let (out, head, notes, used) = Default::default();
-    let mut page = ReferencePage { schema, uses, out, head, notes, used };
+    let mut page = ReferencePage {
+        schema,
+        uses,
+        out: String::new(),
+        head: String::new(),
+        notes: String::new(),
+        used: BTreeMap::new(),
+    };
     page.section("Top level", "", schema, &TABLES.map(|(table, _)| table));
     for (table, pattern) in TABLES {
         let table = page.resolve(&schema["properties"][table]);
@@ -29,8 +35,8 @@ pub fn markdown(schema: &Value) -> String {
     include_str!("reference.txt").replacen("{rows}\n", &rows, 1) + &page.out
 }
 
-/// The keys that people use: the headings of their sections contain the first text, and their rows
-/// begin with the second.
+/// The keys that most manifests use, which a table at the top of the page lists. The first text is a part of the
+/// heading of the section of a key, and the second is the key as its row there begins.
 const USED: [(&str, &str); 24] = [
     ("Top level", "seed"),
     ("Top level", "replicates"),
@@ -58,7 +64,7 @@ const USED: [(&str, &str); 24] = [
     ("`[[claim.less]]`", "factor"),
 ];
 
-/// The tables that have sections of their own, and how manifests write them.
+/// The tables that have sections of their own, by their keys, and how manifests write them.
 const TABLES: [(&str, &str); 12] = [
     ("problem", "[problem.<kind>]"),
     ("algorithm", "[[algorithm.<kind>]]"),
@@ -74,10 +80,11 @@ const TABLES: [(&str, &str); 12] = [
     ("amendment", "[[amendment]]"),
 ];
 
-/// The fewest names of a choice that is listed once for all keys that have it.
+/// The fewest names with which a choice of several keys has a section of its own, to which these keys link. A choice
+/// of fewer names is listed at each key.
 const MANY_NAMES: usize = 3;
 
-/// How often each definition of a schema is referred to.
+/// Counts how often each definition of a schema is referred to, in this value and all within it.
 fn count_uses<'a>(value: &'a Value, uses: &mut BTreeMap<&'a str, usize>) {
     if let Some(name) = definition(value) {
         *uses.entry(name).or_default() += 1;
@@ -89,18 +96,18 @@ fn count_uses<'a>(value: &'a Value, uses: &mut BTreeMap<&'a str, usize>) {
     }
 }
 
-/// The properties of a table.
+/// The keys of a table and the schemas of their values; none of a schema that is no table.
 fn properties(table: &Value) -> impl Iterator<Item = (&String, &Value)> {
     table["properties"].as_object().into_iter().flatten()
 }
 
-/// The choices of an enumeration, and the names among what else a value may be.
+/// The choices of an enumeration, and where a value may be of several types the names among these.
 fn choices<'a>(value: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
     let names = entries(value, "anyOf").filter(|one| one.get("const").is_some());
     entries(value, "oneOf").chain(names)
 }
 
-/// The entries of an array in a schema.
+/// The entries of the array that a schema has at this key; none if it has no such array.
 fn entries<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     value[key].as_array().into_iter().flatten()
 }
@@ -109,7 +116,7 @@ fn is_required(table: &Value, key: &str) -> bool {
     entries(table, "required").any(|name| name == key)
 }
 
-/// The names of a choice that has no values beside them.
+/// The names of a choice that take no values: one (`const`) or several with one description (`enum`).
 fn names(choice: &Value) -> impl Iterator<Item = &Value> {
     choice.get("const").into_iter().chain(entries(choice, "enum"))
 }
@@ -118,7 +125,7 @@ fn description(value: &Value) -> &str {
     value["description"].as_str().unwrap_or_default()
 }
 
-/// A table or a cell of one in Markdown, in a single line.
+/// A text as a cell of a Markdown table, or as a paragraph: in a single line, with bars escaped.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
@@ -127,16 +134,18 @@ fn code_or_dash(text: &str) -> String {
     if text.is_empty() { "–".to_owned() } else { format!("`{text}`") }
 }
 
+/// The page while it is written, section by section.
 struct ReferencePage<'a> {
     schema: &'a Value,
     /// How often each definition is referred to.
     uses: BTreeMap<&'a str, usize>,
+    /// The text of the page so far, without its beginning.
     out: String,
     /// The heading of the current section.
     head: String,
-    /// What its keys say beyond their first paragraphs, below its table.
+    /// The paragraphs after the first of the descriptions of keys, which stand below the table of the section.
     notes: String,
-    /// The rows of [`USED`] so far.
+    /// The rows of the keys in [`USED`] that were written so far, for the table at the top.
     used: BTreeMap<(&'static str, &'static str), String>,
 }
 
@@ -146,7 +155,8 @@ impl<'a> ReferencePage<'a> {
         definition(value).map_or(value, |name| &self.schema["$defs"][name])
     }
 
-    /// The definition that a key shares with others and that is listed once for all of them.
+    /// The name of the definition of a key's value, or of the items of its list, if that definition has a section of
+    /// its own to which the key links ([`Self::is_listed_once`]).
     fn shared<'v>(&self, property: &'v Value) -> Option<&'v str> {
         let name = definition(property).or_else(|| definition(property.get("items")?))?;
         self.is_listed_once(name).then_some(name)
@@ -159,8 +169,8 @@ impl<'a> ReferencePage<'a> {
         self.uses.get(name).is_some_and(|uses| *uses > 1) && choices >= MANY_NAMES
     }
 
-    /// Sections for what all kinds of a table share and for each kind; kinds with the same keys
-    /// are in one section.
+    /// Writes the sections of a table that has kinds: for arrays of tables one for the keys that all kinds have, and
+    /// one for each kind. Kinds with one schema are in one section.
     fn kinds(&mut self, kinds: &'a Value, pattern: &str) {
         let mut sections: Vec<(String, &'a Value)> = Vec::new();
         let choices = entries(kinds, "oneOf").flat_map(properties).chain(properties(kinds));
@@ -188,7 +198,8 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
-    /// Writes a heading, a text, and a row for every key but some.
+    /// Writes a section: a heading, a text unless it is empty, and a row for every key of a table but those in
+    /// `without`.
     fn section(&mut self, head: &str, text: &str, value: &'a Value, without: &[&str]) {
         let _ = write!(self.out, "\n## {head}\n");
         head.clone_into(&mut self.head);
@@ -205,7 +216,8 @@ impl<'a> ReferencePage<'a> {
         self.out.push_str(&std::mem::take(&mut self.notes));
     }
 
-    /// Rows for all keys of a table, or for the choices of an enumeration.
+    /// Writes rows for the choices of an enumeration, and for all keys of a table but those in `without`, each
+    /// followed by rows for the keys of its value. `prefix` is the path of the table with its dot, or empty.
     fn keys(&mut self, value: &'a Value, prefix: &str, without: &[&str]) {
         choices(value).for_each(|choice| self.choice(choice, prefix));
         for (key, property) in properties(value) {
@@ -230,7 +242,7 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
-    /// The row of a key.
+    /// Writes the row of the key at a path.
     fn key(&mut self, path: &str, property: &'a Value, required: bool) {
         let target = self.resolve(property);
         let default = property.get("default").map(toml).unwrap_or_default();
@@ -254,7 +266,8 @@ impl<'a> ReferencePage<'a> {
         self.row(&[path, &kind, &range(property), &default, &example, meaning]);
     }
 
-    /// Writes a row; its first, fourth and fifth cell are code.
+    /// Writes a row, whose first, fourth and fifth cells are code. A row of a key in [`USED`] is also kept, shortened,
+    /// for the table at the top.
     fn row(&mut self, [key, kind, range, default, example, meaning]: &[&str; 6]) {
         let default = code_or_dash(default);
         let example = code_or_dash(example);
@@ -271,7 +284,7 @@ impl<'a> ReferencePage<'a> {
         );
     }
 
-    /// The rows of the names that items of a list may be, by a choice of its schema.
+    /// Writes a row for each name of a choice that the items of the list at a path may be.
     fn member(&mut self, choice: &Value, path: &str) {
         for name in names(choice) {
             let key = format!("{path} = [{}]", toml(name));
@@ -279,7 +292,8 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
-    /// The rows of a choice of an enumeration: a name, or a name with a value.
+    /// Writes the rows of a choice of the enumeration at a path: a name, or a name with a value and the keys of this
+    /// value. Without a path, the enumeration is the section itself.
     fn choice(&mut self, choice: &'a Value, path: &str) {
         for name in names(choice) {
             let value = toml(name);
@@ -301,7 +315,7 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
-    /// The definitions that several keys share, each once.
+    /// Writes a section for each definition that several keys share, if one of them links to it.
     fn shared_values(&mut self) {
         let shared: Vec<&str> =
             self.uses.keys().filter(|name| self.is_listed_once(name)).copied().collect();
@@ -313,7 +327,8 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
-    /// An example of a value: its own, its default, or the simplest there is.
+    /// An example of a value as TOML: the one that its schema has, or else its default, or the simplest value of its
+    /// type; empty if the type has none.
     fn example(&self, value: &'a Value, default: &str) -> String {
         if let Some(example) = entries(value, "examples").next() {
             return toml(example);
@@ -398,7 +413,7 @@ fn anchor(heading: &str) -> String {
         .replace(' ', "-")
 }
 
-/// The numbers that are allowed, in words; a dash without limits.
+/// The numbers that a schema allows, in words such as "above 0" or "1 or more"; a dash if it has no limits.
 fn range(value: &Value) -> String {
     if let Some(low) = value["exclusiveMinimum"].as_f64() {
         return format!("above {low}");

@@ -9,18 +9,17 @@ use exactfed_core::registry::Registry;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// The schema by which manifests are read, and what is registered beside the built-in algorithms
-/// and problems.
+/// The schema by which a manifest is read, and the algorithms and problems that it may name beside the built-in ones.
 pub struct ManifestSchema {
-    /// The schema of a manifest.
+    /// The schema of a manifest, with the kinds of the registry.
     pub root: Value,
-    /// What is registered.
+    /// The algorithms and problems that are registered, or that the manifest's results define.
     pub registry: Registry,
 }
 
 impl ManifestSchema {
-    /// The schema of a manifest: that of its types, with the algorithms and problems that are
-    /// registered for it, and the algorithms that its results define.
+    /// The schema by which the manifest of a source is read: the schema of its types (`of_types`), with the algorithms
+    /// and problems that are registered for it, and the algorithms that its results define.
     pub fn new(of_types: &Value, source: &Source) -> Self {
         let mut root = of_types.clone();
         let mut registry = source.registry.clone();
@@ -47,7 +46,8 @@ impl ManifestSchema {
         definition(schema).map_or(schema, |name| &self.root["$defs"][name])
     }
 
-    /// The schema of a table: `problem`, or an algorithm's entry.
+    /// The schema of the table at a path: of a top-level key such as `problem`, or of an algorithm's entry,
+    /// `algorithm.<kind>` with or without its number. `None` if there is no such key or kind.
     pub fn at(&self, path: &str) -> Option<&Value> {
         let mut parts = path.split('.');
         let table = self.root["properties"].get(parts.next()?)?;
@@ -57,14 +57,15 @@ impl ManifestSchema {
         }
     }
 
-    /// Whether an algorithm's table has a key.
+    /// Whether the tables of an algorithm's kind may have a key. `entry` is the path of such a table.
     pub fn has_key(&self, entry: &str, key: &str) -> bool {
         let table = self.at(entry).map(|table| self.resolve(table));
         table.is_some_and(|table| table["properties"].get(key).is_some())
     }
 }
 
-/// A table with the keys of a definition beside those that all of its sort have.
+/// Adds the keys of a custom algorithm or problem to the schema of a table. `table` has the keys that all algorithms
+/// have, and is empty for a problem. A key without a default is required.
 fn own_table(mut table: Value, definition: &Definition, has_local_steps: bool) -> Value {
     let keys = definition
         .keys
@@ -90,7 +91,8 @@ fn schema_type(of: KeyType) -> &'static str {
     }
 }
 
-/// The JSON Schema of a manifest with types of this schema.
+/// The JSON Schema of manifests for editors, from the schema of their types: there every setting that may be an axis
+/// may also be an array, and algorithms require no key.
 pub fn json(of_types: &Value) -> Value {
     let mut schema = of_types.clone();
     // What may be an axis of the grid may be an array of such values.
@@ -120,8 +122,8 @@ pub fn json(of_types: &Value) -> Value {
     schema
 }
 
-/// Adds what schemars does not know: unknown keys are errors, TOML has no null, and a name stands
-/// for its empty table.
+/// Corrects a schema and all within it where schemars does not know how manifests are read: unknown keys are errors,
+/// TOML has no null, and the name of a table without settings may stand for the table.
 pub fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -162,7 +164,7 @@ pub fn tidy(schema: &mut Value) {
     }
 }
 
-/// The name alone, for a choice that is a table without settings.
+/// The schema of the name alone, for a choice that is a table without settings; `None` for any other choice.
 fn empty_table(choice: &Value) -> Option<Value> {
     let properties = choice.get("properties")?.as_object()?;
     let (name, inner) = properties.iter().next()?;
@@ -171,12 +173,13 @@ fn empty_table(choice: &Value) -> Option<Value> {
     empty.then(|| json!({ "type": "string", "const": name, "description": description }))
 }
 
-/// The name of the definition that a value refers to.
+/// The name of the definition that a schema refers to; `None` if it is no reference.
 pub fn definition(value: &Value) -> Option<&str> {
     value.get("$ref")?.as_str()?.rsplit('/').next()
 }
 
-/// Lets an array of such values stand where one is meant.
+/// Lets an array of such values stand where a schema asks for one value, for axes of the grid. A schema of an array of
+/// tables stays as it is: its tables may not be axes, and the settings in them may.
 fn or_array(value: &mut Value) {
     let tables = value.get("items").is_some_and(|items| items.get("$ref").is_some());
     if value.get("type").is_some_and(|kind| kind == "array") && tables {
@@ -192,7 +195,8 @@ fn or_array(value: &mut Value) {
     *object = outside;
 }
 
-/// Lets every setting below be an axis; notes the definitions that it refers to.
+/// Lets every setting in a schema be an axis, and adds to `found` the names of the definitions that it refers to, in
+/// which settings may be axes too.
 fn axes(schema: &mut Value, found: &mut Vec<String>) {
     found.extend(definition(schema).map(str::to_owned));
     match schema {

@@ -51,7 +51,9 @@ pub struct Source {
 }
 
 impl Source {
-    /// Whether it is the manifest that results keep, as opposed to one that a user names or wrote.
+    /// Whether it is the manifest that results keep, as opposed to one that a user names or wrote. Anybody may have
+    /// written results, so that of the Python code which such a manifest names only the package's own algorithms are
+    /// loaded.
     pub fn is_stored(&self) -> bool {
         self.copies.is_some()
     }

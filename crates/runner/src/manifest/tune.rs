@@ -89,7 +89,7 @@ pub enum SettingNames {
 }
 
 impl SettingNames {
-    /// All of them.
+    /// All names, one or more, in the order of the text.
     pub fn all(&self) -> &[String] {
         match self {
             Self::One(name) => std::slice::from_ref(name),
@@ -108,10 +108,11 @@ pub enum PerSetting {
     Each(BTreeMap<String, Vec<f64>>),
 }
 
-/// The default of the number of fresh runs on one instance.
+/// The number of fresh runs of a selected candidate on a single instance, where `evaluate` is not written.
 pub const EVALUATE: u64 = 20;
 
-/// The loss by which a candidate with this mean of the metric is selected, infinite where it has none.
+/// The loss by which a candidate with this mean of the metric is selected, the smaller the better: the mean, or for an
+/// accuracy 1 minus the mean. It is infinite where the mean is NaN, so that such a candidate is never selected.
 pub fn loss(metric: Quantity, mean: f64) -> f64 {
     if mean.is_nan() { f64::INFINITY } else { metric.loss(mean) }
 }
@@ -123,8 +124,9 @@ pub struct TunedSetting {
     pub key: String,
     /// The candidates of all algorithms, increasing.
     pub values: Vec<f64>,
-    /// The ratio of successive candidates, where more can be added.
+    /// The ratio of successive candidates of a range, by which candidates beyond it are added; `None` for listed
+    /// values, to which none are added.
     pub ratio: Option<f64>,
-    /// Whether it is a whole number.
+    /// Whether the candidates are whole numbers, so that added ones are too.
     pub whole: bool,
 }

@@ -23,9 +23,10 @@ pub struct SearchedAlgorithm {
     pub label: String,
     /// The settings beyond γ and H of which several values are tried.
     pub tried: Vec<TriedSetting>,
-    /// The settings of each choice among these values. Their γ and H are not those of the search.
+    /// The algorithm at each choice of one value for every tried setting. The search replaces its γ and H
+    /// ([`Self::spec`]).
     pub choices: Vec<Spec>,
-    /// Whether the number of local steps is a setting.
+    /// Whether the algorithm has a number of local steps, over which the frontier searches.
     pub has_local_steps: bool,
 }
 
@@ -35,7 +36,8 @@ impl PartialEq for SearchedAlgorithm {
     }
 }
 
-/// The values of a choice: the first setting changes from one choice to the next.
+/// The keys and values of the tried settings at the choice of this number. The first setting changes from one choice
+/// to the next, and the last changes most slowly.
 pub(super) fn settings_of(tried: &[TriedSetting], choice: usize) -> Vec<(&str, f64)> {
     let mut rest = choice;
     let mut settings = Vec::new();
@@ -60,28 +62,30 @@ impl SearchedAlgorithm {
         }
     }
 
-    /// The further settings of a choice, by key.
+    /// The keys of the tried settings with their values at the choice of this number.
     pub fn settings(&self, choice: usize) -> Vec<(&str, f64)> {
         settings_of(&self.tried, choice)
     }
 
-    /// The algorithm with these settings.
+    /// The algorithm with the step size, the number of local steps and the choice that the search tries.
     pub fn spec(&self, settings: &RoundSettings) -> Spec {
         self.choices[settings.choice].with_scale(settings.step_size, settings.local_steps)
     }
 
-    /// The server step of a choice, if that is what is tried, and 1 otherwise.
+    /// The server step at the choice of this number; 1 if the server step is not among what is tried.
     pub fn server_step(&self, choice: usize) -> f64 {
         let settings = self.settings(choice);
         settings.iter().find(|(key, _)| *key == SERVER_STEP).map_or(1.0, |(_, value)| *value)
     }
 
-    /// What tables call a key of a further setting.
+    /// What pages call a tried setting: its key with spaces for hyphens, or for a custom algorithm the key as its
+    /// author wrote it.
     pub fn setting_words(&self, key: &str) -> String {
         if self.is_custom() { key.to_owned() } else { key.replace('-', " ") }
     }
 
-    /// Whether a choice has the largest of several server steps.
+    /// Whether the choice of this number has the largest of several server steps, so that a larger one, which is not
+    /// tried, may be better.
     pub fn has_largest_server_step(&self, choice: usize) -> bool {
         let steps = self.tried.iter().find(|setting| setting.key == SERVER_STEP);
         steps.is_some_and(|steps| {
@@ -90,18 +94,20 @@ impl SearchedAlgorithm {
         })
     }
 
-    /// Whether what is called local steps are the gradients of one batch.
+    /// Whether the number that the search calls local steps is the size of a batch, as for mini-batch SGD. Pages then
+    /// write "batch" in place of H.
     pub fn counts_batches(&self) -> bool {
         let info = self.choices.first().and_then(Spec::info);
         self.has_local_steps && info.is_some_and(|info| (info.local_steps_key)() == "batch")
     }
 
-    /// Whether it has several runs on common draws.
+    /// Whether its estimate combines several runs on common draws. Such runs use each draw once, so that it needs
+    /// fewer draws than gradients.
     pub fn shares_draws(&self) -> bool {
         self.choices.iter().any(Spec::shares_draws)
     }
 
-    /// The largest number of runs of which a choice's estimate is a combination.
+    /// The largest number of runs, over all choices, that an estimate combines.
     pub fn most_runs(&self) -> usize {
         self.choices.iter().map(|spec| spec.components().len()).max().unwrap_or(1)
     }
@@ -116,7 +122,7 @@ impl SearchedAlgorithm {
         self.choices.iter().all(Spec::treats_clients_alike)
     }
 
-    /// Its kind, if there is no code for it.
+    /// Its kind, if results define it and its code is not loaded, so that it cannot be run; otherwise `None`.
     pub fn kind_without_code(&self) -> Option<&str> {
         self.choices.first()?.kind_without_code()
     }

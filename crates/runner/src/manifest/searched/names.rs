@@ -15,22 +15,22 @@ pub struct AlgorithmVariant {
     pub label: &'static str,
     /// Its family, which is its colour on pages.
     pub family: Family,
-    /// What it does.
+    /// What the variant does, for the reference of manifests.
     description: &'static str,
-    /// The kind of the algorithm.
+    /// The kind of the algorithm in `[[algorithm.<kind>]]`.
     pub(super) kind: &'static str,
-    /// The keys that have one value.
+    /// The keys that the variant sets, with their values.
     pub(super) fixed: &'static [(&'static str, &'static str)],
-    /// The keys whose values are tried.
+    /// The keys of which several values are tried, unless the manifest writes others.
     pub(super) tried: &'static [(&'static str, &'static [f64])],
-    /// Whether the number of local steps is a setting.
+    /// Whether the variant has a number of local steps, over which the frontier searches.
     pub(super) has_local_steps: bool,
 }
 
 /// The name of SGD, of whose gradients budgets are multiples.
 pub const SGD: &str = "sgd";
 
-/// The key of the server step, by which figures and tables know it.
+/// The key of the server step, which figures and tables treat apart from other settings.
 pub(super) const SERVER_STEP: &str = "server-step";
 
 /// All variants. Other algorithms have the names of their kinds.
@@ -104,13 +104,14 @@ impl AlgorithmName {
 /// An algorithm of a frontier as it is written: a name, or a kind with the values of its keys.
 #[derive(Clone, Debug)]
 pub struct WrittenAlgorithm {
+    /// A variant, or the kind of an algorithm.
     name: String,
-    /// The values of keys that are tried, in the order of the keys.
+    /// The keys whose values are tried and their values, by name.
     pub(super) tried: Vec<(String, Vec<f64>)>,
 }
 
 impl WrittenAlgorithm {
-    /// The algorithm of this name, with the usual values of its keys.
+    /// The algorithm of this name without values of keys: those of its variant, if it is one, are tried.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), tried: Vec::new() }
     }
@@ -165,7 +166,8 @@ impl Serialize for WrittenAlgorithm {
     }
 }
 
-/// The schemas of all names, with descriptions: those of variants, then those of kinds.
+/// The schemas of all names that frontiers may give algorithms, with their descriptions: variants, kinds of built-in
+/// algorithms, and any string for the kind of a custom one.
 fn name_schemas() -> Vec<Schema> {
     let variants = VARIANTS
         .iter()

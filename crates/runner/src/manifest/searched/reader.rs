@@ -1,4 +1,4 @@
-//! Makes the settings of a frontier's algorithms from what is written.
+//! Makes a frontier's algorithms, at all choices of their tried settings, from what is written.
 
 use super::algorithm::{SearchedAlgorithm, TriedSetting, settings_of};
 use super::names::{AlgorithmVariant, VARIANTS, WrittenAlgorithm, variant};
@@ -26,15 +26,15 @@ enum ChoiceError {
 /// What is wrong with an algorithm of a frontier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchedFault {
-    /// Its place in the list.
+    /// The place of the algorithm in the list of the frontier.
     pub place: usize,
     /// What is wrong.
     pub message: String,
-    /// A name that is not known, and those that are.
+    /// A name that is not known, and the names that are, from which the message suggests the nearest.
     pub unknown: Option<(String, Vec<String>)>,
 }
 
-/// Reads the algorithms of a frontier.
+/// The algorithms of a frontier, in their order, without those with which something is wrong; and what is wrong.
 pub fn read_all(
     written: &[WrittenAlgorithm],
     schema: &ManifestSchema,
@@ -54,9 +54,13 @@ pub fn read_all(
 struct SearchedReader<'a> {
     written: &'a WrittenAlgorithm,
     schema: &'a ManifestSchema,
+    /// The place of the algorithm in the list of the frontier.
     place: usize,
+    /// The variant that the written name is, if it is one.
     variant: Option<&'static AlgorithmVariant>,
+    /// The kind of the variant, or the written name.
     kind: &'a str,
+    /// What is known of the kind, if it is built in.
     info: Option<&'static AlgorithmInfo>,
     faults: Vec<SearchedFault>,
 }
@@ -138,7 +142,7 @@ impl<'a> SearchedReader<'a> {
         tried
     }
 
-    /// The schema of the tables of the kind.
+    /// The schema of a table of the kind; null if there is no such kind.
     fn table(&self) -> &'a serde_json::Value {
         let entry = self.schema.at(&format!("algorithm.{}", self.kind));
         entry.map_or(&serde_json::Value::Null, |entry| self.schema.resolve(entry))
@@ -176,7 +180,8 @@ impl<'a> SearchedReader<'a> {
         }
     }
 
-    /// The settings of each choice among the tried values.
+    /// The algorithm at each choice of one value for every tried setting. After the first fault, which is noted, no
+    /// other choice is tried.
     fn choices(&mut self, tried: &[TriedSetting]) -> Vec<Spec> {
         let number = tried.iter().map(|setting| setting.values.len()).product();
         let mut choices = Vec::new();
@@ -192,6 +197,8 @@ impl<'a> SearchedReader<'a> {
         choices
     }
 
+    /// The algorithm with these values of its tried settings. It is read from a table as a manifest would have it,
+    /// with 1 as step size and number of local steps, which the search replaces.
     fn choice(&self, settings: &[(&str, f64)]) -> Result<Spec, ChoiceError> {
         let mut table = Table::new();
         table.insert("step-size".into(), Value::Float(1.0));

@@ -89,7 +89,7 @@ pub enum SettingNames {
 }
 
 impl SettingNames {
-    /// All names, one or more, in the order of the text.
+    /// All names, in the order of the text.
     pub fn all(&self) -> &[String] {
         match self {
             Self::One(name) => std::slice::from_ref(name),

@@ -6,7 +6,8 @@ use crate::manifest::amendment::{AmendedValue, Amendment};
 use crate::manifest::claim::ClaimKeys;
 
 impl Checker<'_> {
-    /// Notes what is wrong with the amendments, given the claims.
+    /// Notes what is wrong with the amendments. `claims` are those of the manifest, which amendments may name;
+    /// `are_unread` says that claims were left unread, so that no name is checked.
     pub fn amendments(&mut self, claims: &[KindTable<ClaimKeys>], are_unread: bool) {
         let ids: Vec<&str> = claims.iter().map(|claim| claim.common().id.as_str()).collect();
         let ids = (!are_unread).then_some(&ids[..]);
@@ -15,6 +16,7 @@ impl Checker<'_> {
         }
     }
 
+    /// Notes what is wrong with one amendment; `ids` are those of the claims, if they are known.
     fn amendment(&mut self, amendment: &Amendment, ids: Option<&[&str]>) {
         let Amendment { setting, claim, from, to, .. } = amendment;
         let says_what = !setting.trim().is_empty();

@@ -14,12 +14,13 @@ use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::sources::StatedAlgorithm;
 
-/// Candidates of one setting.
+/// The most candidates of one setting.
 const MOST_CANDIDATES: usize = 1000;
 /// The most steps of a range that are listed, before those that are equal when rounded are dropped.
 const MOST_STEPS: f64 = 10_000.0;
 
-/// A number to three digits, so that candidates are short; or the nearest whole one.
+/// A candidate rounded to three digits, so that it is short in tables; or to the nearest whole number if candidates are
+/// `whole`.
 pub fn rounded(x: f64, whole: bool) -> f64 {
     if whole {
         return libm::round(x);
@@ -27,7 +28,8 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// The numbers from `low` to `high` in `steps` steps of one ratio.
+/// The numbers from `low` to `high`, both exact, in `steps` steps of one ratio, rounded in between. Whole numbers that
+/// become equal by rounding are there once.
 fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     let mut all = vec![low];
     for i in 1..steps as usize {
@@ -38,7 +40,11 @@ fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     all
 }
 
-/// Reads `[tune]`, and puts its candidates into the algorithms' tables of the tree, as axes.
+/// Reads `[tune]`, and puts its candidates into the algorithms' tables of the tree, as axes, so that each candidate
+/// becomes a cell. `None` if there is no `[tune]`, or if the table itself is wrong.
+///
+/// # Errors
+/// What is wrong with the candidates.
 pub fn expand(root: &mut Node, schema: &ManifestSchema) -> Result<Option<Tuning>, Vec<Diagnostic>> {
     let Some(node) = root.find("tune") else { return Ok(None) };
     // What is wrong with the table itself is found again when the manifest is read.
@@ -51,11 +57,12 @@ pub fn expand(root: &mut Node, schema: &ManifestSchema) -> Result<Option<Tuning>
     Ok(Some(Tuning { settings, ..Tuning::default() }))
 }
 
+/// One diagnostic, at the place of a path, as the error of a function.
 fn fault(root: &Node, path: &str, message: impl Into<String>) -> Vec<Diagnostic> {
     vec![diagnostic_under(root, path, &Choice::new(), message)]
 }
 
-/// The settings that are tuned with their candidates.
+/// The settings that `[tune]` names, each with its candidates from `range` or `values`.
 fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Diagnostic>> {
     let names = tune.over.all();
     if names.is_empty() {
@@ -95,7 +102,8 @@ fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Dia
     Ok(settings)
 }
 
-/// The list that a key of `[tune]` has for one of `tuned` settings: a single setting needs no table.
+/// The list for a setting in `table`, which is `range` or `values` of `[tune]`; `None` if it has none. Where only one
+/// setting is tuned (`tuned` = 1), the list may stand without a table.
 fn list_of_setting(table: &Option<PerSetting>, key: &str, tuned: usize) -> Option<Vec<f64>> {
     match table {
         Some(PerSetting::One(list)) if tuned == 1 => Some(list.clone()),
@@ -104,12 +112,15 @@ fn list_of_setting(table: &Option<PerSetting>, key: &str, tuned: usize) -> Optio
     }
 }
 
-/// Where the list of a setting stands: `tune.range`, or below it.
+/// The path of the list for a setting `key` in `range` or `values` (`name`): `tune.range.<key>`, or `tune.range` if
+/// that is the list itself.
 fn path_of_list(root: &Node, name: &str, key: &str) -> String {
     let own = format!("tune.{name}.{key}");
     if root.find(&own).is_some() { own } else { format!("tune.{name}") }
 }
 
+/// A tuned setting with the candidates of a range: its ends, and numbers of equal ratio in between, as few as keep the
+/// ratio of neighbours at most `tune.ratio`. They are whole if both ends are written as integers.
 fn from_range(
     root: &Node,
     tune: &Tune,
@@ -136,7 +147,7 @@ fn from_range(
         return Err(fault(root, "tune.ratio", message));
     }
     let whole = are_whole(root, &path);
-    // Beyond all bounds where the ratio is 1 to rounding.
+    // This is infinite where the ratio is 1 up to rounding.
     let steps = libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0);
     let too_many = |candidates: f64| {
         let candidates =
@@ -148,7 +159,7 @@ fn from_range(
         );
         fault(root, &path, message)
     };
-    // Counted before they are listed; rounding makes some of them equal.
+    // Candidates are counted before they are listed, and again afterwards, because rounding makes some of them equal.
     if steps > MOST_STEPS {
         return Err(too_many(steps + 1.0));
     }
@@ -160,6 +171,7 @@ fn from_range(
     Ok(TunedSetting { key: key.to_owned(), values, ratio: Some(ratio), whole })
 }
 
+/// A tuned setting with listed candidates, which are put in order.
 fn from_values(
     root: &Node,
     key: &str,
@@ -176,13 +188,16 @@ fn from_values(
     Ok(TunedSetting { key: key.to_owned(), values, ratio: None, whole: are_whole(root, &path) })
 }
 
-/// Whether all numbers of a list were written as integers.
+/// Whether all numbers of the list at a path were written as integers.
 fn are_whole(root: &Node, path: &str) -> bool {
     let Some(Value::Array(items)) = root.find(path).map(|node| &node.value) else { return false };
     items.iter().all(|item| matches!(item.value, Value::Integer(_)))
 }
 
-/// Puts the candidates of a setting into every algorithm's table that has such a key.
+/// Puts these candidates of a setting, as an axis, into every algorithm's table whose kind has such a key.
+///
+/// # Errors
+/// If a table has a value of the setting already, or no algorithm has such a key.
 pub fn put_candidates(
     root: &mut Node,
     schema: &ManifestSchema,
@@ -191,8 +206,7 @@ pub fn put_candidates(
 ) -> Result<(), Vec<Diagnostic>> {
     let key = &setting.key;
     let place = place_of(root, "tune.over", &Choice::new()).unwrap_or(Place::Text(0, 0));
-    let number =
-        |x: &f64| if setting.whole { Value::Integer(*x as i64) } else { Value::Float(*x) };
+    let number = |x: &f64| if setting.whole { Value::Integer(*x as i64) } else { Value::Float(*x) };
     let items = values.iter().map(|x| Node { place: place.clone(), value: number(x) }).collect();
     let list = Node { place, value: Value::Array(items) };
     let mut found = 0;
@@ -217,7 +231,7 @@ pub fn put_candidates(
     Ok(())
 }
 
-/// The paths of all algorithms' tables.
+/// The paths of all algorithms' tables, `algorithm.<kind>.<number>`.
 fn entries(root: &Node) -> Vec<String> {
     let Some(Value::Table(kinds)) = root.find("algorithm").map(|node| &node.value) else {
         return Vec::new();
@@ -232,7 +246,7 @@ fn entries(root: &Node) -> Vec<String> {
 }
 
 impl Checker<'_> {
-    /// What is wrong with `[tune]` beside its candidates.
+    /// Notes what is wrong with `[tune]` beside its candidates.
     pub fn tune(&mut self) {
         let Some(tune) = &self.manifest.tune else { return };
         if let Some(at) = tune.at {
@@ -257,8 +271,8 @@ impl Checker<'_> {
 }
 
 impl Plan {
-    /// What is allowed, but hardly meant: mini-batch SGD with one gradient in a round next to
-    /// algorithms whose local steps are tuned.
+    /// A warning of what is allowed, but hardly meant: mini-batch SGD with one gradient in a round next to algorithms
+    /// whose local steps are tuned. `None` if there is no reason for it.
     pub fn warning(&self) -> Option<String> {
         let names = self.manifest.tune.as_ref()?.over.all();
         let is_tuned = |key: &str| names.iter().any(|name| name == key);
@@ -278,7 +292,8 @@ impl Plan {
     }
 }
 
-/// The number of runs of each candidate on each instance.
+/// The number of runs of each cell on each instance: that of `[tune]` for candidates, if it has one, and otherwise
+/// that of the manifest.
 pub fn replicates(manifest: &Manifest) -> u64 {
     let tuned = manifest.tune.as_ref().and_then(|tune| tune.replicates);
     tuned.unwrap_or(manifest.replicates)

@@ -9,18 +9,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Makes them. What cells of a plan share is made once, and is known by its address.
+/// Makes the canonical settings of cells, by which comparisons of results find the same cell on both sides. The
+/// settings that cells of a plan share are made once, and are found again by the address of what they are made from.
 #[derive(Default)]
 pub struct CanonicalSettings<'p> {
     shapes: Shapes,
     problems: HashMap<*const problem::Spec, Part>,
     algorithms: HashMap<*const algorithm::Spec, Part>,
     others: HashMap<OtherKey, Part>,
-    /// The addresses are of what lives as long as this.
+    /// What is at the addresses lives as long as this.
     plan: PhantomData<&'p Identity>,
 }
 
-/// Algorithms of which the settings are kept.
+/// The most algorithms whose settings are kept. Beyond this number all are dropped, and are made anew where cells ask
+/// for them again.
 const MOST_KEPT: usize = 1 << 14;
 
 /// What the settings other than the problem and the algorithm are made of: the keys of the runs, T,
@@ -49,7 +51,8 @@ impl<'p> CanonicalSettings<'p> {
         shapes.settings([algorithm, problem, other])
     }
 
-    /// The settings of a cell of which this table is stored.
+    /// The settings of a cell from the table that is stored with its results, for cells whose manifest cannot be read
+    /// any more.
     pub fn of_table(&mut self, mut table: toml::Table) -> Settings {
         let tops = ["algorithm", "problem"].map(|top| table.remove_entry(top));
         let [algorithm, problem] = tops.map(|top| part(&mut self.shapes, top));
@@ -58,11 +61,12 @@ impl<'p> CanonicalSettings<'p> {
     }
 }
 
+/// The settings of a problem or an algorithm as TOML.
 fn toml(spec: &impl Serialize) -> toml::Value {
     toml::Value::try_from(spec).expect("settings are plain tables")
 }
 
-/// The settings in these tables.
+/// The settings in these tables of the top level, each by its key.
 fn part(shapes: &mut Shapes, tables: impl IntoIterator<Item = (String, toml::Value)>) -> Part {
     let table = toml::Table::from_iter(tables);
     shapes.part(
@@ -73,7 +77,7 @@ fn part(shapes: &mut Shapes, tables: impl IntoIterator<Item = (String, toml::Val
     )
 }
 
-/// A setting as it is displayed; `None` if that is an empty text.
+/// The setting that a value is displayed as; `None` if that is an empty text, which is left out.
 fn setting(value: &toml::Value) -> Option<Setting> {
     match value {
         toml::Value::String(text) => (!text.is_empty()).then(|| Setting::displayed_as(text)),

@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// shares with its neighbours.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Content id.
+    /// The content id, a hash of the identity, by which the results of the cell are found.
     pub id: CellId,
-    /// What determines the numbers.
+    /// What determines the numbers of the cell.
     pub identity: Identity,
-    /// Every setting by its path.
+    /// Every setting by its path, as figures, tables and claims name it.
     pub settings: Settings,
     /// What neighbours in the grid have in common.
     pub shared: Arc<SharedByCells>,
@@ -37,7 +37,7 @@ pub struct SharedByCells {
     pub varied: Arc<[String]>,
     /// Path of the algorithm's entry in the manifest.
     pub entry: Arc<str>,
-    /// The place of the algorithm among those of the manifest that are defined outside of the
-    /// program, if it is one.
+    /// The place of the algorithm among the manifest's custom algorithms, which decides on its colour; `None` for a
+    /// built-in algorithm.
     pub custom_place: Option<usize>,
 }

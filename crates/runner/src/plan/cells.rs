@@ -26,31 +26,35 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What else enters a cell's identity and its settings.
-struct Rest {
-    /// The canonical text before the problem's table.
+/// What enters a cell's identity and its settings beside the problem and the algorithm: oracle, start, rounds and what
+/// is recorded.
+struct OtherParts {
+    /// The canonical text before the table of the problem.
     text: String,
     settings: Part,
 }
 
-/// What cells share, by the numbers of their tables' reads.
+/// The parts that cells have in common, each made once. A table is read once for each choice of its own axes, and a
+/// part is known by the number of that read ([`GridPoint`]).
 #[derive(Default)]
 struct SharedParts {
     problems: HashMap<usize, SpecParts<problem::Spec>>,
-    /// The numbers of clients of problems, where they matter.
+    /// The number of clients of each problem on which an algorithm lets a fraction of the clients take part; `None` if
+    /// it is not known.
     clients: HashMap<usize, Option<usize>>,
-    /// Of one entry, by the number of clients of which a fraction takes part, each at the number of
-    /// its read.
+    /// The algorithms of the entry that is visited, each at the number of its read. Where a fraction of the clients
+    /// takes part, there is a list for each number of clients; otherwise the key is `None`.
     algorithms: HashMap<Option<usize>, Vec<Option<SpecParts<algorithm::Spec>>>>,
-    rests: HashMap<(GridPoint, u64), Rest>,
+    /// The other parts at each point, in which the numbers of problem and algorithm are 0, and number of rounds T.
+    others: HashMap<(GridPoint, u64), OtherParts>,
 }
 
-/// Makes the cells of a grid, which share what they have in common.
+/// Makes the cells of a grid, one at each point that is visited. They share what they have in common.
 struct CellMaker<'a> {
     root: &'a Node,
     manifest: &'a Manifest,
     hashes: &'a mut Hashes,
-    /// All texts of the manifest, among which are the paths of its files, once they are asked for.
+    /// All strings of the manifest, among which are the paths of its files; `None` until they are asked for.
     manifest_texts: Option<Vec<String>>,
     /// The names of files that vary, by the hashes of their contents.
     file_names: HashMap<String, String>,
@@ -64,25 +68,29 @@ struct CellMaker<'a> {
     /// The varied axes of the cell before and their settings: the next often has
     /// the same.
     varied: (Vec<Arc<str>>, Arc<[String]>),
-    /// What is wrong, in the order in which it was found, and the same as a set.
+    /// What is wrong, in the order in which it was found, and the same diagnostics as a set.
     found: (Vec<Diagnostic>, HashSet<Diagnostic>),
     cells: Vec<Cell>,
-    /// Places of cells by their ids.
+    /// The places of cells among `cells`, by the bytes of their ids.
     ids: HashMap<[u8; 8], usize>,
-    /// What is wrong with a cell, by its id, where such cells are made too.
+    /// The first thing that is wrong with a cell, by its id. `None` if such cells are not made and all that is wrong is
+    /// reported.
     faults: Option<&'a mut HashMap<CellId, String>>,
 }
 
-/// The cells of a manifest, also those that are wrong where their faults are noted by their ids.
+/// The cells of a manifest, in the order of its text: algorithm by algorithm, the first axis outermost. With `faults`
+/// the cells that are wrong are made too, and what is wrong with each is noted there: this is how further candidates
+/// of a tuned setting are tried.
 ///
 /// # Errors
-/// All that is wrong with the grid, and with any cell unless that is noted.
+/// All that is wrong with the grid and, without `faults`, with any cell.
 pub fn cells(
     root: &Node,
     manifest: &Manifest,
     axes: &[GridAxis],
     schema: &ManifestSchema,
-    (hashes, faults): (&mut Hashes, Option<&mut HashMap<CellId, String>>),
+    hashes: &mut Hashes,
+    faults: Option<&mut HashMap<CellId, String>>,
 ) -> Result<Vec<Cell>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
     if !found.is_empty() {
@@ -144,7 +152,8 @@ fn texts_of(root: &Node) -> Vec<String> {
     texts
 }
 
-/// The name of a file, with as many folders as it takes to tell it from all other paths in `texts`.
+/// The end of a path, a file's name with as few folders as tell it from all other paths in `texts`, for tables and
+/// figures.
 fn shortest_name<'p>(path: &'p str, texts: &[String]) -> &'p str {
     let begins = path.rmatch_indices('/').map(|(slash, _)| slash + 1);
     for begin in begins.chain([0]) {
@@ -161,7 +170,8 @@ fn shortest_name<'p>(path: &'p str, texts: &[String]) -> &'p str {
 }
 
 impl CellMaker<'_> {
-    /// Makes the cell at a grid point, or notes what is wrong there.
+    /// Makes the cell of the algorithm's entry at a grid point (`reads`), or notes what is wrong there. A point that
+    /// describes the runs of an earlier cell is a mistake; where faults are noted by cells, it is left out.
     fn visit(
         &mut self,
         entry: &Arc<str>,
@@ -170,12 +180,12 @@ impl CellMaker<'_> {
         reads: GridPoint,
     ) {
         let choice = &grid.choice;
-        let SharedParts { problems, clients, algorithms, rests } = parts;
+        let SharedParts { problems, clients, algorithms, others } = parts;
         let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(grid, reads));
         let clients = matches!(grid.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
-        let algorithm = place(algorithms.entry(clients).or_default(), reads.algorithm)
+        let algorithm = slot(algorithms.entry(clients).or_default(), reads.algorithm)
             .get_or_insert_with(|| self.algorithm(grid, reads, clients));
         let start = grid.start.value(reads.start);
         let budget = grid.budget.value(reads.budget);
@@ -193,16 +203,16 @@ impl CellMaker<'_> {
             problem: problem.spec.clone(),
             algorithm: algorithm.spec.clone(),
         };
-        let others = (GridPoint { problem: 0, algorithm: 0, ..reads }, identity.rounds);
-        let rest = rests.entry(others).or_insert_with(|| self.rest(grid, reads, &identity));
+        let key_of_others = (GridPoint { problem: 0, algorithm: 0, ..reads }, identity.rounds);
+        let other =
+            others.entry(key_of_others).or_insert_with(|| self.other_parts(grid, reads, &identity));
         let [problems, algorithms] = &self.texts;
         let texts = [&problems[problem.text.clone()], &algorithms[algorithm.text.clone()]];
-        let hash = hash([&rest.text, texts[0], texts[1]]);
-        if let Some(other) = self.ids.insert(hash, self.cells.len()) {
-            self.ids.insert(hash, other);
-            // Of cells that are tried the first is kept.
+        let hash = hash_of_tables([&other.text, texts[0], texts[1]]);
+        if let Some(earlier) = self.ids.insert(hash, self.cells.len()) {
+            self.ids.insert(hash, earlier);
             if self.faults.is_none() {
-                let label = &self.cells[other].label;
+                let label = &self.cells[earlier].label;
                 let message = format!(
                     "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
                 );
@@ -210,7 +220,7 @@ impl CellMaker<'_> {
             }
             return;
         }
-        let parts = [&problem.settings, &algorithm.settings, &rest.settings];
+        let parts = [&problem.settings, &algorithm.settings, &other.settings];
         let cell = Cell {
             id: CellId::from_hash(&hash),
             settings: self.shapes.settings(parts),
@@ -223,7 +233,7 @@ impl CellMaker<'_> {
         self.cells.push(cell);
     }
 
-    /// What determines the runs of cells with this oracle.
+    /// The keys that determine the runs of cells with this oracle, which all these cells share.
     fn keys(&mut self, oracle: Oracle) -> Arc<RunKeys> {
         let known = self.keys.iter().find(|keys| keys.oracle == oracle).cloned();
         known.unwrap_or_else(|| {
@@ -242,7 +252,8 @@ impl CellMaker<'_> {
         })
     }
 
-    /// What the cell has in common with others, which is often what the cell before has.
+    /// What a cell shares with its neighbours: the value of the cell before, if it is equal, so that it is in memory
+    /// once.
     fn shared(
         &mut self,
         grid: &Grid<'_>,
@@ -264,13 +275,15 @@ impl CellMaker<'_> {
         }
     }
 
-    /// Notes what is wrong, unless it is known.
+    /// Notes what is wrong, once: many cells have one fault.
     fn note(&mut self, wrong: Diagnostic) {
         if self.found.1.insert(wrong.clone()) {
             self.found.0.push(wrong);
         }
     }
 
+    /// Makes the problem at a grid point, with the hashes of its files, what is wrong with it, its canonical text and
+    /// settings.
     fn problem(&mut self, grid: &Grid<'_>, point: GridPoint) -> SpecParts<problem::Spec> {
         let mut spec = problem::Spec::clone(grid.problem.value(point.problem));
         let mut faults = self.hashes.resolve(&mut spec);
@@ -285,9 +298,9 @@ impl CellMaker<'_> {
         SpecParts { spec: Arc::new(spec), faults, text, settings: self.shapes.part(settings) }
     }
 
-    /// The same problem with the names of the files that the grid varies, since readers tell files
-    /// apart by their names and not by the hashes of their contents; `None` if no file varies. Files of
-    /// equal contents have one name, as they make one cell.
+    /// The problem with names of files in place of the hashes of their contents, for the files that the grid varies:
+    /// readers tell files apart by names. `None` if no file varies. Files of equal contents have one name, as they
+    /// make one cell.
     fn with_file_names(
         &mut self,
         spec: &problem::Spec,
@@ -315,7 +328,8 @@ impl CellMaker<'_> {
         varies.then_some(named)
     }
 
-    /// An algorithm in which a fraction of so many clients is a number of them.
+    /// Makes the algorithm at a grid point, with what is wrong with it, its canonical text and settings. Where a
+    /// fraction of the clients takes part, it becomes a number of clients, if `clients` is known.
     fn algorithm(
         &mut self,
         grid: &Grid<'_>,
@@ -338,7 +352,13 @@ impl CellMaker<'_> {
         SpecParts { spec, faults, text: appended(&mut self.texts[1], &text), settings }
     }
 
-    fn rest(&mut self, grid: &Grid<'_>, point: GridPoint, identity: &Identity) -> Rest {
+    /// Makes the canonical text and the settings of a cell beside its problem and its algorithm.
+    fn other_parts(
+        &mut self,
+        grid: &Grid<'_>,
+        point: GridPoint,
+        identity: &Identity,
+    ) -> OtherParts {
         let mut table = identity.canonical();
         table.retain(|key, _| key != "problem" && key != "algorithm");
         let mut all = BTreeMap::new();
@@ -349,11 +369,11 @@ impl CellMaker<'_> {
         budget.remove("budget");
         all.extend(budget);
         self.add_defaults(&mut all, grid.start.axes(point.start), &grid.choice);
-        Rest { text: table.to_string(), settings: self.shapes.part(all) }
+        OtherParts { text: table.to_string(), settings: self.shapes.part(all) }
     }
 
-    /// Adds the values of axes that are defaults and so not part of the identity: cells still
-    /// differ by them.
+    /// Adds to the settings of a table the values on its axes that are defaults: these are not written into the
+    /// identity, but figures and claims name them, since cells differ by them.
     fn add_defaults(
         &self,
         settings: &mut BTreeMap<String, Setting>,
@@ -370,7 +390,7 @@ impl CellMaker<'_> {
         }
     }
 
-    /// Paths of the settings that the grid varies here.
+    /// The paths of the settings that vary over the axes of a grid point.
     fn varied(&mut self, grid: &Grid<'_>, point: GridPoint) -> Arc<[String]> {
         let paths = || grid.axes(point).filter(|axis| axis.len > 1).map(|axis| &axis.path);
         if !paths().eq(&self.varied.0) {
@@ -381,23 +401,24 @@ impl CellMaker<'_> {
     }
 }
 
-/// A place in a list, which becomes as long as that takes.
-fn place<T>(list: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {
+/// The slot at a place of a list, which is made long enough.
+fn slot<T>(list: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {
     if list.len() <= number {
         list.resize_with(number + 1, || None);
     }
     &mut list[number]
 }
 
-/// Where a text is once it is appended to others.
+/// Appends a text to all others, and returns where it is there.
 fn appended(all: &mut String, text: &str) -> Range<usize> {
     let from = all.len();
     all.push_str(text);
     from..all.len()
 }
 
-/// The first bytes of the hash of the canonical text that these tables make.
-fn hash(texts: [&str; 3]) -> [u8; 8] {
+/// The first 8 bytes of the hash of the canonical text that these tables make, of which the first is without a line
+/// break before it. They are the cell's id.
+fn hash_of_tables(texts: [&str; 3]) -> [u8; 8] {
     let mut sha = Sha256::new();
     for (i, text) in texts.iter().enumerate() {
         sha.update(if i == 0 { "" } else { "\n" });

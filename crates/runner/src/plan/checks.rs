@@ -8,7 +8,7 @@ use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;
 
 impl Checker<'_> {
-    /// Notes what is wrong with all tables but those of the cells.
+    /// Notes what is wrong with all tables but those that determine cells, given the tables of figures and claims.
     pub(super) fn check(
         &mut self,
         kinds: &EvidenceKinds,

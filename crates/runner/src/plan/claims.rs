@@ -7,7 +7,7 @@ use exactfed_core::sources::{statement, statements};
 use std::collections::BTreeSet;
 
 impl Checker<'_> {
-    /// Notes what is wrong with the claims.
+    /// Notes what is wrong with the claims. `figures` are the ids and paths of the figures, which claims may name.
     pub fn claims(&mut self, tables: &[KindTable<ClaimKeys>], figures: &[(String, String)]) {
         let figures: BTreeSet<&str> = figures.iter().map(|(id, _)| id.as_str()).collect();
         let mut ids = BTreeSet::new();
@@ -29,6 +29,7 @@ impl Checker<'_> {
         tables.iter().for_each(|claim| claim.check(self));
     }
 
+    /// Notes names of statements that no source has, and names that a claim lists twice.
     fn statements(&mut self, common: &ClaimKeys) {
         for (i, name) in common.statements.iter().enumerate() {
             let place = format!("statements.{i}");
@@ -47,6 +48,8 @@ impl Checker<'_> {
         }
     }
 
+    /// Notes an expected verdict that lacks its reason, a reason or `refutes` without such a verdict, and half of a
+    /// dispute.
     fn expectation(&mut self, common: &ClaimKeys) {
         match (common.expected, &common.reason) {
             (Expected::Supported, Some(_)) => self.fault(

@@ -8,10 +8,11 @@ use super::settings::short;
 use crate::manifest::{AtCost, Manifest, Metric, Quantity};
 use exactfed_core::words::count;
 
-/// That something needs θ* where a manifest leaves it out, as the end of a sentence.
+/// The end of a message: that something needs θ*, which the manifest leaves out.
 pub const NEEDS_OPTIMUM: &str = "needs θ*, which `record.optimum = false` leaves out";
 
-/// Why a quantity cannot be drawn or claimed of: it is not recorded.
+/// Why figures and claims cannot be about a quantity, and what to write so that it is recorded; `None` if it is
+/// recorded.
 pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
     let name = quantity.name();
     if quantity.needs_optimum() && !manifest.record.optimum {
@@ -34,7 +35,7 @@ pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
 }
 
 impl Checker<'_> {
-    /// A quantity must be recorded.
+    /// Notes that the quantity of a key is not recorded, if so. A default is accepted that the manifest does not write.
     pub fn quantity(&mut self, key: &str, quantity: Quantity) {
         if quantity.needs_optimum() && !self.manifest.record.optimum {
             let is_default = !self.is_written(key);
@@ -56,14 +57,17 @@ impl Checker<'_> {
         self.require(self.manifest.record.optimum, key, message);
     }
 
-    /// A key that asks for predictions, if it asks for some: all of them are about θ*.
+    /// Notes that a key asks for predictions where the manifest leaves θ* out, since all predictions are about θ*.
+    /// `are_asked_for` says whether the key asks for any.
     pub fn predictions(&mut self, key: &str, are_asked_for: bool) {
         if are_asked_for {
             self.needs_optimum(key, &format!("`{key}`"));
         }
     }
 
-    /// Runs of the cells that are meant must be comparable at a cost by a metric.
+    /// Notes why runs cannot be compared by a metric at the cost that a key states: the cost is no positive number or
+    /// is not known, the metric is an average over all rounds, or the budget of some cell ends before this cost.
+    /// `is_meant` says which cells are to be compared.
     pub fn at_cost(
         &mut self,
         key: &str,

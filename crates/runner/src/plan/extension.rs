@@ -18,14 +18,14 @@ use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::TunedSetting;
 use std::collections::{BTreeMap, HashMap};
 
-/// Candidates that are added beyond the end of a range at a time.
+/// The number of candidates that are added beyond the end of a range at a time.
 const ADDED: usize = 3;
-/// The ratio of two candidates between which none is added.
+/// The ratio of two neighbouring candidates up to which none is added between them.
 const CLOSE: f64 = 1.05;
-/// The largest number up to which every whole number is one of f64.
+/// 2^53, the largest number up to which f64 holds every whole number.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// New values of settings, by the numbers of the settings.
+/// New values of tuned settings, by the places of these settings in `over` of `[tune]`.
 type NewValues = BTreeMap<usize, Vec<f64>>;
 
 /// Why the manifest has no cells with further values of the tuned settings.
@@ -34,16 +34,30 @@ struct NoCandidates {
     reason: String,
 }
 
-/// A candidate that a group does not have, and what is wrong with it.
-type Tried = (Candidate, Option<String>);
+/// A candidate that a group does not have yet.
+#[derive(Clone)]
+struct TriedCandidate {
+    candidate: Candidate,
+    /// What is wrong with it; `None` if the manifest could have listed it.
+    fault: Option<String>,
+}
+
+/// The cells of a manifest with further candidates.
+struct CandidateCells {
+    cells: Vec<Cell>,
+    /// What is wrong with a cell, by its id, for those that the manifest could not have.
+    faults: HashMap<CellId, String>,
+}
 
 impl TuningGroup {
-    /// The values of each setting that are tried next.
+    /// The values of each setting that are tried next: three beyond each end of a range at which the selected
+    /// candidate stands, and one between it and the next larger candidate if that diverged. Settings without new
+    /// values are left out.
     fn further(&self, settings: &[TunedSetting]) -> NewValues {
         let mut further = NewValues::new();
         for edge in &self.edges {
             let i = edge.setting();
-            let known = self.values(edge.setting());
+            let known = self.values(i);
             let Some(ratio) = settings[i].ratio else { continue };
             let first = known[0];
             let last = known[known.len() - 1];
@@ -71,7 +85,8 @@ impl TuningGroup {
         (high > CLOSE * low).then(|| libm::sqrt(low * high))
     }
 
-    /// Whether a candidate is new, and has only values that are known here or wanted.
+    /// Whether a candidate is new to this group, and all its values are among those that the group has already or that
+    /// are tried next (`further`).
     fn wants(&self, candidate: &Candidate, further: &NewValues) -> bool {
         let mut values = candidate.values.iter().enumerate();
         values.all(|(setting, value)| {
@@ -81,16 +96,17 @@ impl TuningGroup {
         }) && self.candidates.iter().all(|c| c.cell.id != candidate.cell.id)
     }
 
-    /// The values of the selected candidate with the next whole number of a setting.
+    /// The values of the selected candidate, but with the next larger whole number of one setting; `None` if none is
+    /// selected.
     fn next_whole(&self, setting: usize) -> Option<Vec<Option<f64>>> {
         let mut values = self.winner()?.values.clone();
         values[setting] = values[setting].map(|own| own + 1.0);
         Some(values)
     }
 
-    /// Adds the candidates that are sound, and the reasons why the others are not.
-    fn add(&mut self, tried: Vec<Tried>) {
-        for (candidate, fault) in tried {
+    /// Adds the candidates with which nothing is wrong, and notes the reasons against the others.
+    fn add(&mut self, tried: Vec<TriedCandidate>) {
+        for TriedCandidate { candidate, fault } in tried {
             match fault {
                 None => self.candidates.push(candidate),
                 Some(reason) => self.refuse(reason),
@@ -99,11 +115,12 @@ impl TuningGroup {
         self.candidates
             .sort_by(|a, b| a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal));
         if !self.is_complete() {
-            // The place of what was selected among those before is no longer its own.
+            // Places have changed, and the runs of the new candidates may show that one of them is better.
             self.deselect();
         }
     }
 
+    /// Notes why further candidates are left out, each reason once.
     fn refuse(&mut self, reason: String) {
         if !self.refused.contains(&reason) {
             self.refused.push(reason);
@@ -112,14 +129,14 @@ impl TuningGroup {
 }
 
 impl Plan {
-    /// The most candidates that are added for an algorithm at a point of the grid.
+    /// The most candidates that may be added for an algorithm at a point of the grid, which `plan` states in advance.
     pub fn most_further_candidates(&self) -> usize {
         let extend = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend) as usize;
         extend.saturating_mul(ADDED * self.tuned_settings().len())
     }
 
-    /// Adds candidates to the groups that are complete and whose best stands at an edge; whether
-    /// there are any.
+    /// Adds candidates to the groups whose losses are all known and whose selected candidate stands at an edge, as
+    /// often as `extend` of `[tune]` allows. Returns whether any were added, so that more runs are needed.
     pub(super) fn extend<R: CandidateRuns>(
         &self,
         groups: &mut [TuningGroup],
@@ -144,15 +161,16 @@ impl Plan {
                 Err(none) => group.refuse(none.reason.clone()),
             }
             let found = group.candidates.len() > before;
-            // Where none is sound, no later one is.
+            // Where no candidate could be added, none could be added later.
             group.extended = if found { group.extended + 1 } else { most };
             any |= found;
         }
         Ok(any)
     }
 
-    /// Leaves out the edges beyond which the manifest could have no candidate: a cohort of all
-    /// clients is at no border.
+    /// Removes the edges beyond which the manifest could have no candidate, so that the selected one counts as well
+    /// inside: a cohort of all clients has no larger one. This concerns the largest values of settings that are whole
+    /// numbers; the next whole number is tried.
     pub(super) fn leave_allowed_edges<R: CandidateRuns>(
         &self,
         groups: &mut [TuningGroup],
@@ -174,7 +192,7 @@ impl Plan {
             let group = &mut groups[*i];
             let Some(s) = values.keys().next().copied() else { continue };
             let next = group.next_whole(s);
-            if tried.iter().any(|(candidate, fault)| {
+            if tried.iter().any(|TriedCandidate { candidate, fault }| {
                 Some(&candidate.values) == next.as_ref() && fault.is_some()
             }) {
                 group.edges.retain(|edge| *edge != TuningEdge::Largest(s));
@@ -183,14 +201,19 @@ impl Plan {
         Ok(())
     }
 
-    /// For groups with values that they want in addition, the candidates that these make, each with
-    /// what is wrong with it; or why there can be none of them.
+    /// The candidates that new values make: `wanted` has places of groups, each with its new values, and the answer
+    /// has a list for each of them, in their order. The inner error says why the manifest can have none of these
+    /// candidates.
+    ///
+    /// # Errors
+    /// The outer error, if results cannot be read. They are asked for the number of clients where settings do not say
+    /// it.
     fn tried<R: CandidateRuns>(
         &self,
         groups: &[TuningGroup],
         wanted: &[(usize, NewValues)],
         runs: &R,
-    ) -> Result<Result<Vec<Vec<Tried>>, NoCandidates>, R::Error> {
+    ) -> Result<Result<Vec<Vec<TriedCandidate>>, NoCandidates>, R::Error> {
         if wanted.is_empty() {
             return Ok(Ok(Vec::new()));
         }
@@ -203,7 +226,7 @@ impl Plan {
             values.sort_by(f64::total_cmp);
             values.dedup();
         }
-        let (cells, faults) = match self.candidates(&all) {
+        let CandidateCells { cells, faults } = match self.candidate_cells(&all) {
             Ok(tried) => tried,
             Err(Rejected { diagnostics, .. }) => {
                 let reason = diagnostics.into_iter().next().map(|first| first.message);
@@ -227,26 +250,23 @@ impl Plan {
                 problem.extent().is_none() && algorithm.check_for(1).is_some()
             });
             let of_problem = if asks { runs.clients(&group.candidates[0].cell)? } else { None };
-            let mut with_faults: Vec<Tried> = Vec::with_capacity(new.len());
+            let mut with_faults: Vec<TriedCandidate> = Vec::with_capacity(new.len());
             for candidate in new {
                 let cell = &candidate.cell;
                 let fault = faults.get(&cell.id).cloned().or_else(|| {
                     let fault = cell.identity.algorithm.check_for(of_problem?)?;
                     Some(format!("`{}` {}", fault.key, fault.message))
                 });
-                with_faults.push((candidate.clone(), fault));
+                with_faults.push(TriedCandidate { candidate: candidate.clone(), fault });
             }
             tried.push(with_faults);
         }
         Ok(Ok(tried))
     }
 
-    /// The cells of the manifest with these candidates of the tuned settings, and what is wrong
-    /// with some of them.
-    fn candidates(
-        &self,
-        values: &[Vec<f64>],
-    ) -> Result<(Vec<Cell>, HashMap<CellId, String>), Rejected> {
+    /// The cells of the manifest with these candidates for each tuned setting, also those cells with which something
+    /// is wrong.
+    fn candidate_cells(&self, values: &[Vec<f64>]) -> Result<CandidateCells, Rejected> {
         let source = &self.source;
         let mut root = parse(source)?;
         let schema = ManifestSchema::new(self.kinds.schema(), source);
@@ -255,10 +275,10 @@ impl Plan {
         }
         let (manifest, axes) =
             read(&root, &schema, true).map_err(|found| Rejected::new(source, found))?;
+        let mut hashes = Hashes::new(source);
         let mut faults = HashMap::new();
-        let noted = (&mut Hashes::new(source), Some(&mut faults));
-        let cells = cells(&root, &manifest, &axes, &schema, noted)
+        let cells = cells(&root, &manifest, &axes, &schema, &mut hashes, Some(&mut faults))
             .map_err(|found| Rejected::new(source, found))?;
-        Ok((cells, faults))
+        Ok(CandidateCells { cells, faults })
     }
 }

@@ -17,7 +17,8 @@ use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Node, Rejected, Source};
 
 impl Plan {
-    /// Reads a manifest and makes its cells.
+    /// Reads a manifest and makes its cells. `experiment` is the name by which results are stored, and `kinds` are the
+    /// kinds of claims and figures that the manifest may have.
     ///
     /// # Errors
     /// Everything that is wrong with it, at once.
@@ -52,7 +53,7 @@ impl Plan {
         let mut hashes = Hashes::new(&source);
         // What is wrong with the manifest is reported together with what is wrong with its grid.
         let reject_with_found = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());
-        let cells = cells(&root, &manifest, &axes, &schema, (&mut hashes, None))
+        let cells = cells(&root, &manifest, &axes, &schema, &mut hashes, None)
             .map_err(reject_with_found)?;
         let frontier_problem =
             frontier_problem(&root, &manifest, &axes, &mut hashes).map_err(reject_with_found)?;
@@ -91,13 +92,13 @@ impl Plan {
     }
 }
 
-/// The ids of figures, of which each comes with the path of its table, in the order of a manifest's text.
+/// The ids of figures in the order of a manifest's text. `figures` has the id of each and the path of its table.
 fn figures_in_text(root: &Node, figures: Vec<(String, String)>) -> Vec<String> {
     let order = order_in_text(root, figures.iter().map(|(_, path)| path.as_str()));
     order.into_iter().map(|index| figures[index].0.clone()).collect()
 }
 
-/// The order of these paths in a manifest's text, as indices.
+/// The order in which these paths stand in a manifest's text, as indices into them.
 fn order_in_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Vec<usize> {
     let places: Vec<_> = paths.map(|path| place_of(root, path, &Choice::new())).collect();
     let mut order: Vec<usize> = (0..places.len()).collect();

@@ -12,7 +12,8 @@ use crate::manifest::figure::FigureKeys;
 use crate::quantity::Quantity;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Ids and paths of all figures of a plan's manifest.
+/// The ids of all figures of a manifest, each with the path of its table; of the figures of a frontier or a map this
+/// is the path of the frontier or the map.
 pub fn figure_ids(manifest: &Manifest, tables: &[KindTable<FigureKeys>]) -> Vec<(String, String)> {
     let figures =
         tables.iter().map(|figure| (figure.common().id().to_owned(), figure.path.clone()));
@@ -20,7 +21,7 @@ pub fn figure_ids(manifest: &Manifest, tables: &[KindTable<FigureKeys>]) -> Vec<
 }
 
 impl Checker<'_> {
-    /// Notes what is wrong with the figures.
+    /// Notes what is wrong with the figures: with their ids, panels and labels, and with the keys of their kinds.
     pub fn figures(&mut self, tables: &[KindTable<FigureKeys>]) {
         let others = frontier_figures(self.manifest).chain(phase_figures(self.manifest));
         let mut ids: HashSet<String> = others.map(|(id, _)| id).collect();
@@ -37,6 +38,7 @@ impl Checker<'_> {
         tables.iter().for_each(|figure| figure.check(self));
     }
 
+    /// Notes what is wrong with the keys of a figure that select cells and panels.
     fn panels(&mut self, figure: &FigureKeys) {
         let panels = &figure.panels;
         for (i, name) in panels.iter().enumerate() {
@@ -58,6 +60,7 @@ impl Checker<'_> {
         self.require(some, "columns", "`columns` must be 1 or more, not 0");
     }
 
+    /// Notes labels of a figure that no cell has.
     fn labels(&mut self, figure: &FigureKeys) {
         let known: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
         let known: Vec<&str> = known.into_iter().collect();
@@ -70,14 +73,14 @@ impl Checker<'_> {
     }
 }
 
-/// The most curves of a panel, and the most panels, up to which another setting has separate
-/// panels.
+/// The number of curves in a panel above which the default figure has panels for another setting.
 const CURVES: usize = 8;
+/// The most panels that the default figure has.
 const PANELS: usize = 16;
 
-/// The figure of a manifest without figures: the quantity by which it compares runs over
-/// communications, with a panel for each problem, start and budget, and for further settings while
-/// panels hold many curves.
+/// The one figure of a manifest without figures: the quantity by which it compares runs over communications, with a
+/// panel for each problem, start and budget, and for further settings while panels hold more than [`CURVES`] curves.
+/// It is of the first of the `kinds` of figures.
 pub fn default_figures(
     kinds: &EvidenceKinds,
     cells: &[Cell],
@@ -112,7 +115,8 @@ pub fn default_figures(
     tables.expect("the first kind of figure has defaults for all keys")
 }
 
-/// The number of cells with the same values of these settings, by these values.
+/// How many cells have the same values of these settings, by these values; `None` stands for a setting that a cell
+/// lacks.
 fn cells_by_values<'a>(
     cells: &'a [Cell],
     names: &[&str],

@@ -27,7 +27,12 @@ pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, St
     })
 }
 
-/// The problem of the frontiers, with the hashes of its files; `None` without frontiers.
+/// The problem that all frontiers of a manifest are about, with the hashes of its files; `None` without frontiers.
+///
+/// # Errors
+/// Axes that the problem or the oracle has, since a frontier is of one problem, or the start, if a frontier begins
+/// there. What is wrong with the problem itself is reported here only if the manifest has no algorithms, whose cells
+/// would report it.
 pub fn frontier_problem(
     root: &Node,
     manifest: &Manifest,
@@ -61,7 +66,8 @@ pub fn frontier_problem(
 }
 
 impl<'a> Checker<'a> {
-    /// The frontier of this id, or the first without an id; notes that there is none, without an id in these words.
+    /// The frontier with this id, or the first one if `id` is `None`. Notes that there is none: of an id with the
+    /// known ids, and without an id by the message `none`.
     pub fn frontier_of(&mut self, id: Option<&str>, none: &str) -> Option<&'a Frontier> {
         let all = &self.manifest.frontier;
         let found = Frontier::named(id, all);
@@ -75,7 +81,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    /// Notes what is wrong with the frontiers of a manifest.
+    /// Notes what is wrong with the frontiers of a manifest: with each one, and with the problem for all of them.
     pub fn frontiers(&mut self) {
         let manifest = self.manifest;
         let mut ids = BTreeSet::new();
@@ -100,6 +106,7 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Notes what is wrong with the keys of a frontier.
     fn frontier(&mut self, frontier: &Frontier) {
         let message = "`algorithms` must name at least one algorithm";
         self.require(!frontier.written.is_empty(), "algorithms", message);
@@ -147,6 +154,7 @@ impl<'a> Checker<'a> {
         self.frontier_start(frontier);
     }
 
+    /// Notes what is wrong with the start of a frontier, and a target that the start has reached already.
     fn frontier_start(&mut self, frontier: &Frontier) {
         let Some(radius) = frontier.isotropic_radius() else {
             let message = "`radius` is of the isotropic start, and `start` is \"runs\"";
@@ -166,6 +174,7 @@ impl<'a> Checker<'a> {
         self.require(largest < radius, "targets", message);
     }
 
+    /// Notes that a key is not a list of different finite numbers above 0.
     fn positive_list(&mut self, key: &str, list: &[f64]) {
         let holds = !list.is_empty() && list.iter().all(|x| x.is_finite() && *x > 0.0);
         let message = format!("`{key}` must be finite numbers above 0, at least one");
@@ -173,6 +182,7 @@ impl<'a> Checker<'a> {
         self.distinct(key, list.iter().map(f64::to_string));
     }
 
+    /// Notes that the ends or the number of points of a range are not allowed.
     pub(super) fn equal_ratios(&mut self, path: &str, range: &EqualRatios) {
         let key = short(path);
         let ends = [range.from, range.to];

@@ -8,10 +8,11 @@ use crate::manifest::{Diagnostic, Manifest, Node};
 use exactfed_core::words::count;
 use std::sync::Arc;
 
-/// Cells beyond which a manifest is refused.
+/// The most cells that a manifest may have.
 pub const MOST_CELLS: usize = 1_000_000;
 
-/// The path of a setting as cells know it: without an entry's number.
+/// The path by which cells know the setting of an axis: without the number of the algorithm's entry, which the path of
+/// the axis has.
 pub fn setting_path(axis: &str) -> String {
     let parts: Vec<&str> = axis.split('.').collect();
     match parts.as_slice() {
@@ -21,9 +22,9 @@ pub fn setting_path(axis: &str) -> String {
 }
 
 impl Grid<'_> {
-    /// Visits every point that the choice leaves open, the first axis outermost. An axis inside
-    /// one value of another axis (the settings of one kind of heterogeneity, say) counts only
-    /// under that value.
+    /// Visits every point of the grid that the values chosen so far leave open, the first axis outermost; zipped axes
+    /// move together. An axis inside one value of another axis (the settings of one kind of heterogeneity, say) has
+    /// points only under that value.
     pub fn walk(
         &mut self,
         visit: &mut impl FnMut(&Self, GridPoint) -> Result<(), Vec<Diagnostic>>,
@@ -58,7 +59,8 @@ impl Grid<'_> {
         !self.choice.contains_key(&axis.path)
     }
 
-    /// The number of an entry's points on the axes that every point has; there may be more.
+    /// A lower bound on the number of points of an algorithm's entry: the product of the lengths of the axes that
+    /// every point has. Axes inside values of others may make more points.
     fn least_points(&mut self, entry: &str) -> Result<f64, Vec<Diagnostic>> {
         self.enter(entry);
         let point = self.read()?;
@@ -78,7 +80,7 @@ impl Grid<'_> {
         Ok(points)
     }
 
-    /// Refuses a grid that is known to be too large before any point is visited.
+    /// Refuses a grid that is too large by the lower bound on its points, before any point is visited.
     pub fn check_size(
         &mut self,
         entries: &[&str],
@@ -92,7 +94,8 @@ impl Grid<'_> {
     }
 }
 
-/// The message that a grid has at least this number of points, which are too many.
+/// The diagnostic that a grid has at least this number of points, which are too many, with the lengths of its longest
+/// axes.
 pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
     let mut longest: Vec<&GridAxis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
@@ -107,11 +110,12 @@ pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
         .hinting(Some(lengths.join(", ")))
 }
 
-/// The zip that an axis is in.
+/// The names in the zip that an axis is in; `None` if it is in none.
 fn zipped<'m>(zip: &'m [Vec<String>], axis: &GridAxis) -> Option<&'m Vec<String>> {
     zip.iter().find(|names| names.iter().any(|name| names_axis(name, axis)))
 }
 
+/// Whether a name in a zip means this axis: it is the path of its setting, or the last part of this path.
 fn names_axis(name: &str, axis: &GridAxis) -> bool {
     let path = setting_path(&axis.path);
     path == name || short(&path) == name

@@ -8,7 +8,7 @@ use exactfed_core::problem::{self, Fault};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The data files beside the manifest of a source.
+/// The data files of a source: those in memory, those in the folder of the manifest, and the copies that results keep.
 pub fn data_folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     DataFolder::new(base, source.copies.clone(), source.tables, source.in_memory.clone())
@@ -17,9 +17,9 @@ pub fn data_folder(source: &Source) -> DataFolder {
 /// Hashes and sizes of the data files, each read once.
 pub struct Hashes {
     folder: DataFolder,
-    /// Hashes by path.
+    /// The hashes that are known so far, by the paths of the files in the manifest.
     pub known: BTreeMap<String, String>,
-    /// Sizes by path.
+    /// What is known of how much the files hold, by their paths.
     pub sizes: BTreeMap<String, FileSize>,
 }
 
@@ -33,7 +33,7 @@ impl Hashes {
         }
     }
 
-    /// The errors of files in memory that no key of the manifest names.
+    /// An error if a file in memory was given that no key of the manifest names, after all problems are resolved.
     pub fn unused(&self, source: &Source) -> Option<Diagnostic> {
         let unused = source.in_memory.keys().find(|name| !self.known.contains_key(*name))?;
         let named: Vec<&str> = self.known.keys().map(String::as_str).collect();
@@ -45,12 +45,14 @@ impl Hashes {
         })
     }
 
-    /// The number of clients of a problem, if it is sound and its settings or files say it.
+    /// The number of clients of a problem, from its settings or its files; `None` if something is wrong with it, or
+    /// neither says it.
     pub fn clients(&self, problem: &SpecParts<problem::Spec>) -> Option<usize> {
         problem.faults.is_empty().then(|| problem.spec.clients(&self.folder)).flatten()
     }
 
-    /// Adds to the settings of a problem what its data files hold.
+    /// Adds to the settings of a problem the hashes of its data files and how much they hold. Returns a fault for each
+    /// file that cannot be read.
     pub fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, file) in problem.files() {

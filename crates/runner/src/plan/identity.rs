@@ -17,7 +17,7 @@ pub const NUMERICS: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Identity {
-    /// What determines its runs, whatever they are of.
+    /// What determines its runs beside the problem, the algorithm, the start and the length.
     #[serde(flatten, serialize_with = "whole")]
     pub keys: Arc<RunKeys>,
     /// The number T of rounds.
@@ -36,15 +36,16 @@ pub struct Identity {
     pub algorithm: Arc<algorithm::Spec>,
 }
 
-/// What determines the runs of a cell, whatever they are of.
+/// What determines the runs of a cell beside the problem, the algorithm, the start and the length: nearly all cells of
+/// a plan have the same.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunKeys {
     /// The version [`NUMERICS`] of the numerical results.
     pub numerics: u32,
-    /// Seed of every stream, but of those of noise where they have another.
+    /// The seed of instances, and of the noise of runs unless that has a seed of its own.
     pub seed: u64,
-    /// Seed of the streams of noise, if it is another.
+    /// The seed of the noise of runs, if it is not `seed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_seed: Option<u64>,
     /// Independent runs on each instance.
@@ -52,8 +53,8 @@ pub struct RunKeys {
     /// Instances of the problem.
     #[serde(skip_serializing_if = "is_one")]
     pub instances: u64,
-    /// Whether noise and instances are drawn apart from those of all other cells, by which
-    /// settings may have been selected.
+    /// Whether the runs are the fresh ones of a selected candidate. Their noise and further instances are drawn apart
+    /// from the runs by which the candidate was selected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
     /// Whether oracles are noisy.
@@ -75,13 +76,13 @@ fn is_one(instances: &u64) -> bool {
     *instances == 1
 }
 
-/// Writes what cells share into each.
+/// Serialises a shared value as if the cell had its own.
 fn whole<T: Serialize, S: Serializer>(shared: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
     shared.as_ref().serialize(to)
 }
 
 impl Identity {
-    /// The canonical text that is hashed, also in the index of a pack.
+    /// The table whose text is hashed into the cell's id. The index of a pack has it too.
     pub fn canonical(&self) -> toml::Table {
         toml::Table::try_from(self).expect("settings are plain tables")
     }
@@ -91,35 +92,38 @@ impl Identity {
         self.record.rounds(self.rounds)
     }
 
-    /// Local steps of all clients in one round of one replicate, on average.
+    /// The local steps of all these clients together in one round of one run, in the mean where they are random. It is
+    /// the unit in which progress counts steps.
     pub fn steps_per_round(&self, clients: usize) -> u64 {
         let components = self.algorithm.components();
         components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
     }
 
-    /// The content id of a cell that differs in the number of replicates alone.
+    /// The content id of the cell that has this number of replicates and is otherwise the same. Its runs may be stored
+    /// already.
     pub fn id_with(&self, replicates: u64) -> CellId {
         let keys = Arc::new(RunKeys { replicates, ..(*self.keys).clone() });
         CellId::of(&Self { keys, ..self.clone() }.canonical().to_string())
     }
 
-    /// The runs of all instances together.
+    /// The number of runs of the cell: the replicates on all instances together.
     pub fn runs(&self) -> u64 {
         self.instances.saturating_mul(self.replicates)
     }
 
-    /// The instances that must be built.
+    /// The number of instances that must be built: those that the manifest asks for, or one for each replicate.
     pub fn built_instances(&self) -> u64 {
         if self.instance.is_fixed() { self.instances } else { self.replicates }
     }
 
-    /// The number of a run's instance among those that are built.
+    /// The number of the instance on which a run is, among those that are built. Runs are numbered from 0 over all
+    /// instances, those on the first instance first.
     pub fn instance_of(&self, run: u64) -> u64 {
         if self.instance.is_fixed() { run / self.replicates } else { run }
     }
 
-    /// What all rounds and one round of a run cost; `None` where rounds differ, or a file decides on
-    /// the cost.
+    /// What all rounds of a run cost in the unit `of`, and what one round costs. `None` if rounds differ, as under a
+    /// coin, or if the cost depends on a number of clients or a dimension that only a file says.
     pub fn cost(&self, of: Quantity, prices: &Prices) -> Option<(f64, f64)> {
         let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
         let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));
@@ -136,7 +140,7 @@ impl Identity {
         Some((of_rounds(self.rounds)?, of_rounds(1)?))
     }
 
-    /// Local steps of all clients of all replicates.
+    /// The local steps of all these clients together in all rounds of all runs.
     pub fn client_steps(&self, clients: usize) -> u64 {
         self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.runs())
     }

@@ -27,7 +27,7 @@ pub struct EvidenceKinds {
 }
 
 impl EvidenceKinds {
-    /// These kinds.
+    /// The kinds of these tables, of claims and of figures.
     pub const fn new(
         claims: &'static [TableKind<ClaimKeys>],
         figures: &'static [TableKind<FigureKeys>],
@@ -35,6 +35,7 @@ impl EvidenceKinds {
         Self { claims, figures, schema: OnceLock::new() }
     }
 
+    /// Whether there are no kinds, so that claims and figures are left unread ([`UNREAD`]).
     pub(super) fn is_none(&self) -> bool {
         self.claims.is_empty() && self.figures.is_empty()
     }
@@ -63,13 +64,13 @@ impl EvidenceKinds {
         schema::json(self.schema())
     }
 
-    /// docs/MANIFEST.md.
+    /// The text of docs/MANIFEST.md, the reference of all keys.
     pub fn reference(&self) -> String {
         reference::markdown(self.schema())
     }
 }
 
-/// No kinds: claims and figures are left unread.
+/// No kinds of claims and figures: their tables are left unread, for callers that only need cells.
 pub static UNREAD: EvidenceKinds = EvidenceKinds::new(&[], &[]);
 
 /// The schema of a table with an array of tables for each kind.
@@ -103,7 +104,7 @@ pub struct TableKind<C: 'static> {
 }
 
 impl<C: CommonKeys> TableKind<C> {
-    /// The kind with the keys `K` of its own.
+    /// The kind whose tables have the keys `K` beside the keys of all kinds.
     pub const fn of<K: KindKeys<C>>(name: &'static str, description: &'static str) -> Self {
         fn read<C: CommonKeys, K: KindKeys<C>>(
             tree: Value,
@@ -118,7 +119,7 @@ impl<C: CommonKeys> TableKind<C> {
 
 /// The keys that all kinds of a table have.
 pub trait CommonKeys: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
-    /// Adds what a table does not say, from its kind and its number among those of the kind.
+    /// Adds keys that a table does not have, from the name of its kind and its number among the tables of this kind.
     fn complete(_: &mut Table, _: &str, _: usize) {}
 }
 
@@ -145,7 +146,7 @@ pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync 
         Self: Sized;
 }
 
-/// A table of any kind.
+/// A table of any kind, behind a pointer: what plans need of it without knowing its kind.
 trait AnyTable<C>: Any + fmt::Debug + Send + Sync {
     fn common(&self) -> &C;
     fn check(&self, checker: &mut Checker<'_>);
@@ -177,7 +178,7 @@ impl<C: CommonKeys> KindTable<C> {
         self.table.common()
     }
 
-    /// All its keys.
+    /// All keys of the table, read as the kind with the keys `K`.
     ///
     /// # Panics
     /// If the table is of a kind with other keys.
@@ -191,8 +192,8 @@ impl<C: CommonKeys> KindTable<C> {
         checker.table(&self.path, |checker| self.table.check(checker));
     }
 
-    /// Reads all tables of a sort, kind by kind, from a tree that fits the schema of these kinds.
-    /// `quantity` is that by which the manifest compares runs.
+    /// Reads all tables of a sort (`claim` or `figure`), kind by kind, from a tree that fits the schema of these kinds.
+    /// `quantity` is the one by which the manifest compares runs; it is the default of a key that some kinds have.
     pub(super) fn read(
         sort: &str,
         kinds: &[TableKind<C>],

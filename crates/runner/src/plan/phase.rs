@@ -18,7 +18,8 @@ pub fn phase_figures(manifest: &Manifest) -> impl Iterator<Item = (String, Strin
     phases.map(|(i, phase)| (phase.id.clone(), format!("phase.{i}")))
 }
 
-/// The quadratic of two clients that all maps of a manifest are about.
+/// The settings of the quadratic with two clients that all maps of a manifest are about; `None` if the problem is
+/// another one.
 pub fn phase_problem(problem: &problem::Spec) -> Option<&Settings> {
     match problem {
         problem::Spec::Quadratic(settings) if settings.clients == 2 => Some(settings),
@@ -109,7 +110,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes the first corner at which there is no problem; all other squares are between the corners.
+    /// Notes the first corner of a map at which the numbers describe no problem. Other squares need no check, since
+    /// their numbers are between those of the corners.
     fn corners(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let base = phase.numbers(problem, frontier);
         let radius = frontier.isotropic_radius();

@@ -9,14 +9,15 @@ use exactfed_core::problem::Fault;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-/// Where the value at a path was written, under a choice of axis values; the
-/// deepest table on the way if it was not written.
+/// Where the value at a path was written, where axes on the path have the values of a choice. If it was not written,
+/// it is where the deepest table on the way was written, and `None` if that is the manifest itself.
 pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
     let (node, _) = find_node(root, path, choice)?;
     (!std::ptr::eq(node, root)).then(|| node.place.clone())
 }
 
-/// The deepest node on the way to a path, and whether it is the path's own.
+/// The deepest node on the way to a path, and whether it is the node at the path itself. An array on the way that is
+/// an axis counts as its item that the choice selects; `None` if there is no such item.
 pub fn find_node<'a>(root: &'a Node, path: &str, choice: &Choice) -> Option<(&'a Node, bool)> {
     let mut node = root;
     let mut end = 0;
@@ -37,7 +38,7 @@ pub fn is_written(root: &Node, path: &str) -> bool {
     find_node(root, path, &Choice::new()).is_some_and(|(_, is_its_own)| is_its_own)
 }
 
-/// A diagnostic that points to a path, under a choice of axis values.
+/// A diagnostic that points to the value at a path, where axes have the values of a choice.
 pub fn diagnostic_under(
     root: &Node,
     path: &str,
@@ -47,7 +48,7 @@ pub fn diagnostic_under(
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
 
-/// A diagnostic of a fault in the table at a path.
+/// The diagnostic of a fault that a problem or an algorithm found in its table, which is at this path.
 pub fn diagnostic_of(root: &Node, path: &str, choice: &Choice, fault: &Fault) -> Diagnostic {
     let Fault { key, message } = fault;
     let space = if message.starts_with(':') { "" } else { " " };
@@ -64,25 +65,27 @@ pub struct Checker<'a> {
     pub cells: &'a [Cell],
     /// The path of the table that is checked; that of the manifest is empty.
     table: String,
-    /// The names of all settings of the cells.
+    /// The short names of all settings of the cells.
     pub(super) known: Vec<&'a str>,
+    /// What is wrong, in the order in which it was found.
     pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'a> Checker<'a> {
+    /// A checker of the manifest's top level, which has found nothing yet.
     pub(super) fn new(root: &'a Node, manifest: &'a Manifest, cells: &'a [Cell]) -> Self {
         let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
         Self { root, manifest, cells, table: String::new(), known, found: Vec::new() }
     }
 
-    /// Checks the table at a path.
+    /// Calls `check` with the keys meant within the table at a path, and returns to the top level.
     pub(super) fn table(&mut self, path: &str, check: impl FnOnce(&mut Self)) {
         path.clone_into(&mut self.table);
         check(self);
         self.table.clear();
     }
 
-    /// Whether the manifest has this key.
+    /// Whether the manifest writes this key of the table, so that its value is no default.
     pub(super) fn is_written(&self, key: &str) -> bool {
         is_written(self.root, &below(&self.table, key))
     }
@@ -92,7 +95,7 @@ impl<'a> Checker<'a> {
         self.found.is_empty()
     }
 
-    /// Notes a message, to which `more` may add a hint.
+    /// Notes that something is wrong with a key of the table; `more` may add a hint or what is allowed.
     pub fn note(
         &mut self,
         key: &str,
@@ -115,8 +118,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The id of the table must be a plain name, which `message` says, and be new among those of
-    /// its `sort`.
+    /// Notes with this message that the id of the table is no plain name, or that it is not new among the ids of its
+    /// `sort`, such as "figures". Files are named by ids.
     pub(super) fn check_id(&mut self, id: &str, message: String, sort: &str, is_new: bool) {
         if id.is_empty()
             || !id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -127,7 +130,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes each name of a list that is among those before it.
+    /// Notes each item of a list that equals an item before it. The key is that of the list.
     pub fn distinct<T: Display + Ord>(&mut self, key: &str, names: impl Iterator<Item = T>) {
         let mut seen = BTreeSet::new();
         for (i, name) in names.enumerate() {
@@ -136,14 +139,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A value must be a finite number above another.
+    /// Notes that the value of a key is not a finite number above `least`, if so.
     pub fn above(&mut self, key: &str, value: f64, least: f64) {
         let name = short(key);
         let message = format!("`{name}` must be a finite number above {least}, not {value}");
         self.require(value.is_finite() && value > least, key, message);
     }
 
-    /// A value must be a finite number.
+    /// Notes that the value of a key is not a finite number, if so.
     pub fn finite(&mut self, key: &str, value: f64) {
         let message = format!("`{}` must be a finite number, not {value}", short(key));
         self.require(value.is_finite(), key, message);

@@ -14,33 +14,35 @@ use std::sync::Arc;
 /// The fewest first runs by which a candidate is stopped: fewer say little about how much runs vary.
 const LEAST_FIRST_RUNS: u64 = 5;
 
-/// The part of all runs that first runs are.
+/// First runs are all runs divided by this number, rounded up: the first third.
 const PART: u64 = 3;
 
 impl TuningGroup {
-    /// Whether all candidates have their first runs, if there are such.
+    /// Whether the losses of the first runs of all candidates are known; a candidate without first runs needs none.
     fn has_first_runs(&self) -> bool {
         let mut firsts = self.candidates.iter().filter_map(|candidate| candidate.first.as_ref());
         firsts.all(|first| first.loss.is_some())
     }
 
-    /// The place of the candidate with these values.
+    /// The place of the candidate with these values of the tuned settings; `None` if there is none.
     fn place_of(&self, values: &[Option<f64>]) -> Option<usize> {
         self.candidates.iter().position(|candidate| candidate.values == values)
     }
 
-    /// The mean loss of a candidate's first runs, if it is finite.
+    /// The mean loss of the first runs of the candidate at a place; `None` if it has none, they were not run, or the
+    /// loss is not finite, because one diverged or ended too early.
     fn first_loss(&self, place: usize) -> Option<f64> {
         self.candidates[place].first.as_ref()?.loss.filter(|loss| loss.is_finite())
     }
 
-    /// The place of the candidate whose first runs are the best.
+    /// The place of the candidate whose first runs have the smallest finite mean loss, if any has.
     fn first_in_race(&self) -> Option<usize> {
         let losses = (0..self.candidates.len()).filter_map(|i| Some((i, self.first_loss(i)?)));
         losses.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
     }
 
-    /// Lets a candidate go on that was stopped though none of its first runs diverged; whether it does.
+    /// Lets the candidate at a place go on if it was stopped and none of its first runs diverged. Returns whether it
+    /// does.
     fn resume(&mut self, place: usize) -> bool {
         let candidate = &mut self.candidates[place];
         let may_go_on = candidate.is_stopped() && !candidate.first_runs_diverged();
@@ -50,8 +52,9 @@ impl TuningGroup {
         may_go_on
     }
 
-    /// Lets the candidates go on that stand next above the selected one: whether any of their runs
-    /// diverges determines whether it stands at an edge. Whether there are such.
+    /// Lets stopped candidates go on that are next above the selected one in one of the tuned settings, of which there
+    /// are `settings`: whether any of their runs diverges determines whether the selected one stands at an edge.
+    /// Returns whether there are such candidates; then nothing is selected until their runs are known.
     pub(super) fn resume_neighbours(&mut self, settings: usize) -> bool {
         let Some(winner) = self.winner() else { return false };
         let places: Vec<usize> = (0..settings)
@@ -73,7 +76,7 @@ impl TuningGroup {
 }
 
 impl Plan {
-    /// Whether candidates of this plan race.
+    /// Whether candidates of this plan race, so that some are stopped after their first runs.
     pub fn has_race(&self) -> bool {
         let listed = self.tuning.iter().flat_map(|tuning| &tuning.listed);
         listed.map(|cell| self.first_cell(cell)).any(|first| first.is_some())
@@ -158,8 +161,10 @@ impl Plan {
         }
     }
 
-    /// The values that may be the best for all these groups together: those whose product of the losses of
-    /// first runs is not certain to be larger than the smallest product.
+    /// The values of the tuned settings that may be the best for all algorithms at a point of the grid together, whose
+    /// groups are at these places: the product of the losses of their first runs is not certain to be larger than the
+    /// smallest product. Candidates with such values go on, because the comparison of all algorithms with equal values
+    /// needs their runs. Empty if the point has one group.
     fn shared_in_race<R: CandidateRuns>(
         &self,
         groups: &[TuningGroup],
@@ -187,17 +192,18 @@ impl Plan {
     }
 }
 
-/// Values that candidates of several groups have.
+/// Values of the tuned settings with which every group at a point of the grid has a candidate.
 struct SharedValues<'g> {
     values: &'g [Option<f64>],
     /// The cells of the first runs with these values, one of each group.
     cells: Vec<&'g Cell>,
-    /// Σ log of the mean losses of these cells.
+    /// Σ log of the mean losses of these cells, by which values are compared.
     log_product: f64,
 }
 
 impl<'g> SharedValues<'g> {
-    /// These values, if the first runs of all these groups have finite losses with them.
+    /// These values, with the first runs that the groups at these places have with them; `None` if a group has no such
+    /// candidate, or its first runs have no finite loss.
     fn new(groups: &'g [TuningGroup], places: &[usize], values: &'g [Option<f64>]) -> Option<Self> {
         let mut shared = Self { values, cells: Vec::new(), log_product: 0.0 };
         for group in places.iter().map(|place| &groups[*place]) {
@@ -209,7 +215,8 @@ impl<'g> SharedValues<'g> {
     }
 }
 
-/// What becomes of each candidate of a group.
+/// What becomes of each candidate of a group, in their order. `shared` are the values that may be the best for all
+/// algorithms.
 fn decisions<R: CandidateRuns>(
     group: &TuningGroup,
     shared: &[Vec<Option<f64>>],

@@ -2,19 +2,21 @@
 
 use crate::manifest::{BURN_IN, Record, Spacing};
 
-/// The default of the number of recorded rounds.
+/// The number of recorded rounds, about, where neither `points` nor `every` is written.
 const POINTS: u64 = 200;
 
 impl Record {
-    /// The rounds of T that are recorded, from 0 to T.
+    /// The numbers of the rounds that are recorded of a run of T = `rounds` rounds, increasing from 0 to T.
     pub fn rounds(&self, rounds: u64) -> Vec<u64> {
         let points = self.points.unwrap_or(POINTS);
         let mut all: Vec<u64> = match (self.every, self.spacing) {
             (Some(every), _) => (0..=rounds / every).map(|i| i * every).collect(),
             (None, Spacing::Linear) => {
-                let points = points.min(rounds);
-                let (top, parts) = (u128::from(rounds), u128::from(points.max(1)));
-                (0..=points).map(|i| (u128::from(i) * top / parts) as u64).collect()
+                let parts = points.min(rounds);
+                let divisor = u128::from(parts.max(1));
+                // Products may be larger than 64 bits.
+                let round = |i: u64| (u128::from(i) * u128::from(rounds) / divisor) as u64;
+                (0..=parts).map(round).collect()
             }
             (None, Spacing::Log) => {
                 let top = libm::log(rounds as f64);
@@ -30,14 +32,16 @@ impl Record {
         all
     }
 
-    /// Number of rounds of T that are recorded, or a few more.
+    /// An upper bound on the number of rounds that are recorded of a run of T = `rounds` rounds, without listing them.
+    /// Estimates of memory and of work are made with it.
     pub fn points(&self, rounds: u64) -> u64 {
         let points =
             self.every.map_or(self.points.unwrap_or(POINTS), |every| rounds / every.max(1));
         points.min(rounds).saturating_add(2)
     }
 
-    /// A record in which defaults are written out, so that writing them changes no id.
+    /// The record as it enters ids: whether a manifest writes a default or not makes no difference. The number of
+    /// points is written out, and the default of the burn-in is left out.
     pub(super) fn canonical(&self) -> Self {
         let points = self.every.is_none().then(|| self.points.unwrap_or(POINTS));
         let burn_in = self.burn_in.filter(|share| *share != BURN_IN);

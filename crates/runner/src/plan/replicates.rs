@@ -35,7 +35,8 @@ impl Plan {
         sha256(ids.join("\n").as_bytes())[..16].to_owned()
     }
 
-    /// Whether the cells have this hash at this number of replicates.
+    /// Whether [`Self::cells_hash`] is this hash for the manifest at this number of replicates: then what was stored
+    /// with the hash is about the same cells with other numbers of runs.
     pub fn has_cells(&self, replicates: u64, hash: &str) -> bool {
         if replicates == self.manifest.replicates {
             self.cells_hash() == hash
@@ -45,7 +46,7 @@ impl Plan {
     }
 }
 
-/// Whether an override of a manifest is of the number of replicates.
+/// Whether an override, `key=value`, sets the number of replicates.
 pub fn sets_replicates(set: &str) -> bool {
     set.split_once('=').is_some_and(|(key, _)| key.trim() == "replicates")
 }

@@ -9,20 +9,20 @@ use crate::quantity::Quantity;
 use exactfed_core::words::nearest;
 use std::collections::BTreeSet;
 
-/// Whether a figure shows a cell: all cells, unless it names labels or settings.
+/// Whether a figure shows a cell. A figure that names neither labels nor settings shows all cells.
 pub fn shows(figure: &FigureKeys, cell: &Cell) -> bool {
     let FigureKeys { labels, only, .. } = figure;
     (labels.is_empty() || labels.contains(&cell.label))
         && only.as_ref().is_none_or(|only| selected(cell, only))
 }
 
-/// Whether a cell is of a selection.
+/// Whether a selection of cells has this cell: every key that it names is as wanted. An empty selection has all cells.
 pub fn selected(cell: &Cell, selection: &Selection) -> bool {
     selection.0.iter().all(|(key, wanted)| fits(cell, key, wanted))
 }
 
-/// Whether the label or a setting of a cell is as wanted: equal, or one of a list. Of a setting that is a text, the first
-/// words are enough ([`begins_with_words`]). It is false if the cell has no such setting.
+/// Whether the label or a setting of a cell is as wanted: equal, or one of a list. Of a setting that is a text, the
+/// first words are enough ([`begins_with_words`]). It is false if the cell has no such setting.
 fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
     match (key, wanted) {
         (_, Scalar::Any(all)) => all.iter().any(|one| fits(cell, key, one)),
@@ -35,10 +35,10 @@ fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
     }
 }
 
-/// Whether the text of a setting begins with these words. A setting whose value is a table has the whole table as its text,
-/// such as `perturbed (kernel 0.02, reward 0.02)` or `burn-in 0.1`, and selections name such a value by its first words:
-/// `perturbed`, or `burn`. The words must end where a word or a number of the text ends, so that `dirichlet 0.3` does not
-/// select `dirichlet 0.35`.
+/// Whether the text of a setting begins with these words. A setting whose value is a table has the whole table as its
+/// text, such as `perturbed (kernel 0.02, reward 0.02)` or `burn-in 0.1`, and selections name such a value by its
+/// first words: `perturbed`, or `burn`. The words must end where a word or a number of the text ends, so that
+/// `dirichlet 0.3` does not select `dirichlet 0.35`.
 pub fn begins_with_words(text: &str, words: &str) -> bool {
     let Some(rest) = text.strip_prefix(words) else { return false };
     let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -53,7 +53,8 @@ pub fn begins_with_words(text: &str, words: &str) -> bool {
 }
 
 impl Checker<'_> {
-    /// A selection must name known settings and at least one cell.
+    /// Notes settings that a selection names and no cell has, or that it selects no cell, with the values that it
+    /// could name.
     pub fn selection(&mut self, key: &str, selection: &Selection) {
         let known: BTreeSet<&str> = self.known.iter().copied().chain(["label"]).collect();
         let known: Vec<&str> = known.into_iter().collect();
@@ -85,15 +86,15 @@ impl Checker<'_> {
         }
     }
 
-    /// A setting must be a number in every selected cell.
+    /// Notes that a setting is not a number in every selected cell, if so.
     pub fn number(&mut self, key: &str, name: &str, of: &Selection) {
         let mut cells = self.cells.iter().filter(|cell| selected(cell, of));
         let sound = cells.all(|c| matches!(c.settings.get(name), Some(Setting::Number(_))));
         self.require(sound, key, format!("`{name}` is not a number in every selected cell"));
     }
 
-    /// Notes an error unless some cell has a setting of this name. With `is_number`, the setting must be a number in all
-    /// cells that have it, and the name of a quantity is allowed as well.
+    /// Notes an error unless some cell has a setting of this name. With `is_number`, the setting must be a number in
+    /// all cells that have it, and the name of a quantity is allowed as well.
     pub fn setting(&mut self, key: &str, name: &str, is_number: bool) {
         let mut values = self.cells.iter().filter_map(|c| c.settings.get(name)).peekable();
         if values.peek().is_none() {
@@ -109,7 +110,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The values of a setting in the cells that the other keys of a selection select, in their order.
+    /// The different values of a setting in the cells that the other keys of a selection select, in the order of the
+    /// cells: what the selection could say of this setting.
     fn values(&self, key: &str, selection: &Selection) -> Vec<String> {
         let mut values: Vec<String> = Vec::new();
         for cell in self

@@ -33,7 +33,8 @@ impl Hash for Setting {
 }
 
 impl Setting {
-    /// The setting that is displayed as this text: a number if one is displayed so.
+    /// The setting that is displayed as this text, such as a setting that was stored as text: a number if a number is
+    /// displayed in exactly this way, and otherwise a text.
     pub fn displayed_as(text: &str) -> Self {
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() && value.to_string() == text => Self::Number(value),
@@ -50,7 +51,7 @@ impl Setting {
         }
     }
 
-    /// The number, if it is one.
+    /// The number; `None` if the setting is a text.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(value) => Some(*value),
@@ -72,12 +73,14 @@ impl fmt::Display for Setting {
 /// values of a table that is the same in them.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// Where the value of each path is among the parts.
     shape: Arc<Shape>,
+    /// The values of the parts, each in the order of its paths.
     parts: [Arc<[Setting]>; PARTS],
 }
 
-/// A cell's settings come in these parts: its problem's, its algorithm's, and
-/// the others.
+/// The number of parts of which a cell's settings consist: those of its problem, those of its algorithm, and the
+/// others. The order of the parts makes no difference.
 pub const PARTS: usize = 3;
 
 /// The settings of a part by their paths, in order.
@@ -105,7 +108,8 @@ pub struct SpecParts<T> {
     pub settings: Part,
 }
 
-/// Where the value of each setting is: in which part, and at which place there.
+/// Where the value of each setting is: in which part, and at which place there. Cells whose parts have the same paths
+/// share it.
 #[derive(Debug, Default)]
 struct Shape {
     /// Every path, in order, with its part and its place there.
@@ -115,6 +119,9 @@ struct Shape {
 }
 
 impl Shape {
+    /// The shape of settings with these parts. A name is the end of a path after any dot. Where several paths end
+    /// alike, it means the one of the algorithm before the problem's and those before all others, and then the
+    /// shortest.
     fn new(parts: [&Part; PARTS]) -> Self {
         let mut paths = Vec::new();
         for (p, part) in parts.iter().enumerate() {
@@ -136,7 +143,7 @@ impl Shape {
     }
 }
 
-/// Makes settings whose paths and texts are there once.
+/// Makes settings of many cells. Paths, texts and shapes that are equal are in memory once.
 #[derive(Default)]
 pub struct Shapes {
     paths: HashMap<Vec<String>, Arc<[String]>>,
@@ -147,7 +154,7 @@ pub struct Shapes {
 }
 
 impl Shapes {
-    /// A part of these settings.
+    /// A part with these settings by their paths.
     pub fn part(&mut self, settings: BTreeMap<String, Setting>) -> Part {
         let (paths, mut values): (Vec<String>, Vec<Setting>) = settings.into_iter().unzip();
         for value in &mut values {
@@ -169,8 +176,8 @@ impl Shapes {
         Settings { shape: shape.clone(), parts: parts.map(|part| part.values.clone()) }
     }
 
-    /// The settings that are displayed as these texts, by their paths; equal parts are in memory
-    /// once.
+    /// The settings of a cell that are displayed as these texts, by their paths, as reports and results store them.
+    /// Equal parts are in memory once.
     pub fn read<P: Into<String>, T: AsRef<str>>(
         &mut self,
         all: impl IntoIterator<Item = (P, T)>,
@@ -205,7 +212,7 @@ impl Settings {
         paths.map(|(path, part, i)| (path.as_str(), &self.parts[*part][*i]))
     }
 
-    /// The setting at a full path.
+    /// The setting at a full path; `None` if there is none, also where the text is a name of another setting.
     pub fn at_path(&self, path: &str) -> Option<&Setting> {
         let &i = self.shape.names.get(path)?;
         let (full, part, i) = &self.shape.paths[i];
@@ -224,7 +231,7 @@ impl Settings {
         self.shape.names.get(name).map(|&i| self.shape.paths[i].0.as_str())
     }
 
-    /// Adds the paths of the settings in which two cells differ, in value or in having them.
+    /// Adds the paths of the settings in which two cells differ: in its value, or because only one of the cells has it.
     pub fn add_differing(&self, other: &Self, to: &mut BTreeSet<String>) {
         if Arc::ptr_eq(&self.shape, &other.shape) {
             for (path, part, i) in &self.shape.paths {
@@ -247,7 +254,8 @@ impl Settings {
         }
     }
 
-    /// The short names of all settings.
+    /// The short names, the last parts of the paths, of all settings in tables: of the problem, the algorithm, the
+    /// start and the budget, and that of the path length. Settings that only their whole paths name are left out.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let paths = self.shape.paths.iter().map(|(path, ..)| path.as_str());
         paths
@@ -259,7 +267,7 @@ impl Settings {
             .chain(["path-length"])
     }
 
-    /// The short names of all settings of all cells.
+    /// The short names of all settings of all these cells, each once.
     pub fn all_names<'a>(cells: impl Iterator<Item = &'a Self>) -> BTreeSet<&'a str> {
         Self::shapes(cells).flat_map(Self::names).collect()
     }
@@ -269,14 +277,15 @@ impl Settings {
         Self::shapes(cells).flat_map(|settings| settings.iter().map(|(path, _)| path))
     }
 
-    /// The settings of cells that have other paths than the cells before them.
+    /// One cell's settings for each different shape, since cells with one shape have the same paths and names.
     fn shapes<'a>(cells: impl Iterator<Item = &'a Self>) -> impl Iterator<Item = &'a Self> {
         let mut seen: HashSet<*const Shape> = HashSet::new();
         cells.filter(move |settings| seen.insert(Arc::as_ptr(&settings.shape)))
     }
 }
 
-/// A table's canonical text, and its settings by their paths.
+/// The canonical text of a problem's, an algorithm's or a budget's table, whose key is `top`, and its settings by
+/// their paths.
 pub fn text_and_settings(top: &str, spec: &impl Serialize) -> (String, BTreeMap<String, Setting>) {
     let value = toml::Value::try_from(spec).expect("settings are plain tables");
     let mut all = BTreeMap::new();
@@ -284,7 +293,7 @@ pub fn text_and_settings(top: &str, spec: &impl Serialize) -> (String, BTreeMap<
     (toml::Table::from_iter([(top.to_owned(), value)]).to_string(), all)
 }
 
-/// Adds a value and all within it.
+/// Adds the value at a path as a setting, and if it is a table all values within it at their own paths.
 pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value) {
     let setting = match value {
         toml::Value::Integer(value) => Setting::Number(*value as f64),
@@ -317,6 +326,8 @@ pub fn leaves(table: &toml::Table) -> Vec<(String, &toml::Value)> {
     all
 }
 
+/// The order in which names prefer settings, which also is the part that a setting belongs to: 0 for an algorithm's, 1
+/// for a problem's, and 2 for any other.
 fn rank(path: &str) -> usize {
     let top = path.split('.').next().unwrap_or_default();
     ["algorithm", "problem"].iter().position(|t| *t == top).unwrap_or(2)
@@ -354,7 +365,7 @@ pub fn symbol(name: &str, known: &[&str]) -> Option<String> {
     Some(format!("did you mean `{meant}`?"))
 }
 
-/// A value as a manifest writes it, if it is a single one.
+/// The setting that a manifest writes as this value; `None` of an array, a table and what no setting may be.
 pub fn from_value(value: &Value) -> Option<Setting> {
     match value {
         Value::String(text) => Some(Setting::Text(text.as_str().into())),

@@ -11,28 +11,31 @@ use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// A table, and what was read of it.
+/// A table of a manifest, and what was read of it under the choices of its axes so far.
 pub struct VaryingTable<'a, T> {
+    /// `None` if the manifest does not have the table.
     node: Option<&'a Node>,
     path: String,
+    /// Reads the value of the table at this path from a tree that fits its schema.
     read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, TreeError>,
-    /// What was read, in the order of reading.
+    /// What was read, in the order of reading: the number of a read is its place here.
     reads: Vec<ReadValue<T>>,
-    /// The axes that were met.
+    /// The paths of the axes of which a value was chosen in any read.
     axes: Vec<Arc<str>>,
-    /// Numbers of reads, by the choice of the table's own axes: their numbers among `axes`, and
-    /// those of the values.
+    /// The numbers of the reads, by the choice of values on the table's own axes: pairs of the place of an axis in
+    /// `axes` and the index of its value.
     known: HashMap<Box<[(u32, u32)]>, usize>,
 }
 
 /// A table at one choice of its axes.
 struct ReadValue<T> {
     value: Arc<T>,
-    /// The axes that were met, often those of the read before.
+    /// The axes that were met in this read, shared with the read before where they are equal.
     axes: Arc<[GridAxis]>,
 }
 
 impl<'a, T> VaryingTable<'a, T> {
+    /// The table at a path, of which nothing is read yet.
     fn new(
         root: &'a Node,
         path: &str,
@@ -45,7 +48,11 @@ impl<'a, T> VaryingTable<'a, T> {
         Self { node: root.find(&path), path, read, reads, axes, known }
     }
 
-    /// Reads the table under a choice; the number of the read.
+    /// Reads the table where axes have the values of a choice, unless that was done before. Returns the number of the
+    /// read.
+    ///
+    /// # Errors
+    /// What is wrong with the table; nothing if the manifest lacks it, which is noted elsewhere.
     fn read(&mut self, choice: &Choice, schema: &ManifestSchema) -> Result<usize, Vec<Diagnostic>> {
         let from = (Bound::Included(self.path.as_str()), Bound::Unbounded);
         let own = choice.range::<str, _>(from).take_while(|(path, _)| path.starts_with(&self.path));
@@ -74,27 +81,29 @@ impl<'a, T> VaryingTable<'a, T> {
         Ok(number)
     }
 
-    /// The value of a read.
+    /// What the read of this number gave.
     pub fn value(&self, number: usize) -> &Arc<T> {
         &self.reads[number].value
     }
 
-    /// The axes of a read.
+    /// The axes that were met in the read of this number.
     pub fn axes(&self, number: usize) -> &[GridAxis] {
         &self.reads[number].axes
     }
 }
 
-/// The grid of a manifest: the tables of its cells, of one algorithm's entry at a time, which is
-/// entered before its points are visited, and the point that is visited.
+/// The grid of a manifest: the tables that determine its cells, and the values of axes at the point that is visited.
+/// It has one algorithm's entry at a time, which is entered before its points are visited ([`Self::enter`]).
 pub struct Grid<'a> {
     pub oracle: VaryingTable<'a, Oracle>,
     pub problem: VaryingTable<'a, problem::Spec>,
     pub start: VaryingTable<'a, Start>,
     pub budget: VaryingTable<'a, Budget>,
+    /// The table of the entry that is visited.
     pub algorithm: VaryingTable<'a, algorithm::Spec>,
-    /// The values of the axes.
+    /// The values of the axes that are chosen so far.
     pub choice: Choice,
+    /// The lists of axes whose values are taken together.
     pub zip: &'a [Vec<String>],
     root: &'a Node,
     schema: &'a ManifestSchema,
@@ -133,12 +142,15 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// From now on the algorithm is that of the entry at a path.
+    /// Makes the entry at a path the algorithm of the grid.
     pub fn enter(&mut self, entry: &str) {
         self.algorithm = VaryingTable::new(self.root, entry, entries::algorithm);
     }
 
-    /// Reads all tables under the choice.
+    /// Reads all tables at the values that are chosen so far, and the first value of every other axis.
+    ///
+    /// # Errors
+    /// What is wrong with the first table that is wrong.
     pub fn read(&mut self) -> Result<GridPoint, Vec<Diagnostic>> {
         let choice = &self.choice;
         let schema = self.schema;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 impl Plan {
-    /// The fresh runs of a candidate.
+    /// The cell with the fresh runs of a candidate, which figures and claims show if it is selected.
     fn evaluation(&self, candidate: &Candidate) -> Cell {
         let mut cell = candidate.cell.clone();
         let several = self.manifest.instances.is_some_and(|n| n > 1);
@@ -35,12 +35,13 @@ impl Plan {
         self.tuning.as_ref().is_some_and(|tuning| tuning.has(path))
     }
 
-    /// The settings that are tuned.
+    /// The settings that are tuned, in the order of `over`; none without `[tune]`.
     pub(super) fn tuned_settings(&self) -> &[TunedSetting] {
         self.tuning.as_ref().map_or(&[], |tuning| &tuning.settings)
     }
 
-    /// These candidates, grouped by algorithm and point of the grid.
+    /// Groups the cells of candidates: those of one algorithm at one point of the grid, which differ in tuned settings
+    /// alone, are in one group. Losses are not read yet.
     pub(super) fn groups(&self, cells: &[Cell]) -> Vec<TuningGroup> {
         let mut groups: Vec<TuningGroup> = Vec::new();
         let mut places: HashMap<(String, Vec<String>), usize> = HashMap::new();
@@ -142,8 +143,9 @@ impl Plan {
         Ok(())
     }
 
-    /// The places of the groups at each point of the grid, by the values of the settings that vary in
-    /// every algorithm.
+    /// The places of the groups at each point of the grid. A point is known by the names and values of the settings
+    /// that vary over the grid for every algorithm; an algorithm has several groups there if other settings of its own
+    /// vary.
     pub(super) fn groups_by_point(
         &self,
         groups: &[TuningGroup],
@@ -165,7 +167,7 @@ impl Plan {
         points
     }
 
-    /// The names of the settings that vary over the grid and are not tuned.
+    /// The short names of the settings of a group that vary over the grid and are not tuned.
     fn varied_names(&self, group: &TuningGroup) -> BTreeSet<String> {
         let varied = group.candidates[0].cell.varied.iter();
         varied.filter(|path| !self.is_tuned(path)).map(|path| short(path).to_owned()).collect()
@@ -224,8 +226,8 @@ impl Plan {
     }
 }
 
-/// Σ log loss over the groups at these places, of the candidate with these values in each; `None` if a group has no such
-/// candidate, or if its loss is not known or not finite.
+/// Σ log loss over the groups at these places, of the candidate with these values in each; `None` if a group has no
+/// such candidate, or if its loss is not known or not finite.
 fn log_product(groups: &[TuningGroup], places: &[usize], values: &[Option<f64>]) -> Option<f64> {
     let mut logarithms = Vec::with_capacity(places.len());
     for place in places {

@@ -5,7 +5,7 @@ use super::cell::Cell;
 use crate::manifest::tune::TunedSetting;
 use std::sync::Arc;
 
-/// Settings that are tuned, and how far that is.
+/// Settings that are tuned, their candidates, and what is known of the runs of these.
 #[derive(Clone, Debug, Default)]
 pub struct Tuning {
     /// The settings that are tuned, with their candidates.
@@ -17,7 +17,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Whether the setting at a path is tuned.
+    /// Whether the setting of a cell at a path, `algorithm.<kind>.<key>`, is tuned.
     pub fn has(&self, path: &str) -> bool {
         let mut keys = self.settings.iter().map(|setting| setting.key.as_str());
         let mut parts = path.splitn(3, '.');
@@ -35,35 +35,36 @@ pub struct TuningGroup {
     /// The place of the selected one, once the losses of all are known; `None` before, and where
     /// runs of every candidate diverged.
     pub selected: Option<usize>,
-    /// Why a better one may be outside of the candidates.
+    /// The edges at which the selected candidate stands, so that a better one may be outside of the candidates.
     pub edges: Vec<TuningEdge>,
-    /// How often candidates were added.
+    /// How many times candidates were added.
     pub extended: u64,
     /// Why further candidates were left out, each reason once.
     pub refused: Vec<String>,
-    /// How much resamples of the runs change the logarithm of the mean of what they select, once that is
-    /// known.
+    /// For each resample of the candidates' runs, by how much the logarithm of the mean metric of the candidate that
+    /// it selects differs from that of the selected candidate. Intervals of comparisons contain the error that this
+    /// adds. Empty until it is computed, and where nothing says how the selection varies.
     pub selection_changes: Arc<[f64]>,
-    /// How much they change the logarithm of the mean loss, which differs where more of the metric is
-    /// better.
+    /// The same differences of the logarithm of the mean loss, which are others where more of the metric is better.
     pub loss_selection_changes: Arc<[f64]>,
-    /// Fresh runs of the selected one.
+    /// The cell with fresh runs of the selected candidate.
     pub evaluation: Option<Cell>,
-    /// Fresh runs of the candidate that is best for all algorithms together.
+    /// The cell with fresh runs of this group's candidate that has the values which are best for all algorithms
+    /// together; `None` where the point has one group, or the values are not known.
     pub shared: Option<Cell>,
 }
 
 /// Values of the tuned settings of an algorithm, and what their runs gave.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its runs, all of them.
+    /// The cell with all its runs.
     pub cell: Cell,
-    /// Its first runs, if candidates race.
+    /// Its first runs, by which it may be stopped; `None` if candidates do not race.
     pub first: Option<FirstRuns>,
     /// The values of the tuned settings, in their order; `None` for one that the algorithm lacks.
     pub values: Vec<Option<f64>>,
-    /// The mean over all its runs; infinite if one diverged, NaN if one ends before the cost at which
-    /// candidates are compared, `None` if they were not run.
+    /// The mean loss of all its runs, which is smallest for the best candidate: infinite if one diverged, NaN if one
+    /// ends before the cost at which candidates are compared, `None` if they were not run.
     pub loss: Option<f64>,
 }
 
@@ -88,17 +89,18 @@ pub enum Decision {
 }
 
 impl Candidate {
-    /// Whether the race ended for it after its first runs.
+    /// Whether it was stopped after its first runs, so that it has no others.
     pub fn is_stopped(&self) -> bool {
         self.first.as_ref().is_some_and(|first| first.decision == Some(Decision::Stopped))
     }
 
-    /// Whether it is known that it has all its runs.
+    /// Whether it is certain that it is to have all its runs: it has no first runs, or they did not stop it.
     pub fn goes_on(&self) -> bool {
         self.first.as_ref().is_none_or(|first| first.decision == Some(Decision::GoesOn))
     }
 
-    /// The cell with the most runs that the candidate has, as far as is known.
+    /// The cell with the most runs that the candidate is known to have: all runs, or the first ones while it is not
+    /// known that it goes on.
     pub fn last_cell(&self) -> &Cell {
         match &self.first {
             Some(first) if !self.goes_on() => &first.cell,
@@ -114,7 +116,8 @@ impl Candidate {
         }
     }
 
-    /// All its cells, as far as is known.
+    /// The cells that it is known to have: that of its first runs, if candidates race, and that of all runs if it goes
+    /// on.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         let first = self.first.as_ref().map(|first| &first.cell);
         first.into_iter().chain(self.goes_on().then_some(&self.cell))
@@ -125,7 +128,7 @@ impl Candidate {
         self.first.as_ref().is_some_and(|first| first.loss == Some(f64::INFINITY))
     }
 
-    /// Decides what becomes of it after its first runs.
+    /// Decides what becomes of it after its first runs; nothing if it has none.
     pub(super) fn decide(&mut self, decision: Decision) {
         if let Some(first) = &mut self.first {
             first.decision = Some(decision);
@@ -133,7 +136,7 @@ impl Candidate {
     }
 }
 
-/// What the runs of candidates gave.
+/// The results of candidates' runs, which plans read to find out what is run next.
 pub trait CandidateRuns {
     /// Why results cannot be read.
     type Error;
@@ -145,7 +148,7 @@ pub trait CandidateRuns {
     /// If results are damaged.
     fn loss(&self, cell: &Cell) -> Result<Option<f64>, Self::Error>;
 
-    /// The number of clients of a cell whose settings do not say it.
+    /// The number of clients of a cell whose settings do not say it, from its results; `None` without results.
     ///
     /// # Errors
     /// If results are damaged.
@@ -168,7 +171,7 @@ pub enum TuningEdge {
 }
 
 impl TuningEdge {
-    /// The number of the setting.
+    /// The place of the setting in `over` of `[tune]`.
     pub fn setting(self) -> usize {
         match self {
             Self::Smallest(i) | Self::Largest(i) | Self::Divergence(i) => i,
@@ -177,17 +180,17 @@ impl TuningEdge {
 }
 
 impl TuningGroup {
-    /// Whether the losses of all candidates are known that were not stopped.
+    /// Whether the losses of all candidates are known but for those that were stopped, so that one can be selected.
     pub fn is_complete(&self) -> bool {
         self.candidates.iter().all(|candidate| candidate.loss.is_some() || candidate.is_stopped())
     }
 
-    /// The candidate that is selected.
+    /// The selected candidate, if one is selected.
     pub fn winner(&self) -> Option<&Candidate> {
         self.selected.map(|place| &self.candidates[place])
     }
 
-    /// The different values of a setting, increasing.
+    /// The different values of the tuned setting at this place among the candidates, increasing.
     pub(super) fn values(&self, setting: usize) -> Vec<f64> {
         let mut all: Vec<f64> =
             self.candidates.iter().filter_map(|candidate| candidate.values[setting]).collect();
@@ -196,7 +199,8 @@ impl TuningGroup {
         all
     }
 
-    /// Selects the candidate with the smallest loss, the first of equals.
+    /// Selects the candidate with the smallest finite loss, the first of equals, and finds the edges at which it
+    /// stands.
     pub(super) fn select(&mut self, settings: &[TunedSetting]) {
         let losses = self.candidates.iter().enumerate();
         let finite = losses.filter_map(|(i, c)| Some((i, c.loss.filter(|loss| loss.is_finite())?)));
@@ -204,13 +208,14 @@ impl TuningGroup {
         self.edges = (0..settings.len()).flat_map(|i| self.edges_of(i, &settings[i])).collect();
     }
 
-    /// Takes a selection back, until it can be made again.
+    /// Takes a selection back, because further runs are needed before it can be made.
     pub(super) fn deselect(&mut self) {
         self.selected = None;
         self.edges.clear();
     }
 
-    /// The edges of a setting at which the selected candidate stands.
+    /// The edges of one setting at which the selected candidate stands. Where runs of all candidates diverged, it is
+    /// the smallest value, below which runs may not diverge.
     fn edges_of(&self, setting: usize, tuned: &TunedSetting) -> Vec<TuningEdge> {
         let values = self.values(setting);
         if values.len() < 2 {
@@ -237,7 +242,8 @@ impl TuningGroup {
         edges
     }
 
-    /// The candidate with the next larger value of a setting, and the others equal.
+    /// The candidate with the next larger value of a setting and the same values of all other settings as this one;
+    /// `None` if there is none.
     pub(super) fn above(&self, of: &Candidate, setting: usize) -> Option<&Candidate> {
         let alike = self.candidates.iter().filter(|other| {
             let mut pairs = other.values.iter().zip(&of.values).enumerate();

@@ -18,7 +18,7 @@ pub struct Plan {
     pub source: Source,
     /// The manifest at the first value of every axis.
     pub manifest: Manifest,
-    /// What the kinds of its claims and figures are.
+    /// The kinds of claims and figures that the manifest may have.
     pub kinds: &'static EvidenceKinds,
     /// `[[figure.<kind>]]`, kind by kind; none where the kinds are not known.
     pub figure_tables: Vec<KindTable<FigureKeys>>,
@@ -30,7 +30,7 @@ pub struct Plan {
     pub frontier_problem: Option<problem::Spec>,
     /// The ids of the figures, in the order of the manifest.
     pub figures: Vec<String>,
-    /// The order of the claims in the manifest, as indices into those of its table.
+    /// The order in which the claims stand in the manifest, as indices into `claim_tables`.
     pub claims: Vec<usize>,
     /// The settings that are tuned. Then the cells are those of all listed candidates, or of their first runs
     /// where candidates race, until the plan follows their results ([`Plan::following`]).
@@ -38,7 +38,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The data files beside the manifest.
+    /// The data files that the manifest names: in memory, in its folder, or as copies that results keep.
     pub fn folder(&self) -> DataFolder {
         data_folder(&self.source)
     }

@@ -45,7 +45,7 @@ pub struct TuningGroup {
     /// it selects differs from that of the selected candidate. Intervals of comparisons contain the error that this
     /// adds. Empty until it is computed, and where nothing says how the selection varies.
     pub selection_changes: Arc<[f64]>,
-    /// The same differences of the logarithm of the mean loss, which are others where more of the metric is better.
+    /// Such differences of the logarithm of the mean loss, which are other numbers where more of the metric is better.
     pub loss_selection_changes: Arc<[f64]>,
     /// The cell with fresh runs of the selected candidate.
     pub evaluation: Option<Cell>,

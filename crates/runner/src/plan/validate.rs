@@ -18,15 +18,16 @@ use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::{algorithm, problem};
 use std::collections::BTreeMap;
 
-/// Points that can be recorded at most.
+/// The most rounds that can be recorded of a run.
 const MOST_POINTS: u64 = 10_000_000;
 
 /// The most rounds of a run.
 const MOST_ROUNDS: u64 = 1_000_000_000_000;
+
 /// The most characters of a name: of a curve, a figure, a claim.
 const MOST_NAME: usize = 100;
 
-/// Shows a node and all below it, each with its path.
+/// Calls `see` with a node and all nodes below it, each with its dotted path.
 fn visit(node: &Node, path: &str, see: &mut dyn FnMut(&Node, &str)) {
     see(node, path);
     match &node.value {
@@ -48,8 +49,8 @@ fn is_invisible(c: char) -> bool {
     has_no_width || c.is_whitespace() || c.is_control()
 }
 
-/// Notes a text that no page could show unchanged, and a name that is blank, too long or has
-/// several lines.
+/// Notes a text of the manifest with control characters, which no page could show unchanged, and a name that is blank,
+/// too long or has several lines. Names are the labels and ids that pages and files are called by.
 fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
     let Value::String(text) = &node.value else { return };
     let key = short(path);
@@ -75,6 +76,7 @@ fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
 }
 
 impl Checker<'_> {
+    /// Notes what is wrong with `[record]` by itself.
     fn record(&mut self, record: &Record) {
         let points = record.points;
         let every = record.every;
@@ -104,8 +106,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes what `[record]` asks for, and what there is in place of runs, that needs θ* where it is
-    /// left out, and that nothing is left by which runs could be compared.
+    /// Notes what needs θ* in a manifest that leaves it out: metrics and averages of `[record]`, frontiers and maps.
+    /// Also notes that no metric is left by which runs could be compared.
     fn without_optimum(&mut self, record: &Record) {
         let metrics: Vec<Quantity> =
             record.metrics.iter().map(|metric| metric.quantity()).collect();
@@ -133,6 +135,7 @@ impl Checker<'_> {
         self.require(is_comparable || !has_runs, "record.optimum", message);
     }
 
+    /// Notes what is wrong with the number of instances.
     fn instances(&mut self, manifest: &Manifest) {
         let Some(instances) = manifest.instances else { return };
         self.require(instances > 0, "instances", "`instances` must be 1 or more, not 0");
@@ -144,6 +147,7 @@ impl Checker<'_> {
         self.require(manifest.instance.is_fixed(), "instances", message);
     }
 
+    /// Notes prices that are not allowed.
     fn prices(&mut self, prices: Prices) {
         for (key, value) in [("latency", prices.latency), ("call", prices.call)] {
             let message = format!("`{key}` must be a finite number, 0 or more, not {value}");
@@ -156,7 +160,8 @@ impl Checker<'_> {
     }
 }
 
-/// What is wrong with a manifest at every grid point.
+/// What is wrong with a manifest whichever grid point is looked at: with its texts, the number of runs, `[record]` and
+/// `[prices]`, and tables that it lacks.
 pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut checker = Checker::new(root, manifest, &[]);
     visit(root, "", &mut |node, path| check_text(node, path, &mut checker.found));
@@ -181,7 +186,7 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     checker.found
 }
 
-/// What is checked at a grid point.
+/// The settings at a grid point, of which [`check_cell`] finds out what is wrong with them.
 pub struct CheckedPoint<'a> {
     pub problem: &'a SpecParts<problem::Spec>,
     pub algorithm: &'a SpecParts<algorithm::Spec>,
@@ -190,10 +195,11 @@ pub struct CheckedPoint<'a> {
     pub oracle: Oracle,
     /// Path of the algorithm's entry.
     pub entry: &'a str,
+    /// The values of the axes at this point.
     pub choice: &'a Choice,
 }
 
-/// What is wrong with one grid point.
+/// What is wrong with the settings at one grid point, each by itself and together, where the text has it.
 pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) -> Vec<Diagnostic> {
     let CheckedPoint { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
@@ -226,7 +232,8 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
     found
 }
 
-/// What is wrong with an algorithm for the problem's number of clients, where the settings say it.
+/// What is wrong with an algorithm on a problem with this number of clients; `None` also where only a file says the
+/// number, or where one of the two is wrong by itself.
 fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     let problem = point.problem;
     let algorithm = point.algorithm;
@@ -239,23 +246,23 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     algorithm.spec.check_for(extent.clients)
 }
 
-/// Metrics of records that the problem does not have.
+/// A fault for each loss or accuracy that `[record]` lists and the problem does not have.
 fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fault> {
     let kind = point.problem.spec.kind();
     let has = point.problem.spec.record_metrics();
     let mut faults = Vec::new();
     for metric in &record.metrics {
-        let (accuracy, of) = match metric.measured().0 {
-            MeasuredOn::Loss(of) => (false, of),
-            MeasuredOn::Classes(of) => (true, of),
+        let (needs_classes, records) = match metric.measured().0 {
+            MeasuredOn::Loss(records) => (false, records),
+            MeasuredOn::Classes(records) => (true, records),
             _ => continue,
         };
         let name = metric.name();
         let message = if !has.loss {
             format!("has `{name}`, but `{kind}` is not a problem of records")
-        } else if accuracy && !has.accuracy {
+        } else if needs_classes && !has.accuracy {
             format!("has `{name}`, but `{kind}` has no classes: its labels are numbers")
-        } else if of == RecordsOf::Test && !has.test {
+        } else if records == RecordsOf::Test && !has.test {
             format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
         } else {
             continue;
@@ -265,7 +272,7 @@ fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fau
     faults
 }
 
-/// That too many rounds would be recorded.
+/// The fault that `every` would record too many rounds of a run, if so. `points` are checked for the whole manifest.
 fn too_many_points(record: &Record, point: &CheckedPoint<'_>) -> Option<Fault> {
     let every = record.every.filter(|every| *every > 0)?;
     let points = point.rounds(point.budget) / every;
@@ -276,12 +283,14 @@ fn too_many_points(record: &Record, point: &CheckedPoint<'_>) -> Option<Fault> {
 }
 
 impl CheckedPoint<'_> {
-    /// T within a budget.
+    /// The number of rounds T that a budget allows with the settings at this point.
     fn rounds(&self, budget: &Budget) -> u64 {
         rounds_of_budget(budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
     }
 }
 
+/// What is wrong with the budget at a grid point: it must state one length of a run, or the most communications and
+/// the most gradients together, that makes one round or more and not too many.
 fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     let budget = point.budget;
     let lengths = [
@@ -292,7 +301,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     ];
     let written: Vec<(&str, u64)> =
         lengths.into_iter().filter_map(|(key, length)| Some((key, length?))).collect();
-    let (key, length) = match written.as_slice() {
+    let (first_key, first_length) = match written.as_slice() {
         [one] | [one @ ("communications", _), ("gradients", _)] => *one,
         [] => {
             let message = "or one of `rounds`, `communications` and `gradients` is required: the length of a run";
@@ -308,19 +317,19 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     }
     // Settings that are wrong have no costs.
     let wrong = !point.algorithm.faults.is_empty() || !point.problem.faults.is_empty();
-    if wrong && ["communications", "gradients"].contains(&key) {
+    if wrong && ["communications", "gradients"].contains(&first_key) {
         return None;
     }
     let h = point.algorithm.spec.scale().1;
     let rounds = point.rounds(budget);
-    // Of two limits, that which allows no round.
+    // Of two limits, the one that allows no round is at fault.
     let (key, length) = match written.as_slice() {
         [_, other]
             if rounds == 0 && point.rounds(&Budget { gradients: None, ..budget.clone() }) > 0 =>
         {
             *other
         }
-        _ => (key, length),
+        _ => (first_key, first_length),
     };
     let beyond = "`min-rounds` allows it";
     let message = if key == "local-steps" && length < h && budget.min_rounds.is_none() {
@@ -335,6 +344,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     Some(Fault::new(key, message))
 }
 
+/// What is wrong with the start of runs by itself, and that it needs θ* where this is left out.
 fn check_start(start: &Start, record: &Record) -> Option<Fault> {
     let around_optimum = match start {
         Start::Offset(_) => Some("offset"),
@@ -357,14 +367,14 @@ fn fault_if_infinite(key: &'static str, value: f64) -> Option<Fault> {
     (!value.is_finite()).then(|| Fault::new(key, format!("must be finite, not {value}")))
 }
 
-/// Diagnostics of overrides whose key is unknown, which say what is allowed, with the setting that
-/// may have been meant: one of the manifest whose path ends as the override's does.
+/// The diagnostics `found`, with hints added to those about overrides with an unknown key: the setting that may have
+/// been meant is one that the manifest's text writes, whose path ends as the key of the override does.
 pub fn with_hints_for_overrides(
     root: &Node,
     source: &Source,
     mut found: Vec<Diagnostic>,
 ) -> Vec<Diagnostic> {
-    // All values that the text (and no override) wrote.
+    // The paths of all values that the text of the manifest, and no override, writes.
     let mut paths = Vec::new();
     visit(root, "", &mut |node, path| {
         let is_leaf = match &node.value {

@@ -14,32 +14,34 @@ use exactfed_core::federated::{Conditions, Run};
 use exactfed_core::kernel::{dot, squared_distance};
 use std::ops::Range;
 
-/// Client steps after which they are reported to the observer, also between recorded rounds.
+/// The number of client steps after which the work is reported to the observer, also between recorded rounds, so that
+/// progress moves and a run can be interrupted in time.
 const REPORTED: u64 = 1 << 22;
 
 /// Why a run has no trace.
 pub enum Stopped {
     /// The observer interrupted it.
     Interrupted,
-    /// The algorithm of the run of this number failed, or what it holds contradicts itself.
+    /// The algorithm of the run of this number failed, or the run contradicts itself: the reason.
     Failed(u64, String),
 }
 
-/// Starts a run of an algorithm on an instance.
+/// Starts a run of an algorithm on an instance. Tests put deliberately wrong runs in the algorithm's place.
 pub type StartRun<'s> =
     dyn for<'p> Fn(&'p dyn Instance, &Spec, &Conditions<'_>) -> Box<dyn Run + 'p> + 's;
 
-/// The start of the algorithm's own run.
+/// Starts the run of the algorithm itself, which is the usual [`StartRun`].
 fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
     instance.launch(algorithm, from)
 }
 
-/// Whether a run that starts at θ* goes beside each run.
+/// Whether each run has a second one on the same draws that starts at θ*, because `sq-coupling` is recorded.
 fn is_coupled(identity: &Identity) -> bool {
     identity.record.metrics.contains(&Metric::SqCoupling)
 }
 
-/// A run under way: what is run beside it, on the same draws, and what is measured.
+/// What belongs to a run under way: the runs beside it on the same draws, what is measured of it, and its trace so
+/// far. The run itself is not in here, since several runs may go together in one object; methods take it as `own`.
 struct Attempt<'p> {
     prepared: &'p Prepared<'p>,
     scenario: &'p Scenario,
@@ -52,15 +54,17 @@ struct Attempt<'p> {
     coupled: Option<Box<dyn Run + 'p>>,
     trace: Trace,
     sanity: Sanity,
-    /// The rounds so far.
+    /// The number of rounds so far.
     round: u64,
+    /// How much work rounds and recorded rounds are.
     rate: WorkRate,
-    /// The work that the observer knows of.
+    /// The work that was reported to the observer.
     reported: RunWork,
 }
 
 impl<'p> Attempt<'p> {
-    /// Beside a run before its first round, which has this number.
+    /// Begins the attempt of the run of this number, which `own` is before its first round, and starts the runs beside
+    /// it.
     fn new(
         prepared: &'p Prepared<'p>,
         run: u64,
@@ -98,7 +102,7 @@ impl<'p> Attempt<'p> {
         Ok(attempt)
     }
 
-    /// Follows a round of the run.
+    /// Follows `own` by a round: the runs beside it make theirs, and averages see the round.
     fn follow(&mut self, own: &dyn Run) -> Result<(), Stopped> {
         self.twin.iter_mut().chain(&mut self.coupled).for_each(|other| other.round());
         self.check(own)?;
@@ -107,7 +111,7 @@ impl<'p> Attempt<'p> {
         Ok(())
     }
 
-    /// An error if an algorithm failed.
+    /// An error if the run or one beside it failed, as custom algorithms can.
     fn check(&self, own: &dyn Run) -> Result<(), Stopped> {
         let runs = [Some(own), self.twin.as_deref(), self.coupled.as_deref()];
         match runs.into_iter().flatten().find_map(|run| run.failure()) {
@@ -116,7 +120,11 @@ impl<'p> Attempt<'p> {
         }
     }
 
-    /// Records the run if this round is to be recorded; whether another is to follow.
+    /// Records the state of the run if this round is to be recorded. Returns whether another round is to follow: not
+    /// if the run has diverged, or all rounds are recorded.
+    ///
+    /// # Errors
+    /// If the observer interrupts the run, or the run contradicts itself.
     fn goes_on(&mut self, own: &dyn Run, observer: &dyn Observer) -> Result<bool, Stopped> {
         let recorded = &self.prepared.recorded;
         if self.round > 0 {
@@ -139,7 +147,8 @@ impl<'p> Attempt<'p> {
         Ok(self.trace.rows() < recorded.len())
     }
 
-    /// Whether the run has diverged: its squared error overflows, or ‖θ‖² where θ* is left out.
+    /// Whether the run has diverged: its squared error overflows, or ‖θ‖² where θ* is left out. If so, that is noted
+    /// in the trace, and the rest of its work is reported as skipped.
     fn diverged(&mut self, own: &dyn Run, observer: &dyn Observer) -> bool {
         let theta = own.estimate();
         let optimum = self.scenario.optimum();
@@ -157,7 +166,7 @@ impl<'p> Attempt<'p> {
         true
     }
 
-    /// Reports the work that is done, if it is at least this number of client steps.
+    /// Reports the work that was done since the last report, if it is at least `least` client steps.
     fn report(&mut self, observer: &dyn Observer, least: u64) {
         let done = self.rate.work(self.round, self.trace.rows() as u64);
         if (done - self.reported).steps >= least {
@@ -166,7 +175,7 @@ impl<'p> Attempt<'p> {
         }
     }
 
-    /// The work that was not reported.
+    /// The work on the run that was not reported yet, done or not.
     fn left(&self) -> RunWork {
         self.prepared.work_per_run() - self.reported
     }
@@ -188,7 +197,7 @@ impl<'p> Attempt<'p> {
         }
     }
 
-    /// The trace of a run that has ended.
+    /// The trace of a run that has ended, with its averages unless it diverged.
     fn finish(mut self) -> Trace {
         if self.trace.outcome != Outcome::Diverged {
             self.trace.averages = self.meter.finish();
@@ -198,7 +207,8 @@ impl<'p> Attempt<'p> {
 }
 
 impl<'p> Prepared<'p> {
-    /// The runs that are missing, in groups that go together.
+    /// The runs that are missing, divided into tasks: ranges of runs on one instance that go together, or single runs.
+    /// Each task is computed by one thread.
     pub fn tasks(&self) -> Vec<Range<u64>> {
         let identity = &self.cell.identity;
         let mut tasks = Vec::new();
@@ -224,7 +234,7 @@ impl<'p> Prepared<'p> {
         tasks
     }
 
-    /// What a run starts from.
+    /// What the run of this number starts from: its streams and θ_0.
     fn conditions(&self, run: u64) -> Conditions<'_> {
         let identity = &self.cell.identity;
         let (seed, replicate) = stream_names(identity, run);
@@ -232,7 +242,8 @@ impl<'p> Prepared<'p> {
         Conditions { seed, replicate, start, rounds: identity.rounds, copy: 0 }
     }
 
-    /// One run, from start to budget or divergence; those on one instance have successive numbers.
+    /// Computes the run of this number alone, from its start to its budget or to divergence. Runs on one instance have
+    /// successive numbers.
     ///
     /// # Panics
     /// If the run contradicts itself, which is a defect of the engine.
@@ -240,7 +251,7 @@ impl<'p> Prepared<'p> {
         self.simulate_with(run, &start)
     }
 
-    /// One run of whatever this function starts, in the algorithm's place.
+    /// Computes the run of this number, where `start` starts the run in the algorithm's place.
     ///
     /// # Panics
     /// As [`Self::simulate`].
@@ -252,8 +263,10 @@ impl<'p> Prepared<'p> {
         }
     }
 
-    /// The traces of some runs on one instance, which go together if they are more than one, until
-    /// the observer interrupts them.
+    /// Computes a task, runs on one instance, which go together if they are more than one. Returns their traces.
+    ///
+    /// # Errors
+    /// If the observer interrupts the task, or a run fails.
     pub(super) fn attempt(
         &self,
         runs: Range<u64>,
@@ -266,6 +279,7 @@ impl<'p> Prepared<'p> {
         self.alone(runs.start, observer, &start).map(|trace| vec![trace])
     }
 
+    /// Computes one run by itself.
     fn alone(
         &self,
         run: u64,
@@ -286,6 +300,9 @@ impl<'p> Prepared<'p> {
         Ok(attempt.finish())
     }
 
+    /// Computes several runs on one instance together, round by round, which is faster than one after the other. Runs
+    /// that the algorithm cannot put together are computed one by one. A run that has diverged is stopped, and the
+    /// others go on.
     fn together(&self, runs: Range<u64>, observer: &dyn Observer) -> Result<Vec<Trace>, Stopped> {
         let instance = &*self.scenario(runs.start).instance;
         let algorithm = &self.cell.identity.algorithm;

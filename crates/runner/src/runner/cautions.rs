@@ -30,7 +30,7 @@ impl CellOnInstance<'_> {
     }
 }
 
-/// That the mean of a round's step is biased for some of these cells, as a sentence.
+/// A sentence which says for which of these cells the mean of a round's step is biased; `None` if it is for none.
 pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>) -> Option<String> {
     let mut found: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
     for of in cells {
@@ -53,7 +53,8 @@ pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>)
     ))
 }
 
-/// What a user should know of these cells: sentences.
+/// Sentences that tell a user what is allowed in these cells, but may not be meant: biased participation, and what the
+/// columns of data files suggest.
 pub fn cautions(prepared: &[Prepared<'_>], files: &dyn Files) -> Vec<String> {
     let facts = prepared.iter().flat_map(|of| {
         let cell = of.cell;
@@ -63,7 +64,7 @@ pub fn cautions(prepared: &[Prepared<'_>], files: &dyn Files) -> Vec<String> {
     bias.into_iter().chain(remarks_on_data(prepared.iter().map(|of| of.cell), files)).collect()
 }
 
-/// What a user should know of the columns of the data files of these cells.
+/// Sentences that tell a user what may not be meant in the columns of the data files of these cells, each once.
 pub fn remarks_on_data<'a>(
     cells: impl Iterator<Item = &'a Cell>,
     files: &dyn Files,

@@ -15,7 +15,7 @@ use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Learning, Variates};
 use exactfed_core::problem::{ProblemCost, RecordCost, RecordsCost, RecordsOf, vector_operations};
 
-/// The operations of a cell in addition to its runs: it is prepared, encoded and written.
+/// The operations of a cell in addition to its runs: to prepare it, and to encode and write its results.
 pub const CELL: u64 = 1_000_000;
 /// The operations of a round in addition to its clients.
 const ROUND: u64 = 200;
@@ -23,11 +23,11 @@ const ROUND: u64 = 200;
 const CLIENT: u64 = 20;
 /// The operations of a recorded round in addition to its metrics.
 const ROW: u64 = 500;
-/// Mini-batches, proximal terms and control variates that are measured have no kernel, which would
-/// keep vectors in registers: an oracle call counts as so many.
+/// How many calls an oracle call counts as where no kernel keeps vectors in registers: with mini-batches, proximal
+/// terms, and control variates that are measured.
 const WITHOUT_KERNEL: u64 = 2;
 
-/// The operations of the parts of a cell's runs.
+/// The operations of the parts of each run of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunCost {
     /// The operations of a round.
@@ -43,20 +43,21 @@ impl RunCost {
         Self { round: round(identity, &problem), row: row(identity, &problem) }
     }
 
-    /// The operations of so many rounds, of which so many are recorded; `u64::MAX` if they are more.
+    /// The operations of a number of rounds, of which a number of `rows` are recorded; `u64::MAX` if there are more
+    /// than that.
     pub fn of_rounds(self, rounds: u64, rows: u64) -> u64 {
         self.round.saturating_mul(rounds).saturating_add(self.row.saturating_mul(rows))
     }
 }
 
-/// The operations of a cell; `u64::MAX` if they are more.
+/// The operations of a cell: of all its runs and of what it takes in addition; `u64::MAX` if there are more than that.
 pub fn operations(identity: &Identity) -> u64 {
     let rows = identity.record.points(identity.rounds);
     let run = RunCost::new(identity).of_rounds(identity.rounds, rows);
     run.saturating_mul(identity.runs()).saturating_add(CELL)
 }
 
-/// The operations of a round of a run, with all that is run beside it and averaged.
+/// The operations of a round of a run, with the rounds of the runs beside it and what is averaged over rounds.
 fn round(identity: &Identity, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
     let components = identity.algorithm.components();
@@ -78,7 +79,7 @@ fn round(identity: &Identity, problem: &ProblemCost) -> u64 {
     own.saturating_mul(runs).saturating_add(averages).saturating_add(mean)
 }
 
-/// The operations of a round of a run of the engine.
+/// The operations of a round of one of the runs that the estimate combines.
 fn component_round(component: &Component, problem: &ProblemCost) -> u64 {
     let terms = &component.terms;
     let clients = usize::try_from(problem.clients).unwrap_or(usize::MAX);
@@ -91,7 +92,7 @@ fn component_round(component: &Component, problem: &ProblemCost) -> u64 {
         Variates::Fresh | Variates::Kept(Learning::OptionOne) => WITHOUT_KERNEL,
         Variates::None | Variates::Kept(Learning::OptionTwo) | Variates::Unknown(_) => 0,
     };
-    // A client copies θ, and its own is added to the mean.
+    // A client copies θ, and its estimate is added to the mean.
     let each_client = CLIENT.saturating_add(vector_operations(problem.dimension) * 2);
     let participants = terms.cohort.unwrap_or(clients) as u64;
     let calls = calls.saturating_mul(own + of_variates).saturating_mul(problem.call);
@@ -108,11 +109,7 @@ fn row(identity: &Identity, problem: &ProblemCost) -> u64 {
 fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
     let pass = |of: RecordsOf, each: fn(&RecordCost) -> u64| {
-        let cost = |records: &RecordsCost| match of {
-            RecordsOf::Clients => records.held.saturating_mul(each(&records.one)),
-            RecordsOf::Test => records.test.saturating_mul(each(&records.one)),
-        };
-        problem.records.as_ref().map_or(0, cost)
+        problem.records.as_ref().map_or(0, |records| pass_over_records(records, of, each))
     };
     match metric.measured().0 {
         MeasuredOn::Limit | MeasuredOn::Estimate | MeasuredOn::VirtualOptimum => d,
@@ -124,6 +121,15 @@ fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
         MeasuredOn::Loss(of) => pass(of, |one| one.loss),
         MeasuredOn::Classes(of) => pass(of, |one| one.class),
     }
+}
+
+/// The operations of a pass over all records of the clients or of the test set, given those for one record.
+fn pass_over_records(records: &RecordsCost, of: RecordsOf, each: fn(&RecordCost) -> u64) -> u64 {
+    let number = match of {
+        RecordsOf::Clients => records.held,
+        RecordsOf::Test => records.test,
+    };
+    number.saturating_mul(each(&records.one))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub struct PreparedFrontier<'a> {
 }
 
 impl PreparedFrontier<'_> {
-    /// The root mean square of ‖θ_0 − θ*‖.
+    /// The root mean square of ‖θ_0 − θ*‖ over the starts of the frontier.
     pub fn radius(&self) -> f64 {
         match &self.search.start {
             StartError::Isotropic { mean_square } => mean_square.sqrt(),
@@ -52,8 +52,8 @@ impl PreparedFrontier<'_> {
     }
 }
 
-/// The frontiers of a manifest. Nothing is computed yet, and every reason why one cannot be is
-/// known.
+/// Builds the problem of a manifest's frontiers, and checks that each frontier can be computed, without computing any
+/// yet. Empty if the manifest has none.
 ///
 /// # Errors
 /// The paths of settings, and what is wrong with them.
@@ -101,7 +101,7 @@ fn prepare_frontier<'p>(
     Ok(PreparedFrontier { frontier, instance: instance.clone(), search, sgd, key })
 }
 
-/// All that determines the numbers of a frontier.
+/// All that determines the numbers of a frontier: kept results are found by its hash.
 #[derive(Serialize)]
 struct FrontierKey<'a> {
     seed: u64,
@@ -110,7 +110,8 @@ struct FrontierKey<'a> {
     search: SearchKey<'a>,
 }
 
-/// All that determines what a search finds on a problem.
+/// All that determines what a search finds on a problem, in the form that is hashed. A change of its fields makes
+/// every kept frontier be computed again.
 #[derive(Serialize)]
 pub(super) struct SearchKey<'a> {
     algorithms: Vec<AlgorithmKey<'a>>,
@@ -137,6 +138,7 @@ enum StartKey<'a> {
 }
 
 impl<'a> SearchKey<'a> {
+    /// The key of the search that was made for a frontier, or for a square of a map about it.
     pub(super) fn new(frontier: &'a Frontier, search: &'a Search) -> Self {
         let algorithms = frontier.algorithms.iter().map(|algorithm| AlgorithmKey {
             name: &algorithm.name,
@@ -160,13 +162,13 @@ impl<'a> SearchKey<'a> {
     }
 }
 
-/// The hash of a key. Texts of numbers have all their digits.
+/// The SHA-256 of a key's JSON, in which numbers have all their digits.
 pub(super) fn hash_of(key: &impl Serialize) -> String {
     let text = serde_json::to_vec(key).expect("keys have names and finite numbers alone");
     sha256(&text)
 }
 
-/// What the manifest asks for, as theory searches for it.
+/// The search that a frontier of the manifest asks for on an instance.
 fn search(plan: &Plan, frontier: &Frontier, instance: &Arc<dyn Instance>) -> Result<Search, Fault> {
     let clients = match frontier.clients.as_slice() {
         [] => vec![instance.clients() as u64],
@@ -191,6 +193,8 @@ fn search(plan: &Plan, frontier: &Frontier, instance: &Arc<dyn Instance>) -> Res
     })
 }
 
+/// The error θ_0 − θ* with which a frontier begins: in a random direction, or that of the manifest's start. A start at
+/// the limit is refused, which differs between algorithms.
 fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<StartError, Fault> {
     if let Some(radius) = frontier.isotropic_radius() {
         return Ok(StartError::Isotropic { mean_square: radius * radius });
@@ -203,12 +207,12 @@ fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<St
     })
 }
 
-/// The rounds that are followed until they repeat.
+/// The most rounds of a custom algorithm that are traced to find out how they repeat.
 const TRACED: u64 = 1000;
 
 /// The rounds of a frontier's algorithms on an instance, in the order of the manifest, and those of SGD after them where
-/// the manifest does not name it. The rounds of a custom algorithm are traced on the instance, so that they are of its
-/// number of clients and may use what the algorithm knows of it.
+/// the manifest does not name it. The rounds of a custom algorithm are traced on the instance when the search asks for
+/// them, so that they are of its number of clients.
 pub(super) fn known_rounds(
     plan: &Plan,
     frontier: &Frontier,

@@ -15,19 +15,19 @@ pub struct Meter<'a> {
     pub metrics: Vec<Metric>,
     /// The number of rounds that the meter has seen.
     seen: u64,
-    /// Σ_{s≤t} θ_s, if the mean is listed for.
+    /// Σ_{1≤s≤t} θ_s, d numbers; 0 unless `sq-error-average` is recorded.
     sum: Vec<f64>,
-    /// Rounds before the averages begin.
+    /// The number of rounds before the averages begin.
     burn_in: u64,
-    /// The sums of what is averaged.
+    /// What is averaged, with its sum over the rounds after the burn-in so far.
     averages: Vec<(TimeAverage, Vec<f64>)>,
-    /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is listed for or control variates are averaged.
+    /// ξ_c* = −F̄_c(θ*), N rows of d; empty unless ψ is recorded or control variates are averaged.
     corrections: Vec<f64>,
 }
 
 impl<'a> Meter<'a> {
-    /// A meter for what the record lists, in an order of its own; what `run` on this scenario does
-    /// not have is left out.
+    /// A meter for the metrics and averages that `record` lists, in the order of their table and not of the manifest.
+    /// Those that `run`, a run of this number of rounds on this scenario, does not have are left out.
     pub fn new(scenario: &'a Scenario, record: &Record, rounds: u64, run: &dyn Run) -> Self {
         let facts: &dyn Facts = &*scenario.instance;
         let n = facts.clients();
@@ -58,7 +58,8 @@ impl<'a> Meter<'a> {
         Self { scenario, metrics, seen, sum, burn_in, averages, corrections }
     }
 
-    /// Sees a round of the run and of its twin, recorded or not.
+    /// Takes in a round of the run, recorded or not, and of its run on the linearised twin, if there is one: the mean
+    /// of estimates and the averages need every round.
     pub fn observe(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
         self.seen += 1;
         if self.metrics.contains(&Metric::SqErrorAverage) {
@@ -111,8 +112,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Adds the value of each metric now to its column, NaN where the run has none; `coupled` is the estimate of the run
-    /// on the same draws, if there is one.
+    /// Adds the value of each metric now to its column, NaN where the run has none; `coupled` is the estimate of the
+    /// run on the same draws, if there is one.
     pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>, columns: &mut [(Metric, Vec<f64>)]) {
         let reading = Reading {
             facts: &*self.scenario.instance,
@@ -127,7 +128,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// The averages; a bias against a twin with the twin's exact bias added.
+    /// The averages over the rounds after the burn-in. A bias that was measured against the twin has the exact bias of
+    /// the twin added, so that it is the bias itself.
     pub fn finish(self) -> Vec<(TimeAverage, Vec<f64>)> {
         let count = self.seen.saturating_sub(self.burn_in) as f64;
         let optimum = self.scenario.instance.optimum();
@@ -143,11 +145,13 @@ impl<'a> Meter<'a> {
     }
 }
 
+/// a − b.
 fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// Whether the run on this problem has the metric.
+/// Whether a run on this problem has the metric, so that the manifest's metrics without a value are left out of its
+/// trace.
 fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
     // Where θ* may be unknown, it is asked at another point whether there is such a metric.
     let anywhere = vec![0.0; facts.dim()];

@@ -13,8 +13,19 @@ use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
-/// The memory that the instances of these cells need, all of which exist at once: parts, each
-/// for one kind of data, whose key is the path of the setting that makes it large.
+/// The parts of a kind of data in all instances.
+#[derive(Default)]
+struct InstancesPart {
+    /// The bytes in all instances.
+    bytes: f64,
+    /// The bytes in the instance of the problem in which they are most.
+    most: f64,
+    /// What the data of that problem are, in words.
+    what: String,
+}
+
+/// The memory that the instances of these cells need, all of which exist at once: a part for each kind of data, whose
+/// key is the path of the setting that makes it large. Problems whose size only a file says are not counted.
 pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
     let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
     for identity in cells.iter().map(|c| &c.identity) {
@@ -23,23 +34,23 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
         let known = copies.entry(Arc::as_ptr(problem)).or_insert((&**problem, 0.0));
         known.1 = known.1.max(wanted);
     }
-    // By path: the sum, and the bytes and the words of the largest.
-    let mut parts: HashMap<String, (f64, f64, String)> = HashMap::new();
+    let mut parts: HashMap<String, InstancesPart> = HashMap::new();
     let mut instances = 0.0;
     for (spec, copies) in copies.into_values() {
         instances += copies;
         for MemoryPart { key, bytes, what } in spec.extent().map_or(Vec::new(), |size| size.parts) {
             let path = format!("problem.{}.{key}", spec.kind());
             let part = parts.entry(path).or_default();
-            part.0 += bytes * copies;
-            if (bytes, &what) > (part.1, &part.2) {
-                (part.1, part.2) = (bytes, what);
+            part.bytes += bytes * copies;
+            if (bytes, &what) > (part.most, &part.what) {
+                part.most = bytes;
+                part.what = what;
             }
         }
     }
     parts
         .into_iter()
-        .map(|(key, (bytes, _, what))| {
+        .map(|(key, InstancesPart { bytes, what, .. })| {
             let prefix = if instances > 1.0 {
                 format!("{instances} instances with ")
             } else {
@@ -50,8 +61,9 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
         .collect()
 }
 
-/// What running these cells on so many threads needs in addition to their instances: a run
-/// on each thread, and the traces and averages of unfinished cells.
+/// The memory that running these cells on a number of threads needs in addition to their instances: a run on each
+/// thread, and the traces and averages of unfinished cells. Each part is that of the cell which needs most of it,
+/// under the path of a setting that makes it large.
 pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
     let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
     let mut most: [Option<(f64, &Identity)>; 3] = [None; 3];
@@ -96,13 +108,13 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
     parts
 }
 
-/// The bytes that a cell needs by itself on one thread, its instances among them.
+/// The bytes that a cell needs by itself on one thread, with its instances.
 pub fn of_cell(cell: &Cell) -> f64 {
     let parts = [of_instances(&[cell]), of_runs(&[cell], 1)];
     parts.iter().flatten().map(|part| part.bytes).sum()
 }
 
-/// The setting that makes traces large.
+/// The path of the setting that makes the traces of a cell large.
 fn traced_by(identity: &Identity) -> &'static str {
     let record = &identity.record;
     let points = record.points(identity.rounds);
@@ -114,8 +126,8 @@ fn traced_by(identity: &Identity) -> &'static str {
     }
 }
 
-/// The state of a run: streams, iterates and control variates of N clients, for every
-/// run that it is made of, and what is measured.
+/// The bytes of the state of a run with n clients in d dimensions: streams, iterates and control variates of the
+/// clients, for every run that the estimate combines and those beside it, and what is measured.
 fn run(identity: &Identity, n: f64, d: f64) -> f64 {
     let mut client = 0.0;
     for component in identity.algorithm.components() {
@@ -128,14 +140,14 @@ fn run(identity: &Identity, n: f64, d: f64) -> f64 {
     n * (client * beside as f64 + if corrections { 8.0 * d } else { 0.0 })
 }
 
-/// A replicate's trace, and its copy on the way to the store.
+/// The bytes of a run's trace in d dimensions, and of its copy on the way to the store.
 fn trace(identity: &Identity, d: f64) -> f64 {
     let record = &identity.record;
     let columns = 9.0 + record.metrics.len() as f64 + if record.iterates { d } else { 0.0 };
     2.0 * 8.0 * columns * record.points(identity.rounds) as f64 + 300.0
 }
 
-/// What a replicate averages, and its copy on the way to the store.
+/// The bytes of the averages of a run with n clients in d dimensions, and of their copy on the way to the store.
 fn averages(identity: &Identity, n: f64, d: f64) -> f64 {
     2.0 * 8.0
         * identity

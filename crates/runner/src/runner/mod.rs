@@ -6,6 +6,7 @@
 mod attempt;
 pub mod cautions;
 pub mod cost;
+mod fixed_point;
 mod frontier;
 mod measure;
 pub mod memory;
@@ -33,20 +34,20 @@ use std::time::{Duration, Instant};
 pub use timing::{MeasuredTask, TaskTime};
 pub use work::{RunWork, RunWorkCount, WorkRate};
 
-/// Observes the progress of a run.
+/// Is told what happens while cells are run, and may interrupt them.
 pub trait Observer: Sync {
-    /// This work was done.
+    /// This work was done since the last call.
     fn worked(&self, _work: RunWork) {}
-    /// This work will not be done, because a run diverged.
+    /// This work will not be done, because a run diverged or failed.
     fn skipped(&self, _work: RunWork) {}
     /// A cell is complete and stored; `diverged` of its runs diverged.
     fn cell(&self, _diverged: usize) {}
     /// In this round of this run, numbered from 0, θ ceased to consist of finite numbers. Where only
     /// its square is too large for double precision, the run has diverged without that.
     fn not_finite(&self, _cell: &Cell, _run: u64, _round: u64) {}
-    /// A cell cannot be run.
+    /// Runs of a cell failed, so that it has no results.
     fn failed(&self, _failed: &Failed<'_>) {}
-    /// Whether to stop; incomplete cells are dropped.
+    /// Whether to stop. Cells of which not all runs are computed are dropped.
     fn interrupted(&self) -> bool {
         false
     }
@@ -66,7 +67,7 @@ pub struct Failed<'a> {
     pub reason: String,
 }
 
-/// What came of a cell: its traces, and the time that they took on one thread.
+/// A cell of which all missing runs are computed: what is stored of it.
 pub struct Done<'a> {
     /// The cell whose runs are complete.
     pub cell: &'a Cell,
@@ -74,7 +75,7 @@ pub struct Done<'a> {
     pub clients: usize,
     /// A trace per run that was missing, those on the first instance first.
     pub traces: Vec<Trace>,
-    /// Summed over these runs.
+    /// The time of these runs, summed over the threads that computed them.
     pub elapsed: Duration,
     /// The largest bound on the distance of an instance's θ* from the optimum, if there is one.
     pub optimum_error: Option<f64>,
@@ -82,19 +83,21 @@ pub struct Done<'a> {
     pub programs: Vec<Arc<Traced>>,
 }
 
-/// How far a cell is.
+/// How far a cell is whose runs have begun.
 struct Partial {
+    /// A trace for each run that was missing; `None` until it is computed.
     traces: Vec<Option<Trace>>,
+    /// The number of runs that are neither computed nor failed nor left out.
     missing: u64,
+    /// The time of its runs so far, summed over threads.
     elapsed: Duration,
     /// The first run that failed, and why. Those before it are still tried, so that it does not
     /// depend on threads which one a cell names.
     failed: Option<(u64, String)>,
 }
 
-/// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
-/// the thread that completed it; the first error of `keep` ends the run, and so
-/// does an observer that interrupts it.
+/// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in the thread that completed it; the first
+/// error of `keep` ends the run, and so does an observer that interrupts it. Returns the cells that failed.
 ///
 /// # Errors
 /// What `keep` returned.
@@ -107,8 +110,8 @@ pub fn run<'a, E: Send>(
     let queue = Queue::new(cells);
     let error = Mutex::new(None);
     let work = || {
-        while let Some((i, runs)) = queue.next(observer) {
-            let Some(done) = queue.work(i, runs, observer) else { continue };
+        while let Some(task) = queue.next(observer) {
+            let Some(done) = queue.work(task, observer) else { continue };
             let diverged = done.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
             match keep(done) {
                 Ok(()) => observer.cell(diverged),
@@ -126,24 +129,36 @@ pub fn run<'a, E: Send>(
     }
 }
 
-/// The tasks, the most expensive cells first, and their results.
+/// Runs of a cell on one instance that one thread computes together.
+#[derive(Clone)]
+struct Task {
+    /// The place of the cell among those of the queue.
+    cell: usize,
+    runs: Range<u64>,
+}
+
+/// The tasks of all cells, the most expensive cells first, and what came of them so far. Threads take one task after
+/// another.
 struct Queue<'a> {
     cells: &'a [Prepared<'a>],
-    /// Cells, and runs of theirs that go together.
-    tasks: Vec<(usize, Range<u64>)>,
+    tasks: Vec<Task>,
+    /// The place of the next task.
     next: AtomicUsize,
+    /// Whether no other task is to be taken.
     stop: AtomicBool,
-    /// Of cells that have begun: most wait.
+    /// How far each cell is; `None` before it has begun and after it is complete.
     progress: Vec<Mutex<Option<Box<Partial>>>>,
     failed: Mutex<Vec<Failed<'a>>>,
 }
 
 impl<'a> Queue<'a> {
+    /// The queue of all tasks of these cells.
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.sort_by_cached_key(|&i| Reverse(cost::operations(&cells[i].cell.identity)));
-        let tasks =
-            order.iter().flat_map(|&i| cells[i].tasks().into_iter().map(move |runs| (i, runs)));
+        let tasks = order
+            .iter()
+            .flat_map(|&cell| cells[cell].tasks().into_iter().map(move |runs| Task { cell, runs }));
         Self {
             cells,
             tasks: tasks.collect(),
@@ -154,19 +169,22 @@ impl<'a> Queue<'a> {
         }
     }
 
-    fn next(&self, observer: &dyn Observer) -> Option<(usize, Range<u64>)> {
+    /// Takes the next task; `None` if there is none, or the run is to stop.
+    fn next(&self, observer: &dyn Observer) -> Option<Task> {
         if self.stop.load(Ordering::Relaxed) || observer.interrupted() {
             return None;
         }
         self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).cloned()
     }
 
-    /// Runs a task; returns the results of the cell if this was its last one.
-    fn work(&self, i: usize, runs: Range<u64>, observer: &dyn Observer) -> Option<Done<'a>> {
-        let prepared = &self.cells[i];
+    /// Computes a task. Returns the cell if it was its last task and no run failed. A task whose cell has failed by an
+    /// earlier run is left out.
+    fn work(&self, task: Task, observer: &dyn Observer) -> Option<Done<'a>> {
+        let Task { cell: place, runs } = task;
+        let prepared = &self.cells[place];
         let count = runs.end - runs.start;
         {
-            let mut progress = lock(&self.progress[i]);
+            let mut progress = lock(&self.progress[place]);
             let progress = progress.get_or_insert_with(|| {
                 let missing = prepared.missing_runs();
                 let traces = vec![None; missing as usize];
@@ -192,8 +210,8 @@ impl<'a> Queue<'a> {
             }
             Err(reason) => Err((runs.start, format!("one of replicates {runs:?}: {reason}"))),
         };
-        let mut place = lock(&self.progress[i]);
-        let progress = place.as_mut()?;
+        let mut slot = lock(&self.progress[place]);
+        let progress = slot.as_mut()?;
         progress.missing -= count;
         progress.elapsed += begin.elapsed();
         match traces {
@@ -210,7 +228,7 @@ impl<'a> Queue<'a> {
         if progress.missing > 0 || progress.failed.is_some() {
             return None;
         }
-        let Partial { traces, elapsed, .. } = *place.take()?;
+        let Partial { traces, elapsed, .. } = *slot.take()?;
         let traces = traces.into_iter().flatten().collect();
         let cell = prepared.cell;
         let clients = prepared.clients();
@@ -219,7 +237,7 @@ impl<'a> Queue<'a> {
         Some(Done { cell, clients, traces, elapsed, optimum_error, programs })
     }
 
-    /// Notes a cell of which runs failed, once no other is to be tried.
+    /// Notes that a cell failed, once none of its runs is to be tried any more, and tells the observer.
     fn note_failed(&self, progress: &Partial, cell: &'a Cell, observer: &dyn Observer) {
         if let (0, Some((_, reason))) = (progress.missing, &progress.failed) {
             let failed = Failed { cell, reason: reason.clone() };
@@ -240,12 +258,13 @@ pub mod fault {
     static ARMED: AtomicBool = AtomicBool::new(false);
     static STRUCK: Mutex<Option<String>> = Mutex::new(None);
 
-    /// From now on this cell panics, and no other.
+    /// Makes the runs of the cell with this id panic from now on, and of no other; of none if it is `None`.
     pub fn set(id: Option<&str>) {
         *lock(&STRUCK) = id.map(str::to_owned);
         ARMED.store(id.is_some(), Ordering::SeqCst);
     }
 
+    /// Panics if the cell with this id is the one that tests have set.
     pub(super) fn strike(id: &str) {
         if !ARMED.load(Ordering::Relaxed) {
             return;

@@ -31,13 +31,14 @@ pub struct PreparedPhase<'a> {
     pub key: String,
 }
 
-/// A problem, with what is asked of it.
+/// A problem of one or several squares of a map, and the search that gives their numbers.
 #[derive(Clone)]
 pub struct PhaseProblem {
+    /// The seed of its instance.
     seed: u64,
     settings: quadratic::Settings,
-    /// What is searched for. The rounds of its algorithms are those on the frontier's instance; a search has those on
-    /// its own instance ([`PreparedPhase::build`]).
+    /// What is searched for, at the prices of all its squares. The rounds of its algorithms are those on the frontier's
+    /// instance: a search is made by [`PreparedPhase::build`], with the rounds on its own instance.
     pub search: Search,
 }
 
@@ -49,12 +50,12 @@ pub struct BuiltPhaseProblem {
     pub search: Search,
 }
 
-/// All that determines the numbers of a map.
+/// All that determines the numbers of a map: kept results are found by its hash.
 #[derive(Serialize)]
 struct PhaseKey<'a> {
     oracle: Oracle,
     problems: Vec<ProblemKey<'a>>,
-    /// The problem of each square, and its price.
+    /// The place of the problem of each square, and its price.
     prices: Vec<(usize, f64)>,
 }
 
@@ -66,6 +67,7 @@ struct ProblemKey<'a> {
 }
 
 impl PhaseProblem {
+    /// What enters the key of a map about a frontier from this problem.
     fn key<'a>(&'a self, frontier: &'a Frontier) -> ProblemKey<'a> {
         let search = SearchKey::new(frontier, &self.search);
         ProblemKey { seed: self.seed, settings: &self.settings, search }
@@ -79,12 +81,12 @@ pub struct PhaseSquare {
     pub seed: u64,
     /// The numbers that determine its problem, its target and its price.
     pub numbers: PhaseNumbers,
-    /// Which of the problems it has.
+    /// The place of its problem in [`PreparedPhase::problems`].
     pub problem: usize,
 }
 
 impl<'a> PreparedPhase<'a> {
-    /// The maps of a manifest that are about a frontier.
+    /// The maps of a manifest that are about this frontier.
     pub fn all(plan: &'a Plan, frontier: &PreparedFrontier<'a>) -> Vec<Self> {
         plan.manifest
             .phase
@@ -97,6 +99,8 @@ impl<'a> PreparedPhase<'a> {
             .collect()
     }
 
+    /// Makes the problems and the squares of a map about the frontier `of`, whose problem has the settings `like`.
+    /// Squares that differ in the price alone have one problem, which is searched once.
     fn new(
         plan: &'a Plan,
         phase: &'a PhaseMap,
@@ -106,14 +110,15 @@ impl<'a> PreparedPhase<'a> {
         let frontier = of.frontier;
         let radius = of.radius();
         let numbers = phase.numbers(like, frontier);
-        let (mut problems, mut squares): (Vec<PhaseProblem>, Vec<PhaseSquare>) = Default::default();
+        let mut problems: Vec<PhaseProblem> = Vec::new();
+        let mut squares = Vec::new();
         let seeds = phase.instance_seeds(plan.manifest.seed);
         let columns = phase.x.values.values();
         for (y, at_y) in phase.y.values.values().into_iter().enumerate() {
             for (x, at_x) in columns.iter().enumerate() {
                 let numbers =
                     numbers.with_number(phase.x.over, *at_x).with_number(phase.y.over, at_y);
-                // The price asks nothing of the problem.
+                // The price changes nothing about the problem.
                 let place = match (phase.x.over, phase.y.over) {
                     (PhaseNumber::Price, _) => y,
                     (_, PhaseNumber::Price) => x,

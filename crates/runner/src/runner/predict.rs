@@ -1,6 +1,7 @@
 //! What theory predicts of a cell.
 
-use super::prepare::{CustomLimits, Prepared, Scenario, runs_along_trajectories, stream_names};
+use super::fixed_point::runs_along_trajectories;
+use super::prepare::{CustomLimits, Prepared, Scenario, stream_names};
 use crate::plan::{Cell, Identity};
 use exactfed_core::algorithm::rounds::local_runs;
 use exactfed_core::algorithm::{Average, Component};
@@ -18,8 +19,8 @@ use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Local steps of a round, if a round ends after a fixed number of them under random
-/// communication.
+/// The number of local steps of a round of a cell, if a round ends after a fixed number of steps under random
+/// communication, and not with a communication; `None` otherwise.
 fn fixed_steps(identity: &Identity) -> Option<u64> {
     let terms = identity.algorithm.components().remove(0).terms;
     match terms.schedule {
@@ -30,7 +31,7 @@ fn fixed_steps(identity: &Identity) -> Option<u64> {
     }
 }
 
-/// The rounds before averaging begins, if the estimate is an average over rounds.
+/// The number of rounds before averaging begins; `None` if the estimate is no average over rounds.
 fn burn_in(identity: &Identity) -> Option<u64> {
     match identity.algorithm.average() {
         Average::None => None,
@@ -38,7 +39,8 @@ fn burn_in(identity: &Identity) -> Option<u64> {
     }
 }
 
-/// The runs that a built-in algorithm is made of; `None` if nothing is known of the algorithm's rounds.
+/// The runs that the estimate of a built-in algorithm combines; `None` for an algorithm of whose rounds nothing is
+/// known.
 fn known_components(identity: &Identity) -> Option<Vec<Component>> {
     let components = identity.algorithm.components();
     if components.iter().any(|run| matches!(run.terms.variates, Variates::Unknown(_))) {
@@ -48,16 +50,17 @@ fn known_components(identity: &Identity) -> Option<Vec<Component>> {
     }
 }
 
-/// The runs whose stationary distribution a cell has at the end of its rounds, without
-/// averaging; `None` if rounds end after a fixed number of steps under random communication, or
-/// step sizes fall.
+/// The runs that the estimate of a cell combines, where its distribution settles at the end of rounds, as predictions
+/// of stationarity need; an average over rounds is not taken into account. `None` if rounds end after a fixed number
+/// of steps under random communication, step sizes fall, or nothing is known of the rounds.
 pub fn stationary_components(identity: &Identity) -> Option<Vec<Component>> {
     let components = known_components(identity)?;
     let has_decay = components[0].terms.decay.is_some();
     if has_decay || fixed_steps(identity).is_some() { None } else { Some(components) }
 }
 
-/// The runs of an algorithm along trajectories, if the moments of these close.
+/// The runs of an algorithm on a problem whose draws follow trajectories, if their exact moments can be computed;
+/// `None` for independent draws.
 pub fn runs_with_trajectory_moments(
     components: &[Component],
     facts: &dyn Facts,
@@ -77,7 +80,7 @@ pub fn independent_moments<'a>(
         .map_err(|_| closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open))
 }
 
-/// Why a cell has no exact moments.
+/// Why exact moments of a cell are not known.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum NoMoments {
     /// Their equations do not close.
@@ -119,10 +122,11 @@ impl Prepared<'_> {
     }
 }
 
-/// The distribution to which a cell with a custom algorithm leads; `None` for a built-in algorithm.
+/// The stationary distribution of a cell with a custom algorithm, after each round of its cycle: rounds may repeat
+/// with a period. `None` for a built-in algorithm.
 ///
 /// # Errors
-/// Why there is none, or why it is not computed.
+/// Why there is none, or why it is not computed at this size.
 pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>, NoMoments>> {
     let program = match &**program(cell, scenario)? {
         Ok(program) => program,
@@ -144,7 +148,8 @@ pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
     }
 }
 
-/// Whether the means of a built-in algorithm converge to their fixed point.
+/// Whether the means of a built-in algorithm converge to their fixed point. It is found out at the first call, and the
+/// scenario keeps the answer.
 fn means_converge(cell: &Cell, scenario: &Scenario) -> bool {
     *scenario.means_converge.get_or_init(|| find_convergence(cell, scenario))
 }
@@ -174,8 +179,8 @@ fn find_convergence(cell: &Cell, scenario: &Scenario) -> bool {
     moments::means_converge(facts, &components, fixed_steps(identity).is_some())
 }
 
-/// The limit after each round of the cycle of a cell's rounds; where there is one phase, that of
-/// all rounds.
+/// The limits of E θ_t after each round of the cycle of a cell's rounds, d numbers each; one limit where rounds have
+/// no period. `None` where theory does not know them, or means do not converge.
 pub fn limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Vec<&'s [f64]>> {
     match periodic(cell, scenario) {
         None => Some(vec![limit(cell, scenario)?]),
@@ -210,15 +215,16 @@ pub enum AveragedOver {
     Rounds,
 }
 
-/// The rounds of a cell's algorithm if they have a period that its estimate has too; an average over
-/// rounds has none.
+/// The program of a cell's rounds if its estimate has a period of two rounds or more; `None` otherwise, also where the
+/// estimate is an average over rounds, which settles.
 fn periodic<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Program> {
     let program = (**program(cell, scenario)?).as_ref().ok()?;
     let is_periodic = program.cycle > 1 && cell.identity.algorithm.average() == Average::None;
     is_periodic.then_some(program)
 }
 
-/// The weight of each phase of a cell's rounds in an average.
+/// The weight of each round of a cell's cycle in an average over rounds, by which moments of these rounds are mixed.
+/// Their sum is 1; it is the single weight 1 where rounds have no period.
 pub fn phase_weights(cell: &Cell, scenario: &Scenario, over: AveragedOver) -> Vec<f64> {
     let Some(program) = periodic(cell, scenario) else { return vec![1.0] };
     let Identity { rounds, record, .. } = &cell.identity;
@@ -228,7 +234,8 @@ pub fn phase_weights(cell: &Cell, scenario: &Scenario, over: AveragedOver) -> Ve
     }
 }
 
-/// At each of these rounds the number of its phase.
+/// At each of these rounds, the value of the round of the cycle that it is: `phases` has a value for each round of the
+/// cycle, or one where rounds have no period.
 pub fn at_phases(cell: &Cell, scenario: &Scenario, phases: &[f64], rounds: &[u64]) -> Vec<f64> {
     let program = periodic(cell, scenario);
     let values = rounds.iter().map(|round| {
@@ -238,8 +245,8 @@ pub fn at_phases(cell: &Cell, scenario: &Scenario, phases: &[f64], rounds: &[u64
     values.collect()
 }
 
-/// The moments of each phase of a cell's rounds and the blocks at the end of the cycle, at
-/// stationarity.
+/// The stationary moments of a cell after each round of its cycle, and the blocks of the covariance at the end of the
+/// cycle. If the estimate is an average over rounds, there is one set of moments, the mixture of all.
 ///
 /// # Errors
 /// Why there are none.
@@ -255,7 +262,11 @@ pub fn at_rest(
     Ok((phases, blocks))
 }
 
-/// The moments of a program on a cell's instance, within the bounds on their cost.
+/// What computes the exact moments of a custom algorithm's program on a cell's instance. Whether that costs too much
+/// is not looked at.
+///
+/// # Errors
+/// Why the rounds are no program, or why its moments are not known.
 fn of_program<'p>(
     program: &'p Traced,
     scenario: &'p Scenario,
@@ -301,10 +312,11 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     within(one, prepared)
 }
 
-/// Whether this effort for each instance is within the bounds.
+/// An error if computing something for every instance of a cell, at this effort for each, takes too much time or
+/// memory.
 fn within(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
-    let cost = Effort { products: one.products * prepared.scenarios.len() as f64, ..one };
-    if cost.fits() { Ok(()) } else { Err(NoMoments::Costly(cost)) }
+    let all = Effort { products: one.products * prepared.scenarios.len() as f64, ..one };
+    if all.fits() { Ok(()) } else { Err(NoMoments::Costly(all)) }
 }
 
 /// E‖θ_t − θ'_t‖² of two runs of a cell on the same draws, one from its start and one from θ*, at

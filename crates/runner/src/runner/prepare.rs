@@ -1,28 +1,25 @@
 //! What a cell needs before it runs: its instance, its start and its limit.
 
+use super::fixed_point::fixed_point;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity, RunKeys};
-use exactfed_core::algorithm::rounds::local_runs;
-use exactfed_core::algorithm::{Boxed, Component, Instance};
-use exactfed_core::federated::Variates;
-use exactfed_core::kernel::axpy;
-use exactfed_core::moments;
+use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
-use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
+use exactfed_core::problem::{Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
-use exactfed_core::round_program::{LocalRuns, Traced};
-use exactfed_core::theory::{deterministic, linear, markov};
+use exactfed_core::round_program::Traced;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What a replicate runs on.
+/// What runs of a cell on one instance of its problem have in common, and what is found out about them.
 pub struct Scenario {
     /// The problem's instance, shared between cells.
     pub instance: Arc<dyn Instance>,
-    /// A hash of what determines the instance: its settings, its files' contents and its seed.
+    /// A hash of what determines the instance: its settings, its files' contents and its seed. What is stored of an
+    /// instance, as its optimum, is found by it.
     pub key: Arc<str>,
     /// How long the search for θ* took, where there was one.
     pub optimum_search: Duration,
@@ -40,27 +37,28 @@ pub struct Scenario {
     /// What tracing the rounds of a custom algorithm gave, once it is asked for or known from results; `None` for a
     /// built-in algorithm.
     pub(super) program: OnceLock<Option<Arc<Traced>>>,
-    /// lim E θ_t of a custom algorithm, once it is asked for.
+    /// lim E θ_t of a custom algorithm, once it is asked for; `None` where it is not known.
     pub(super) custom_limits: OnceLock<Option<CustomLimits>>,
     /// Whether the means of a built-in algorithm converge, once it is asked for.
     pub(super) means_converge: OnceLock<bool>,
 }
 
-/// lim E θ_t after each round of a cycle, and the mean of these.
+/// The limits of E θ_t of a custom algorithm, whose rounds may repeat with a period.
 pub struct CustomLimits {
-    /// The mean of the limits over the phases.
+    /// The mean of the limits over the rounds of a period, d numbers.
     pub mean: Vec<f64>,
-    /// The limit of E θ_t after each round of the period.
+    /// The limit after each round of a period, d numbers each.
     pub phases: Vec<Vec<f64>>,
 }
 
 impl Scenario {
-    /// θ*, from which runs are measured; `None` if the manifest leaves it out.
+    /// θ*, from which runs are measured, d numbers; `None` if the manifest leaves it out.
     pub fn optimum(&self) -> Option<&[f64]> {
         self.uses_optimum.then(|| self.instance.optimum())
     }
 
-    /// Takes over what tracing the rounds of a custom algorithm gave in an earlier run.
+    /// Takes over what tracing the rounds of a custom algorithm gave in an earlier run, so that they are not traced
+    /// again.
     pub fn knows(&self, program: Traced) {
         let _ = self.program.set(Some(Arc::new(program)));
     }
@@ -70,7 +68,7 @@ impl Scenario {
 pub struct Prepared<'a> {
     /// The cell that is prepared.
     pub cell: &'a Cell,
-    /// One for each instance.
+    /// A scenario for each instance, in their order.
     pub scenarios: Vec<Arc<Scenario>>,
     /// The rounds that are recorded.
     pub recorded: Arc<[u64]>,
@@ -80,7 +78,8 @@ pub struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// What a run runs on.
+    /// The scenario of the run of this number. Where fewer instances are built than the cell has, they are taken in
+    /// turn.
     pub fn scenario(&self, run: u64) -> &Scenario {
         let place = self.cell.identity.instance_of(run) as usize;
         &self.scenarios[place % self.scenarios.len()]
@@ -97,24 +96,40 @@ impl Prepared<'_> {
         errors.reduce(f64::max)
     }
 
-    /// The runs that are missing.
+    /// The number of runs that are missing, which [`Self::first_run`] is the first of.
     pub fn missing_runs(&self) -> u64 {
         self.cell.identity.runs().saturating_sub(self.first_run)
     }
 }
 
-/// What determines an instance: the problem, the seed, and which form of it is run; and whether its
-/// optimum is found.
-type Key = (Arc<str>, u64, OracleForm, bool);
+/// What determines an instance, so that cells with one key share it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct InstanceKey {
+    /// The settings of the problem as text.
+    problem: Arc<str>,
+    seed: u64,
+    /// The form of the problem: with noise, without, or linearised.
+    form: OracleForm,
+    /// Whether its optimum is found.
+    has_optimum: bool,
+}
 
-/// An instance, the hash of what determines it, and how long the search for its optimum took.
-type BuiltInstance = (Arc<dyn Instance>, Arc<str>, Duration);
+/// An instance that was built.
+#[derive(Clone)]
+struct BuiltInstance {
+    instance: Arc<dyn Instance>,
+    /// The hash of its problem and its seed.
+    hash: Arc<str>,
+    /// How long the search for its optimum took; 0 if there was none.
+    optimum_search: Duration,
+}
 
-/// The number of the first replicate, and of the first of several instances, that are drawn apart
-/// from those of other cells.
+/// The number of the first replicate of fresh runs, and of the first of their instances if there are several.
+/// Candidates have the numbers below it, so that fresh runs share no draws with them.
 pub const FRESH: u64 = MAX_REPLICATES / 2;
 
-/// The seed of the instance of this number among those of a cell, if this is the manifest's seed.
+/// The seed of the instance of this number among those of a cell, given a seed of the manifest: `seed` for the
+/// instance itself, or `noise-seed` for the noise of runs on it.
 fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
     let RunKeys { instance, instances, fresh, .. } = &*identity.keys;
     let number = if *fresh { number + FRESH } else { number };
@@ -151,22 +166,22 @@ pub fn wants_twin(identity: &Identity) -> bool {
         && !identity.problem.linear()
 }
 
-/// What cells share, computed once.
+/// What many cells have in common, computed once.
 #[derive(Default)]
 struct Shared {
-    /// The texts of problems, by their addresses.
+    /// The settings of problems as text, by the addresses of the problems.
     problems: HashMap<usize, Arc<str>>,
-    /// Recorded rounds, by the record's address and T.
+    /// The rounds that are recorded, by the address of the record and the number T of rounds.
     recorded: HashMap<(usize, u64), Arc<[u64]>>,
 }
 
-/// The address of a shared value: equal addresses mean one value.
+/// The address of a shared value. Cells of a plan share what is equal in them, so that it is known by its address.
 fn address<T>(shared: &Arc<T>) -> usize {
     Arc::as_ptr(shared).addr()
 }
 
 impl Shared {
-    /// Computes each text and each list of rounds of these cells once.
+    /// Computes the texts of the problems of these cells and the rounds that they record.
     fn new(cells: &[&Cell]) -> Self {
         let mut shared = Self::default();
         for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
@@ -182,15 +197,15 @@ impl Shared {
         shared
     }
 
-    /// The keys of the instances of a cell, in their order.
-    fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = Key> {
+    /// The keys of the instances of a cell in a form, in the order of the instances.
+    fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = InstanceKey> {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
         let numbers = 0..identity.built_instances();
-        let optimum = identity.record.optimum;
+        let has_optimum = identity.record.optimum;
         numbers.map(move |number| {
             let seed = seed_of_instance(identity, identity.seed, number);
-            (problem.clone(), seed, form, optimum)
+            InstanceKey { problem: problem.clone(), seed, form, has_optimum }
         })
     }
 
@@ -201,14 +216,15 @@ impl Shared {
     }
 }
 
-/// Looks up what an earlier search found as θ* of the instance with a key.
+/// Looks up what an earlier search found as θ* of the instance with this hash ([`Scenario::key`]); `None` if it is not
+/// known.
 pub type KnownOptima<'k> = &'k (dyn Fn(&str) -> Option<Minimiser> + Sync);
 
-/// Files, and how the optimum of the instance that is built from them is found.
+/// Data files as a problem reads them while an instance is built. It asks them how it is to find its optimum.
 struct FilesAndOptimum<'a> {
     files: &'a dyn Files,
     optimum: OptimumSearch<'a>,
-    /// When the search began.
+    /// When the problem asked, which is when its search begins.
     searched_from: OnceLock<Instant>,
 }
 
@@ -231,7 +247,7 @@ pub fn prepare<'a>(files: &dyn Files, cells: &[&'a Cell]) -> Result<Vec<Prepared
     prepare_knowing(files, &|_| None, cells)
 }
 
-/// Prepares cells with optima that are known, which then are not searched for again.
+/// Builds the instances of all cells, each once. Optima that are known from earlier runs are not searched for again.
 ///
 /// # Errors
 /// As for [`prepare`].
@@ -241,7 +257,7 @@ pub fn prepare_knowing<'a>(
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Vec<Fault>> {
     let shared = Shared::new(cells);
-    let mut wanted: HashMap<Key, &Cell> = HashMap::new();
+    let mut wanted: HashMap<InstanceKey, &Cell> = HashMap::new();
     for cell in cells {
         let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, OracleForm::Twin));
         for key in shared.keys(cell, cell.identity.oracle.form()).chain(twins.into_iter().flatten())
@@ -249,7 +265,7 @@ pub fn prepare_knowing<'a>(
             wanted.entry(key).or_insert(cell);
         }
     }
-    let built: HashMap<Key, Result<BuiltInstance, Fault>> = wanted
+    let built: HashMap<InstanceKey, Result<BuiltInstance, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
             let built = build(files, optima, &key, cell);
@@ -263,8 +279,8 @@ pub fn prepare_knowing<'a>(
             for key in shared.keys(cell, cell.identity.oracle.form()) {
                 let own = built_instance(&built, &key, cell)?;
                 let twin = if wants_twin(&cell.identity) {
-                    let twin_key = (key.0.clone(), key.1, OracleForm::Twin, key.3);
-                    Some(built_instance(&built, &twin_key, cell)?.0)
+                    let twin_key = InstanceKey { form: OracleForm::Twin, ..key };
+                    Some(built_instance(&built, &twin_key, cell)?.instance)
                 } else {
                     None
                 };
@@ -276,14 +292,14 @@ pub fn prepare_knowing<'a>(
     all_or_wrong(prepared)
 }
 
-/// The instance with this key, or what is wrong with it under the path of the cell's problem.
+/// The instance with this key; or what is wrong with it, under the path in the manifest that a cell which needs it has.
 fn built_instance(
-    built: &HashMap<Key, Result<BuiltInstance, Fault>>,
-    key: &Key,
+    built: &HashMap<InstanceKey, Result<BuiltInstance, Fault>>,
+    key: &InstanceKey,
     cell: &Cell,
 ) -> Result<BuiltInstance, Fault> {
     built[key].clone().map_err(|fault| {
-        let path = match key.2 {
+        let path = match key.form {
             OracleForm::Own | OracleForm::Exact => {
                 format!("problem.{}.{}", cell.identity.problem.kind(), fault.key)
             }
@@ -294,14 +310,15 @@ fn built_instance(
     })
 }
 
-/// Builds the instance of a cell with this key.
+/// Builds the instance with this key, whose problem is that of the cell.
 fn build(
     files: &dyn Files,
     optima: KnownOptima<'_>,
-    (text, seed, form, has_optimum): &Key,
+    key: &InstanceKey,
     cell: &Cell,
 ) -> Result<BuiltInstance, Fault> {
-    let hash: Arc<str> = sha256(format!("{seed} {text}").as_bytes()).into();
+    let InstanceKey { problem, seed, form, has_optimum } = key;
+    let hash: Arc<str> = sha256(format!("{seed} {problem}").as_bytes()).into();
     let known = if *has_optimum { optima(&hash) } else { None };
     let optimum = match &known {
         Some(known) => OptimumSearch::Known(known),
@@ -311,11 +328,11 @@ fn build(
     let files = FilesAndOptimum { files, optimum, searched_from: OnceLock::new() };
     let instance = cell.identity.problem.build(*seed, &files, *form, Boxed)?;
     let searched_from = files.searched_from.get().filter(|_| instance.searched_optimum().is_some());
-    let search = searched_from.map_or(Duration::ZERO, Instant::elapsed);
-    Ok((Arc::from(instance), hash, search))
+    let optimum_search = searched_from.map_or(Duration::ZERO, Instant::elapsed);
+    Ok(BuiltInstance { instance: Arc::from(instance), hash, optimum_search })
 }
 
-/// All that exists, or all that does not.
+/// All values if there is no error, and otherwise all errors.
 pub fn all_or_wrong<T>(found: Vec<Result<T, Fault>>) -> Result<Vec<T>, Vec<Fault>> {
     if found.iter().all(Result::is_ok) {
         Ok(found.into_iter().flatten().collect())
@@ -324,12 +341,14 @@ pub fn all_or_wrong<T>(found: Vec<Result<T, Fault>>) -> Result<Vec<T>, Vec<Fault
     }
 }
 
-/// What runs of a cell on an instance need. An error if the algorithm, the matrices or the start do not fit the instance.
+/// Puts together what runs of a cell on an instance need, with the linearised twin of the instance if biases are
+/// measured against one. An error if the algorithm, the matrices or the start do not fit the instance.
 fn scenario(
     cell: &Cell,
-    (instance, key, optimum_search): BuiltInstance,
+    built: BuiltInstance,
     twin: Option<Arc<dyn Instance>>,
 ) -> Result<Scenario, Fault> {
+    let BuiltInstance { instance, hash, optimum_search } = built;
     let algorithm = &cell.identity.algorithm;
     if let (Some(other), false) =
         (algorithm.info().and_then(|info| info.linear_name_of), instance.linear())
@@ -353,7 +372,7 @@ fn scenario(
     let twin = twin
         .map(|twin: Arc<dyn Instance>| -> Result<_, Fault> {
             let message = "`bias` needs independent draws on a field that is not linear";
-            let limit = self::fixed_point(cell, &*twin)
+            let limit = super::fixed_point::fixed_point(cell, &*twin)
                 .ok_or_else(|| Fault::new("record.averages", message))?;
             Ok((twin, limit))
         })
@@ -363,7 +382,7 @@ fn scenario(
         fixed_point,
         twin,
         instance,
-        key,
+        key: hash,
         optimum_search,
         uses_optimum: cell.identity.record.optimum,
         program: OnceLock::new(),
@@ -372,7 +391,7 @@ fn scenario(
     })
 }
 
-/// θ_0 on an instance; `None` of a start that depends on the algorithm.
+/// The start θ_0 on an instance, d numbers; `None` if it is the limit, which depends on the algorithm.
 pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64>>, Fault> {
     let d = instance.dim();
     match start {
@@ -404,89 +423,4 @@ fn check_matrices(cell: &Cell, d: usize) -> Result<(), Fault> {
             Err(Fault::new(path, message))
         }
     }
-}
-
-/// The runs that an algorithm is made of, each alone, with their weights, where draws follow
-/// trajectories; `None` if their means are not known or too costly.
-pub(super) fn runs_along_trajectories(
-    identity: &Identity,
-    facts: &dyn Facts,
-) -> Option<Vec<(f64, LocalRuns)>> {
-    let mut all = Vec::new();
-    for component in identity.algorithm.components() {
-        let alone = [Component { weight: 1.0, ..component.clone() }];
-        let run = local_runs(&alone, facts.clients())?;
-        if !markov::are_closed(facts, &run) || !markov::limit_effort(facts, &run).fits() {
-            return None;
-        }
-        all.push((component.weight, run));
-    }
-    Some(all)
-}
-
-/// The weighted sum of the means that the runs of a cell leave as they are along trajectories; `None` if
-/// it is not known or too costly.
-fn fixed_point_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Vec<f64>> {
-    let mut sum = vec![0.0; facts.dim()];
-    for (weight, run) in runs_along_trajectories(identity, facts)? {
-        axpy(weight, &markov::limit(facts, &run)?, &mut sum);
-    }
-    Some(sum)
-}
-
-/// The weighted sum of the means that the runs leave as they are of which the algorithm is made. On a
-/// linear field with independent noise it is exact, and computed if it is not too large; without noise
-/// on any other it is the fixed point, if the manifest lists `sq-error-limit`. It is left out with θ*.
-fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
-    let facts: &dyn Facts = instance;
-    let identity = &cell.identity;
-    if !identity.record.optimum {
-        return None;
-    }
-    let closed = facts.linear() && facts.independent();
-    if facts.linear() && !facts.independent() {
-        return fixed_point_along_trajectories(identity, facts);
-    }
-    let listed = identity.record.metrics.contains(&Metric::SqErrorLimit);
-    let deterministic = identity.oracle == Oracle::Exact;
-    if !closed && (!listed || !deterministic) {
-        return None;
-    }
-    let components = identity.algorithm.components();
-    let steps = components.iter().map(|component| component.terms.most_steps());
-    if closed && !linear::limit_effort(facts, steps.max().unwrap_or(1)).fits() {
-        return None;
-    }
-    let mut sum = vec![0.0; facts.dim()];
-    for Component { weight, terms, .. } in components {
-        let work = |client| terms.local_update(client);
-        let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
-        let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
-        let limit = if matches!(terms.variates, Variates::Unknown(_)) {
-            return None;
-        } else if terms.variates != Variates::None {
-            // Control variates remove the bias.
-            facts.optimum().to_vec()
-        } else if terms.decay.is_some() {
-            // γ_t → 0, and with it the bias, unless clients with more local steps weigh more.
-            if !even {
-                return None;
-            }
-            facts.optimum().to_vec()
-        } else if terms.progress_weights(facts.clients(), None).is_some() {
-            // Weights and server step are not those of a mean by shares.
-            moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
-        } else if part && facts.unequal_shares().is_some() {
-            // The mean of a part of the clients is no fixed linear map of theirs.
-            return None;
-        } else if closed {
-            linear::limit(facts, work)?
-        } else if terms.cohort.is_none() {
-            deterministic::fixed_point(facts, work)?
-        } else {
-            return None;
-        };
-        axpy(weight, &limit, &mut sum);
-    }
-    Some(sum)
 }

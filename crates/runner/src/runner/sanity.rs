@@ -8,7 +8,8 @@ use exactfed_core::federated::Run;
 use exactfed_core::kernel::{axpy, dot};
 use thiserror::Error;
 
-/// The most that N Σ π_c ξ_c may differ from 0, relative to its terms: rounding alone leaves 10⁻¹⁴.
+/// The largest norm of N Σ π_c ξ_c, relative to the sum of the norms of its terms, that counts as 0: rounding alone
+/// leaves 10⁻¹⁴.
 const TOLERANCE: f64 = 1e-8;
 /// Squared errors, or squared lengths of estimates, beyond which a run may be about to overflow.
 const LARGE: f64 = 1e100;
@@ -49,7 +50,8 @@ pub struct Sanity {
 
 impl Sanity {
     /// Checks that the values in the last row of a trace are finite unless its estimate is far away, and that the
-    /// corrections of the clients sum to 0: this takes longer, and is checked at rows 1, 2, 4, 8, … and at each hundredth.
+    /// corrections of the clients sum to 0: this takes longer, and is checked at rows 1, 2, 4, 8, … and at each
+    /// hundredth.
     ///
     /// # Errors
     /// What is not so.
@@ -77,7 +79,7 @@ impl Sanity {
         Ok(())
     }
 
-    /// Σ π_c ξ_c = 0, up to rounding (`federated::correction`).
+    /// Checks that Σ π_c ξ_c = 0 up to rounding, as it is after every round (`federated::correction`).
     fn corrections(
         &mut self,
         run: &dyn Run,

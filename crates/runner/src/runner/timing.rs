@@ -16,7 +16,7 @@ const SHORTEST: f64 = 1e-3;
 /// How often a measurement is repeated. The shortest time counts, since other programs make times
 /// longer and never shorter.
 const REPEATS: usize = 3;
-/// The time of a measurement that is not repeated, in seconds.
+/// The seconds of a measurement above which it is not repeated: a long one is disturbed less, and would take time.
 const LONG: f64 = 20e-3;
 
 /// The times of a task, which is one run or several that go together, in seconds.
@@ -33,7 +33,7 @@ pub struct TaskTime {
 }
 
 impl TaskTime {
-    /// The time of so many runs of so many rounds, of which so many are recorded.
+    /// The seconds of this number of runs of `rounds` rounds, of which a number are recorded, on one thread.
     pub fn of_runs(&self, runs: u64, rounds: u64, recorded: u64) -> f64 {
         let rows = recorded.saturating_sub(2) as f64;
         let task = self.start + self.round * rounds as f64 + self.row * rows;
@@ -49,6 +49,7 @@ struct Stopwatch {
 }
 
 impl Stopwatch {
+    /// Starts a stopwatch of the thread that calls this.
     fn start() -> Self {
         Self { on_processor: seconds_on_processor(), begin: Instant::now() }
     }
@@ -76,11 +77,12 @@ fn seconds_on_processor() -> Option<f64> {
     Some(nanoseconds * 1e-9)
 }
 
-/// A measured cell.
+/// What was measured of a cell by running its first rounds.
 pub struct MeasuredTask {
-    /// The times of a task.
+    /// The times of one of its tasks.
     pub time: TaskTime,
-    /// A trace of the first rounds, each of which is recorded.
+    /// A trace of the first rounds of its first run, each of which is recorded: how long results take to be encoded is
+    /// measured on it.
     pub trace: Trace,
 }
 
@@ -92,8 +94,9 @@ enum Recorded {
 }
 
 impl Prepared<'_> {
-    /// Measures the first rounds of the cell, in the threads of the pool in which it is called;
-    /// `None` if they fail or diverge.
+    /// Measures how long a task of the cell takes, in the threads of the pool in which it is called: the times of one
+    /// round and of more rounds give the time of a round and that of the start, and recording all rounds that of a
+    /// recorded round. `None` if a run fails or diverges, or no run is missing.
     pub fn measure(&self) -> Option<MeasuredTask> {
         let runs = self.tasks().into_iter().next()?;
         let number_of_runs = runs.end - runs.start;
@@ -131,8 +134,8 @@ impl Prepared<'_> {
         }
     }
 
-    /// The seconds that these runs take if the budget is so many rounds, and the trace of the first
-    /// of them; `None` if one of them fails or diverges.
+    /// The seconds that these runs take if the budget is `rounds` rounds, the shortest of several repeats, and the
+    /// trace of the first run; `None` if one of them fails or diverges.
     fn time_of_rounds(
         &self,
         runs: &Range<u64>,

@@ -7,7 +7,7 @@ use std::iter::Sum;
 use std::ops::{Add, Sub};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A part of the work on some runs.
+/// An amount of work on runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunWork {
     /// Client steps.
@@ -17,11 +17,12 @@ pub struct RunWork {
 }
 
 impl RunWork {
-    /// So many times this.
+    /// The work on a number of runs, of which each is this work.
     pub fn times(self, count: u64) -> Self {
         self.with(Self { steps: count, operations: count }, u64::saturating_mul)
     }
 
+    /// Applies an operation to both numbers, together with those of another amount of work.
     fn with(self, other: Self, operation: fn(u64, u64) -> u64) -> Self {
         let steps = operation(self.steps, other.steps);
         Self { steps, operations: operation(self.operations, other.operations) }
@@ -62,7 +63,7 @@ impl RunWorkCount {
         self.operations.fetch_add(work.operations, Ordering::Relaxed);
     }
 
-    /// The work so far.
+    /// All work that was added so far.
     pub fn get(&self) -> RunWork {
         RunWork {
             steps: self.steps.load(Ordering::Relaxed),
@@ -71,11 +72,12 @@ impl RunWorkCount {
     }
 }
 
-/// The work on the parts of a run.
+/// How much work a round and a recorded round of a run are.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkRate {
-    /// Client steps of a round.
+    /// The client steps of a round.
     steps: u64,
+    /// The operations of a round and of a recorded round.
     cost: RunCost,
 }
 
@@ -94,12 +96,12 @@ impl Prepared<'_> {
         self.work_per_run().times(self.missing_runs())
     }
 
-    /// The work on a run.
+    /// The work on one run from its start to its budget.
     pub fn work_per_run(&self) -> RunWork {
         self.work_rate().work(self.cell.identity.rounds, self.recorded.len() as u64)
     }
 
-    /// The work on the parts of a run.
+    /// How much work a round and a recorded round of the cell's runs are.
     pub fn work_rate(&self) -> WorkRate {
         let identity = &self.cell.identity;
         WorkRate { steps: identity.steps_per_round(self.clients()), cost: RunCost::new(identity) }

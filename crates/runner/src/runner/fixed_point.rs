@@ -1,0 +1,98 @@
+//! The mean that the rounds of a cell leave as it is, where theory knows it.
+
+use crate::manifest::{Metric, Oracle};
+use crate::plan::{Cell, Identity};
+use exactfed_core::algorithm::rounds::local_runs;
+use exactfed_core::algorithm::{Component, Instance};
+use exactfed_core::federated::Variates;
+use exactfed_core::kernel::axpy;
+use exactfed_core::moments;
+use exactfed_core::problem::Facts;
+use exactfed_core::round_program::LocalRuns;
+use exactfed_core::theory::{deterministic, linear, markov};
+
+/// The runs that the estimate of an algorithm combines, each with its weight, on a problem whose draws follow
+/// trajectories. `None` if the means of a run are not known, or too costly to compute.
+pub(super) fn runs_along_trajectories(
+    identity: &Identity,
+    facts: &dyn Facts,
+) -> Option<Vec<(f64, LocalRuns)>> {
+    let mut all = Vec::new();
+    for component in identity.algorithm.components() {
+        let alone = [Component { weight: 1.0, ..component.clone() }];
+        let run = local_runs(&alone, facts.clients())?;
+        if !markov::are_closed(facts, &run) || !markov::limit_effort(facts, &run).fits() {
+            return None;
+        }
+        all.push((component.weight, run));
+    }
+    Some(all)
+}
+
+/// The fixed point of the mean where draws follow trajectories, d numbers: the weighted sum over the runs that the
+/// estimate combines. `None` if it is not known, or too costly to compute.
+fn fixed_point_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Vec<f64>> {
+    let mut sum = vec![0.0; facts.dim()];
+    for (weight, run) in runs_along_trajectories(identity, facts)? {
+        axpy(weight, &markov::limit(facts, &run)?, &mut sum);
+    }
+    Some(sum)
+}
+
+/// The mean that rounds of a cell on an instance leave as it is, d numbers: the weighted sum over the runs that the
+/// estimate combines. It is lim E θ_t if means converge. On a linear field it is exact, and computed if that is not
+/// too costly. On any other field it is known without noise alone, and computed if the manifest lists
+/// `sq-error-limit`. `None` where theory does not know it, or the manifest leaves θ* out.
+pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
+    let facts: &dyn Facts = instance;
+    let identity = &cell.identity;
+    if !identity.record.optimum {
+        return None;
+    }
+    let closed = facts.linear() && facts.independent();
+    if facts.linear() && !facts.independent() {
+        return fixed_point_along_trajectories(identity, facts);
+    }
+    let listed = identity.record.metrics.contains(&Metric::SqErrorLimit);
+    let deterministic = identity.oracle == Oracle::Exact;
+    if !closed && (!listed || !deterministic) {
+        return None;
+    }
+    let components = identity.algorithm.components();
+    let steps = components.iter().map(|component| component.terms.most_steps());
+    if closed && !linear::limit_effort(facts, steps.max().unwrap_or(1)).fits() {
+        return None;
+    }
+    let mut sum = vec![0.0; facts.dim()];
+    for Component { weight, terms, .. } in components {
+        let work = |client| terms.local_update(client);
+        let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
+        let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
+        let limit = if matches!(terms.variates, Variates::Unknown(_)) {
+            return None;
+        } else if terms.variates != Variates::None {
+            // Control variates remove the bias.
+            facts.optimum().to_vec()
+        } else if terms.decay.is_some() {
+            // γ_t → 0, and with it the bias, unless clients with more local steps weigh more.
+            if !even {
+                return None;
+            }
+            facts.optimum().to_vec()
+        } else if terms.progress_weights(facts.clients(), None).is_some() {
+            // Weights and server step are not those of a mean by shares.
+            moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
+        } else if part && facts.unequal_shares().is_some() {
+            // The mean of a part of the clients is no fixed linear map of theirs.
+            return None;
+        } else if closed {
+            linear::limit(facts, work)?
+        } else if terms.cohort.is_none() {
+            deterministic::fixed_point(facts, work)?
+        } else {
+            return None;
+        };
+        axpy(weight, &limit, &mut sum);
+    }
+    Some(sum)
+}

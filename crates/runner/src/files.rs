@@ -17,7 +17,7 @@ pub struct Error {
     pub message: String,
 }
 
-/// An error of this file.
+/// The error that something happened to the file or the folder at a path.
 pub fn error(path: &Path, message: impl fmt::Display) -> Error {
     Error { path: path.to_owned(), message: message.to_string() }
 }
@@ -38,7 +38,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Writes a file to a temporary file in the same directory, then renames it.
+/// Writes bytes to a temporary file in the same directory, then renames it, so that nobody ever sees a part of it.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -46,7 +46,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     stream_atomically(path, |file| file.write_all(bytes).map_err(|e| error(path, e)))
 }
 
-/// Streams a file to a temporary file in the same directory, then renames it.
+/// Lets `write` write to a temporary file in the same directory, then renames it, so that nobody ever sees a part of
+/// it. Returns what `write` returned.
 ///
 /// # Errors
 /// If it cannot be written, or `write` fails; then no file is left.
@@ -126,6 +127,7 @@ enum Destination {
 }
 
 impl Destination {
+    /// Finds out what a path leads to, without changing it.
     fn new(path: &Path) -> io::Result<Self> {
         let about = match fs::metadata(path) {
             Ok(about) => about,
@@ -191,8 +193,8 @@ pub fn check_writable(folder: &Path) -> Result<(), Error> {
     made.map(drop).map_err(|e| error(folder, format!("no file can be created in it: {e}")))
 }
 
-/// Writes and syncs a temporary file in the same directory, then renames it: for files that
-/// cannot be made again in a moment.
+/// Writes and syncs a temporary file in the same directory, then renames it, so that it also survives a power failure:
+/// for files that cannot be made again in a moment.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -210,7 +212,8 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// The age of an unlocked temporary file from which on it is a leftover.
 const LEFTOVER_AGE: Duration = Duration::from_secs(1);
 
-/// Removes the files of a folder that a killed process did not finish. Nothing depends on it.
+/// Removes the temporary files in a folder that killed processes have left. Nothing depends on it, so that errors are
+/// ignored.
 pub fn remove_leftovers(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(is_unfinished) {
@@ -222,7 +225,7 @@ pub fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Whether an entry is a temporary file that no process has written to for a while.
+/// Whether an entry of a folder is a temporary file that no process has written to for a while.
 fn is_unfinished(entry: &fs::DirEntry) -> bool {
     if !entry.file_name().to_string_lossy().starts_with(WRITING) {
         return false;
@@ -237,7 +240,7 @@ fn is_unfinished(entry: &fs::DirEntry) -> bool {
 /// long it may be. None that was ever written is as long.
 pub const MOST_READ: u64 = 1 << 30;
 
-/// What is wrong with a file or a folder of results or reports that is a symbolic link.
+/// The message about a file or a folder of results or reports that is a symbolic link.
 const LINK: &str = "is a symbolic link, which results and reports do not follow";
 
 /// What happens where the last part of a path is a symbolic link.
@@ -282,7 +285,7 @@ fn open(path: &Path, options: &mut fs::OpenOptions, links: SymbolicLinks) -> io:
     })
 }
 
-/// Refuses what is not a regular file.
+/// An error that says what something is, unless it is a regular file.
 fn check_kind(kind: fs::FileType) -> io::Result<()> {
     let (error, message) = match kind {
         kind if kind.is_file() => return Ok(()),
@@ -295,7 +298,7 @@ fn check_kind(kind: fs::FileType) -> io::Result<()> {
     Err(io::Error::new(error, message))
 }
 
-/// The bytes of a regular file, which may have at most `most` bytes.
+/// All bytes of a regular file, which may have at most `most`.
 fn read(path: &Path, most: u64, links: SymbolicLinks) -> io::Result<Vec<u8>> {
     let file = open(path, fs::File::options().read(true), links)?;
     let length = file.metadata()?.len();
@@ -311,6 +314,7 @@ fn read_bounded(source: impl Read, expected: usize, most: u64) -> io::Result<Vec
     if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(bytes) }
 }
 
+/// The error that a file has more bytes than are allowed.
 fn too_long(most: u64) -> io::Error {
     let message = format!("it has more than {most} bytes, which are allowed");
     io::Error::new(io::ErrorKind::FileTooLarge, message)
@@ -390,20 +394,19 @@ pub fn io_message(error: &io::Error) -> String {
     }
 }
 
-/// The bytes of a file of results that is no symbolic link and in no folder that is one, at most
-/// so many.
+/// The bytes of a file of results, which may have at most `most`. Neither the file nor its folder may be a symbolic
+/// link.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If one of them is, or the file cannot be read.
 pub fn read_plain(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     let folder = path.parent().unwrap_or(path);
     refuse_links(folder.parent().unwrap_or(folder), folder)?;
     read_regular(path, most).map_err(|e| error(path, e))
 }
 
-/// Refuses a place below a folder of which a part is a symbolic link: results and reports are
-/// neither read nor written outside of their folder. The folder itself may be one, which is its
-/// user's wish.
+/// An error if a part of the path from the folder `root` to a place below it is a symbolic link: results and reports
+/// are neither read nor written outside of their folder. The folder itself may be a link, which is its user's wish.
 ///
 /// # Errors
 /// The first part that is a symbolic link.

@@ -19,20 +19,20 @@ pub type CellId = HexText<16>;
 pub struct TraceDigest([u8; 16]);
 
 impl TraceDigest {
-    /// The first digits of the hash of a text.
+    /// The first digits of the SHA-256 of a text.
     pub fn of(text: &str) -> Self {
         HexText::of(text).into()
     }
 
-    /// The first digits of a hash with these bytes.
+    /// The first digits of a hash with these bytes, 16 or more.
     ///
     /// # Panics
-    /// If it has fewer.
+    /// If there are fewer bytes.
     pub fn from_hash(hash: &[u8]) -> Self {
         HexText::from_hash(hash).into()
     }
 
-    /// The digits of a text, if it is 32 of them.
+    /// The digest that a text of 32 digits is; `None` if the text is anything else.
     pub fn read(text: &str) -> Option<Self> {
         HexText::read(text).map(Self::from)
     }
@@ -68,7 +68,7 @@ impl fmt::Debug for TraceDigest {
 }
 
 impl<const N: usize> HexText<N> {
-    /// The first digits of the hash of a text.
+    /// The first `N` digits of the SHA-256 of a text.
     ///
     /// # Panics
     /// If `N` is above 64.
@@ -76,15 +76,15 @@ impl<const N: usize> HexText<N> {
         Self::read(&sha256(text.as_bytes())[..N]).expect("digits")
     }
 
-    /// The first digits of a hash with these bytes.
+    /// The first `N` digits of a hash with these bytes, `N / 2` or more.
     ///
     /// # Panics
-    /// If it has fewer.
+    /// If there are fewer bytes.
     pub fn from_hash(hash: &[u8]) -> Self {
         Self::read(&hex(&hash[..N / 2])).expect("digits")
     }
 
-    /// The digits of a text, if it is `N` of them.
+    /// The text as `N` digits; `None` if it is no such text.
     pub fn read(text: &str) -> Option<Self> {
         let digits = text.as_bytes().try_into().ok()?;
         text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(digits))

@@ -8,8 +8,9 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use thiserror::Error;
 
 thread_local! {
-    /// Inside [`caught`]: the message and position of the last panic.
+    /// The message and position of the last panic of this thread inside [`caught`].
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Whether this thread is inside [`caught`].
     static INSIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
@@ -23,7 +24,8 @@ pub struct Panicked {
     pub message: String,
 }
 
-/// What `f` returns, or the message and position of its panic.
+/// What `f` returns, or the message and position of its panic, which is not printed. A panic outside of such a call is
+/// handled as usual. Calls may be inside each other.
 pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Panicked> {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
@@ -41,7 +43,8 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Panicked> {
     let result = catch_unwind(AssertUnwindSafe(f));
     INSIDE.set(outer);
     result.map_err(|payload| {
-        // A panic on another thread, of which this one waited, was heard there.
+        // A panic on another thread, for which this one waited, was heard there, and left its message in the payload
+        // alone.
         let text = payload.downcast_ref::<String>().cloned();
         let brought =
             text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));

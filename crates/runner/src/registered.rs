@@ -31,19 +31,19 @@ pub enum LoadError {
 /// each part of the file that was left out.
 pub type Loader = fn(&Path, Option<&[String]>) -> Result<Vec<String>, LoadError>;
 
-/// What is registered now.
+/// A copy of what is registered now: what is registered later does not change it.
 pub fn registered() -> Registry {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     registered.clone().unwrap_or_default()
 }
 
-/// Changes what is registered.
+/// Lets `change` add to what is registered or remove from it, and returns what `change` returns.
 pub fn register<T>(change: impl FnOnce(&mut Registry) -> T) -> T {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     change(registered.get_or_insert_default())
 }
 
-/// Says what loads Python code; the first to say it counts.
+/// Says what loads Python code, which the Python package does when it is imported. Later calls change nothing.
 pub fn set_loader(loader: Loader) {
     let _ = LOADER.set(loader);
 }

@@ -64,7 +64,8 @@ impl Trace {
         self.final_value(Quantity::SqError)
     }
 
-    /// What is measured at the recorded rounds of a quantity; empty if it is not recorded.
+    /// The values of a measured quantity at the recorded rounds, one for each; empty if it is not recorded. Averages
+    /// and costs are not among measured quantities.
     pub fn measured(&self, quantity: Quantity) -> &[f64] {
         match quantity {
             Quantity::SqError => &self.sq_error,
@@ -86,7 +87,8 @@ impl Trace {
     }
 }
 
-/// The digest of these traces.
+/// The digest of the traces of a cell's runs, in the order of the runs: a hash over every bit of them, costs that
+/// others determine apart.
 pub fn digest(traces: &[Trace]) -> TraceDigest {
     let mut hash = Sha256::new();
     let mut word = |x: u64| hash.update(x.to_le_bytes());

@@ -6,13 +6,13 @@ use exactfed_core::problem::arrays::{Column, Contents, sanitised};
 use exactfed_core::problem::column::{exact_text, is_long, is_mark, number};
 use exactfed_core::words::count;
 
-/// The most columns: more than features may be, and some that are not used.
+/// The most columns of a file: more than there may be features, since some columns are not used.
 const MOST_COLUMNS: usize = 20_000;
 
-/// The columns, numbers where every row of a column is one or empty, which is NaN.
+/// The columns of a CSV file as a table. A column is of numbers if each of its values is a number or empty, which is
+/// read as NaN, and otherwise of texts.
 pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
-    // Twice: what a column holds is known at its end, and texts take far more
-    // room than numbers.
+    // The file is read twice: what a column holds is known at its end, and texts take far more room than numbers.
     let mut columns = survey(bytes)?;
     let mut reader = reader(bytes);
     for record in reader.records() {
@@ -33,7 +33,7 @@ fn reader(bytes: &[u8]) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes)
 }
 
-/// The names and types of the columns, without their values, if the whole file is a table.
+/// The names and types of the columns, without their values, by a pass over the whole file.
 fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
     let mut reader = reader(bytes);
     let heads = reader.headers().map_err(|e| wrong(&e))?.clone();
@@ -119,7 +119,7 @@ fn is_number(name: &str) -> bool {
     name.parse::<f64>().is_ok()
 }
 
-/// What is wrong with a record, from the error of its reader.
+/// What is wrong with a line, in our words, from the error of the reader.
 fn wrong(e: &csv::Error) -> ContentError {
     let line = e.position().map_or(1, Position::line);
     let message = match e.kind() {

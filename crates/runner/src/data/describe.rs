@@ -2,131 +2,39 @@
 //!
 //! *Invariant*: the manifest runs as it is printed, for records that the problem takes.
 
+mod error;
 mod features;
 mod starter;
 mod table;
 
 use super::{DataError, TableReader};
+pub use error::{DescribeError, RecordsError, StarterError};
 use exactfed_core::linalg::Matrix;
-use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::{Array, Column, Contents, DataFile, sanitised};
 use exactfed_core::problem::column::LongNumber;
 use exactfed_core::words::count;
-use features::FeatureRows;
-use starter::{MOST_DENSE_BYTES, Starter};
+use features::{FeatureMoments, FeatureRows};
+use starter::Starter;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
-use thiserror::Error;
 
-/// The most features, and the most products, of the Gram matrix whose condition is computed.
+/// The most features of a Gram matrix whose condition number is computed.
 const MOST_FEATURES: usize = 500;
+/// The most products of numbers that computing a Gram matrix may take.
 const MOST_PRODUCTS: f64 = 4e9;
 /// The most distinct labels that count as classes.
 const MOST_CLASSES: usize = 20;
-/// The most names or values in a line.
+/// The most names or values that a line lists.
 const MOST_NAMED: usize = 12;
-/// The names of a label column, where none is given.
+/// The names by which a column is taken to be that of the labels, where the user names none, in the order of
+/// preference.
 const LABELS: [&str; 7] = ["label", "target", "class", "outcome", "response", "y", "diagnosis"];
-/// Parts of the names by which columns of whole numbers, and arrays, may be taken to be clients.
+/// Parts of names by which columns of whole numbers, and arrays, are taken to say which client holds each record.
 const CLIENTS: [&str; 8] =
     ["client", "user", "site", "group", "hospital", "centre", "center", "device"];
 
-/// Why a data file cannot be described.
-#[derive(Debug, Error)]
-pub enum DescribeError {
-    /// The file cannot be read.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// What the file holds are no records.
-    #[error("{path}: {error}")]
-    Records {
-        /// The file.
-        path: String,
-        /// What is wrong with them.
-        error: RecordsError,
-    },
-}
-
-/// Why the contents of a file are no records.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RecordsError {
-    /// The labels are to be a column, and only tables have columns.
-    #[error("--label names a column, but the file has none")]
-    NoNamedColumns,
-    /// The table has no column of the name that was given.
-    #[error("{0}")]
-    UnknownColumn(String),
-    /// The table is empty.
-    #[error("there are no columns")]
-    NoColumns,
-    /// There are sparse features without labels.
-    #[error("beside sparse rows, records need the array y (n,); there are: {arrays}")]
-    NoLabels {
-        /// The names and shapes of the arrays.
-        arrays: String,
-    },
-    /// The arrays have other names or shapes than those of records.
-    #[error("records are the arrays x (n, d) and y (n,), not {arrays}")]
-    OtherArrays {
-        /// The names and shapes of the arrays.
-        arrays: String,
-    },
-    /// Features or labels are missing.
-    #[error(
-        "there are {n} records of {d} features and {labels} labels; both and one label each are needed{}",
-        if *without_commas { "; columns must be separated by commas" } else { "" }
-    )]
-    Incomplete {
-        /// The number of records.
-        n: usize,
-        /// The number of features.
-        d: usize,
-        /// The number of labels.
-        labels: usize,
-        /// Whether the file is CSV of one column.
-        without_commas: bool,
-    },
-}
-
-/// Why there is no manifest to start from.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum StarterError {
-    /// Arrays lack values.
-    #[error("values are missing: fill them in, or remove their records")]
-    MissingValues,
-    /// Every record of a table lacks a value.
-    #[error(
-        "no record has a value in every column, so that `missing = \"drop\"` leaves none: fill values in, or leave columns out of the file"
-    )]
-    NoWholeRecord,
-    /// All features are constant.
-    #[error("no feature varies")]
-    ConstantFeatures,
-    /// Dense features would take too much memory.
-    #[error(
-        "`{kind}` stores these features dense, and there are {features} of {records} records; at most {MOST_DIMENSIONS} features are allowed, and {MOST_DENSE_BYTES} bytes"
-    )]
-    TooManyFeatures {
-        /// The kind of the problem.
-        kind: &'static str,
-        /// The number of features.
-        features: usize,
-        /// The number of records.
-        records: usize,
-    },
-    /// The step size that the features allow is 0.
-    #[error("some features are too large: scale them")]
-    LargeFeatures,
-    /// There is one class.
-    #[error("all labels are the same")]
-    EqualLabels,
-    /// Labels are many texts.
-    #[error("there are {0} different labels of text; two classes or numbers are needed")]
-    TextLabels(usize),
-}
-
-/// What a file holds, line by line, and a manifest to start from.
+/// What a data file holds, in words for a user who wants to run algorithms on it.
 pub struct Description {
     /// The lines that describe the file.
     pub lines: Vec<String>,
@@ -134,17 +42,18 @@ pub struct Description {
     pub manifest: Result<String, StarterError>,
 }
 
-/// Records whose columns are divided into features, label and others.
+/// The records of a file, divided into features, labels and others.
 struct FileRecords<'a> {
-    /// The names of the features; empty where the file has none.
+    /// The names of the features; empty where the file names none.
     names: Vec<String>,
     features: FeatureRows<'a>,
     labels: Cow<'a, Column>,
     /// The name of the label column; empty where the file has none.
     label: String,
-    /// The column of clients, if there is one, and its number of different values.
+    /// The name of the column that says which client holds a record, if there is one, and its number of different
+    /// values.
     clients: Option<(String, usize)>,
-    /// What a table has beside these.
+    /// What else a table has.
     table: TableNotes,
 }
 
@@ -161,14 +70,14 @@ struct TableNotes {
     lists_features: bool,
 }
 
-/// What a manifest does with values that are missing.
+/// What the manifest to start from does with values that are missing.
 #[derive(Clone, Copy, PartialEq)]
 enum Remedy {
-    /// Means of the features are in their place.
+    /// It puts the mean of the feature in their place.
     Mean,
-    /// Records that lack one are left out.
+    /// It leaves out records that lack a value.
     Drop,
-    /// Nothing, because every record lacks one.
+    /// There is no manifest, because every record lacks a value.
     Nothing,
 }
 
@@ -213,7 +122,7 @@ pub fn describe(
     records.description(&file.path, tune)
 }
 
-/// The first arrays and their shapes.
+/// The names and shapes of the first arrays, for a message.
 fn shapes(arrays: &BTreeMap<String, Array>) -> String {
     let all: Vec<String> = arrays
         .iter()
@@ -223,7 +132,8 @@ fn shapes(arrays: &BTreeMap<String, Array>) -> String {
     all.join(", ")
 }
 
-/// The name of the first array that may be of clients, and its number of distinct values.
+/// The first array whose name and shape suggest that it says which client holds each record: its name, and its number
+/// of distinct values. `y` is the array of the labels.
 fn client_array(arrays: &BTreeMap<String, Array>, y: &Array) -> Option<(String, usize)> {
     let (name, array) = arrays
         .iter()
@@ -231,7 +141,7 @@ fn client_array(arrays: &BTreeMap<String, Array>, y: &Array) -> Option<(String, 
     Some((name.clone(), distinct(&array.data).len()))
 }
 
-/// Records of a file without named columns.
+/// The records of a file without named columns: sparse rows, or arrays.
 fn of_arrays(
     features: FeatureRows<'_>,
     labels: Vec<f64>,
@@ -247,8 +157,8 @@ fn of_arrays(
     }
 }
 
-/// The names of the columns of a file, and that of the labels where none is given; `None` if it has
-/// no named columns.
+/// The names of the first columns of a file, in one line, and the name of the column that is taken to be the labels
+/// where none is given. `None` if the file has no named columns. `tables` reads Parquet.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -290,11 +200,12 @@ fn may_be_clients(name: &str) -> bool {
     CLIENTS.iter().any(|part| name.contains(part))
 }
 
-/// The distinct values and how often each occurs.
+/// The distinct values in their order, each with how often it occurs. The keys sort as the numbers do, also NaN and
+/// signed zeros.
 fn distinct(values: &[f64]) -> BTreeMap<u64, (f64, usize)> {
     let mut all = BTreeMap::new();
     for value in values {
-        // Bits in the order of the numbers.
+        // As whole numbers, these bits have the order of the numbers.
         let bits = value.to_bits();
         let key = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
         all.entry(key).or_insert((*value, 0)).1 += 1;
@@ -302,7 +213,7 @@ fn distinct(values: &[f64]) -> BTreeMap<u64, (f64, usize)> {
     all
 }
 
-/// The distinct values that are not missing, as text, and how often each occurs, in the order of the
+/// The distinct values of a column that are not missing, as text, each with how often it occurs, in the order of the
 /// values.
 fn counts(column: &Column) -> Vec<(String, usize)> {
     let known: Vec<usize> = known_rows(&[column]);
@@ -334,7 +245,8 @@ fn known_rows(columns: &[&Column]) -> Vec<usize> {
     (0..columns[0].len()).filter(|row| !missing.iter().any(|column| column[*row])).collect()
 }
 
-/// The place of the first column with a usual name of labels, or of the last.
+/// The place of the column that is taken to be the labels: one with a usual name, or else the last; `None` without
+/// columns.
 fn label_place(columns: &[(String, Column)]) -> Option<usize> {
     let place_of =
         |wanted: &str| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -343,6 +255,7 @@ fn label_place(columns: &[(String, Column)]) -> Option<usize> {
 }
 
 impl FileRecords<'_> {
+    /// The description of the file at a path with these records. With `tune` the manifest compares tuned algorithms.
     fn description(&self, path: &str, tune: bool) -> Result<Description, RecordsError> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
@@ -380,7 +293,7 @@ impl FileRecords<'_> {
             return Ok(Description { lines, manifest: Err(StarterError::MissingValues) });
         }
         lines.push(self.condition_line(&moments, &constant));
-        let starter = Starter::new(self, path, &classes, (&moments, &constant));
+        let starter = Starter::new(self, path, &classes, &moments, &constant);
         Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune)) })
     }
 
@@ -390,7 +303,8 @@ impl FileRecords<'_> {
         name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
     }
 
-    /// The features and the labels that are not finite numbers somewhere, with how often.
+    /// The features, and the labels if they are numbers, that are not finite in some records: a phrase with how many
+    /// for each.
     fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for (j, number) in self.features.missing().into_iter().enumerate() {
@@ -429,9 +343,9 @@ impl FileRecords<'_> {
         }
     }
 
-    /// The condition number of the Gram matrix of the features that vary, shifted and scaled to mean
-    /// 0 and variance 1.
-    fn condition_line(&self, moments: &[(f64, f64)], constant: &[usize]) -> String {
+    /// The line with the condition number of the Gram matrix of the features that vary, shifted and scaled to mean 0
+    /// and variance 1. It tells how slowly algorithms converge on the records.
+    fn condition_line(&self, moments: &[FeatureMoments], constant: &[usize]) -> String {
         let what = "condition number of the standardised Gram matrix";
         let (n, all) = self.features.size();
         let kept = others(all, constant);
@@ -450,16 +364,16 @@ impl FileRecords<'_> {
     }
 }
 
-/// The features that do not vary, by the criterion of a dataset that is standardised, from the
-/// means and variances of all.
-fn constant(moments: &[(f64, f64)]) -> Vec<usize> {
-    let varies = moments
-        .iter()
-        .map(|(mean, variance)| variance.is_nan() || libm::sqrt(*variance) > 1e-12 * mean.abs());
+/// The numbers of the features that do not vary, increasing, from the moments of all features. The criterion is that
+/// of a dataset that is standardised.
+fn constant(moments: &[FeatureMoments]) -> Vec<usize> {
+    let varies = moments.iter().map(|FeatureMoments { mean, variance }| {
+        variance.is_nan() || libm::sqrt(*variance) > 1e-12 * mean.abs()
+    });
     varies.enumerate().filter(|(_, varies)| !varies).map(|(j, _)| j).collect()
 }
 
-/// The features of `all` that are not among these, which rise.
+/// The numbers of the features, of which there are `all`, that are not among `constant`, whose numbers increase.
 fn others(all: usize, constant: &[usize]) -> Vec<usize> {
     (0..all).filter(|j| constant.binary_search(j).is_err()).collect()
 }
@@ -470,7 +384,7 @@ fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
     classes.len() <= MOST_CLASSES && whole
 }
 
-/// The first of some texts.
+/// The first [`MOST_NAMED`] of some texts in one line, and how many there are if there are more.
 fn first_names(all: &[String]) -> String {
     let shown = all[..all.len().min(MOST_NAMED)].join(", ");
     if all.len() > MOST_NAMED { format!("{shown}, … ({} in all)", all.len()) } else { shown }

@@ -6,7 +6,7 @@ use exactfed_core::problem::MOST_SPARSE_FEATURES;
 use exactfed_core::problem::arrays::{Contents, check_features, sanitised};
 use exactfed_core::problem::column::is_inexact;
 
-/// Labels and features, what is not written being 0.
+/// The labels and the features of the records of a LIBSVM file; features that a line does not write are 0.
 pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| ContentError::Invalid("it is not UTF-8 text".into()))?;
@@ -17,23 +17,25 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     // The largest index, and its line.
     let mut d = 0;
     let mut line_of_d = 0;
-    for (number, line) in text.lines().enumerate() {
+    for (place, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let line_number = number as u64 + 1;
+        let line_number = place as u64 + 1;
         let wrong = |message: String| ContentError::Line { line: line_number, message };
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
-        let no_number = || format!("the label \"{}\" is not a number", sanitised(label));
         if is_inexact(label) {
             return Err(wrong(format!(
                 "the label {} is a whole number beyond 2^53, which f64 cannot tell from others",
                 sanitised(label)
             )));
         }
-        labels.push(label.parse().map_err(|_| wrong(no_number()))?);
+        let Ok(number) = label.parse::<f64>() else {
+            return Err(wrong(format!("the label \"{}\" is not a number", sanitised(label))));
+        };
+        labels.push(number);
         let mut last = 0;
         for word in words {
             let (index, value) = pair(word).map_err(wrong)?;
@@ -46,7 +48,8 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
         }
         offsets.push(values.len());
         if last as usize > d {
-            (d, line_of_d) = (last as usize, line_number);
+            d = last as usize;
+            line_of_d = line_number;
         }
     }
     check_features(d, values.len())
@@ -54,7 +57,10 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     Ok(Contents::Records { labels, features: SparseRows::new(d, offsets, indices, values)? })
 }
 
-/// An index, counted from 1, and its value.
+/// The index of a feature, counted from 1, and its value, from `index:value`.
+///
+/// # Errors
+/// What is wrong with the word.
 fn pair(word: &str) -> Result<(u32, f64), String> {
     let pair = word.split_once(':').and_then(|(i, x)| {
         Some((i.parse::<usize>().ok().filter(|i| *i > 0)?, x.parse::<f64>().ok()?))

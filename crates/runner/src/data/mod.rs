@@ -27,7 +27,7 @@ pub const MOST_BYTES: u64 = 8 << 30;
 /// The most bytes of a line of text.
 const MOST_LINE: usize = 4 << 20;
 
-/// The most bytes of a file of which results keep a copy.
+/// The most bytes of a file on the disk of which results keep a copy.
 pub const MOST_KEPT: u64 = 256 << 20;
 
 /// Why the contents of a data file are not known.
@@ -72,7 +72,7 @@ pub enum DataError {
     Content {
         /// The path that the manifest states.
         path: String,
-        /// What is wrong with them.
+        /// What is wrong with the bytes.
         error: ContentError,
     },
 }
@@ -131,15 +131,19 @@ pub enum ContentError {
 /// What is wrong with the bytes.
 pub type TableReader = fn(Vec<u8>) -> Result<Contents, ContentError>;
 
-/// The files below a manifest's folder, and the copies that results keep of them.
+/// The data files that a manifest may name: files in memory, files below its folder, and the copies that results keep
+/// of them.
 #[derive(Default)]
 pub struct DataFolder {
+    /// The folder of the manifest, to which paths are relative.
     base: PathBuf,
     /// Files in memory by their paths, which are never looked up on the disk.
     in_memory: BTreeMap<String, Arc<[u8]>>,
-    /// Copies, each named by the hash of its bytes.
+    /// The folder of copies, each named by the hash of its bytes, if there is one.
     copies: Option<PathBuf>,
+    /// What reads Parquet tables; without it they are refused.
     tables: Option<TableReader>,
+    /// The contents of the files that were read.
     opened: Mutex<HashMap<DataFileKey, Arc<Contents>>>,
 }
 
@@ -147,8 +151,8 @@ pub struct DataFolder {
 type DataFileKey = (String, Option<String>);
 
 impl DataFolder {
-    /// The files below this folder, a folder of copies, which are read first, a reader of Parquet
-    /// tables, and files in memory by their paths.
+    /// The files in memory, by the paths that the manifest names; the copies in a folder, which are preferred where a
+    /// file must have a hash; and the files below the folder `base`. `tables` reads Parquet.
     pub fn new(
         base: &Path,
         copies: Option<PathBuf>,
@@ -158,7 +162,7 @@ impl DataFolder {
         Self { base: base.to_owned(), copies, tables, in_memory, ..Self::default() }
     }
 
-    /// The copies in this folder alone.
+    /// The copies in this folder alone, which are found by their hashes.
     pub fn of_copies(copies: PathBuf) -> Self {
         Self { copies: Some(copies), ..Self::default() }
     }
@@ -171,26 +175,28 @@ impl DataFolder {
         self.in_memory.contains_key(path) || size.is_some_and(|size| size <= MOST_KEPT)
     }
 
-    /// Where the copy of the file with this hash is, or would be.
+    /// The path at which the copy of the file with this hash is, or would be; `None` without a folder of copies.
     fn copy(&self, hash: &str) -> Option<PathBuf> {
         Some(self.copies.as_ref()?.join(hash))
     }
 
-    /// Where the sound copy of the file with this hash is.
+    /// The path of the copy of the file with this hash, if there is one and its bytes have the hash.
     pub fn sound_copy(&self, hash: &str) -> Option<PathBuf> {
         self.copy(hash).filter(|_| self.of_copy(hash).is_some())
     }
 
-    /// The bytes of a sound copy. Symbolic links are not followed.
+    /// The bytes of the copy with this hash, if there is one and its bytes have the hash. Symbolic links are not
+    /// followed.
     fn of_copy(&self, wanted: &str) -> Option<Vec<u8>> {
         let bytes = files::read_plain(&self.copy(wanted)?, MOST_BYTES).ok()?;
         (sha256(&bytes) == wanted).then_some(bytes)
     }
 
-    /// The bytes of a file that must have this hash, from its copy if there is one.
+    /// The bytes of the file at a path, which must have this hash: from its copy if there is a sound one, and else
+    /// from the file.
     ///
     /// # Errors
-    /// Why they cannot be had.
+    /// If the file cannot be read, or has another hash.
     pub fn checked(&self, path: &str, wanted: &str) -> Result<Vec<u8>, DataError> {
         if let Some(bytes) = self.of_copy(wanted) {
             return Ok(bytes);
@@ -208,6 +214,7 @@ impl DataFolder {
         })
     }
 
+    /// The bytes of the file at a path, from memory or from the disk.
     fn bytes(&self, path: &str) -> Result<Vec<u8>, DataError> {
         match self.in_memory.get(path) {
             Some(bytes) => Ok(bytes.to_vec()),
@@ -221,7 +228,8 @@ impl DataFolder {
         }
     }
 
-    /// SHA-256 of a file's bytes, 64 hexadecimal digits, and how much it holds.
+    /// The SHA-256 of the bytes of the file at a path, 64 hexadecimal digits, and how many lines and numbers it has,
+    /// about.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -230,8 +238,8 @@ impl DataFolder {
         Ok((sha256(&bytes), size(path, &bytes)))
     }
 
-    /// How much a file of this hash holds, if it or its copy is there. The hash is not checked:
-    /// runs do that when they read the numbers.
+    /// How many lines and numbers the file at a path with this hash has, about; `None` if neither the file nor its
+    /// copy can be read. The hash is not checked: runs do that when they read the numbers.
     pub fn size(&self, path: &str, hash: &str) -> Option<FileSize> {
         let copy = self.copy(hash).and_then(|copy| files::read_plain(&copy, MOST_BYTES).ok());
         let bytes = copy.or_else(|| self.bytes(path).ok())?;
@@ -239,7 +247,8 @@ impl DataFolder {
     }
 }
 
-/// How much a file of this name holds.
+/// How many lines and numbers a file of this name has, about, without reading it as what it is: costs and memory are
+/// estimated from that.
 fn size(path: &str, bytes: &[u8]) -> FileSize {
     match extension(path).as_str() {
         "csv" => {
@@ -249,7 +258,7 @@ fn size(path: &str, bytes: &[u8]) -> FileSize {
         _ if is_libsvm(path) => {
             FileSize { lines: count_byte(bytes, b'\n'), numbers: count_byte(bytes, b':') }
         }
-        // Of f64 each, as numpy writes them; compressed ones are more.
+        // Each number takes 8 bytes, as numpy writes it; a compressed file has more numbers.
         _ => FileSize { lines: 0, numbers: bytes.len() as u64 / 8 },
     }
 }
@@ -274,7 +283,7 @@ impl Files for DataFolder {
 }
 
 impl DataFolder {
-    /// The contents of a file, which are read once.
+    /// The contents of a file, which must have its hash if one is given. They are read once and kept.
     fn contents(&self, file: &DataFile) -> Result<Arc<Contents>, DataError> {
         let key = (file.path.clone(), file.sha256.clone());
         let mut opened = lock(&self.opened);
@@ -294,7 +303,8 @@ impl DataFolder {
     }
 }
 
-/// What the bytes of a file of this name hold; `tables` reads Parquet.
+/// The contents of a file of this name with these bytes, in the format that the ending of the name says; `tables`
+/// reads Parquet.
 ///
 /// # Errors
 /// What is wrong with them, and where.
@@ -314,7 +324,7 @@ pub fn read(
     }
 }
 
-/// Refuses texts with a line that is longer than any sensible one.
+/// An error if a line of a text is longer than any sensible one: readers keep a line in memory.
 fn check_lines(bytes: &[u8]) -> Result<(), ContentError> {
     let mut all = bytes.split(|b| *b == b'\n').enumerate();
     match all.find(|(_, line)| line.len() > MOST_LINE) {

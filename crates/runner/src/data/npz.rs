@@ -16,21 +16,27 @@ use std::io::{Cursor, Read};
 const MOST_HEADER: usize = 4096;
 /// The most brackets in an array's header, which is read by recursion.
 const MOST_BRACKETS: usize = 8;
-/// How many times its size an archive may unpack to, beyond what is small.
+/// How many times the size of an archive it may unpack to, if that is more than [`SMALL`].
 const MOST_TIMES: u64 = 100;
-/// The number of bytes to which every archive may unpack, however small it is.
+/// The number of bytes to which every archive may unpack, however small it is, so that repetitive data are read.
 const SMALL: u64 = 256 << 20;
 
-/// An array's name and shape, and what it holds, row by row.
-type NamedArray = (String, Vec<usize>, Column);
+/// An array of an archive.
+struct NamedArray {
+    name: String,
+    shape: Vec<usize>,
+    /// What it holds, its last index running fastest.
+    values: Column,
+}
 
-/// The arrays by name, numbers widened to f64.
+/// What the arrays of an archive hold: sparse rows, the columns of a table, or arrays by their names. Numbers are
+/// widened to f64.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, ContentError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
     within(bytes, most.clamp(SMALL, MOST_BYTES))
 }
 
-/// The arrays of an archive that may unpack to at most `most` bytes.
+/// What the arrays of an archive hold, which may unpack to at most `most` bytes.
 fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
     let size = bytes.len();
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
@@ -47,7 +53,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
             name: sanitised(&name),
             error: Box::new(error),
         };
-        // Read to its end: that is where the checksum is compared.
+        // The entry is read to its end, where its checksum is compared.
         let mut bytes = Vec::new();
         let taken =
             entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(|e| said(invalid(e)))?
@@ -60,6 +66,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
         left -= taken;
         let (file, numbers) = opened(&bytes).map_err(said)?;
         let text = texts(&file, numbers).map_err(said)?;
+        // The format of scipy's sparse matrices is one text.
         if let ("format", Some((shape, Column::Text(all)))) = (name.as_str(), &text)
             && shape.is_empty()
         {
@@ -76,28 +83,29 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
                 sanitised(&name)
             )));
         }
-        let (shape, column) = match text {
+        let (shape, values) = match text {
             Some(text) => text,
             None => array(file, numbers).map_err(said)?,
         };
-        arrays.push((name, shape, column));
+        arrays.push(NamedArray { name, shape, values });
     }
     contents(arrays, format.as_deref())
 }
 
-/// What the arrays of an archive are: sparse rows in the format that scipy names, columns, or arrays.
+/// What the arrays of an archive are together: sparse rows in the `format` that scipy names, columns of a table, or
+/// single arrays.
 fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, ContentError> {
     let is_sparse = arrays
         .iter()
-        .any(|(name, _, column)| name == "indptr" && matches!(column, Column::Numbers(_)));
+        .any(|array| array.name == "indptr" && matches!(array.values, Column::Numbers(_)));
     // Arrays of one axis and one length are the columns of a table.
     let are_columns = arrays.len() > 1
-        && arrays.iter().all(|(_, shape, _)| shape.len() == 1 && *shape == arrays[0].1);
+        && arrays.iter().all(|array| array.shape.len() == 1 && array.shape == arrays[0].shape);
     match (is_sparse, format) {
         (true, None | Some("csr")) => sparse(of_numbers(arrays)?),
-        (false, None) if are_columns => {
-            Ok(Contents::Table(arrays.into_iter().map(|(name, _, all)| (name, all)).collect()))
-        }
+        (false, None) if are_columns => Ok(Contents::Table(
+            arrays.into_iter().map(|array| (array.name, array.values)).collect(),
+        )),
         (false, None) => Ok(Contents::Arrays(of_numbers(arrays)?)),
         (_, format) => Err(ContentError::Invalid(format!(
             "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
@@ -144,7 +152,7 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, ContentError>
     Ok(Contents::SparseArrays { features, others: arrays })
 }
 
-/// Removes an array of one axis that a sparse matrix needs.
+/// Removes an array that a sparse matrix needs, which must have one axis, and returns its numbers.
 fn take_array(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<f64>, ContentError> {
     match arrays.remove(name) {
         Some(array) if array.shape.len() == 1 => Ok(array.data),
@@ -158,6 +166,7 @@ fn take_array(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<f6
     }
 }
 
+/// An error if a number of the array of this name is not whole or is below 0, as indices cannot be.
 fn check_whole(name: &str, all: &[f64]) -> Result<(), ContentError> {
     match all.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
         Some(x) => Err(ContentError::Invalid(format!(
@@ -167,12 +176,13 @@ fn check_whole(name: &str, all: &[f64]) -> Result<(), ContentError> {
     }
 }
 
-/// All of these arrays, if none is of texts.
+/// All of these arrays by their names, if all are of numbers that f64 holds.
 fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, ContentError> {
-    arrays.sort_by(|a, b| a.0.cmp(&b.0));
+    // The first array in the order of names that is not of numbers is reported.
+    arrays.sort_by(|a, b| a.name.cmp(&b.name));
     arrays
         .into_iter()
-        .map(|(name, shape, column)| match column {
+        .map(|NamedArray { name, shape, values }| match values {
             Column::Numbers(data) => Ok((name, Array { shape, data })),
             Column::LongNumbers(_) | Column::Text(_) => Err(ContentError::Array {
                 name: sanitised(&name),
@@ -182,7 +192,8 @@ fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, Co
         .collect()
 }
 
-/// An array of numpy's types S and U; `None` if it is of another type.
+/// The shape and the texts of an array of numpy's types S and U, from the `bytes` behind its header; `None` if it is
+/// of another type.
 fn texts(
     file: &NpyFile<&[u8]>,
     bytes: &[u8],
@@ -217,7 +228,7 @@ fn texts(
     Ok(Some((shape, Column::Text(all))))
 }
 
-/// A text of four bytes for each character.
+/// A text from four bytes for each character, as numpy's type U has it; `None` if it is no Unicode.
 fn utf32(text: &[u8], is_big: bool) -> Option<String> {
     let numbers = text.chunks_exact(4).map(|four| {
         let four = [four[0], four[1], four[2], four[3]];
@@ -226,7 +237,8 @@ fn utf32(text: &[u8], is_big: bool) -> Option<String> {
     numbers.map(char::from_u32).collect()
 }
 
-/// An array's file, and its bytes behind the header, if that is one of an array of numbers.
+/// Reads the header of an array's file. Returns the file, and its bytes behind the header. A header is refused that is
+/// too long or too deep for one of an array of numbers or texts, since its reader would need much memory for it.
 fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
     let length = match (bytes.get(6), bytes.get(8..12)) {
         (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
@@ -246,16 +258,17 @@ fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
     Ok((file, &bytes[length..]))
 }
 
+/// The shape and the numbers of an array, from the `bytes` behind its header.
 fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), ContentError> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
-    let (kind, dtype) = match file.dtype() {
-        DType::Plain(plain) => ((plain.type_char(), plain.size_field()), plain.to_string()),
+    let (type_char, size, dtype) = match file.dtype() {
+        DType::Plain(plain) => (plain.type_char(), plain.size_field(), plain.to_string()),
         other => return Err(unknown(&other.descr())),
     };
     // Headers may lie: what they announce must be there before room is made.
     let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
-    let whole = count.and_then(|n| n.checked_mul(kind.1));
+    let whole = count.and_then(|n| n.checked_mul(size));
     if whole.is_none_or(|n| n > bytes.len() as u64) {
         return Err(ContentError::Invalid(format!(
             "its header announces the shape {shape:?}, more than it holds"
@@ -271,8 +284,8 @@ fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), Con
             "its shape {shape:?} takes 8 bytes a number; at most {MOST_BYTES} bytes are allowed"
         )));
     }
-    let data = numbers(file, bytes, kind, &dtype)?;
-    if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
+    let data = numbers(file, bytes, type_char, size, &dtype)?;
+    if data.iter().any(|x| x.abs() > 2f64.powi(53) && type_char != TypeChar::Float) {
         return Err(ContentError::Invalid(
             "it holds whole numbers beyond 2^53, which f64 cannot tell apart".into(),
         ));
@@ -281,11 +294,14 @@ fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), Con
     Ok((shape, Column::Numbers(data)))
 }
 
-/// The numbers of an array in its own order, from its file or from the `bytes` behind its header.
+/// The numbers of an array in the order of its file. `type_char` and `size` are the type of a number and its bytes,
+/// which `dtype` is in numpy's words, with the order of the bytes. Half precision, which the reader of the file does
+/// not know, is read from the `bytes` behind the header.
 fn numbers(
     file: NpyFile<&[u8]>,
     bytes: &[u8],
-    kind: (TypeChar, u64),
+    type_char: TypeChar,
+    size: u64,
     dtype: &str,
 ) -> Result<Vec<f64>, ContentError> {
     macro_rules! numbers {
@@ -293,7 +309,7 @@ fn numbers(
             file.into_vec::<$type>().map_err(invalid)?.into_iter().map(|x| x as f64).collect()
         };
     }
-    Ok(match kind {
+    Ok(match (type_char, size) {
         (TypeChar::Float, 8) => file.into_vec::<f64>().map_err(invalid)?,
         (TypeChar::Float, 4) => numbers!(f32),
         (TypeChar::Int, 8) => numbers!(i64),
@@ -333,16 +349,19 @@ fn half(bits: u16) -> f64 {
     if bits >> 15 == 1 { -size } else { size }
 }
 
+/// The error that an array is of a type which is not read.
 fn unknown(dtype: &str) -> ContentError {
     let dtype = sanitised(dtype);
     invalid(format!("its type is {dtype}; expected floats, whole numbers or truth values"))
 }
 
+/// The error that the file is not one of its format.
 fn invalid(message: impl Display) -> ContentError {
     ContentError::Invalid(message.to_string())
 }
 
-/// From the first index fastest to the last index fastest.
+/// The numbers of an array of this shape with its last index running fastest, from those with its first index running
+/// fastest.
 fn row_by_row(shape: &[usize], data: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; data.len()];
     for (from, value) in data.iter().enumerate() {

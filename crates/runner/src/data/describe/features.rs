@@ -17,6 +17,13 @@ pub enum FeatureRows<'a> {
     Sparse(&'a SparseRows),
 }
 
+/// The mean and the variance of a feature over all records.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeatureMoments {
+    pub mean: f64,
+    pub variance: f64,
+}
+
 impl FeatureRows<'_> {
     /// The numbers n of records and d of features.
     pub fn size(&self) -> (usize, usize) {
@@ -26,7 +33,7 @@ impl FeatureRows<'_> {
         }
     }
 
-    /// Calls `each` with the feature and the value of every number that is stored of a row.
+    /// Calls `each` with the number of the feature and the value, for every number that is stored of a row.
     fn each_of(&self, row: usize, mut each: impl FnMut(usize, f64)) {
         match self {
             Self::Dense { size: (_, d), numbers } => {
@@ -37,12 +44,12 @@ impl FeatureRows<'_> {
         }
     }
 
-    /// Calls the function with the features of all rows, in order.
+    /// Calls `each` with the number of the feature and the value, for every number that is stored, row by row.
     fn each(&self, mut each: impl FnMut(usize, f64)) {
         (0..self.size().0).for_each(|row| self.each_of(row, &mut each));
     }
 
-    /// How many numbers are not 0.
+    /// How many numbers of all records are not 0.
     pub fn nonzeros(&self) -> usize {
         let mut sum = 0;
         self.each(|_, x| sum += usize::from(x != 0.0));
@@ -56,7 +63,7 @@ impl FeatureRows<'_> {
         counts
     }
 
-    /// How many zeros of each feature are not stored.
+    /// How many records do not store each feature, where it is 0.
     fn unstored(&self) -> Vec<usize> {
         let (n, d) = self.size();
         let mut counts = vec![n; d];
@@ -64,8 +71,9 @@ impl FeatureRows<'_> {
         counts
     }
 
-    /// The mean and the variance of each feature.
-    pub fn moments(&self) -> Vec<(f64, f64)> {
+    /// The mean and the variance of each feature, by passes over the stored numbers alone; NaN where values are
+    /// missing.
+    pub fn moments(&self) -> Vec<FeatureMoments> {
         let (n, d) = self.size();
         let mut means = vec![0.0; d];
         self.each(|j, x| means[j] += x);
@@ -73,15 +81,17 @@ impl FeatureRows<'_> {
         let zeros = self.unstored().into_iter().zip(&means);
         let mut squares: Vec<f64> = zeros.map(|(zeros, mean)| zeros as f64 * mean * mean).collect();
         self.each(|j, x| squares[j] += (x - means[j]) * (x - means[j]));
-        means.into_iter().zip(squares).map(|(mean, square)| (mean, square / n as f64)).collect()
+        let pairs = means.into_iter().zip(squares);
+        pairs.map(|(mean, square)| FeatureMoments { mean, variance: square / n as f64 }).collect()
     }
 
-    /// How many records have another value of each feature than the majority, if there is one;
-    /// otherwise half of all or more.
+    /// How many records have another value of each feature than its most frequent one. This is exact if more than half
+    /// of the records have that value; otherwise the number is half of all records or more. Where few records differ,
+    /// a test set that holds them all would leave a constant feature.
     pub fn rarer(&self) -> Vec<usize> {
         let zeros = self.unstored();
-        // The last candidate of a vote in which a value cancels another one; zeros that are not
-        // stored vote last.
+        // A majority vote: each value cancels one vote for another value, and the candidate that is left is the only
+        // value that more than half of the records can have. Zeros that are not stored vote last.
         let mut votes: Vec<(f64, usize)> = vec![(f64::NAN, 0); self.size().1];
         let mut vote = |j: usize, x: f64, times: usize| {
             let (most, lead) = &mut votes[j];
@@ -102,7 +112,7 @@ impl FeatureRows<'_> {
         rarer
     }
 
-    /// The largest ‖x‖² of a record of the `kept` features.
+    /// The largest ‖x‖² over all records x, counting the `kept` features alone. Step sizes depend on it.
     pub fn largest_square(&self, kept: &[usize]) -> f64 {
         let mut counts = vec![false; self.size().1];
         kept.iter().for_each(|j| counts[*j] = true);
@@ -115,8 +125,9 @@ impl FeatureRows<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// The same of features that are shifted and scaled as by [`Self::each_standard`].
-    pub fn largest_standard_square(&self, kept: &[usize], moments: &[(f64, f64)]) -> f64 {
+    /// The largest ‖x‖² over all records x, counting the `kept` features alone, each shifted and scaled to mean 0 and
+    /// variance 1.
+    pub fn largest_standard_square(&self, kept: &[usize], moments: &[FeatureMoments]) -> f64 {
         let mut most = 0.0_f64;
         self.each_standard(kept, moments, |row: &[f64]| {
             most = most.max(row.iter().fold(0.0, |sum, x| sum + x * x))
@@ -129,7 +140,7 @@ impl FeatureRows<'_> {
     pub fn each_standard(
         &self,
         kept: &[usize],
-        moments: &[(f64, f64)],
+        moments: &[FeatureMoments],
         mut each: impl FnMut(&[f64]),
     ) {
         let mut places = vec![None; self.size().1];
@@ -148,8 +159,9 @@ impl FeatureRows<'_> {
     }
 }
 
-fn standardised(x: f64, (mean, variance): (f64, f64)) -> f64 {
-    (x - mean) / libm::sqrt(variance)
+/// A value of a feature with these moments, shifted and scaled to mean 0 and variance 1.
+fn standardised(x: f64, moments: FeatureMoments) -> f64 {
+    (x - moments.mean) / libm::sqrt(moments.variance)
 }
 
 #[cfg(test)]
@@ -179,11 +191,11 @@ mod tests {
         }
         let moments = dense.moments();
         let same = sparse.moments();
-        for ((mean, variance), (other, square)) in moments.iter().zip(&same) {
-            assert_eq!(mean, other);
-            assert!((variance - square).abs() < 1e-14);
+        for (one, other) in moments.iter().zip(&same) {
+            assert_eq!(one.mean, other.mean);
+            assert!((one.variance - other.variance).abs() < 1e-14);
         }
-        assert_eq!(moments[0], (2.0, 2.0));
+        assert_eq!(moments[0], FeatureMoments { mean: 2.0, variance: 2.0 });
         let standard = |features: &FeatureRows<'_>| {
             let mut all = Vec::new();
             features.each_standard(&[0, 2], &moments, |row| all.extend_from_slice(row));

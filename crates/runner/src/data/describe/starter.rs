@@ -1,43 +1,53 @@
-//! The manifest to start from.
+//! The manifest to start from, which compares algorithms on the records of a file.
 
-use super::features::FeatureRows;
+use super::features::{FeatureMoments, FeatureRows};
 use super::{FileRecords, Remedy, StarterError, is_classes, others};
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::Column;
 
-/// The share of non-zeros below which features are not standardised, which would fill in zeros.
+/// The share of non-zeros below which features are not standardised: that would make numbers of their zeros.
 const SPARSE: f64 = 0.3;
-/// The fewest records of each class, and with another value of a feature than most have, if some
-/// records are held out: the others must have them too.
+/// The fewest records of each class, and the fewest that differ from the most frequent value of a feature, with which
+/// a test set is held out: the clients' records must have all classes and varying features too.
 const FEWEST: usize = 10;
 /// The most bytes of dense features.
 pub const MOST_DENSE_BYTES: u128 = super::super::MOST_BYTES as u128;
-/// The weight of the penalty.
+/// The weight of the penalty in the manifest.
 const L2: f64 = 0.01;
 
-/// What the manifest says.
+/// What the manifest to start from says.
 pub struct Starter<'a> {
     records: &'a FileRecords<'a>,
+    /// The path of the file.
     path: &'a str,
+    /// The kind of the problem.
     kind: &'static str,
     /// Whether the labels are classes.
     classes: bool,
-    /// The features that are listed; all if there are none.
+    /// The features that are listed; empty if none is listed and the problem takes all.
     features: Vec<String>,
+    /// Whether features are shifted and scaled to mean 0 and variance 1.
     standardise: bool,
     /// Whether features are stored sparse whatever their density.
     sparse: bool,
+    /// Whether some records are held out as a test set.
     test: bool,
+    /// The step size of the algorithms: half the inverse of a bound on the curvature of the loss, to one digit.
     step_size: f64,
 }
 
 impl<'a> Starter<'a> {
-    /// The manifest for these records.
+    /// Chooses what the manifest says of these records: `classes` are the different labels with their numbers of
+    /// records, `moments` those of all features, and `constant` the numbers of the features that do not vary.
+    ///
+    /// # Errors
+    /// Why no problem takes the records.
     pub fn new(
         records: &'a FileRecords<'a>,
         path: &'a str,
         classes: &[(String, usize)],
-        (moments, constant): (&[(f64, f64)], &[usize]),
+        moments: &[FeatureMoments],
+        constant: &[usize],
     ) -> Result<Self, StarterError> {
         let kind = kind(records, classes)?;
         let (n, d) = records.features.size();
@@ -88,7 +98,8 @@ impl<'a> Starter<'a> {
         })
     }
 
-    /// The text of the manifest; of a tuned comparison if that is wanted.
+    /// The text of the manifest, which runs algorithms with one step size or, if `tuned`, each with the best of
+    /// several.
     pub fn text(&self, tuned: bool) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let Self { records, path, .. } = self;
@@ -145,8 +156,8 @@ impl<'a> Starter<'a> {
     }
 }
 
-/// A template, a line of which holds at most one name in braces: it is replaced by its value, and
-/// the line is left out where there is no value.
+/// A template with names in braces replaced by their values. A line has at most one name, and is left out where the
+/// name has no value.
 fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
     let mut text = String::new();
     for line in template.lines() {
@@ -160,7 +171,8 @@ fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
     text
 }
 
-/// The problem that takes records with these labels.
+/// The kind of the problem that takes records with these labels: logistic regression for two classes, softmax for
+/// more, least squares for numbers.
 fn kind(
     records: &FileRecords<'_>,
     classes: &[(String, usize)],
@@ -174,7 +186,7 @@ fn kind(
     }
 }
 
-/// The number with one digit that is next below.
+/// The largest number with one significant digit that is not above x.
 fn one_digit(x: f64) -> f64 {
     let power = libm::pow(10.0, libm::floor(libm::log10(x)));
     let text = format!("{:e}", libm::floor(x / power) * power);

@@ -16,20 +16,24 @@ struct NamedColumn<'a> {
     column: Cow<'a, Column>,
 }
 
-/// What the columns of a table are.
+/// What the columns of a table beside the labels are taken to be.
 #[derive(Default)]
 struct Division<'a> {
+    /// The column that says which client holds a record.
     clients: Option<NamedColumn<'a>>,
     features: Vec<NamedColumn<'a>>,
-    /// Those that are left out, as messages name them: indices of rows, columns without any value,
-    /// texts, and columns of numbers but for a few texts, each with what it holds.
+    /// Columns that are left out because they number or name the rows, as messages name them.
     indices: Vec<String>,
+    /// Columns that are left out because no row has a value.
     empty: Vec<String>,
+    /// Columns that are left out because they hold texts.
     texts: Vec<String>,
+    /// Columns that are left out because they hold numbers but for a few texts, each with these texts.
     exceptions: Vec<String>,
 }
 
-/// The records of a table; without a `label`, the column with a usual name of labels, or the last.
+/// The records of a table whose labels are in the column of this name. Without a `label`, they are in the column with
+/// a usual name of labels, or else in the last one.
 pub fn records<'a>(
     file: &DataFile,
     columns: &'a [(String, Column)],
@@ -86,7 +90,7 @@ pub fn records<'a>(
     })
 }
 
-/// The numbers of a column in some rows, with their mean in the place of NaN if it `fills` that in.
+/// The numbers of a column in some rows. If `fills`, the mean of those that are known takes the place of NaN.
 fn numbers_in(column: &Column, rows: &[usize], fills: bool) -> Vec<f64> {
     let all = column.numbers().unwrap_or_default();
     let mut chosen: Vec<f64> = rows.iter().map(|row| all[*row]).collect();
@@ -99,7 +103,7 @@ fn numbers_in(column: &Column, rows: &[usize], fills: bool) -> Vec<f64> {
 }
 
 impl<'a> Division<'a> {
-    /// What the columns are beside that of the labels.
+    /// Divides the columns beside that of the labels, which is at this place.
     fn new(file: &DataFile, columns: &'a [(String, Column)], labels: usize) -> Self {
         let mut divided = Self::default();
         let n = columns[labels].1.len();
@@ -158,7 +162,7 @@ impl<'a> Division<'a> {
         phrases
     }
 
-    /// What the manifest does with values that are missing.
+    /// What the manifest to start from does with values that are missing; `None` if none is missing.
     fn remedy(&self, labels: &Column) -> Option<Remedy> {
         let lacks_client =
             self.clients.as_ref().is_some_and(|clients| lacks_values(&clients.column));
@@ -175,18 +179,20 @@ impl<'a> Division<'a> {
         known_rows(&std::iter::once(labels).chain(used).collect::<Vec<_>>())
     }
 
-    /// The features that may number the records.
+    /// The features whose values are different whole numbers, so that they may number the records, as messages name
+    /// them.
     fn numbers_of_records(&self) -> Vec<String> {
         let may_number = self.features.iter().filter(|feature| feature.column.may_number_records());
         may_number.map(|feature| format!("`{}`", sanitised(feature.name))).collect()
     }
 
+    /// Whether the manifest lists the features, because columns are left out or a user may want to leave some out.
     fn lists_features(&self) -> bool {
         let left_out = [&self.indices, &self.empty, &self.texts, &self.exceptions];
         left_out.into_iter().any(|names| !names.is_empty()) || !self.numbers_of_records().is_empty()
     }
 
-    /// Which columns are left out, and which may have to be.
+    /// Lines that say which columns are left out and why, and which ones a user may have to leave out.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut say = |names: &[String], before: &str, after: &str| {

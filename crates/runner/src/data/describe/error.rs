@@ -1,0 +1,100 @@
+//! Why a data file is not described, or there is no manifest to start from.
+
+use super::starter::MOST_DENSE_BYTES;
+use crate::data::DataError;
+use exactfed_core::problem::MOST_DIMENSIONS;
+use thiserror::Error;
+
+/// Why a data file cannot be described.
+#[derive(Debug, Error)]
+pub enum DescribeError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// What the file holds are no records.
+    #[error("{path}: {error}")]
+    Records {
+        /// The file.
+        path: String,
+        /// What is wrong with the contents.
+        error: RecordsError,
+    },
+}
+
+/// Why the contents of a file are no records.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RecordsError {
+    /// The labels are to be a column, and only tables have columns.
+    #[error("--label names a column, but the file has none")]
+    NoNamedColumns,
+    /// The table has no column of the name that was given.
+    #[error("{0}")]
+    UnknownColumn(String),
+    /// The table is empty.
+    #[error("there are no columns")]
+    NoColumns,
+    /// There are sparse features without labels.
+    #[error("beside sparse rows, records need the array y (n,); there are: {arrays}")]
+    NoLabels {
+        /// The names and shapes of the arrays.
+        arrays: String,
+    },
+    /// The arrays have other names or shapes than those of records.
+    #[error("records are the arrays x (n, d) and y (n,), not {arrays}")]
+    OtherArrays {
+        /// The names and shapes of the arrays.
+        arrays: String,
+    },
+    /// Features or labels are missing.
+    #[error(
+        "there are {n} records of {d} features and {labels} labels; both and one label each are needed{}",
+        if *without_commas { "; columns must be separated by commas" } else { "" }
+    )]
+    Incomplete {
+        /// The number of records.
+        n: usize,
+        /// The number of features.
+        d: usize,
+        /// The number of labels.
+        labels: usize,
+        /// Whether the file is CSV of one column.
+        without_commas: bool,
+    },
+}
+
+/// Why there is no manifest to start from.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum StarterError {
+    /// Arrays lack values.
+    #[error("values are missing: fill them in, or remove their records")]
+    MissingValues,
+    /// Every record of a table lacks a value.
+    #[error(
+        "no record has a value in every column, so that `missing = \"drop\"` leaves none: fill values in, or leave columns out of the file"
+    )]
+    NoWholeRecord,
+    /// All features are constant.
+    #[error("no feature varies")]
+    ConstantFeatures,
+    /// Dense features would take too much memory.
+    #[error(
+        "`{kind}` stores these features dense, and there are {features} of {records} records; at most {MOST_DIMENSIONS} features are allowed, and {MOST_DENSE_BYTES} bytes"
+    )]
+    TooManyFeatures {
+        /// The kind of the problem.
+        kind: &'static str,
+        /// The number of features.
+        features: usize,
+        /// The number of records.
+        records: usize,
+    },
+    /// The step size that the features allow is 0.
+    #[error("some features are too large: scale them")]
+    LargeFeatures,
+    /// There is one class.
+    #[error("all labels are the same")]
+    EqualLabels,
+    /// Labels are many texts.
+    #[error("there are {0} different labels of text; two classes or numbers are needed")]
+    TextLabels(usize),
+}

@@ -17,7 +17,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Its name in results.
+    /// The name of the outcome in stored results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",

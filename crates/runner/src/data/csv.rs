@@ -82,7 +82,7 @@ impl ColumnSurvey {
         self.has_head = self.has_head || value == head;
     }
 
-    /// The column without its values.
+    /// The column without its values, of the type that holds all of them: long whole numbers keep their digits as text.
     fn empty(&self) -> Column {
         match (self.has_text, self.has_long) {
             (true, _) => Column::Text(Vec::new()),

@@ -232,7 +232,7 @@ fn counts(column: &Column) -> Vec<(String, usize)> {
     }
 }
 
-/// How often each text occurs.
+/// How often each text occurs, in the order of the texts.
 fn text_counts(values: &[String]) -> BTreeMap<&String, usize> {
     let mut all: BTreeMap<&String, usize> = BTreeMap::new();
     values.iter().for_each(|value| *all.entry(value).or_default() += 1);

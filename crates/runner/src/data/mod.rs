@@ -271,6 +271,7 @@ fn file_length(path: PathBuf) -> Option<u64> {
     std::fs::metadata(path).ok().map(|about| about.len())
 }
 
+/// The bytes of the data file at a path of the disk.
 fn bytes_of(whole: &Path) -> Result<Vec<u8>, DataError> {
     files::read_named(whole, MOST_BYTES)
         .map_err(|error| DataError::Unread { path: whole.to_owned(), error })

@@ -336,7 +336,7 @@ fn numbers(
     })
 }
 
-/// A number of half precision from its bits.
+/// A number of half precision (IEEE binary16: sign, 5 bits of exponent, 10 of fraction) from its bits.
 fn half(bits: u16) -> f64 {
     let exponent = i32::from(bits >> 10 & 31);
     let fraction = f64::from(bits & 1023);

@@ -97,7 +97,7 @@ pub enum Refutes {
 }
 
 impl Refutes {
-    /// How pages write it after the verdict.
+    /// What the claim refutes, as pages write it after the verdict "refuted".
     pub fn words(self) -> &'static str {
         match self {
             Self::PrintedFormula => "printed formula",

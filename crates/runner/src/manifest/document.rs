@@ -122,14 +122,14 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic without hint.
+    /// A diagnostic at a place, about the key at a path, without a hint and without what is allowed.
     pub fn new(place: Option<Place>, path: &str, message: impl Into<String>) -> Self {
         let path = path.to_owned();
         let message = message.into();
         Self { place, path, message, hint: None, allowed: None }
     }
 
-    /// Adds what is allowed.
+    /// Adds the names or values that are allowed, which are printed below the place.
     pub fn allowing(mut self, allowed: impl Into<String>) -> Self {
         self.allowed = Some(allowed.into());
         self

@@ -82,6 +82,7 @@ fn yes() -> bool {
     true
 }
 
+/// The algorithms of a frontier that names none.
 fn usual_algorithms() -> Vec<WrittenAlgorithm> {
     [SGD, "minibatch-sgd", "fedavg", "richardson-romberg", "scaffold"]
         .map(WrittenAlgorithm::named)
@@ -314,7 +315,7 @@ impl Frontier {
         self.algorithms.iter().find(|algorithm| algorithm.name == name.as_str())
     }
 
-    /// The targets, the largest first.
+    /// The targets ε, listed or of equal ratio, the largest first.
     pub fn all_targets(&self) -> Vec<f64> {
         let mut all = match &self.targets {
             ListOr::List(list) => list.clone(),
@@ -324,7 +325,7 @@ impl Frontier {
         all
     }
 
-    /// The numbers of local steps, the smallest first.
+    /// The numbers of local steps H that are tried, listed or powers of a ratio, the smallest first.
     pub fn all_local_steps(&self) -> Vec<u64> {
         let mut all = match &self.local_steps {
             ListOr::List(list) => list.clone(),

@@ -27,6 +27,7 @@ impl JsonSchema for AlgorithmTables {
         "AlgorithmTables".into()
     }
 
+    /// A table with an array of entries for each kind, from the choices of the schema of one entry.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let one = algorithm::Spec::json_schema(generator).to_value();
         let mut kinds = serde_json::Map::new();

@@ -53,7 +53,7 @@ impl Prediction {
         matches!(self, Self::Bound(_))
     }
 
-    /// How pages write it.
+    /// What pages call the prediction in sentences and in keys to curves.
     pub fn words(self) -> &'static str {
         match self {
             Self::ExactMoments => "the exact moments",

@@ -242,7 +242,8 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
-    /// Writes the row of the key at a path.
+    /// Writes the row of the key at a path. The first paragraph of its description is in the row; any others are kept
+    /// as notes.
     fn key(&mut self, path: &str, property: &'a Value, required: bool) {
         let target = self.resolve(property);
         let default = property.get("default").map(toml).unwrap_or_default();
@@ -385,7 +386,7 @@ impl<'a> ReferencePage<'a> {
     }
 }
 
-/// `TimeAverage` as the heading "Time average".
+/// The heading of the section of a definition, from its name: "Time average" for `TimeAverage`.
 fn words(name: &str) -> String {
     let mut words = String::new();
     for (i, c) in name.chars().enumerate() {
@@ -397,13 +398,13 @@ fn words(name: &str) -> String {
     words
 }
 
-/// A link to the section of a shared definition.
+/// A Markdown link to the section of the definition of this name.
 fn link(name: &str) -> String {
     let words = words(name).to_lowercase();
     format!("[{words}](#{})", anchor(&words))
 }
 
-/// The anchor of a heading on GitHub.
+/// The anchor that GitHub gives a heading, by which links find it.
 fn anchor(heading: &str) -> String {
     heading
         .to_lowercase()
@@ -426,7 +427,7 @@ fn range(value: &Value) -> String {
     }
 }
 
-/// A value as TOML writes it.
+/// A value of a schema, such as a default or an example, as TOML writes it in one line.
 fn toml(value: &Value) -> String {
     match value {
         Value::Array(items) => {

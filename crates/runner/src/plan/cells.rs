@@ -137,7 +137,7 @@ pub fn cells(
     if found.is_empty() { Ok(cells) } else { Err(found) }
 }
 
-/// All strings in a tree.
+/// All strings that are values in a tree, in no particular order.
 fn texts_of(root: &Node) -> Vec<String> {
     let mut texts = Vec::new();
     let mut open = vec![root];

@@ -60,7 +60,7 @@ impl Checker<'_> {
         self.require(some, "columns", "`columns` must be 1 or more, not 0");
     }
 
-    /// Notes labels of a figure that no cell has.
+    /// Notes labels that a figure names and no algorithm of the manifest has.
     fn labels(&mut self, figure: &FigureKeys) {
         let known: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
         let known: Vec<&str> = known.into_iter().collect();

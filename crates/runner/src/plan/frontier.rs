@@ -19,7 +19,7 @@ const MOST_NUMBERS: u64 = 10_000;
 pub const FRONTIER_FIGURES: [&str; 6] =
     ["-map", "", "-budget", "-pareto", "-local-steps", "-step-size"];
 
-/// Ids and paths of the figures of all frontiers.
+/// The ids of the figures of all frontiers, each with the path of its frontier, `frontier.<number>`.
 pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
     let frontiers = manifest.frontier.iter().enumerate();
     frontiers.flat_map(|(i, frontier)| {

@@ -106,6 +106,7 @@ pub struct TableKind<C: 'static> {
 impl<C: CommonKeys> TableKind<C> {
     /// The kind whose tables have the keys `K` beside the keys of all kinds.
     pub const fn of<K: KindKeys<C>>(name: &'static str, description: &'static str) -> Self {
+        /// Reads a table with the keys `K`, and forgets which kind it is of.
         fn read<C: CommonKeys, K: KindKeys<C>>(
             tree: Value,
         ) -> Result<Arc<dyn AnyTable<C>>, TreeError> {

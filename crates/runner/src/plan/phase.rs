@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The most squares of a map.
 const MOST_SQUARES: u64 = 40_000;
 
-/// Ids and paths of the figures of all maps.
+/// The ids of the figures of all maps, one for each, with the path of the map, `phase.<number>`.
 pub fn phase_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
     let phases = manifest.phase.iter().enumerate();
     phases.map(|(i, phase)| (phase.id.clone(), format!("phase.{i}")))

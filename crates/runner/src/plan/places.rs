@@ -111,7 +111,7 @@ impl<'a> Checker<'a> {
         self.note(key, message, |diagnostic| diagnostic);
     }
 
-    /// Notes a message unless a condition holds.
+    /// Notes a message about a key of the table, unless the condition `holds`.
     pub fn require(&mut self, holds: bool, key: &str, message: impl Into<String>) {
         if !holds {
             self.fault(key, message);

@@ -169,7 +169,7 @@ impl Shapes {
         Part { paths: shared.clone(), values: values.into() }
     }
 
-    /// The settings that these parts make.
+    /// The settings of a cell with these parts. Cells whose parts have the same paths share their shape.
     pub fn settings(&mut self, parts: [&Part; PARTS]) -> Settings {
         let key = parts.map(|part| part.paths.as_ptr());
         let shape = self.shapes.entry(key).or_insert_with(|| Arc::new(Shape::new(parts)));
@@ -310,6 +310,7 @@ pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value)
 
 /// The values in a table that are no tables with values of their own, by their dotted paths.
 pub fn leaves(table: &toml::Table) -> Vec<(String, &toml::Value)> {
+    /// Adds the values in a table whose path, with its dot, is `prefix`.
     fn add<'a>(prefix: &str, table: &'a toml::Table, all: &mut Vec<(String, &'a toml::Value)>) {
         for (key, value) in table {
             let path = format!("{prefix}{key}");

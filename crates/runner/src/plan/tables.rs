@@ -120,7 +120,8 @@ pub struct GridPoint {
 }
 
 impl<'a> Grid<'a> {
-    /// The grid of a manifest, nothing read.
+    /// The grid of a manifest, of which nothing is read yet. A manifest without `oracle` has the default there; no
+    /// algorithm's entry is entered.
     pub fn new(root: &'a Node, zip: &'a [Vec<String>], schema: &'a ManifestSchema) -> Self {
         let mut oracle = VaryingTable::new(root, "oracle", |_, tree, _| from_tree(tree));
         if oracle.node.is_none() {

@@ -108,7 +108,7 @@ impl Candidate {
         }
     }
 
-    /// The mean loss of the runs of [`Self::last_cell`].
+    /// The mean loss of the runs of [`Self::last_cell`]; `None` if they were not run.
     pub fn last_loss(&self) -> Option<f64> {
         match &self.first {
             Some(first) if !self.goes_on() => first.loss,

@@ -401,7 +401,8 @@ pub fn with_hints_for_overrides(
 }
 
 impl Checker<'_> {
-    /// Notes algorithm entries with the same label.
+    /// Notes entries of algorithms that have the label of an earlier entry, since figures and claims name algorithms
+    /// by labels.
     pub fn equal_labels(&mut self) {
         let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
         for AlgorithmEntry { path, spec } in &self.manifest.algorithm {

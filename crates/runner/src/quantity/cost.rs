@@ -61,6 +61,7 @@ impl JsonSchema for AtCost {
     fn schema_name() -> Cow<'static, str> {
         "AtCost".into()
     }
+
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let choices: Vec<Value> = Self::choices(|unit| unit.description().into()).collect();
         schemars::json_schema!({

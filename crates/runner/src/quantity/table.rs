@@ -55,7 +55,7 @@ macro_rules! quantities {
             /// The quantities that are costs of a run.
             pub const COSTS: [Self; [$(stringify!($cost),)*].len()] = [$(Self::$cost,)*];
 
-            /// The row of the table.
+            /// What is known of the quantity: its row of the table.
             pub const fn info(self) -> QuantityInfo {
                 match self {
                     $(Self::$error => $error_info,)*

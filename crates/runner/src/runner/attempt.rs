@@ -279,7 +279,7 @@ impl<'p> Prepared<'p> {
         self.alone(runs.start, observer, &start).map(|trace| vec![trace])
     }
 
-    /// Computes one run by itself.
+    /// Computes the run of this number by itself, round by round, until it has diverged or all rounds are recorded.
     fn alone(
         &self,
         run: u64,

@@ -37,7 +37,7 @@ pub struct RunCost {
 }
 
 impl RunCost {
-    /// Counts the operations of a cell.
+    /// Counts the operations of a round and of a recorded round in the runs of a cell.
     pub fn new(identity: &Identity) -> Self {
         let problem = identity.problem.cost(identity.oracle == Oracle::Exact);
         Self { round: round(identity, &problem), row: row(identity, &problem) }
@@ -105,7 +105,7 @@ fn row(identity: &Identity, problem: &ProblemCost) -> u64 {
     metrics.fold(ROW.saturating_add(problem.dimension), u64::saturating_add)
 }
 
-/// The operations of a metric at a recorded round.
+/// The operations of measuring a metric at a recorded round.
 fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
     let pass = |of: RecordsOf, each: fn(&RecordCost) -> u64| {

@@ -71,7 +71,8 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
     all_or_wrong(prepared.collect())
 }
 
-/// Prepares the frontier at this place of the manifest.
+/// Makes the search of the frontier at this place of the manifest, and checks that it can be computed. Its problem,
+/// with these settings, is built already.
 fn prepare_frontier<'p>(
     plan: &'p Plan,
     problem: &problem::Spec,

@@ -154,7 +154,7 @@ fn means_converge(cell: &Cell, scenario: &Scenario) -> bool {
     *scenario.means_converge.get_or_init(|| find_convergence(cell, scenario))
 }
 
-/// Computes [`means_converge`], which the scenario keeps.
+/// Finds out for [`means_converge`] whether the means of a built-in algorithm converge to their fixed point.
 fn find_convergence(cell: &Cell, scenario: &Scenario) -> bool {
     let facts: &dyn Facts = &*scenario.instance;
     let identity = &cell.identity;
@@ -196,7 +196,7 @@ fn custom_limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s CustomLi
     scenario.custom_limits.get_or_init(|| find_custom_limits(cell, scenario)).as_ref()
 }
 
-/// Computes [`custom_limits`], which the scenario keeps.
+/// Computes for [`custom_limits`] the limits after each round of the cycle, and their mean.
 fn find_custom_limits(cell: &Cell, scenario: &Scenario) -> Option<CustomLimits> {
     let mut phases = cycle(cell, scenario)?.ok()?.biases().ok()?;
     phases.iter_mut().for_each(|phase| axpy(1.0, scenario.instance.optimum(), phase));

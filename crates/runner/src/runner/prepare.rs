@@ -209,7 +209,7 @@ impl Shared {
         })
     }
 
-    /// The rounds of a cell that are recorded.
+    /// The rounds that a cell records, which it shares with cells of equal length.
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
         let Identity { record, rounds, .. } = &cell.identity;
         self.recorded[&(address(record), *rounds)].clone()
@@ -232,6 +232,7 @@ impl Files for FilesAndOptimum<'_> {
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, FilesError> {
         self.files.open(file)
     }
+    /// The problem asks this when it is about to find its optimum: the search is timed from here.
     fn optimum_search(&self) -> OptimumSearch<'_> {
         self.searched_from.get_or_init(Instant::now);
         self.optimum

@@ -57,7 +57,7 @@ pub struct RunWorkCount {
 }
 
 impl RunWorkCount {
-    /// Adds the work of a run to the count.
+    /// Adds an amount of work to the count, from any thread.
     pub fn add(&self, work: RunWork) {
         self.steps.fetch_add(work.steps, Ordering::Relaxed);
         self.operations.fetch_add(work.operations, Ordering::Relaxed);

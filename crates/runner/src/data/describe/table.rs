@@ -148,7 +148,8 @@ impl<'a> Division<'a> {
         divided
     }
 
-    /// Where values are missing, a phrase for each column.
+    /// Where values are missing in the columns that are used: for each such column a phrase with how many, and where
+    /// the first is.
     fn missing(&self, file: &DataFile, labels: &NamedColumn<'_>) -> Vec<String> {
         let used = self.features.iter().chain(&self.clients).chain(std::iter::once(labels));
         let mut phrases = Vec::new();
@@ -173,7 +174,7 @@ impl<'a> Division<'a> {
         lacks_feature.then_some(Remedy::Mean)
     }
 
-    /// The rows that `missing = "drop"` leaves.
+    /// The rows with a value in every column that is used, which `missing = "drop"` leaves.
     fn whole_rows(&self, labels: &Column) -> Vec<usize> {
         let used = self.features.iter().chain(&self.clients).map(|named| &*named.column);
         known_rows(&std::iter::once(labels).chain(used).collect::<Vec<_>>())

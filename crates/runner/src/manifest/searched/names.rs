@@ -131,6 +131,7 @@ enum WrittenValues {
 }
 
 impl<'de> Deserialize<'de> for WrittenAlgorithm {
+    /// Reads a name, or a table with one kind and the values of its keys.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]

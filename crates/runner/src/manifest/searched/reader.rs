@@ -66,6 +66,7 @@ struct SearchedReader<'a> {
 }
 
 impl<'a> SearchedReader<'a> {
+    /// The reader of the algorithm at a place of the list.
     fn new(written: &'a WrittenAlgorithm, schema: &'a ManifestSchema, place: usize) -> Self {
         let variant = variant(written.name());
         let kind = variant.map_or(written.name(), |variant| variant.kind);

@@ -20,8 +20,7 @@ pub enum LoadError {
         "algorithms in Python need the Python package of exactfed, and this program is not part of it: install the wheel that `make wheel` builds, and run the `exactfed` that comes with it"
     )]
     NoPython,
-    /// The code ended with an exception, of which this is the traceback, or the text alone where
-    /// that says all.
+    /// The code ended with an exception: its traceback, or its text alone where that says all.
     #[error("{0}")]
     Code(String),
 }

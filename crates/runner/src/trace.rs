@@ -42,12 +42,11 @@ pub struct Trace {
     pub sq_error: Vec<f64>,
     /// ‖θ_t − lim E θ_t‖², where theory knows the limit; else empty.
     pub sq_error_limit: Vec<f64>,
-    /// What else is measured, a number a row each, in the order of the manifest.
+    /// Further metrics that are measured, each with a number for each row.
     pub further: Vec<(Metric, Vec<f64>)>,
     /// θ_t, d numbers a row, where the manifest asks for it; else empty.
     pub theta: Vec<f64>,
-    /// What is averaged over rounds after the burn-in, as it ended; an average of
-    /// a run that diverged is not there.
+    /// The averages over the rounds after the burn-in, each with its numbers; none for a run that diverged.
     pub averages: Vec<(TimeAverage, Vec<f64>)>,
     /// How the run ended.
     pub outcome: Outcome,
@@ -87,8 +86,9 @@ impl Trace {
     }
 }
 
-/// The digest of the traces of a cell's runs, in the order of the runs: a hash over every bit of them, costs that
-/// others determine apart.
+/// The digest of the traces of a cell's runs, in the order of the runs: a hash over every bit of their rows, averages
+/// and outcomes. Of costs it contains the communications, the local steps, the gradients of all clients and the
+/// vectors sent.
 pub fn digest(traces: &[Trace]) -> TraceDigest {
     let mut hash = Sha256::new();
     let mut word = |x: u64| hash.update(x.to_le_bytes());

@@ -13,10 +13,10 @@ const MOST_COLUMNS: usize = 20_000;
 /// read as NaN, and otherwise of texts.
 pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     // The file is read twice: what a column holds is known at its end, and texts take far more room than numbers.
-    let mut columns = survey(bytes)?;
+    let mut columns = survey_columns(bytes)?;
     let mut reader = reader(bytes);
     for record in reader.records() {
-        let record = record.map_err(|e| wrong(&e))?;
+        let record = record.map_err(|e| content_error(&e))?;
         for ((_, column), value) in columns.iter_mut().zip(&record) {
             match column {
                 Column::Numbers(all) => all.push(number(value)),
@@ -34,9 +34,9 @@ fn reader(bytes: &[u8]) -> csv::Reader<&[u8]> {
 }
 
 /// The names and types of the columns, without their values, by a pass over the whole file.
-fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
+fn survey_columns(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
     let mut reader = reader(bytes);
-    let heads = reader.headers().map_err(|e| wrong(&e))?.clone();
+    let heads = reader.headers().map_err(|e| content_error(&e))?.clone();
     if heads.len() > MOST_COLUMNS {
         let n = heads.len();
         return Err(ContentError::Line {
@@ -46,7 +46,7 @@ fn survey(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
     }
     let mut found = vec![ColumnSurvey::default(); heads.len()];
     let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(|e| wrong(&e))? {
+    while reader.read_record(&mut record).map_err(|e| content_error(&e))? {
         for ((column, value), head) in found.iter_mut().zip(&record).zip(&heads) {
             column.add_value(value, head);
         }
@@ -120,7 +120,7 @@ fn is_number(name: &str) -> bool {
 }
 
 /// What is wrong with a line, in our words, from the error of the reader.
-fn wrong(e: &csv::Error) -> ContentError {
+fn content_error(e: &csv::Error) -> ContentError {
     let line = e.position().map_or(1, Position::line);
     let message = match e.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {

@@ -215,7 +215,7 @@ fn distinct(values: &[f64]) -> BTreeMap<u64, (f64, usize)> {
 
 /// The distinct values of a column that are not missing, as text, each with how often it occurs, in the order of the
 /// values.
-fn counts(column: &Column) -> Vec<(String, usize)> {
+fn value_counts(column: &Column) -> Vec<(String, usize)> {
     let known: Vec<usize> = known_rows(&[column]);
     match column.take(&known) {
         Column::Numbers(values) => {
@@ -264,7 +264,7 @@ impl FileRecords<'_> {
             return Err(RecordsError::Incomplete { n, d, labels, without_commas });
         }
         let moments = self.features.moments();
-        let constant = constant(&moments);
+        let constant = constant_features(&moments);
         let mut lines = vec![format!("{} of {}", count(n, "record"), count(d, "feature"))];
         let each = self.features.nonzeros() as f64 / n as f64;
         let share = 100.0 * each / d as f64;
@@ -279,7 +279,7 @@ impl FileRecords<'_> {
             let names: Vec<String> = constant.iter().map(|j| self.name(*j)).collect();
             lines.push(format!("constant features: {}", first_names(&names)));
         }
-        let classes = counts(&self.labels);
+        let classes = value_counts(&self.labels);
         lines.push(self.label_line(&classes));
         lines.extend_from_slice(&self.table.lines);
         if let Some((name, values)) = &self.clients {
@@ -348,7 +348,7 @@ impl FileRecords<'_> {
     fn condition_line(&self, moments: &[FeatureMoments], constant: &[usize]) -> String {
         let what = "condition number of the standardised Gram matrix";
         let (n, all) = self.features.size();
-        let kept = others(all, constant);
+        let kept = varying_features(all, constant);
         let d = kept.len();
         if d > MOST_FEATURES || n as f64 * (d * d) as f64 > MOST_PRODUCTS || d == 0 {
             return format!(
@@ -366,7 +366,7 @@ impl FileRecords<'_> {
 
 /// The numbers of the features that do not vary, increasing, from the moments of all features. The criterion is that
 /// of a dataset that is standardised.
-fn constant(moments: &[FeatureMoments]) -> Vec<usize> {
+fn constant_features(moments: &[FeatureMoments]) -> Vec<usize> {
     let varies = moments.iter().map(|FeatureMoments { mean, variance }| {
         variance.is_nan() || libm::sqrt(*variance) > 1e-12 * mean.abs()
     });
@@ -374,7 +374,7 @@ fn constant(moments: &[FeatureMoments]) -> Vec<usize> {
 }
 
 /// The numbers of the features, of which there are `all`, that are not among `constant`, whose numbers increase.
-fn others(all: usize, constant: &[usize]) -> Vec<usize> {
+fn varying_features(all: usize, constant: &[usize]) -> Vec<usize> {
     (0..all).filter(|j| constant.binary_search(j).is_err()).collect()
 }
 

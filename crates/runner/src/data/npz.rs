@@ -33,11 +33,11 @@ struct NamedArray {
 /// widened to f64.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, ContentError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
-    within(bytes, most.clamp(SMALL, MOST_BYTES))
+    read_at_most(bytes, most.clamp(SMALL, MOST_BYTES))
 }
 
 /// What the arrays of an archive hold, which may unpack to at most `most` bytes.
-fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
+fn read_at_most(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
     let size = bytes.len();
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
         .map_err(|e| invalid(format!("it is not a zip archive: {e}")))?;
@@ -64,8 +64,8 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
             ))));
         }
         left -= taken;
-        let (file, numbers) = opened(&bytes).map_err(said)?;
-        let text = texts(&file, numbers).map_err(said)?;
+        let (file, numbers) = open_array(&bytes).map_err(said)?;
+        let text = text_array(&file, numbers).map_err(said)?;
         // The format of scipy's sparse matrices is one text.
         if let ("format", Some((shape, Column::Text(all)))) = (name.as_str(), &text)
             && shape.is_empty()
@@ -85,16 +85,19 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
         }
         let (shape, values) = match text {
             Some(text) => text,
-            None => array(file, numbers).map_err(said)?,
+            None => number_array(file, numbers).map_err(said)?,
         };
         arrays.push(NamedArray { name, shape, values });
     }
-    contents(arrays, format.as_deref())
+    contents_of_arrays(arrays, format.as_deref())
 }
 
 /// What the arrays of an archive are together: sparse rows in the `format` that scipy names, columns of a table, or
 /// single arrays.
-fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, ContentError> {
+fn contents_of_arrays(
+    arrays: Vec<NamedArray>,
+    format: Option<&str>,
+) -> Result<Contents, ContentError> {
     let is_sparse = arrays
         .iter()
         .any(|array| array.name == "indptr" && matches!(array.values, Column::Numbers(_)));
@@ -102,7 +105,7 @@ fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, C
     let are_columns = arrays.len() > 1
         && arrays.iter().all(|array| array.shape.len() == 1 && array.shape == arrays[0].shape);
     match (is_sparse, format) {
-        (true, None | Some("csr")) => sparse(of_numbers(arrays)?),
+        (true, None | Some("csr")) => sparse_rows(of_numbers(arrays)?),
         (false, None) if are_columns => Ok(Contents::Table(
             arrays.into_iter().map(|array| (array.name, array.values)).collect(),
         )),
@@ -115,7 +118,7 @@ fn contents(arrays: Vec<NamedArray>, format: Option<&str>) -> Result<Contents, C
 }
 
 /// The compressed sparse rows that `scipy.sparse.save_npz` writes, and the other arrays.
-fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, ContentError> {
+fn sparse_rows(mut arrays: BTreeMap<String, Array>) -> Result<Contents, ContentError> {
     let values = take_array(&mut arrays, "data")?;
     let indices = take_array(&mut arrays, "indices")?;
     let ends = take_array(&mut arrays, "indptr")?;
@@ -194,7 +197,7 @@ fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, Co
 
 /// The shape and the texts of an array of numpy's types S and U, from the `bytes` behind its header; `None` if it is
 /// of another type.
-fn texts(
+fn text_array(
     file: &NpyFile<&[u8]>,
     bytes: &[u8],
 ) -> Result<Option<(Vec<usize>, Column)>, ContentError> {
@@ -239,7 +242,7 @@ fn utf32(text: &[u8], is_big: bool) -> Option<String> {
 
 /// Reads the header of an array's file. Returns the file, and its bytes behind the header. A header is refused that is
 /// too long or too deep for one of an array of numbers or texts, since its reader would need much memory for it.
-fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
+fn open_array(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
     let length = match (bytes.get(6), bytes.get(8..12)) {
         (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
         (_, Some(n)) => 12 + u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize,
@@ -259,7 +262,7 @@ fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
 }
 
 /// The shape and the numbers of an array, from the `bytes` behind its header.
-fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), ContentError> {
+fn number_array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), ContentError> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (type_char, size, dtype) = match file.dtype() {

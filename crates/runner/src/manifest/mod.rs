@@ -138,8 +138,8 @@ pub struct Manifest {
     #[serde(skip)]
     #[schemars(!skip, with = "AlgorithmTables", default)]
     pub algorithm: Vec<AlgorithmEntry>,
-    /// The definitions of the algorithms that are defined outside of the program: those of
-    /// `algorithm` kind by kind in the order of the text, and then those of frontiers.
+    /// The definitions of the custom algorithms: first of those in `algorithm`, kind by kind in the order of the text,
+    /// and then of others that frontiers name.
     #[serde(skip)]
     pub definitions: Vec<CustomDefinition>,
     /// `[[frontier]]`.
@@ -364,9 +364,9 @@ impl Default for Record {
 pub const BURN_IN: f64 = 0.1;
 
 impl Record {
-    /// The quantity by which runs are compared unless another one is named: ‖θ − θ*‖². Where θ* is left
-    /// out, it is the first loss that is recorded, or else the first metric but those of control
-    /// variates, which few algorithms have; `sq-error` if nothing else is recorded either.
+    /// The quantity by which runs are compared unless another one is named: ‖θ − θ*‖². Where θ* is left out, it is the
+    /// first loss that is recorded. Without a loss it is the first metric that is not about control variates, which
+    /// few algorithms have, and `sq-error` if nothing else is recorded either.
     pub fn default_quantity(&self) -> Quantity {
         if self.optimum {
             return Quantity::SqError;

@@ -323,7 +323,7 @@ impl<'a> ReferencePage<'a> {
         for name in shared {
             let definition = &self.schema["$defs"][name];
             if self.out.contains(&link(name)) {
-                self.section(&words(name), description(definition), definition, &[]);
+                self.section(&heading_of(name), description(definition), definition, &[]);
             }
         }
     }
@@ -387,7 +387,7 @@ impl<'a> ReferencePage<'a> {
 }
 
 /// The heading of the section of a definition, from its name: "Time average" for `TimeAverage`.
-fn words(name: &str) -> String {
+fn heading_of(name: &str) -> String {
     let mut words = String::new();
     for (i, c) in name.chars().enumerate() {
         if i > 0 && c.is_uppercase() {
@@ -400,7 +400,7 @@ fn words(name: &str) -> String {
 
 /// A Markdown link to the section of the definition of this name.
 fn link(name: &str) -> String {
-    let words = words(name).to_lowercase();
+    let words = heading_of(name).to_lowercase();
     format!("[{words}](#{})", anchor(&words))
 }
 

@@ -93,7 +93,7 @@ fn schema_type(of: KeyType) -> &'static str {
 
 /// The JSON Schema of manifests for editors, from the schema of their types: there every setting that may be an axis
 /// may also be an array, and algorithms require no key.
-pub fn json(of_types: &Value) -> Value {
+pub fn json_schema(of_types: &Value) -> Value {
     let mut schema = of_types.clone();
     // What may be an axis of the grid may be an array of such values.
     let mut varied = Vec::new();
@@ -101,14 +101,14 @@ pub fn json(of_types: &Value) -> Value {
         for (key, value) in properties.iter_mut().filter(|(key, _)| may_vary(key)) {
             varied.extend(definition(value).map(str::to_owned));
             if key != "algorithm" && key != "budget" {
-                or_array(value);
+                allow_array(value);
             }
         }
     }
     let mut done = HashSet::new();
     while let Some(name) = varied.pop() {
         if done.insert(name.clone()) {
-            axes(&mut schema["$defs"][&name], &mut varied);
+            allow_axes(&mut schema["$defs"][&name], &mut varied);
         }
     }
     let tables = schema["$defs"]["AlgorithmTables"]["properties"].as_object();
@@ -180,7 +180,7 @@ pub fn definition(value: &Value) -> Option<&str> {
 
 /// Lets an array of such values stand where a schema asks for one value, for axes of the grid. A schema of an array of
 /// tables stays as it is: its tables may not be axes, and the settings in them may.
-fn or_array(value: &mut Value) {
+fn allow_array(value: &mut Value) {
     let tables = value.get("items").is_some_and(|items| items.get("$ref").is_some());
     if value.get("type").is_some_and(|kind| kind == "array") && tables {
         return;
@@ -197,21 +197,21 @@ fn or_array(value: &mut Value) {
 
 /// Lets every setting in a schema be an axis, and adds to `found` the names of the definitions that it refers to, in
 /// which settings may be axes too.
-fn axes(schema: &mut Value, found: &mut Vec<String>) {
+fn allow_axes(schema: &mut Value, found: &mut Vec<String>) {
     found.extend(definition(schema).map(str::to_owned));
     match schema {
         Value::Object(object) => {
             let mut settings = object.remove("properties");
-            object.values_mut().for_each(|value| axes(value, found));
+            object.values_mut().for_each(|value| allow_axes(value, found));
             if let Some(Value::Object(properties)) = &mut settings {
                 for value in properties.values_mut() {
-                    axes(value, found);
-                    or_array(value);
+                    allow_axes(value, found);
+                    allow_array(value);
                 }
             }
             object.extend(settings.map(|settings| ("properties".to_owned(), settings)));
         }
-        Value::Array(items) => items.iter_mut().for_each(|value| axes(value, found)),
+        Value::Array(items) => items.iter_mut().for_each(|value| allow_axes(value, found)),
         _ => {}
     }
 }

@@ -27,15 +27,15 @@ pub struct Source {
     /// what is not here is read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// How much these files hold, as far as it was counted.
+    /// How many lines and numbers data files have, by path, for those that were read.
     #[serde(skip)]
     pub sizes: BTreeMap<String, FileSize>,
     /// Data files in memory, by the path that the manifest names: they are read from here instead
     /// of from the disk. Results keep a copy of each, so that they can be read without these.
     #[serde(skip)]
     pub in_memory: BTreeMap<String, Arc<[u8]>>,
-    /// The folder of the copies of data files that results keep, if it is of results: then
-    /// anybody may have written it.
+    /// The folder of the copies of data files that results keep, if the manifest is one of results, which anybody may
+    /// have written; `None` for the manifest of a user.
     #[serde(skip)]
     pub copies: Option<PathBuf>,
     /// What reads Parquet tables; without it they are refused.

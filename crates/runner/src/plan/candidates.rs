@@ -210,7 +210,7 @@ pub fn put_candidates(
     let items = values.iter().map(|x| Node { place: place.clone(), value: number(x) }).collect();
     let list = Node { place, value: Value::Array(items) };
     let mut found = 0;
-    for path in entries(root) {
+    for path in algorithm_paths(root) {
         let own = format!("{path}.{key}");
         if root.find(&own).is_some() {
             let message = format!(
@@ -224,7 +224,7 @@ pub fn put_candidates(
         }
     }
     // A kind that is not known is found when the manifest is read; the setting may be its own.
-    if found == 0 && entries(root).iter().all(|path| schema.at(path).is_some()) {
+    if found == 0 && algorithm_paths(root).iter().all(|path| schema.at(path).is_some()) {
         let message = format!("no algorithm of this manifest has a setting `{key}`");
         return Err(fault(root, "tune.over", message));
     }
@@ -232,7 +232,7 @@ pub fn put_candidates(
 }
 
 /// The paths of all algorithms' tables, `algorithm.<kind>.<number>`.
-fn entries(root: &Node) -> Vec<String> {
+fn algorithm_paths(root: &Node) -> Vec<String> {
     let Some(Value::Table(kinds)) = root.find("algorithm").map(|node| &node.value) else {
         return Vec::new();
     };

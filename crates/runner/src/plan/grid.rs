@@ -34,7 +34,7 @@ impl Grid<'_> {
             return visit(self, point);
         };
         let len = first.len;
-        let group: Vec<Arc<str>> = match zipped(self.zip, first) {
+        let group: Vec<Arc<str>> = match zip_of(self.zip, first) {
             None => vec![first.path.clone()],
             Some(names) => {
                 let all = self.axes(point).filter(|axis| {
@@ -67,7 +67,7 @@ impl Grid<'_> {
         let axes: Vec<&GridAxis> = self.axes(point).collect();
         let mut points = 1.0;
         for (i, axis) in axes.iter().enumerate() {
-            let zip = zipped(self.zip, axis);
+            let zip = zip_of(self.zip, axis);
             let nested = axes.iter().any(|other| is_inside(axis, other));
             if !nested
                 && !axes[..i].iter().any(|other| {
@@ -111,7 +111,7 @@ pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
 }
 
 /// The names in the zip that an axis is in; `None` if it is in none.
-fn zipped<'m>(zip: &'m [Vec<String>], axis: &GridAxis) -> Option<&'m Vec<String>> {
+fn zip_of<'m>(zip: &'m [Vec<String>], axis: &GridAxis) -> Option<&'m Vec<String>> {
     zip.iter().find(|names| names.iter().any(|name| names_axis(name, axis)))
 }
 
@@ -147,7 +147,7 @@ pub fn check_zips(root: &Node, manifest: &Manifest, axes: &[GridAxis]) -> Vec<Di
                     known => diagnostic.naming(name, known),
                 });
             }
-            if members.iter().any(|axis| zipped(&manifest.zip[..i], axis).is_some()) {
+            if members.iter().any(|axis| zip_of(&manifest.zip[..i], axis).is_some()) {
                 let message = format!("`{name}` is in an earlier zip too");
                 let hint = "write one zip of all axes that move together".to_owned();
                 found.push(Diagnostic::new(place, &path, message).hinting(Some(hint)));

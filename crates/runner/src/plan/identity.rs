@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Version of the numbers: it enters every cell id, and rises when a release
-/// changes what a cell computes.
+/// The version of the numbers that cells compute. It enters every cell's id, and rises when a release changes what a
+/// cell computes, so that earlier results are not taken for its results.
 pub const NUMERICS: u32 = 2;
 
 /// What determines a cell's numbers. It derefs to what nearly all cells of a plan share.

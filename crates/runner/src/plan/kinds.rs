@@ -61,7 +61,7 @@ impl EvidenceKinds {
 
     /// The JSON Schema of a manifest.
     pub fn json_schema(&self) -> serde_json::Value {
-        schema::json(self.schema())
+        schema::json_schema(self.schema())
     }
 
     /// The text of docs/MANIFEST.md, the reference of all keys.

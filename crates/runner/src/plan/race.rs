@@ -139,10 +139,10 @@ impl Plan {
         self.first_cell(cell)
     }
 
-    /// Decides what becomes of the candidates of which that is not known and whose group has all first
-    /// runs. One is stopped if its first runs are certain to be worse than the best first runs of its group,
-    /// unless its values may be the best for all algorithms together, or if one of them diverged; runs that
-    /// ended before the cost are not compared, and go on.
+    /// Decides which candidates go on after their first runs, at each point of the grid where all first runs are
+    /// known. A candidate is stopped if one of its first runs diverged, or if they are certain to be worse than the
+    /// best first runs of its group and its values cannot be the best for all algorithms together. Candidates whose
+    /// runs ended before the cost at which they are compared go on. What was decided before stays.
     pub(super) fn race<R: CandidateRuns>(&self, groups: &mut [TuningGroup], runs: &R) {
         for places in self.groups_by_point(groups).into_values() {
             if !places.iter().all(|place| groups[*place].has_first_runs()) {

@@ -134,7 +134,7 @@ impl Shape {
             for (dot, _) in ends {
                 let best = names.entry(path[dot + 1..].to_owned()).or_insert(i);
                 *best = std::cmp::min_by_key(*best, i, |i: &usize| {
-                    (rank(&paths[*i].0), paths[*i].0.len(), *i)
+                    (rank_of_path(&paths[*i].0), paths[*i].0.len(), *i)
                 });
             }
         }
@@ -185,7 +185,7 @@ impl Shapes {
         let mut parts = [const { BTreeMap::new() }; PARTS];
         for (path, text) in all {
             let path = path.into();
-            parts[rank(&path)].insert(path, Setting::displayed_as(text.as_ref()));
+            parts[rank_of_path(&path)].insert(path, Setting::displayed_as(text.as_ref()));
         }
         let parts = parts.map(|settings| {
             let part = self.part(settings);
@@ -261,7 +261,7 @@ impl Settings {
         paths
             .filter(|path| {
                 let depth = path.matches('.').count();
-                depth > 1 || (depth == 1 && rank(path) > 1 && !needs_whole_path(path))
+                depth > 1 || (depth == 1 && rank_of_path(path) > 1 && !needs_whole_path(path))
             })
             .map(short)
             .chain(["path-length"])
@@ -329,7 +329,7 @@ pub fn leaves(table: &toml::Table) -> Vec<(String, &toml::Value)> {
 
 /// The order in which names prefer settings, which also is the part that a setting belongs to: 0 for an algorithm's, 1
 /// for a problem's, and 2 for any other.
-fn rank(path: &str) -> usize {
+fn rank_of_path(path: &str) -> usize {
     let top = path.split('.').next().unwrap_or_default();
     ["algorithm", "problem"].iter().position(|t| *t == top).unwrap_or(2)
 }

@@ -76,9 +76,10 @@ impl Plan {
         groups
     }
 
-    /// The plan of fresh runs of what is selected by the runs of the candidates. Where these do not
-    /// decide yet, the candidates have cells that are to be run first. A plan without `[tune]` stays as
-    /// it is.
+    /// The plan after the candidates' runs so far: its cells are the fresh runs of the candidates that these select,
+    /// and its groups hold what is known of all candidates. Where the runs do not decide yet, candidates have cells
+    /// that are to be run first ([`Candidate::cells`](super::Candidate::cells)). A plan without `[tune]` stays as it
+    /// is.
     ///
     /// # Errors
     /// If results cannot be read.
@@ -107,8 +108,8 @@ impl Plan {
         Ok(self)
     }
 
-    /// Reads what is not known yet of the candidates' runs, and selects one in each group of which all is
-    /// known that the selection needs.
+    /// Reads the losses of candidates' runs that are not known yet, and decides the race. Selects a candidate in each
+    /// group where all losses are known that the selection needs.
     fn read_losses<R: CandidateRuns>(
         &self,
         groups: &mut [TuningGroup],
@@ -201,8 +202,9 @@ impl Plan {
         }
     }
 
-    /// All cells that belong to the experiment as far as results decide: of a tuned one the
-    /// candidates, the fresh runs of what is selected and of what is best for all together.
+    /// All cells that belong to the experiment as far as results decide. Where settings are tuned these are the cells
+    /// of the candidates, the fresh runs of the selected ones, and the fresh runs with the values that are best for
+    /// all algorithms. Some are there twice.
     pub fn all_cells(&self) -> impl Iterator<Item = &Cell> {
         let groups = self.tuning.iter().flat_map(|tuning| &tuning.groups);
         let of_groups = groups.flat_map(|group| {
@@ -212,8 +214,9 @@ impl Plan {
         self.cells.iter().chain(of_groups)
     }
 
-    /// For each algorithm at each point of the grid the fresh runs of each of its candidates, one
-    /// or two of which follow; none where nothing is tuned.
+    /// The fresh runs of every listed candidate, a list for each algorithm at each point of the grid. Of each list one
+    /// cell will be run, or two if another one is best for all algorithms together: this bounds the time that follows.
+    /// Empty without `[tune]`.
     pub fn possible_evaluations(&self) -> Vec<Vec<Cell>> {
         let Some(tuning) = &self.tuning else { return Vec::new() };
         let groups = self.groups(&tuning.listed);

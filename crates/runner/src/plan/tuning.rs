@@ -73,7 +73,7 @@ pub struct Candidate {
 pub struct FirstRuns {
     /// Their cell: that of the candidate with fewer instances, or fewer runs on its only one.
     pub cell: Cell,
-    /// The mean loss of these runs, as [`Candidate::loss`] is that of all.
+    /// The mean loss of the first runs, with the meanings that [`Candidate::loss`] has for all runs.
     pub loss: Option<f64>,
     /// What becomes of the candidate, once that is known.
     pub decision: Option<Decision>,
@@ -89,12 +89,12 @@ pub enum Decision {
 }
 
 impl Candidate {
-    /// Whether it was stopped after its first runs, so that it has no others.
+    /// Whether the candidate was stopped after its first runs, so that it has no others.
     pub fn is_stopped(&self) -> bool {
         self.first.as_ref().is_some_and(|first| first.decision == Some(Decision::Stopped))
     }
 
-    /// Whether it is certain that it is to have all its runs: it has no first runs, or they did not stop it.
+    /// Whether it is certain that the candidate is to have all its runs: it has no first runs, or they did not stop it.
     pub fn goes_on(&self) -> bool {
         self.first.as_ref().is_none_or(|first| first.decision == Some(Decision::GoesOn))
     }
@@ -116,19 +116,19 @@ impl Candidate {
         }
     }
 
-    /// The cells that it is known to have: that of its first runs, if candidates race, and that of all runs if it goes
-    /// on.
+    /// The cells that the candidate is known to have: that of its first runs, if candidates race, and that of all runs
+    /// if it goes on.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         let first = self.first.as_ref().map(|first| &first.cell);
         first.into_iter().chain(self.goes_on().then_some(&self.cell))
     }
 
-    /// Whether one of its first runs diverged, and thus one of all its runs.
+    /// Whether one of the candidate's first runs diverged, and thus one of all its runs.
     pub(super) fn first_runs_diverged(&self) -> bool {
         self.first.as_ref().is_some_and(|first| first.loss == Some(f64::INFINITY))
     }
 
-    /// Decides what becomes of it after its first runs; nothing if it has none.
+    /// Sets what becomes of the candidate after its first runs; nothing if it has none.
     pub(super) fn decide(&mut self, decision: Decision) {
         if let Some(first) = &mut self.first {
             first.decision = Some(decision);

@@ -32,8 +32,9 @@ pub struct Plan {
     pub figures: Vec<String>,
     /// The order in which the claims stand in the manifest, as indices into `claim_tables`.
     pub claims: Vec<usize>,
-    /// The settings that are tuned. Then the cells are those of all listed candidates, or of their first runs
-    /// where candidates race, until the plan follows their results ([`Plan::following`]).
+    /// What `[tune]` says and what is known of it; `None` without `[tune]`. The cells then are those of all listed
+    /// candidates, or of their first runs where candidates race, until the plan follows their results
+    /// ([`Plan::following`]).
     pub tuning: Option<Tuning>,
 }
 

@@ -186,7 +186,7 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     checker.found
 }
 
-/// The settings at a grid point, of which [`check_cell`] finds out what is wrong with them.
+/// The settings at a grid point, which [`check_cell`] checks.
 pub struct CheckedPoint<'a> {
     pub problem: &'a SpecParts<problem::Spec>,
     pub algorithm: &'a SpecParts<algorithm::Spec>,

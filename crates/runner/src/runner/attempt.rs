@@ -256,7 +256,7 @@ impl<'p> Prepared<'p> {
     /// # Panics
     /// As [`Self::simulate`].
     pub fn simulate_with(&self, run: u64, start: &StartRun<'_>) -> Trace {
-        match self.alone(run, &Silent, start) {
+        match self.run_alone(run, &Silent, start) {
             Ok(trace) => trace,
             Err(Stopped::Failed(_, reason)) => panic!("{reason}"),
             Err(Stopped::Interrupted) => unreachable!("nobody interrupts"),
@@ -274,13 +274,13 @@ impl<'p> Prepared<'p> {
     ) -> Result<Vec<Trace>, Stopped> {
         fault::strike(&self.cell.id);
         if runs.end - runs.start > 1 {
-            return self.together(runs, observer);
+            return self.run_together(runs, observer);
         }
-        self.alone(runs.start, observer, &start).map(|trace| vec![trace])
+        self.run_alone(runs.start, observer, &start).map(|trace| vec![trace])
     }
 
     /// Computes the run of this number by itself, round by round, until it has diverged or all rounds are recorded.
-    fn alone(
+    fn run_alone(
         &self,
         run: u64,
         observer: &dyn Observer,
@@ -303,12 +303,16 @@ impl<'p> Prepared<'p> {
     /// Computes several runs on one instance together, round by round, which is faster than one after the other. Runs
     /// that the algorithm cannot put together are computed one by one. A run that has diverged is stopped, and the
     /// others go on.
-    fn together(&self, runs: Range<u64>, observer: &dyn Observer) -> Result<Vec<Trace>, Stopped> {
+    fn run_together(
+        &self,
+        runs: Range<u64>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Trace>, Stopped> {
         let instance = &*self.scenario(runs.start).instance;
         let algorithm = &self.cell.identity.algorithm;
         let conditions: Vec<_> = runs.clone().map(|run| self.conditions(run)).collect();
         let Some(mut all) = instance.launch_together(algorithm, &conditions) else {
-            return runs.map(|run| self.alone(run, observer, &start)).collect();
+            return runs.map(|run| self.run_alone(run, observer, &start)).collect();
         };
         let mut attempts = Vec::new();
         for (place, run) in (0..).zip(runs) {

@@ -40,7 +40,10 @@ impl RunCost {
     /// Counts the operations of a round and of a recorded round in the runs of a cell.
     pub fn new(identity: &Identity) -> Self {
         let problem = identity.problem.cost(identity.oracle == Oracle::Exact);
-        Self { round: round(identity, &problem), row: row(identity, &problem) }
+        Self {
+            round: operations_of_round(identity, &problem),
+            row: operations_of_row(identity, &problem),
+        }
     }
 
     /// The operations of a number of rounds, of which a number of `rows` are recorded; `u64::MAX` if there are more
@@ -58,10 +61,11 @@ pub fn operations(identity: &Identity) -> u64 {
 }
 
 /// The operations of a round of a run, with the rounds of the runs beside it and what is averaged over rounds.
-fn round(identity: &Identity, problem: &ProblemCost) -> u64 {
+fn operations_of_round(identity: &Identity, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
     let components = identity.algorithm.components();
-    let component_rounds = components.iter().map(|component| component_round(component, problem));
+    let component_rounds =
+        components.iter().map(|component| operations_of_component(component, problem));
     let own = component_rounds.fold(0, u64::saturating_add);
     let record = &identity.record;
     let has_coupled_run = record.metrics.contains(&Metric::SqCoupling);
@@ -80,7 +84,7 @@ fn round(identity: &Identity, problem: &ProblemCost) -> u64 {
 }
 
 /// The operations of a round of one of the runs that the estimate combines.
-fn component_round(component: &Component, problem: &ProblemCost) -> u64 {
+fn operations_of_component(component: &Component, problem: &ProblemCost) -> u64 {
     let terms = &component.terms;
     let clients = usize::try_from(problem.clients).unwrap_or(usize::MAX);
     let batches = terms.batches.iter().fold(0u64, |sum, batch| sum.saturating_add(*batch));
@@ -100,13 +104,14 @@ fn component_round(component: &Component, problem: &ProblemCost) -> u64 {
 }
 
 /// The operations of what is measured at a recorded round.
-fn row(identity: &Identity, problem: &ProblemCost) -> u64 {
-    let metrics = identity.record.metrics.iter().map(|metric| measured(*metric, problem));
+fn operations_of_row(identity: &Identity, problem: &ProblemCost) -> u64 {
+    let metrics =
+        identity.record.metrics.iter().map(|metric| operations_of_metric(*metric, problem));
     metrics.fold(ROW.saturating_add(problem.dimension), u64::saturating_add)
 }
 
 /// The operations of measuring a metric at a recorded round.
-fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
+fn operations_of_metric(metric: Metric, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
     let pass = |of: RecordsOf, each: fn(&RecordCost) -> u64| {
         problem.records.as_ref().map_or(0, |records| pass_over_records(records, of, each))

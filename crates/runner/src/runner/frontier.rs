@@ -80,7 +80,7 @@ fn prepare_frontier<'p>(
     place: usize,
     frontier: &'p Frontier,
 ) -> Result<PreparedFrontier<'p>, Fault> {
-    let search = search(plan, frontier, instance)?;
+    let search = search_of_frontier(plan, frontier, instance)?;
     // Without its code it may still be known from an earlier report.
     if frontier.lacking_code().next().is_none() {
         frontier::check_search(&**instance, &search).map_err(|Fault { key, message }| {
@@ -170,7 +170,11 @@ pub(super) fn hash_of(key: &impl Serialize) -> String {
 }
 
 /// The search that a frontier of the manifest asks for on an instance.
-fn search(plan: &Plan, frontier: &Frontier, instance: &Arc<dyn Instance>) -> Result<Search, Fault> {
+fn search_of_frontier(
+    plan: &Plan,
+    frontier: &Frontier,
+    instance: &Arc<dyn Instance>,
+) -> Result<Search, Fault> {
     let clients = match frontier.clients.as_slice() {
         [] => vec![instance.clients() as u64],
         some => some.to_vec(),
@@ -190,13 +194,17 @@ fn search(plan: &Plan, frontier: &Frontier, instance: &Arc<dyn Instance>) -> Res
         },
         refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
         prices: Vec::new(),
-        start: start(plan, frontier, &**instance)?,
+        start: start_error(plan, frontier, &**instance)?,
     })
 }
 
 /// The error θ_0 − θ* with which a frontier begins: in a random direction, or that of the manifest's start. A start at
 /// the limit is refused, which differs between algorithms.
-fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<StartError, Fault> {
+fn start_error(
+    plan: &Plan,
+    frontier: &Frontier,
+    instance: &dyn Instance,
+) -> Result<StartError, Fault> {
     if let Some(radius) = frontier.isotropic_radius() {
         return Ok(StartError::Isotropic { mean_square: radius * radius });
     }

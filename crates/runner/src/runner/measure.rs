@@ -33,7 +33,7 @@ impl<'a> Meter<'a> {
         let n = facts.clients();
         let d = facts.dim();
         let all = Metric::ALL.iter().copied().filter(|metric| record.metrics.contains(metric));
-        let metrics: Vec<Metric> = all.filter(|metric| has(*metric, facts, run)).collect();
+        let metrics: Vec<Metric> = all.filter(|metric| has_metric(*metric, facts, run)).collect();
         let corrected = run.clients().is_some_and(|c| !c.corrections.is_empty());
         let averages: Vec<(TimeAverage, Vec<f64>)> = TimeAverage::ALL
             .iter()
@@ -49,7 +49,7 @@ impl<'a> Meter<'a> {
             })
             .collect();
         let mut corrections = Vec::new();
-        if metrics.contains(&Metric::Lyapunov) || of_variates(&averages) {
+        if metrics.contains(&Metric::Lyapunov) || has_averages_of_variates(&averages) {
             corrections = corrections_at_optimum(facts);
         }
         let seen = 0;
@@ -77,7 +77,7 @@ impl<'a> Meter<'a> {
         let d = facts.dim();
         let centre = self.scenario.fixed_point.as_deref().unwrap_or(optimum);
         let theta = run.estimate();
-        let clients = if of_variates(&self.averages) { run.clients() } else { None };
+        let clients = if has_averages_of_variates(&self.averages) { run.clients() } else { None };
         let xi = clients
             .map_or(Vec::new(), |clients| difference(clients.corrections, &self.corrections));
         let n = xi.len() / d;
@@ -90,22 +90,22 @@ impl<'a> Meter<'a> {
                 }
                 TimeAverage::Covariance => {
                     let apart = difference(theta, centre);
-                    outer(&apart, &apart, sum);
+                    add_outer_product(&apart, &apart, sum);
                 }
                 TimeAverage::CrossCovariance => {
                     let apart = difference(theta, optimum);
                     let rows = sum.chunks_exact_mut(d * d).zip(xi.chunks_exact(d));
-                    rows.for_each(|(sum, xi)| outer(&apart, xi, sum));
+                    rows.for_each(|(sum, xi)| add_outer_product(&apart, xi, sum));
                 }
                 TimeAverage::VariateCovariance => {
                     let rows = sum.chunks_exact_mut(d * d).zip(xi.chunks_exact(d));
-                    rows.for_each(|(sum, xi)| outer(xi, xi, sum));
+                    rows.for_each(|(sum, xi)| add_outer_product(xi, xi, sum));
                 }
                 TimeAverage::VariatePairCovariance => {
                     for (c, sum) in sum.chunks_exact_mut(d * d).enumerate() {
                         let one = &xi[c * d..][..d];
                         let next = &xi[(c + 1) % n * d..][..d];
-                        outer(one, next, sum);
+                        add_outer_product(one, next, sum);
                     }
                 }
             }
@@ -152,8 +152,8 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
 
 /// Whether a run on this problem has the metric, so that the manifest's metrics without a value are left out of its
 /// trace.
-fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
-    // Where θ* may be unknown, it is asked at another point whether there is such a metric.
+fn has_metric(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
+    // θ* may be unknown: whether there is such a metric shows at any other point too.
     let anywhere = vec![0.0; facts.dim()];
     let (measured_on, _) = metric.measured();
     match measured_on {
@@ -171,7 +171,7 @@ fn has(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
 }
 
 /// Whether control variates are averaged.
-fn of_variates(averages: &[(TimeAverage, Vec<f64>)]) -> bool {
+fn has_averages_of_variates(averages: &[(TimeAverage, Vec<f64>)]) -> bool {
     averages.iter().any(|(average, _)| average.of_variates())
 }
 
@@ -187,7 +187,7 @@ fn corrections_at_optimum(facts: &dyn Facts) -> Vec<f64> {
 }
 
 /// sum ← sum + x yᵀ.
-fn outer(x: &[f64], y: &[f64], sum: &mut [f64]) {
+fn add_outer_product(x: &[f64], y: &[f64], sum: &mut [f64]) {
     for (x, row) in x.iter().zip(sum.chunks_exact_mut(y.len())) {
         axpy(*x, y, row);
     }

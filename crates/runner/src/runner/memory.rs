@@ -76,9 +76,9 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
         let under_way = 1.0 + (threads as f64 - 1.0) / runs.max(1.0);
         let replicates = under_way.ceil() * runs;
         let found = [
-            threads as f64 * run(identity, n, d),
-            replicates * trace(identity, d),
-            replicates * averages(identity, n, d),
+            threads as f64 * bytes_of_run(identity, n, d),
+            replicates * bytes_of_trace(identity, d),
+            replicates * bytes_of_averages(identity, n, d),
         ];
         for (bytes, most) in found.into_iter().zip(&mut most) {
             if most.is_none_or(|most| bytes > most.0) {
@@ -128,7 +128,7 @@ fn traced_by(identity: &Identity) -> &'static str {
 
 /// The bytes of the state of a run with n clients in d dimensions: streams, iterates and control variates of the
 /// clients, for every run that the estimate combines and those beside it, and what is measured.
-fn run(identity: &Identity, n: f64, d: f64) -> f64 {
+fn bytes_of_run(identity: &Identity, n: f64, d: f64) -> f64 {
     let mut client = 0.0;
     for component in identity.algorithm.components() {
         let vectors = if component.terms.variates == Variates::None { 1.0 } else { 3.0 };
@@ -141,14 +141,14 @@ fn run(identity: &Identity, n: f64, d: f64) -> f64 {
 }
 
 /// The bytes of a run's trace in d dimensions, and of its copy on the way to the store.
-fn trace(identity: &Identity, d: f64) -> f64 {
+fn bytes_of_trace(identity: &Identity, d: f64) -> f64 {
     let record = &identity.record;
     let columns = 9.0 + record.metrics.len() as f64 + if record.iterates { d } else { 0.0 };
     2.0 * 8.0 * columns * record.points(identity.rounds) as f64 + 300.0
 }
 
 /// The bytes of the averages of a run with n clients in d dimensions, and of their copy on the way to the store.
-fn averages(identity: &Identity, n: f64, d: f64) -> f64 {
+fn bytes_of_averages(identity: &Identity, n: f64, d: f64) -> f64 {
     2.0 * 8.0
         * identity
             .record

@@ -68,7 +68,8 @@ pub fn runs_with_trajectory_moments(
     local_runs(components, facts.clients()).filter(|runs| markov::are_closed(facts, runs))
 }
 
-/// The exact moments of a built-in algorithm with independent draws.
+/// What computes the exact moments of a built-in algorithm, whose estimate combines these runs, on a problem with
+/// independent draws.
 ///
 /// # Errors
 /// Why there are none.
@@ -99,13 +100,14 @@ pub enum NoMoments {
 /// more than a program: also how step sizes fall, and what happens between communications.
 pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced>> {
     let is_custom = cell.identity.algorithm.is_custom();
-    let found = scenario.program.get_or_init(|| is_custom.then(|| Arc::new(trace(cell, scenario))));
+    let found =
+        scenario.program.get_or_init(|| is_custom.then(|| Arc::new(trace_rounds(cell, scenario))));
     found.as_ref()
 }
 
 /// Traces the rounds of a cell's custom algorithm. Where second moments do not close it is not run, since nothing would
 /// be computed with its program.
-fn trace(cell: &Cell, scenario: &Scenario) -> Traced {
+fn trace_rounds(cell: &Cell, scenario: &Scenario) -> Traced {
     closes(&*scenario.instance).map_err(|error| ProgramError::Refused(error.to_string()))?;
     let identity = &cell.identity;
     let (seed, replicate) = stream_names(identity, 0);
@@ -139,8 +141,9 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
     Some(Cycle::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown))
 }
 
-/// lim E θ_t of a cell on an instance, d numbers, where theory knows it and means converge: where
-/// rounds have a period, the mean over its phases, which is the limit of time averages.
+/// lim E θ_t of a cell on an instance, d numbers; `None` where theory does not know it, or means do not converge.
+/// Where rounds have a period, it is the mean of the limits over the rounds of the period, to which averages over
+/// rounds tend.
 pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
     match scenario.fixed_point.as_deref() {
         None => custom_limits(cell, scenario).map(|limits| &limits.mean[..]),
@@ -206,12 +209,12 @@ fn find_custom_limits(cell: &Cell, scenario: &Scenario) -> Option<CustomLimits> 
     Some(CustomLimits { mean, phases })
 }
 
-/// What an average over the phases of a cell's rounds is over.
+/// The rounds over which an average is taken, where the rounds of a cell repeat with a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AveragedOver {
     /// The rounds of the cycle.
     Cycle,
-    /// Those after the burn-in, of which a run records averages.
+    /// The rounds after the burn-in, of which runs record averages.
     Rounds,
 }
 
@@ -267,7 +270,7 @@ pub fn at_rest(
 ///
 /// # Errors
 /// Why the rounds are no program, or why its moments are not known.
-fn of_program<'p>(
+fn moments_of_program<'p>(
     program: &'p Traced,
     scenario: &'p Scenario,
 ) -> Result<ProgramMoments<'p>, NoMoments> {
@@ -284,7 +287,7 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
     let facts: &dyn Facts = &*prepared.scenarios[0].instance;
     if let Some(traced) = self::program(prepared.cell, &prepared.scenarios[0]) {
-        of_program(traced, &prepared.scenarios[0])?;
+        moments_of_program(traced, &prepared.scenarios[0])?;
         let rows = prepared.recorded.len();
         let one = traced.as_ref().as_ref().map_or_else(
             |_| Effort::default(),
@@ -293,7 +296,7 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
                 ProgramSizes::new(program, facts).effort(prepared, identity.rounds, rows)
             },
         );
-        return within(one, prepared);
+        return check_effort(one, prepared);
     }
     let components = known_components(identity).ok_or(NoMoments::Open)?;
     let along = runs_with_trajectory_moments(&components, facts);
@@ -309,25 +312,26 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
         Some(runs) => markov::rounds_effort(facts, &runs, rounds),
         None => moments::effort(facts, &components, rounds, prepared.recorded.len()),
     };
-    within(one, prepared)
+    check_effort(one, prepared)
 }
 
 /// An error if computing something for every instance of a cell, at this effort for each, takes too much time or
 /// memory.
-fn within(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
+fn check_effort(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let all = Effort { products: one.products * prepared.scenarios.len() as f64, ..one };
     if all.fits() { Ok(()) } else { Err(NoMoments::Costly(all)) }
 }
 
-/// E‖θ_t − θ'_t‖² of two runs of a cell on the same draws, one from its start and one from θ*, at
-/// its recorded rounds, if [`check_exact_moments`] allows it; `None` if they do not close.
+/// E‖θ_t − θ'_t‖² of two runs of a cell on the same draws, one from the cell's start and one from θ*: a number for
+/// each recorded round. [`check_exact_moments`] must have allowed it. `None` if the moments do not close.
 pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     let facts: &dyn Facts = &*scenario.instance;
     let start = &scenario.start;
     let identity = &cell.identity;
     let recorded = cell.identity.recorded();
     if let Some(program) = self::program(cell, scenario) {
-        let exact = of_program(program, scenario).ok().filter(|_| burn_in(identity).is_none())?;
+        let exact =
+            moments_of_program(program, scenario).ok().filter(|_| burn_in(identity).is_none())?;
         return exact.coupled(start, &recorded).ok();
     }
     if fixed_steps(identity).is_some() || burn_in(identity).is_some() {
@@ -337,7 +341,7 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     ExactMoments::new(facts, &components).ok()?.coupled(start, &recorded).ok()
 }
 
-/// The exact moments of a cell at its recorded rounds, if [`check_exact_moments`] allows it.
+/// The exact moments of a cell at each of its recorded rounds. [`check_exact_moments`] must have allowed it.
 ///
 /// # Errors
 /// That they do not close.
@@ -347,7 +351,8 @@ pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, N
     let identity = &cell.identity;
     let recorded = cell.identity.recorded();
     if let Some(program) = self::program(cell, scenario) {
-        let found = of_program(program, scenario)?.at_rounds(start, &recorded, burn_in(identity));
+        let found =
+            moments_of_program(program, scenario)?.at_rounds(start, &recorded, burn_in(identity));
         return found.map_err(NoMoments::Unknown);
     }
     let components = known_components(identity).ok_or(NoMoments::Open)?;

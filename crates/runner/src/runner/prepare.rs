@@ -143,9 +143,9 @@ fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
     Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits()
 }
 
-/// The seed and the number of the replicate that name the streams of a run. On each of several
-/// instances they are those of a manifest whose seed is the instance's, or what that would be with
-/// the seed of the noise.
+/// The seed and the number of the replicate that name the streams of a run. On each of several instances the seed is
+/// that of the instance, or what it would be if `noise-seed` were the manifest's seed, and replicates are numbered
+/// from 0.
 pub fn stream_names(identity: &Identity, run: u64) -> (u64, u64) {
     let first = if identity.fresh { FRESH } else { 0 };
     let seed = identity.noise_seed.unwrap_or(identity.seed);

@@ -34,7 +34,7 @@ impl FeatureRows<'_> {
     }
 
     /// Calls `each` with the number of the feature and the value, for every number that is stored of a row.
-    fn each_of(&self, row: usize, mut each: impl FnMut(usize, f64)) {
+    fn each_in_row(&self, row: usize, mut each: impl FnMut(usize, f64)) {
         match self {
             Self::Dense { size: (_, d), numbers } => {
                 let numbers = &numbers[row * d..][..*d];
@@ -46,7 +46,7 @@ impl FeatureRows<'_> {
 
     /// Calls `each` with the number of the feature and the value, for every number that is stored, row by row.
     fn each(&self, mut each: impl FnMut(usize, f64)) {
-        (0..self.size().0).for_each(|row| self.each_of(row, &mut each));
+        (0..self.size().0).for_each(|row| self.each_in_row(row, &mut each));
     }
 
     /// How many numbers of all records are not 0.
@@ -119,7 +119,7 @@ impl FeatureRows<'_> {
         (0..self.size().0)
             .map(|row| {
                 let mut sum = 0.0;
-                self.each_of(row, |j, x| sum += if counts[j] { x * x } else { 0.0 });
+                self.each_in_row(row, |j, x| sum += if counts[j] { x * x } else { 0.0 });
                 sum
             })
             .fold(0.0, f64::max)
@@ -149,7 +149,7 @@ impl FeatureRows<'_> {
         let mut all = zeros.clone();
         for row in 0..self.size().0 {
             all.copy_from_slice(&zeros);
-            self.each_of(row, |j, x| {
+            self.each_in_row(row, |j, x| {
                 if let Some(place) = places[j] {
                     all[place] = standardised(x, moments[j]);
                 }

@@ -1,7 +1,7 @@
 //! The manifest to start from, which compares algorithms on the records of a file.
 
 use super::features::{FeatureMoments, FeatureRows};
-use super::{FileRecords, Remedy, StarterError, is_classes, others};
+use super::{FileRecords, Remedy, StarterError, is_classes, varying_features};
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::Column;
 
@@ -49,14 +49,14 @@ impl<'a> Starter<'a> {
         moments: &[FeatureMoments],
         constant: &[usize],
     ) -> Result<Self, StarterError> {
-        let kind = kind(records, classes)?;
+        let kind = problem_kind(records, classes)?;
         let (n, d) = records.features.size();
         if constant.len() == d {
             return Err(StarterError::ConstantFeatures);
         }
         // Only named features can be left out.
         let fixed = records.names.is_empty() && !constant.is_empty();
-        let kept = if fixed { (0..d).collect() } else { others(d, constant) };
+        let kept = if fixed { (0..d).collect() } else { varying_features(d, constant) };
         let listed = records.table.lists_features || !constant.is_empty();
         let names = kept.iter().filter(|_| listed).filter_map(|j| records.names.get(*j));
         let features = names.cloned().collect();
@@ -152,13 +152,13 @@ impl<'a> Starter<'a> {
             ("step-sizes", Some(format!("[{low}, {high}]"))),
         ];
         let rest = if tuned { include_str!("tuned.txt") } else { include_str!("fixed.txt") };
-        filled(&[include_str!("dataset.txt"), rest].concat(), &values)
+        fill_template(&[include_str!("dataset.txt"), rest].concat(), &values)
     }
 }
 
 /// A template with names in braces replaced by their values. A line has at most one name, and is left out where the
 /// name has no value.
-fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
+fn fill_template(template: &str, values: &[(&str, Option<String>)]) -> String {
     let mut text = String::new();
     for line in template.lines() {
         let mut named = values.iter().map(|(name, value)| (format!("{{{name}}}"), value));
@@ -173,7 +173,7 @@ fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
 
 /// The kind of the problem that takes records with these labels: logistic regression for two classes, softmax for
 /// more, least squares for numbers.
-fn kind(
+fn problem_kind(
     records: &FileRecords<'_>,
     classes: &[(String, usize)],
 ) -> Result<&'static str, StarterError> {

@@ -2,8 +2,8 @@
 
 use super::features::FeatureRows;
 use super::{
-    FileRecords, RecordsError, Remedy, TableNotes, counts, first_names, known_rows, label_place,
-    may_be_clients,
+    FileRecords, RecordsError, Remedy, TableNotes, first_names, known_rows, label_place,
+    may_be_clients, value_counts,
 };
 use exactfed_core::problem::arrays::{Column, DataFile, no_column, sanitised};
 use exactfed_core::problem::column::{Exceptions, row_indices};
@@ -78,7 +78,7 @@ pub fn records<'a>(
     let clients = divided
         .clients
         .as_ref()
-        .map(|clients| (clients.name.to_owned(), counts(&clients.column.take(&rows)).len()));
+        .map(|clients| (clients.name.to_owned(), value_counts(&clients.column.take(&rows)).len()));
     let size = (rows.len(), divided.features.len());
     Ok(FileRecords {
         features: FeatureRows::Dense { size, numbers: Cow::Owned(numbers.collect()) },
@@ -128,7 +128,7 @@ impl<'a> Division<'a> {
             // A column of which most values are missing names no clients.
             let candidate = matches!(*column, Column::Text(_)) || may_be_clients(name);
             let candidate = candidate && divided.clients.is_none() && 2 * known >= n;
-            let values = if candidate { counts(&column).len() } else { 0 };
+            let values = if candidate { value_counts(&column).len() } else { 0 };
             if (2..=n / 5).contains(&values) {
                 divided.clients = Some(NamedColumn { name, column });
                 continue;

@@ -15,7 +15,7 @@ enum ChoiceError {
     /// A key that must be written has no values.
     #[error("`{name}` needs values of `{key}`: write {{ {name} = {{ {key} = [ … ] }} }}")]
     MissingKey { name: String, key: String },
-    /// The values are not those of the kind's keys.
+    /// A table with the values is no algorithm of the kind.
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// A value is out of range.
@@ -127,8 +127,8 @@ impl<'a> SearchedReader<'a> {
         self.table()["properties"].get(key).map(|_| key)
     }
 
-    /// The settings that are tried: those that are written, and those of the variant whose keys are not written. Notes
-    /// what is wrong with the written ones.
+    /// The settings that are tried: keys that are written with their values, and other keys that the variant tries.
+    /// Notes what is wrong with the written values.
     fn tried(&mut self) -> Vec<TriedSetting> {
         let mut tried = Vec::new();
         for (key, values) in &self.written.tried {

@@ -206,8 +206,11 @@ pub fn put_candidates(
 ) -> Result<(), Vec<Diagnostic>> {
     let key = &setting.key;
     let place = place_of(root, "tune.over", &Choice::new()).unwrap_or(Place::Text(0, 0));
-    let number = |x: &f64| if setting.whole { Value::Integer(*x as i64) } else { Value::Float(*x) };
-    let items = values.iter().map(|x| Node { place: place.clone(), value: number(x) }).collect();
+    let mut items = Vec::with_capacity(values.len());
+    for x in values {
+        let value = if setting.whole { Value::Integer(*x as i64) } else { Value::Float(*x) };
+        items.push(Node { place: place.clone(), value });
+    }
     let list = Node { place, value: Value::Array(items) };
     let mut found = 0;
     for path in algorithm_paths(root) {

@@ -433,15 +433,16 @@ mod tests {
 
     #[test]
     fn files_are_named_by_as_few_folders_as_tell_them_apart() {
-        let of = |paths: &[&str]| -> Vec<String> {
-            let texts: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-            paths.iter().map(|path| shortest_name(path, &texts).to_owned()).collect()
-        };
-        assert_eq!(of(&["data/one.csv", "data/two.csv", "t"]), ["one.csv", "two.csv", "t"]);
-        assert_eq!(of(&["a/x.csv", "b/x.csv", "y.csv"]), ["a/x.csv", "b/x.csv", "y.csv"]);
-        assert_eq!(of(&["x.csv", "b/x.csv", "c/b/x.csv"]), ["x.csv", "b/x.csv", "c/b/x.csv"]);
-        // Letters are no folder.
-        assert_eq!(of(&["d/mine.csv", "d/e.csv"]), ["mine.csv", "e.csv"]);
-        assert_eq!(of(&["same.csv", "same.csv"]), ["same.csv", "same.csv"]);
+        for (paths, names) in [
+            (["data/one.csv", "data/two.csv", "t"], ["one.csv", "two.csv", "t"]),
+            (["a/x.csv", "b/x.csv", "y.csv"], ["a/x.csv", "b/x.csv", "y.csv"]),
+            (["x.csv", "b/x.csv", "c/b/x.csv"], ["x.csv", "b/x.csv", "c/b/x.csv"]),
+            // Letters are no folder.
+            (["d/mine.csv", "d/e.csv", "t"], ["mine.csv", "e.csv", "t"]),
+            (["same.csv", "same.csv", "t"], ["same.csv", "same.csv", "t"]),
+        ] {
+            let texts = paths.map(str::to_owned);
+            assert_eq!(paths.map(|path| shortest_name(path, &texts)), names);
+        }
     }
 }

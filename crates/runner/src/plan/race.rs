@@ -290,8 +290,9 @@ mod tests {
         /// A number in [0, 1) of a text.
         fn number(&self, text: &str) -> f64 {
             let start = 0xcbf2_9ce4_8422_2325 ^ self.seed;
-            let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            let hash = text.bytes().fold(start, mix);
+            let hash = text
+                .bytes()
+                .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
             (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) as f64 / 2f64.powi(64)
         }
     }

@@ -13,15 +13,15 @@ impl Record {
             (Some(every), _) => (0..=rounds / every).map(|i| i * every).collect(),
             (None, Spacing::Linear) => {
                 let parts = points.min(rounds);
-                let divisor = u128::from(parts.max(1));
                 // Products may be larger than 64 bits.
-                let round = |i: u64| (u128::from(i) * u128::from(rounds) / divisor) as u64;
-                (0..=parts).map(round).collect()
+                let last = u128::from(rounds);
+                let divisor = u128::from(parts.max(1));
+                (0..=parts).map(|i| (u128::from(i) * last / divisor) as u64).collect()
             }
             (None, Spacing::Log) => {
                 let top = libm::log(rounds as f64);
-                let round = |i: u64| libm::exp(top * i as f64 / points as f64) as u64;
-                let mut all: Vec<u64> = std::iter::once(0).chain((0..points).map(round)).collect();
+                let mut all = vec![0];
+                all.extend((0..points).map(|i| libm::exp(top * i as f64 / points as f64) as u64));
                 all.dedup();
                 all
             }

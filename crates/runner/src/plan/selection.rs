@@ -41,7 +41,6 @@ fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
 /// `dirichlet 0.3` does not select `dirichlet 0.35`.
 pub fn begins_with_words(text: &str, words: &str) -> bool {
     let Some(rest) = text.strip_prefix(words) else { return false };
-    let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut following = rest.chars();
     let goes_on = match following.next() {
         // A point belongs to a number if a digit follows.
@@ -50,6 +49,11 @@ pub fn begins_with_words(text: &str, words: &str) -> bool {
         None => false,
     };
     !(goes_on && words.ends_with(|c| is_in_word(c) || c == '.'))
+}
+
+/// Whether a character belongs to a word. A hyphen does not, so that `burn` names `burn-in 0.1`.
+fn is_in_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 impl Checker<'_> {

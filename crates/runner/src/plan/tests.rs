@@ -16,8 +16,8 @@ impl Plan {
     }
 
     pub(crate) fn of_text(text: &str, overrides: &[&str]) -> Self {
-        let (name, overrides) = ("t.toml".into(), overrides.iter().map(|set| (*set).into()));
-        let overrides = overrides.collect();
+        let name = "t.toml".into();
+        let overrides = overrides.iter().map(|set| (*set).into()).collect();
         Self::of_source(Source { name, text: text.into(), overrides, ..Source::default() })
     }
 }
@@ -159,7 +159,8 @@ fn recorded_rounds_begin_and_end_the_run_and_are_counted_before_they_are_listed(
             let all = record.rounds(rounds);
             assert_eq!((all[0], *all.last().unwrap()), (0, rounds), "{record:?}");
             assert!(all.windows(2).all(|w| w[0] < w[1]), "{record:?} {all:?}");
-            let (listed, counted) = (all.len() as u64, record.points(rounds));
+            let listed = all.len() as u64;
+            let counted = record.points(rounds);
             assert!(listed <= counted && counted <= rounds + 2, "{record:?} {rounds}");
         }
     }
@@ -218,7 +219,8 @@ fn an_id_is_the_hash_of_the_canonical_text() {
 #[test]
 fn cells_share_what_is_the_same_in_them() {
     let cells = plan(TEXT).cells;
-    let (first, second) = (&cells[0], &cells[1]);
+    let first = &cells[0];
+    let second = &cells[1];
     assert_ne!(first.settings.get("local-steps"), second.settings.get("local-steps"));
     assert!(Arc::ptr_eq(&first.identity.problem, &second.identity.problem));
     assert!(Arc::ptr_eq(&first.identity.record, &cells[39].identity.record));

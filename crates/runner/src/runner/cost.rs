@@ -154,9 +154,10 @@ mod tests {
              [record]\nevery = 2\nmetrics = [{metrics}]\n\
              [[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n"
         );
-        let line = |i: usize| format!("{},{},1.5,{}\n", i, i * i, i % 2);
-        let file: String = (0..records).map(line).collect();
-        let file = "a,b,c,label\n".to_owned() + &file;
+        let mut file = "a,b,c,label\n".to_owned();
+        for i in 0..records {
+            file += &format!("{},{},1.5,{}\n", i, i * i, i % 2);
+        }
         let in_memory = [("records.csv".to_owned(), Arc::from(file.into_bytes()))].into();
         let source = Source { name: "t.toml".into(), text, in_memory, ..Source::default() };
         let plan = Plan::of_source(source);
@@ -186,7 +187,8 @@ mod tests {
     fn measuring_costs_passes_over_the_records() {
         let plain = cost("", 4000);
         let passes = |metric: &str| (cost(metric, 4000) - plain) as f64 / (3.0 * 22.0 * 4001.0);
-        let (train, test) = (passes("\"train-loss\""), passes("\"test-loss\""));
+        let train = passes("\"train-loss\"");
+        let test = passes("\"test-loss\"");
         assert!((0.74..0.76).contains(&(train / (10.0 + 1.0 + 40.0))), "{train}");
         assert!((0.24..0.26).contains(&(test / (10.0 + 1.0 + 40.0))), "{test}");
         assert!(passes("\"test-accuracy\"") < passes("\"accuracy\""));

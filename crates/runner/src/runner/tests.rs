@@ -70,7 +70,8 @@ fn progress_counts_what_is_measured() {
     let plan = Plan::of_text(LOGISTIC, &overrides);
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let work = |rounds, rows| prepared[0].work_rate().work(rounds, rows);
-    let (rounds, rows) = (plan.cells[0].identity.rounds, prepared[0].recorded.len() as u64);
+    let rounds = plan.cells[0].identity.rounds;
+    let rows = prepared[0].recorded.len() as u64;
     let [steps, all] = [0, rows].map(|rows| work(rounds, rows).operations);
     assert!(steps < all / 2, "{steps} of {all}");
 }
@@ -157,7 +158,8 @@ fn leaving_the_optimum_out_changes_no_run() {
             let runs = prepared.iter().flat_map(|cell| [cell.simulate(0), cell.simulate(1)]);
             runs.collect()
         };
-        let (with, without) = (traces(&[]), traces(&["record.optimum=false"]));
+        let with = traces(&[]);
+        let without = traces(&["record.optimum=false"]);
         assert_eq!(with.len(), without.len());
         for (with, without) in with.into_iter().zip(without) {
             assert!(with.sq_error.len() == with.rows() && with.rows() > 1);

@@ -101,7 +101,6 @@ impl<'a> Starter<'a> {
     /// The text of the manifest, which runs algorithms with one step size or, if `tuned`, each with the best of
     /// several.
     pub fn text(&self, tuned: bool) -> String {
-        let quoted = |text: &str| toml::Value::from(text).to_string();
         let Self { records, path, .. } = self;
         let title = if tuned {
             format!("Which algorithm is best on {path}?")
@@ -123,7 +122,6 @@ impl<'a> Starter<'a> {
         let loss = if self.test { "test-loss" } else { "train-loss" };
         let low = one_digit(self.step_size / 10.0);
         let high = one_digit(self.step_size * 30.0);
-        let when = |is: bool, value: &str| is.then(|| value.to_owned());
         let missing = match records.table.remedy {
             Some(Remedy::Mean) => Some("mean"),
             Some(Remedy::Drop) => Some("drop"),
@@ -131,16 +129,16 @@ impl<'a> Starter<'a> {
         };
         let values = [
             ("title", Some(quoted(&title))),
-            ("instances", when(tuned && is_drawn, "10")),
+            ("instances", (tuned && is_drawn).then(|| "10".to_owned())),
             ("kind", Some(self.kind.to_owned())),
             ("l2", Some(L2.to_string())),
             ("file", Some(quoted(path))),
             ("label", label.map(quoted)),
-            ("features", when(!features.is_empty(), &format!("[{}]", features.join(", ")))),
+            ("features", (!features.is_empty()).then(|| format!("[{}]", features.join(", ")))),
             ("split-column", column.map(|name| format!("{{ column = {name} }}"))),
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
-            ("test", when(self.test, "0.2")),
+            ("test", self.test.then(|| "0.2".to_owned())),
             ("missing", missing.map(quoted)),
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
@@ -154,6 +152,11 @@ impl<'a> Starter<'a> {
         let rest = if tuned { include_str!("tuned.txt") } else { include_str!("fixed.txt") };
         fill_template(&[include_str!("dataset.txt"), rest].concat(), &values)
     }
+}
+
+/// A text as a string of TOML, in quotes.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
 }
 
 /// A template with names in braces replaced by their values. A line has at most one name, and is left out where the

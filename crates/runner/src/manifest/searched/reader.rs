@@ -168,9 +168,8 @@ impl<'a> SearchedReader<'a> {
         if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
             return self.fault(format!("`{key}` must have finite numbers, at least one"));
         }
-        let is_whole = |value: &f64| value.fract() == 0.0 && *value >= 0.0;
         let has_such_values = match self.schema.resolve(schema)["type"].as_str() {
-            Some("integer") => values.iter().all(is_whole),
+            Some("integer") => values.iter().all(|value| value.fract() == 0.0 && *value >= 0.0),
             Some("number") => true,
             Some(_) => false,
             // A whole number or a fraction.

@@ -51,8 +51,8 @@ struct CandidateCells {
 
 impl TuningGroup {
     /// The values of each setting that are tried next: three beyond each end of a range at which the selected
-    /// candidate stands, and one between it and the next larger candidate if that diverged. Settings without new
-    /// values are left out.
+    /// candidate stands, and one between the selected candidate and the next larger one if that diverged. Settings
+    /// without new values are left out.
     fn further(&self, settings: &[TunedSetting]) -> NewValues {
         let mut further = NewValues::new();
         for edge in &self.edges {
@@ -151,7 +151,7 @@ impl Plan {
             .map(|(i, group)| (i, group.further(self.tuned_settings())))
             .filter(|(_, further)| !further.is_empty())
             .collect();
-        let tried = self.tried(groups, &wanted, runs)?;
+        let tried = self.tried_candidates(groups, &wanted, runs)?;
         let mut any = false;
         for (place, (i, _)) in wanted.iter().enumerate() {
             let group = &mut groups[*i];
@@ -187,7 +187,7 @@ impl Plan {
                 wanted.extend(next.map(|next| (i, NewValues::from([(s, vec![next])]))));
             }
         }
-        let Ok(tried) = self.tried(groups, &wanted, runs)? else { return Ok(()) };
+        let Ok(tried) = self.tried_candidates(groups, &wanted, runs)? else { return Ok(()) };
         for ((i, values), tried) in wanted.iter().zip(tried) {
             let group = &mut groups[*i];
             let Some(s) = values.keys().next().copied() else { continue };
@@ -208,7 +208,7 @@ impl Plan {
     /// # Errors
     /// The outer error, if results cannot be read. They are asked for the number of clients where settings do not say
     /// it.
-    fn tried<R: CandidateRuns>(
+    fn tried_candidates<R: CandidateRuns>(
         &self,
         groups: &[TuningGroup],
         wanted: &[(usize, NewValues)],

@@ -14,8 +14,8 @@ use exactfed_core::federated::{Conditions, Run};
 use exactfed_core::kernel::{dot, squared_distance};
 use std::ops::Range;
 
-/// The number of client steps after which the work is reported to the observer, also between recorded rounds, so that
-/// progress moves and a run can be interrupted in time.
+/// The number of client steps after which the work on a run is reported to the observer, also between recorded rounds,
+/// so that progress moves during long runs.
 const REPORTED: u64 = 1 << 22;
 
 /// Why a run has no trace.

@@ -27,6 +27,7 @@ struct InstancesPart {
 /// The memory that the instances of these cells need, all of which exist at once: a part for each kind of data, whose
 /// key is the path of the setting that makes it large. Problems whose size only a file says are not counted.
 pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
+    // Each problem, with the most instances of it that a cell has: cells share them.
     let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
     for identity in cells.iter().map(|c| &c.identity) {
         let problem = &identity.problem;
@@ -65,7 +66,9 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
 /// thread, and the traces and averages of unfinished cells. Each part is that of the cell which needs most of it,
 /// under the path of a setting that makes it large.
 pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
+    // N and d of each problem; 0 where only a file says them, so that nothing is counted.
     let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
+    // The cell that needs most for the states of runs, for traces, and for averages.
     let mut most: [Option<(f64, &Identity)>; 3] = [None; 3];
     for identity in cells.iter().map(|cell| &cell.identity) {
         let (n, d) = *sizes.entry(Arc::as_ptr(&identity.problem)).or_insert_with(|| {
@@ -73,12 +76,13 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
             extent.map_or((0.0, 0.0), |e| (e.clients as f64, e.dimension as f64))
         });
         let runs = identity.runs() as f64;
-        let under_way = 1.0 + (threads as f64 - 1.0) / runs.max(1.0);
-        let replicates = under_way.ceil() * runs;
+        // As many cells are unfinished at a time as it takes to give each thread a run.
+        let unfinished_cells = 1.0 + (threads as f64 - 1.0) / runs.max(1.0);
+        let unfinished_runs = unfinished_cells.ceil() * runs;
         let found = [
             threads as f64 * bytes_of_run(identity, n, d),
-            replicates * bytes_of_trace(identity, d),
-            replicates * bytes_of_averages(identity, n, d),
+            unfinished_runs * bytes_of_trace(identity, d),
+            unfinished_runs * bytes_of_averages(identity, n, d),
         ];
         for (bytes, most) in found.into_iter().zip(&mut most) {
             if most.is_none_or(|most| bytes > most.0) {
@@ -132,6 +136,7 @@ fn bytes_of_run(identity: &Identity, n: f64, d: f64) -> f64 {
     let mut client = 0.0;
     for component in identity.algorithm.components() {
         let vectors = if component.terms.variates == Variates::None { 1.0 } else { 3.0 };
+        // 64 bytes for a client's numbers beside its stream and its vectors.
         client += size_of::<Stream>() as f64 + 64.0 + 8.0 * d * vectors;
     }
     let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
@@ -143,6 +148,7 @@ fn bytes_of_run(identity: &Identity, n: f64, d: f64) -> f64 {
 /// The bytes of a run's trace in d dimensions, and of its copy on the way to the store.
 fn bytes_of_trace(identity: &Identity, d: f64) -> f64 {
     let record = &identity.record;
+    // A round, six costs and two squared errors are recorded of every run.
     let columns = 9.0 + record.metrics.len() as f64 + if record.iterates { d } else { 0.0 };
     2.0 * 8.0 * columns * record.points(identity.rounds) as f64 + 300.0
 }

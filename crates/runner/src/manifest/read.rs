@@ -83,8 +83,8 @@ pub fn read(
     let found = Vec::new();
     let axes = Vec::new();
     let mut reader = Reader { schema, choice, may_lack_keys, found, axes };
-    let tree = reader.value(&schema.root, root, "");
-    reader.typed("", tree, |tree| kinds::manifest(tree, schema))
+    let tree = reader.read_value(&schema.root, root, "");
+    reader.finish("", tree, |tree| kinds::manifest(tree, schema))
 }
 
 /// Reads one table, which stands at this path, at the values of the axes that a choice selects. Returns what `read`
@@ -102,8 +102,8 @@ pub fn read_at<T>(
     let found = Vec::new();
     let axes = Vec::new();
     let mut reader = Reader { schema, choice: Some(choice), may_lack_keys: false, found, axes };
-    let tree = schema.at(path).and_then(|schema| reader.value(schema, node, path));
-    reader.typed(path, tree, read)
+    let tree = schema.at(path).and_then(|schema| reader.read_value(schema, node, path));
+    reader.finish(path, tree, read)
 }
 
 /// Checks the tree of a manifest by its schema, and takes one value of each axis.
@@ -123,7 +123,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Ends the reading: returns what `read` makes of the tree with the axes that were met, or everything that is
     /// wrong. An error of `read` has no place in the text, and names the path.
-    fn typed<T>(
+    fn finish<T>(
         self,
         path: &str,
         tree: Option<Toml>,
@@ -148,13 +148,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a fault at the place of a node, and returns `None`.
-    fn fail(&mut self, node: &Node, path: &str, message: impl Into<String>) -> Option<Toml> {
+    fn note_at(&mut self, node: &Node, path: &str, message: impl Into<String>) -> Option<Toml> {
         self.note(Diagnostic::new(Some(node.place.clone()), path, message))
     }
 
     /// Notes that a node is not what it should be, which is `what` in words, and returns `None`. The message also says
     /// what the node is, or that its integer is too large.
-    fn expected(&mut self, node: &Node, path: &str, what: &str) -> Option<Toml> {
+    fn note_unexpected(&mut self, node: &Node, path: &str, what: &str) -> Option<Toml> {
         if let (Value::LongInteger { is_negative }, Some(allowed)) =
             (&node.value, allowed_integers(what))
         {
@@ -173,47 +173,49 @@ impl<'a> Reader<'a> {
             Value::Boolean(value) => format!("{value}"),
             other => other.kind().to_owned(),
         };
-        self.fail(node, path, format!("expected {what}, not {found}"))
+        self.note_at(node, path, format!("expected {what}, not {found}"))
     }
 
     /// The value of a node that fits the schema, with one value of each axis within. `None` if it does not fit, which
     /// is noted, or if its schema says that it is left unread.
-    fn value(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+    fn read_value(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let schema = self.schema.resolve(schema);
         if let Some(kinds) = schema["anyOf"].as_array().filter(|_| !may_vary(path)) {
-            return self.any_of(kinds, node, path);
+            return self.read_any_of(kinds, node, path);
         }
         match &schema["type"] {
-            Schema::Array(_) => self.scalar(node, path),
-            kind if kind == "array" => self.list(&schema["items"], node, path),
+            // Only a value in a selection of cells may have one of several simple types.
+            Schema::Array(_) => self.read_scalar(node, path),
+            kind if kind == "array" => self.read_list(&schema["items"], node, path),
             _ if schema["unread"] == true => None,
             _ if schema["additionalProperties"].is_object() => {
                 let values = &schema["additionalProperties"];
-                self.table(node, path, |_| Some(values))
+                self.read_table(node, path, |_| Some(values))
             }
-            _ => self.chosen(schema, node, path),
+            _ => self.read_setting(schema, node, path),
         }
     }
 
-    /// A setting that has one value, which may be an axis: then it is the value that the choice selects.
-    fn chosen(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
-        let Value::Array(items) = &node.value else { return self.single(schema, node, path) };
+    /// A setting that takes one value. Where an array is written, it is an axis, and the value is the one that the
+    /// choice selects.
+    fn read_setting(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+        let Value::Array(items) = &node.value else { return self.read_single(schema, node, path) };
         if !may_vary(path) {
             let message = "expected one value, not an array: this is not a grid axis";
-            return self.fail(node, path, message);
+            return self.note_at(node, path, message);
         }
         if items.is_empty() {
-            return self.fail(node, path, "an axis of the grid needs at least one value");
+            return self.note_at(node, path, "an axis of the grid needs at least one value");
         }
-        self.axis(items, node, path, |reader, item| match item.value {
-            Value::Array(_) => reader.fail(item, path, "the values of an axis cannot be arrays"),
-            _ => reader.single(schema, item, path),
+        self.read_axis(items, node, path, |reader, item| match item.value {
+            Value::Array(_) => reader.note_at(item, path, "the values of an axis cannot be arrays"),
+            _ => reader.read_single(schema, item, path),
         })
     }
 
     /// Notes that a node is an axis with these items, and returns what `read` makes of the item that the choice
     /// selects. Without a choice all items are read, so that the faults of each are noted, and the first is returned.
-    fn axis(
+    fn read_axis(
         &mut self,
         items: &[Node],
         node: &Node,
@@ -232,35 +234,35 @@ impl<'a> Reader<'a> {
     }
 
     /// A single value by its schema: a choice among names, a number, a flag, a text or a table.
-    fn single(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+    fn read_single(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let names = variants(schema);
         if !names.is_empty() {
-            return self.variant(&names, node, path);
+            return self.read_variant(&names, node, path);
         }
         if let Some([whole, other]) = schema["anyOf"].as_array().map(Vec::as_slice) {
             let kind = match &node.value {
                 Value::Integer(0..) => whole,
                 Value::Float(_) => other,
-                _ => return self.expected(node, path, WHOLE_OR_FRACTION),
+                _ => return self.note_unexpected(node, path, WHOLE_OR_FRACTION),
             };
-            return self.single(kind, node, path);
+            return self.read_single(kind, node, path);
         }
         match (schema["type"].as_str().unwrap_or_default(), &node.value) {
             ("integer", Value::Integer(value)) if *value >= 0 => Some(Toml::Integer(*value)),
-            ("integer", _) => self.expected(node, path, WHOLE),
+            ("integer", _) => self.note_unexpected(node, path, WHOLE),
             ("number", Value::Float(value)) => Some(Toml::Float(*value)),
             ("number", Value::Integer(value)) => Some(Toml::Float(*value as f64)),
-            ("number", _) => self.expected(node, path, NUMBER),
+            ("number", _) => self.note_unexpected(node, path, NUMBER),
             ("boolean", Value::Boolean(value)) => Some(Toml::Boolean(*value)),
-            ("boolean", _) => self.expected(node, path, "true or false"),
+            ("boolean", _) => self.note_unexpected(node, path, "true or false"),
             ("string", Value::String(text)) => Some(Toml::String(text.clone())),
-            ("string", _) => self.expected(node, path, "a string"),
+            ("string", _) => self.note_unexpected(node, path, "a string"),
             _ => {
                 let keys = &schema["properties"];
                 if let Value::Table(entries) = &node.value {
                     self.check_keys(schema, entries, node, path);
                 }
-                self.table(node, path, |key| keys.get(key))
+                self.read_table(node, path, |key| keys.get(key))
             }
         }
     }
@@ -290,25 +292,25 @@ impl<'a> Reader<'a> {
         let required = schema["required"].as_array().into_iter().flatten();
         for key in required.filter_map(Schema::as_str).filter(|key| node.child(key).is_none()) {
             let whole = if path.is_empty() { "the manifest" } else { path };
-            self.fail(node, path, format!("{whole} lacks the key `{key}`"));
+            self.note_at(node, path, format!("{whole} lacks the key `{key}`"));
         }
     }
 
     /// The values of a table, each read by the schema of its key. A key that has no schema is left out;
     /// [`Self::check_keys`] notes it.
-    fn table(
+    fn read_table(
         &mut self,
         node: &Node,
         path: &str,
         schema_of: impl Fn(&str) -> Option<&'a Schema>,
     ) -> Option<Toml> {
         let Value::Table(entries) = &node.value else {
-            return self.expected(node, path, "a table");
+            return self.note_unexpected(node, path, "a table");
         };
         let mut table = Table::new();
         for entry in entries {
             let value = schema_of(&entry.key)
-                .and_then(|schema| self.value(schema, &entry.node, &below(path, &entry.key)));
+                .and_then(|schema| self.read_value(schema, &entry.node, &below(path, &entry.key)));
             table.extend(value.map(|value| (entry.key.clone(), value)));
         }
         Some(Toml::Table(table))
@@ -316,30 +318,30 @@ impl<'a> Reader<'a> {
 
     /// A list whose items have this schema. All items are read, also after a wrong one. Where settings may vary, a
     /// list of lists is an axis whose values are lists.
-    fn list(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+    fn read_list(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let Value::Array(items) = &node.value else {
             if matches!(node.value, Value::Table(_)) {
                 let message = format!("expected an array of tables: write [[{path}]]");
-                return self.fail(node, path, message);
+                return self.note_at(node, path, message);
             }
-            return self.expected(node, path, "an array: write [ … ]");
+            return self.note_unexpected(node, path, "an array: write [ … ]");
         };
         if may_vary(path) && items.is_empty() {
-            return self.fail(node, path, "an empty list has no meaning: leave the key out");
+            return self.note_at(node, path, "an empty list has no meaning: leave the key out");
         }
         if may_vary(path) && items.iter().any(is_array) {
-            return self.axis(items, node, path, |reader, item| match &item.value {
+            return self.read_axis(items, node, path, |reader, item| match &item.value {
                 Value::Array(inner) if inner.iter().any(is_array) => {
-                    reader.fail(item, path, "the values of an axis cannot be lists of lists")
+                    reader.note_at(item, path, "the values of an axis cannot be lists of lists")
                 }
-                Value::Array(_) => reader.list(schema, item, path),
-                _ => reader.expected(item, path, "a list, as the others of this axis are"),
+                Value::Array(_) => reader.read_list(schema, item, path),
+                _ => reader.note_unexpected(item, path, "a list, as the others of this axis are"),
             });
         }
         let items = items
             .iter()
             .enumerate()
-            .map(|(i, item)| self.value(schema, item, &below(path, &i.to_string())));
+            .map(|(i, item)| self.read_value(schema, item, &below(path, &i.to_string())));
         // Collecting options directly would stop at the first wrong item.
         let items: Vec<Option<Toml>> = items.collect();
         items.into_iter().collect::<Option<Vec<Toml>>>().map(Toml::Array)
@@ -347,24 +349,26 @@ impl<'a> Reader<'a> {
 
     /// A value in a selection of cells ([`Scalar`](super::claim::Scalar)): a number, a string, true or false, or a
     /// list of them. A flag becomes the text `true` or `false`, as the settings of cells have it.
-    fn scalar(&mut self, node: &Node, path: &str) -> Option<Toml> {
+    fn read_scalar(&mut self, node: &Node, path: &str) -> Option<Toml> {
         match &node.value {
             Value::String(text) => Some(Toml::String(text.clone())),
             Value::Boolean(value) => Some(Toml::String(value.to_string())),
             Value::Float(value) => Some(Toml::Float(*value)),
             Value::Integer(value) => Some(Toml::Float(*value as f64)),
-            Value::LongInteger { .. } => self.expected(node, path, NUMBER),
+            Value::LongInteger { .. } => self.note_unexpected(node, path, NUMBER),
             Value::Array(items) => {
                 let items: Vec<Option<Toml>> = items
                     .iter()
                     .enumerate()
-                    .map(|(i, item)| self.scalar(item, &below(path, &i.to_string())))
+                    .map(|(i, item)| self.read_scalar(item, &below(path, &i.to_string())))
                     .collect();
                 items.into_iter().collect::<Option<Vec<Toml>>>().map(Toml::Array)
             }
-            Value::Table(_) | Value::Datetime => {
-                self.expected(node, path, "a number, a string, true or false, or a list of them")
-            }
+            Value::Table(_) | Value::Datetime => self.note_unexpected(
+                node,
+                path,
+                "a number, a string, true or false, or a list of them",
+            ),
         }
     }
 }

@@ -20,17 +20,17 @@ pub fn markdown(schema: &Value) -> String {
         notes: String::new(),
         used: BTreeMap::new(),
     };
-    page.section("Top level", "", schema, &TABLES.map(|(table, _)| table));
+    page.write_section("Top level", "", schema, &TABLES.map(|(table, _)| table));
     for (table, pattern) in TABLES {
         let table = page.resolve(&schema["properties"][table]);
         if pattern.contains("<kind>") {
-            page.kinds(table, pattern);
+            page.write_kinds(table, pattern);
         } else {
             let value = page.resolve(table.get("items").unwrap_or(table));
-            page.section(&format!("`{pattern}`"), description(value), value, &[]);
+            page.write_section(&format!("`{pattern}`"), description(value), value, &[]);
         }
     }
-    page.shared_values();
+    page.write_shared_values();
     let rows: String = USED.iter().map(|used| page.used[used].as_str()).collect();
     include_str!("reference.txt").replacen("{rows}\n", &rows, 1) + &page.out
 }
@@ -171,7 +171,7 @@ impl<'a> ReferencePage<'a> {
 
     /// Writes the sections of a table that has kinds: for arrays of tables one for the keys that all kinds have, and
     /// one for each kind. Kinds with one schema are in one section.
-    fn kinds(&mut self, kinds: &'a Value, pattern: &str) {
+    fn write_kinds(&mut self, kinds: &'a Value, pattern: &str) {
         let mut sections: Vec<(String, &'a Value)> = Vec::new();
         let choices = entries(kinds, "oneOf").flat_map(properties).chain(properties(kinds));
         for (kind, value) in choices {
@@ -191,23 +191,23 @@ impl<'a> ReferencePage<'a> {
         });
         if let Some(first) = first {
             let text = "These keys are the same for all kinds.";
-            self.section(&format!("Every `{pattern}`"), text, first, &others);
+            self.write_section(&format!("Every `{pattern}`"), text, first, &others);
         }
         for (head, value) in sections {
-            self.section(&head, description(value), value, &common);
+            self.write_section(&head, description(value), value, &common);
         }
     }
 
     /// Writes a section: a heading, a text unless it is empty, and a row for every key of a table but those in
     /// `without`.
-    fn section(&mut self, head: &str, text: &str, value: &'a Value, without: &[&str]) {
+    fn write_section(&mut self, head: &str, text: &str, value: &'a Value, without: &[&str]) {
         let _ = write!(self.out, "\n## {head}\n");
         head.clone_into(&mut self.head);
         if !text.is_empty() {
             let _ = write!(self.out, "\n{}\n", one_line(text));
         }
         let from = self.out.len();
-        self.keys(value, "", without);
+        self.write_keys(value, "", without);
         if self.out.len() == from {
             self.out.push_str("\nIt has no keys of its own.\n");
             return;
@@ -218,39 +218,39 @@ impl<'a> ReferencePage<'a> {
 
     /// Writes rows for the choices of an enumeration, and for all keys of a table but those in `without`, each
     /// followed by rows for the keys of its value. `prefix` is the path of the table with its dot, or empty.
-    fn keys(&mut self, value: &'a Value, prefix: &str, without: &[&str]) {
-        choices(value).for_each(|choice| self.choice(choice, prefix));
+    fn write_keys(&mut self, value: &'a Value, prefix: &str, without: &[&str]) {
+        choices(value).for_each(|choice| self.write_choice(choice, prefix));
         for (key, property) in properties(value) {
             if without.contains(&key.as_str()) {
                 continue;
             }
             let path = format!("{prefix}{key}");
-            self.key(&path, property, is_required(value, key));
+            self.write_key(&path, property, is_required(value, key));
             let target = self.resolve(property);
             if self.shared(property).is_some() {
                 continue;
             }
             if let Some(items) = target.get("items") {
                 let items = self.resolve(items);
-                entries(items, "oneOf").for_each(|choice| self.member(choice, &path));
+                entries(items, "oneOf").for_each(|choice| self.write_names_of_items(choice, &path));
             }
             for table in entries(target, "anyOf") {
-                self.keys(self.resolve(table), &format!("{path}."), &[]);
+                self.write_keys(self.resolve(table), &format!("{path}."), &[]);
             }
             let end = if target.get("oneOf").is_some() { "" } else { "." };
-            self.keys(target, &format!("{path}{end}"), &[]);
+            self.write_keys(target, &format!("{path}{end}"), &[]);
         }
     }
 
     /// Writes the row of the key at a path. The first paragraph of its description is in the row; any others are kept
     /// as notes.
-    fn key(&mut self, path: &str, property: &'a Value, required: bool) {
+    fn write_key(&mut self, path: &str, property: &'a Value, required: bool) {
         let target = self.resolve(property);
         let default = property.get("default").map(toml).unwrap_or_default();
         let mut kind = match self.shared(property) {
             Some(name) if property.get("items").is_some() => format!("array of: {}", link(name)),
             Some(name) => link(name),
-            None => self.kind(property),
+            None => self.type_in_words(property),
         };
         if !required && default.is_empty() {
             kind.push_str(", optional");
@@ -264,12 +264,12 @@ impl<'a> ReferencePage<'a> {
         if !note.is_empty() {
             let _ = write!(self.notes, "\n### `{path}`\n\n{note}\n");
         }
-        self.row(&[path, &kind, &range(property), &default, &example, meaning]);
+        self.write_row(&[path, &kind, &range(property), &default, &example, meaning]);
     }
 
     /// Writes a row, whose first, fourth and fifth cells are code. A row of a key in [`USED`] is also kept, shortened,
     /// for the table at the top.
-    fn row(&mut self, [key, kind, range, default, example, meaning]: &[&str; 6]) {
+    fn write_row(&mut self, [key, kind, range, default, example, meaning]: &[&str; 6]) {
         let default = code_or_dash(default);
         let example = code_or_dash(example);
         let meaning = one_line(meaning);
@@ -286,20 +286,20 @@ impl<'a> ReferencePage<'a> {
     }
 
     /// Writes a row for each name of a choice that the items of the list at a path may be.
-    fn member(&mut self, choice: &Value, path: &str) {
+    fn write_names_of_items(&mut self, choice: &Value, path: &str) {
         for name in names(choice) {
             let key = format!("{path} = [{}]", toml(name));
-            self.row(&[&key, "a name", "–", "", "", description(choice)]);
+            self.write_row(&[&key, "a name", "–", "", "", description(choice)]);
         }
     }
 
     /// Writes the rows of a choice of the enumeration at a path: a name, or a name with a value and the keys of this
     /// value. Without a path, the enumeration is the section itself.
-    fn choice(&mut self, choice: &'a Value, path: &str) {
+    fn write_choice(&mut self, choice: &'a Value, path: &str) {
         for name in names(choice) {
             let value = toml(name);
             let example = if path.is_empty() { value } else { format!("{path} = {value}") };
-            self.row(&[&example, "a name", "–", "", "", description(choice)]);
+            self.write_row(&[&example, "a name", "–", "", "", description(choice)]);
         }
         for (name, inner) in properties(choice) {
             let target = self.resolve(inner);
@@ -311,19 +311,26 @@ impl<'a> ReferencePage<'a> {
                 "" => (name.clone(), format!("{name} = {value}")),
                 path => (format!("{path}.{name}"), format!("{path} = {{ {name} = {value} }}")),
             };
-            self.row(&[&below, &self.kind(inner), "–", "", &example, description(choice)]);
-            self.keys(target, &format!("{below}."), &[]);
+            self.write_row(&[
+                &below,
+                &self.type_in_words(inner),
+                "–",
+                "",
+                &example,
+                description(choice),
+            ]);
+            self.write_keys(target, &format!("{below}."), &[]);
         }
     }
 
     /// Writes a section for each definition that several keys share, if one of them links to it.
-    fn shared_values(&mut self) {
+    fn write_shared_values(&mut self) {
         let shared: Vec<&str> =
             self.uses.keys().filter(|name| self.is_listed_once(name)).copied().collect();
         for name in shared {
             let definition = &self.schema["$defs"][name];
             if self.out.contains(&link(name)) {
-                self.section(&heading_of(name), description(definition), definition, &[]);
+                self.write_section(&heading_of(name), description(definition), definition, &[]);
             }
         }
     }
@@ -358,7 +365,7 @@ impl<'a> ReferencePage<'a> {
     }
 
     /// What a value is, in words: its type, or a link to the definition of its names.
-    fn kind(&self, value: &Value) -> String {
+    fn type_in_words(&self, value: &Value) -> String {
         if let Some(name) = definition(value) {
             let target = &self.schema["$defs"][name];
             if choices(target).next().is_some()
@@ -368,10 +375,11 @@ impl<'a> ReferencePage<'a> {
                 return link(name);
             }
             let is_choice = target.get("oneOf").is_some() || target.get("enum").is_some();
-            return if is_choice { "a choice".into() } else { self.kind(target) };
+            return if is_choice { "a choice".into() } else { self.type_in_words(target) };
         }
         if value.get("anyOf").is_some() {
-            let kinds: Vec<String> = entries(value, "anyOf").map(|one| self.kind(one)).collect();
+            let kinds: Vec<String> =
+                entries(value, "anyOf").map(|one| self.type_in_words(one)).collect();
             return kinds.join(" or ");
         }
         match value["type"].as_str() {
@@ -379,7 +387,7 @@ impl<'a> ReferencePage<'a> {
             Some("number") => "number".into(),
             Some("boolean") => "true or false".into(),
             Some("string") => "string".into(),
-            Some("array") => format!("array of: {}", self.kind(&value["items"])),
+            Some("array") => format!("array of: {}", self.type_in_words(&value["items"])),
             Some("object") => "table".into(),
             _ => "a choice".into(),
         }

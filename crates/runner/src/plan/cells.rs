@@ -363,7 +363,7 @@ impl CellMaker<'_> {
         table.retain(|key, _| key != "problem" && key != "algorithm");
         let mut all = BTreeMap::new();
         for top in ["start", "oracle", "rounds"] {
-            settings::add(&mut all, top, &table[top]);
+            settings::add_values(&mut all, top, &table[top]);
         }
         let (_, mut budget) = text_and_settings("budget", &**grid.budget.value(point.budget));
         budget.remove("budget");

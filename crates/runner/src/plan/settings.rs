@@ -289,12 +289,12 @@ impl Settings {
 pub fn text_and_settings(top: &str, spec: &impl Serialize) -> (String, BTreeMap<String, Setting>) {
     let value = toml::Value::try_from(spec).expect("settings are plain tables");
     let mut all = BTreeMap::new();
-    add(&mut all, top, &value);
+    add_values(&mut all, top, &value);
     (toml::Table::from_iter([(top.to_owned(), value)]).to_string(), all)
 }
 
 /// Adds the value at a path as a setting, and if it is a table all values within it at their own paths.
-pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value) {
+pub fn add_values(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value) {
     let setting = match value {
         toml::Value::Integer(value) => Setting::Number(*value as f64),
         toml::Value::Float(value) => Setting::Number(*value),
@@ -303,7 +303,7 @@ pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value)
     all.insert(path.to_owned(), setting);
     if let toml::Value::Table(table) = value {
         for (key, value) in table {
-            add(all, &format!("{path}.{key}"), value);
+            add_values(all, &format!("{path}.{key}"), value);
         }
     }
 }

@@ -28,7 +28,12 @@ pub(super) fn variants(schema: &Schema) -> Vec<Variant<'_>> {
 impl<'a> Reader<'a> {
     /// A value that may be of several types: it is read by the first of these schemas whose type is the written one. If
     /// there is none, the types that are allowed are noted.
-    pub(super) fn any_of(&mut self, kinds: &'a [Schema], node: &Node, path: &str) -> Option<Toml> {
+    pub(super) fn read_any_of(
+        &mut self,
+        kinds: &'a [Schema],
+        node: &Node,
+        path: &str,
+    ) -> Option<Toml> {
         let kinds: Vec<&Schema> = kinds.iter().map(|kind| self.schema.resolve(kind)).collect();
         let (written, unexpected) = match &node.value {
             Value::String(text) => ("string", format!("string {text:?}")),
@@ -41,7 +46,7 @@ impl<'a> Reader<'a> {
             Value::Datetime => ("", "datetime".to_owned()),
         };
         if let Some(kind) = kinds.iter().find(|kind| kind["type"] == written) {
-            return self.value(kind, node, path);
+            return self.read_value(kind, node, path);
         }
         let expected = kinds.iter().map(|kind| match kind["type"].as_str() {
             Some("array") if kind["items"]["type"] == "string" => "a list of strings",
@@ -55,13 +60,18 @@ impl<'a> Reader<'a> {
         });
         let or = if kinds[0]["type"] == "array" { ", or " } else { " or " };
         let expected = expected.collect::<Vec<_>>().join(or);
-        self.fail(node, path, format!("invalid type: {unexpected}, expected {expected}"))
+        self.note_at(node, path, format!("invalid type: {unexpected}, expected {expected}"))
     }
 
     /// One of these names, which is written as a string, or with its value as a table of one key. A number alone is
     /// the value of `fraction`, where that is a name. The result is a string for a name without a value, and a table
     /// of one key for a name with a value, as serde reads variants of an enumeration.
-    pub(super) fn variant(&mut self, all: &[Variant<'a>], node: &Node, path: &str) -> Option<Toml> {
+    pub(super) fn read_variant(
+        &mut self,
+        all: &[Variant<'a>],
+        node: &Node,
+        path: &str,
+    ) -> Option<Toml> {
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         let (name, place, content) = match &node.value {
             Value::String(name) => (name.as_str(), &node.place, None),
@@ -83,7 +93,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let number = if names.contains(&FRACTION) { "a number or " } else { "" };
                 let what = format!("{number}one of {}", names.join(", "));
-                return self.expected(node, path, &what);
+                return self.note_unexpected(node, path, &what);
             }
         };
         let Some((_, schema)) = all.iter().find(|(known, _)| *known == name) else {
@@ -96,15 +106,15 @@ impl<'a> Reader<'a> {
                 Some(Toml::String(name.to_owned()))
             }
             (None, _) => {
-                self.fail(node, path, format!("`{name}` takes no settings: write \"{name}\""))
+                self.note_at(node, path, format!("`{name}` takes no settings: write \"{name}\""))
             }
             (Some(schema), Some(content)) => {
-                let value = self.value(schema, content, &below(path, name))?;
+                let value = self.read_value(schema, content, &below(path, name))?;
                 Some(table_of_one(name, value))
             }
             (Some(schema), None) if schema["type"] != "object" => {
                 let message = format!("`{name}` needs a value: write {{ {name} = … }}");
-                self.fail(node, path, message)
+                self.note_at(node, path, message)
             }
             (Some(schema), None) => {
                 let keys: Vec<&str> = keys(schema).collect();

@@ -175,7 +175,7 @@ pub fn columns(
     Ok(label_place(&columns).map(|place| (first_names(&names), names[place].clone())))
 }
 
-/// Describes a file by its path; `tables` reads Parquet.
+/// Describes the file at a path, as [`describe`] does; `tables` reads Parquet.
 ///
 /// # Errors
 /// If it cannot be read, holds no records, or has no such column.
@@ -248,9 +248,9 @@ fn known_rows(columns: &[&Column]) -> Vec<usize> {
 /// The place of the column that is taken to be the labels: one with a usual name, or else the last; `None` without
 /// columns.
 fn label_place(columns: &[(String, Column)]) -> Option<usize> {
-    let place_of =
-        |wanted: &str| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted));
-    let usual = LABELS.iter().find_map(|wanted| place_of(wanted));
+    let usual = LABELS
+        .iter()
+        .find_map(|wanted| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted)));
     usual.or(columns.len().checked_sub(1))
 }
 
@@ -321,7 +321,8 @@ impl FileRecords<'_> {
         missing
     }
 
-    /// The line of the description that says what the labels are.
+    /// The line of the description that says what the labels are: classes with their numbers of records, a range of
+    /// numbers, or texts. `classes` are the different labels, each with how often it occurs.
     fn label_line(&self, classes: &[(String, usize)]) -> String {
         let name = match self.label.as_str() {
             "" => String::new(),
@@ -378,7 +379,7 @@ fn varying_features(all: usize, constant: &[usize]) -> Vec<usize> {
     (0..all).filter(|j| constant.binary_search(j).is_err()).collect()
 }
 
-/// Whether labels are classes: texts, or a few whole numbers.
+/// Whether labels are classes: at most [`MOST_CLASSES`] different texts or whole numbers.
 fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
     let whole = labels.numbers().is_none_or(|values| values.iter().all(|x| x.fract() == 0.0));
     classes.len() <= MOST_CLASSES && whole

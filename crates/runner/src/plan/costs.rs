@@ -91,6 +91,7 @@ impl Checker<'_> {
             return self.fault(key, message);
         }
         let prices = self.manifest.prices.unwrap_or_default();
+        // A budget ends too early if it leaves room for another whole round within the cost.
         let mut short = self.cells.iter().filter(|cell| is_meant(cell)).filter_map(|cell| {
             let (all, round) = cell.identity.cost(unit, &prices)?;
             (all < most && all + round <= most).then_some((cell, all))

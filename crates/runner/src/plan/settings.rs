@@ -102,7 +102,7 @@ pub struct SpecParts<T> {
     pub spec: Arc<T>,
     /// What is wrong with it.
     pub faults: Vec<Fault>,
-    /// Where its table of the canonical text is, among those of all problems or all algorithms.
+    /// Where the canonical text of its table is in the text of all problems or of all algorithms.
     pub text: Range<usize>,
     /// The paths and values of the settings.
     pub settings: Part,
@@ -112,9 +112,9 @@ pub struct SpecParts<T> {
 /// share it.
 #[derive(Debug, Default)]
 struct Shape {
-    /// Every path, in order, with its part and its place there.
+    /// Every path, in order, with the number of its part and its place there.
     paths: Vec<(String, usize, usize)>,
-    /// What every name means: the index of its path.
+    /// What every name means: the index of its path in `paths`.
     names: HashMap<String, usize>,
 }
 
@@ -146,8 +146,11 @@ impl Shape {
 /// Makes settings of many cells. Paths, texts and shapes that are equal are in memory once.
 #[derive(Default)]
 pub struct Shapes {
+    /// The lists of paths of all parts so far.
     paths: HashMap<Vec<String>, Arc<[String]>>,
+    /// The texts of all settings so far.
     texts: HashSet<Arc<str>>,
+    /// The shapes of all settings so far, by the addresses of the lists of paths of their parts.
     shapes: HashMap<[*const String; PARTS], Arc<Shape>>,
     /// The parts of all settings that were [read](Self::read).
     parts: HashSet<Part>,
@@ -219,14 +222,14 @@ impl Settings {
         (full == path).then(|| &self.parts[*part][*i])
     }
 
-    /// The setting that a name means here: a full path, or the last part of
-    /// the path of a problem's or an algorithm's setting.
+    /// The setting that a name means in this cell: a full path, or the end of a path after a dot, such as
+    /// `local-steps`; `None` if the cell has no such setting.
     pub fn get(&self, name: &str) -> Option<&Setting> {
         let (_, part, i) = &self.shape.paths[*self.shape.names.get(name)?];
         Some(&self.parts[*part][*i])
     }
 
-    /// The path of the setting that a name means here.
+    /// The full path of the setting that a name means in this cell ([`Self::get`]).
     pub fn path(&self, name: &str) -> Option<&str> {
         self.shape.names.get(name).map(|&i| self.shape.paths[i].0.as_str())
     }

@@ -81,7 +81,7 @@ fn prepare_frontier<'p>(
     frontier: &'p Frontier,
 ) -> Result<PreparedFrontier<'p>, Fault> {
     let search = search_of_frontier(plan, frontier, instance)?;
-    // Without its code it may still be known from an earlier report.
+    // The numbers of an algorithm without code may be known from an earlier report, so that it is not refused here.
     if frontier.lacking_code().next().is_none() {
         frontier::check_search(&**instance, &search).map_err(|Fault { key, message }| {
             let path = format!("frontier.{place}.{key}");
@@ -125,6 +125,7 @@ pub(super) struct SearchKey<'a> {
     start: StartKey<'a>,
 }
 
+/// What enters the key of a search from an algorithm.
 #[derive(Serialize)]
 struct AlgorithmKey<'a> {
     name: &'a str,
@@ -132,6 +133,7 @@ struct AlgorithmKey<'a> {
     choices: &'a [Spec],
 }
 
+/// What enters the key of a search from the start.
 #[derive(Serialize)]
 enum StartKey<'a> {
     Isotropic(f64),
@@ -194,13 +196,13 @@ fn search_of_frontier(
         },
         refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
         prices: Vec::new(),
-        start: start_error(plan, frontier, &**instance)?,
+        start: start_of_search(plan, frontier, &**instance)?,
     })
 }
 
-/// The error θ_0 − θ* with which a frontier begins: in a random direction, or that of the manifest's start. A start at
-/// the limit is refused, which differs between algorithms.
-fn start_error(
+/// Where all runs of a frontier start: at a distance from θ* in a random direction, or at the start θ_0 of the
+/// manifest. A start at the limit is refused, because the limit differs between algorithms.
+fn start_of_search(
     plan: &Plan,
     frontier: &Frontier,
     instance: &dyn Instance,

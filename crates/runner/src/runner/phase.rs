@@ -59,6 +59,7 @@ struct PhaseKey<'a> {
     prices: Vec<(usize, f64)>,
 }
 
+/// What enters the key of a map from a problem.
 #[derive(Serialize)]
 struct ProblemKey<'a> {
     seed: u64,
@@ -118,7 +119,8 @@ impl<'a> PreparedPhase<'a> {
             for (x, at_x) in columns.iter().enumerate() {
                 let numbers =
                     numbers.with_number(phase.x.over, *at_x).with_number(phase.y.over, at_y);
-                // The price changes nothing about the problem.
+                // The price changes nothing about the problem: along that axis all squares have the first one's
+                // problem.
                 let place = match (phase.x.over, phase.y.over) {
                     (PhaseNumber::Price, _) => y,
                     (_, PhaseNumber::Price) => x,
@@ -126,6 +128,7 @@ impl<'a> PreparedPhase<'a> {
                 };
                 for (i, &seed) in seeds.iter().enumerate() {
                     let problem = place * seeds.len() + i;
+                    // Problems are numbered in the order in which squares need them first.
                     if problem == problems.len() {
                         let search = Search {
                             clients: vec![numbers.clients()],

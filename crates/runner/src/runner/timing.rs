@@ -54,9 +54,9 @@ impl Stopwatch {
         Self { on_processor: seconds_on_processor(), begin: Instant::now() }
     }
 
-    /// The seconds since the start. Where other programs interrupted the thread, which they cannot
-    /// avoid to do in a long time, the seconds on a processor; a short time is not interrupted in each
-    /// of several repeats, and reading the processor time would be a large part of it.
+    /// The seconds since the start, or of these the seconds on a processor, where the system reports them: in a long
+    /// time other programs interrupt the thread. A short time is by the clock. It is not interrupted in each of
+    /// several repeats, and reading the processor time would be a large part of it.
     fn seconds(&self) -> f64 {
         let by_clock = self.begin.elapsed().as_secs_f64();
         if by_clock < SHORTEST {
@@ -69,8 +69,8 @@ impl Stopwatch {
     }
 }
 
-/// The time that this thread has been on a processor, as Linux reports it: the first number of the
-/// file, in nanoseconds.
+/// The seconds that this thread has been on a processor, as Linux reports them: the first number of the file, in
+/// nanoseconds. `None` on other systems.
 fn seconds_on_processor() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
@@ -89,7 +89,9 @@ pub struct MeasuredTask {
 /// Which rounds a measurement records.
 #[derive(Clone, Copy)]
 enum Recorded {
+    /// Rounds 0 and T.
     FirstAndLast,
+    /// All rounds from 0 to T.
     All,
 }
 

@@ -131,7 +131,7 @@ pub fn run<'a, E: Send>(
 
 /// Runs of a cell on one instance that one thread computes together.
 #[derive(Clone)]
-struct Task {
+struct QueuedRuns {
     /// The place of the cell among those of the queue.
     cell: usize,
     runs: Range<u64>,
@@ -141,7 +141,7 @@ struct Task {
 /// another.
 struct Queue<'a> {
     cells: &'a [Prepared<'a>],
-    tasks: Vec<Task>,
+    tasks: Vec<QueuedRuns>,
     /// The place of the next task.
     next: AtomicUsize,
     /// Whether no other task is to be taken.
@@ -156,9 +156,9 @@ impl<'a> Queue<'a> {
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.sort_by_cached_key(|&i| Reverse(cost::operations(&cells[i].cell.identity)));
-        let tasks = order
-            .iter()
-            .flat_map(|&cell| cells[cell].tasks().into_iter().map(move |runs| Task { cell, runs }));
+        let tasks = order.iter().flat_map(|&cell| {
+            cells[cell].tasks().into_iter().map(move |runs| QueuedRuns { cell, runs })
+        });
         Self {
             cells,
             tasks: tasks.collect(),
@@ -170,7 +170,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Takes the next task; `None` if there is none, or the run is to stop.
-    fn next(&self, observer: &dyn Observer) -> Option<Task> {
+    fn next(&self, observer: &dyn Observer) -> Option<QueuedRuns> {
         if self.stop.load(Ordering::Relaxed) || observer.interrupted() {
             return None;
         }
@@ -179,8 +179,8 @@ impl<'a> Queue<'a> {
 
     /// Computes a task. Returns the cell if it was its last task and no run failed. A task whose cell has failed by an
     /// earlier run is left out.
-    fn work(&self, task: Task, observer: &dyn Observer) -> Option<Done<'a>> {
-        let Task { cell: place, runs } = task;
+    fn work(&self, task: QueuedRuns, observer: &dyn Observer) -> Option<Done<'a>> {
+        let QueuedRuns { cell: place, runs } = task;
         let prepared = &self.cells[place];
         let count = runs.end - runs.start;
         {

@@ -58,8 +58,8 @@ pub fn stream_atomically<T>(
     stream_with_permissions(path, None, write)
 }
 
-/// Streams a file as [`stream_atomically`] does. It gets these permissions, or without any those
-/// that the process's umask leaves to a new file.
+/// Lets `write` write a file as [`stream_atomically`] does. The file gets these permissions, or if they are `None`
+/// those that the process's umask leaves to a new file.
 fn stream_with_permissions<T>(
     path: &Path,
     permissions: Option<fs::Permissions>,
@@ -75,8 +75,8 @@ fn stream_with_permissions<T>(
     // It is locked while it is written, so that no other process takes it for a leftover.
     let _ = file.as_file().try_lock();
     if let Some(permissions) = permissions {
-        // Before anything is written: others may not be allowed to read it. A file system that has
-        // no permissions refuses.
+        // They are set before anything is written, because others may not be allowed to read it. A file system that
+        // has no permissions refuses, which changes nothing.
         let _ = file.as_file().set_permissions(permissions);
     }
     let written = write(file.as_file_mut())?;

@@ -192,8 +192,8 @@ impl DataFolder {
         (sha256(&bytes) == wanted).then_some(bytes)
     }
 
-    /// The bytes of the file at a path, which must have this hash: from its copy if there is a sound one, and else
-    /// from the file.
+    /// The bytes of the file at a path, which must have the hash `wanted`: from its copy if there is a sound one, and
+    /// else from the file.
     ///
     /// # Errors
     /// If the file cannot be read, or has another hash.

@@ -143,7 +143,7 @@ impl Plan {
     /// known. A candidate is stopped if one of its first runs diverged, or if they are certain to be worse than the
     /// best first runs of its group and its values cannot be the best for all algorithms together. Candidates whose
     /// runs ended before the cost at which they are compared go on. What was decided before stays.
-    pub(super) fn race<R: CandidateRuns>(&self, groups: &mut [TuningGroup], runs: &R) {
+    pub(super) fn decide_race<R: CandidateRuns>(&self, groups: &mut [TuningGroup], runs: &R) {
         for places in self.groups_by_point(groups).into_values() {
             if !places.iter().all(|place| groups[*place].has_first_runs()) {
                 continue;

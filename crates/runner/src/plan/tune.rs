@@ -122,7 +122,7 @@ impl Plan {
                 }
             }
         }
-        self.race(groups, runs);
+        self.decide_race(groups, runs);
         for group in groups {
             loop {
                 let mut open = group.candidates.iter_mut().filter(|c| c.loss.is_none());

@@ -99,8 +99,8 @@ impl Candidate {
         self.first.as_ref().is_none_or(|first| first.decision == Some(Decision::GoesOn))
     }
 
-    /// The cell with the most runs that the candidate is known to have: all runs, or the first ones while it is not
-    /// known that it goes on.
+    /// The cell with the most runs that the candidate is known to have, which pages show: all runs, or the first ones
+    /// while it is not known that it goes on.
     pub fn last_cell(&self) -> &Cell {
         match &self.first {
             Some(first) if !self.goes_on() => &first.cell,

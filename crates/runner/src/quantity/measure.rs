@@ -61,7 +61,7 @@ pub fn sq_error_in_features(reading: &Reading<'_>) -> Option<f64> {
     reading.facts.feature_norm(&apart)
 }
 
-/// ‖F̄(θ_t)‖², where F̄ = Σ_c π_c F̄_c.
+/// ‖F̄(θ_t)‖², the squared norm of the mean F̄ = Σ_c π_c F̄_c of the clients' mean fields: of the gradient, for losses.
 pub fn sq_mean_field(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
     let mut mean = vec![0.0; facts.dim()];

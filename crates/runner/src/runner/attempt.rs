@@ -63,8 +63,8 @@ struct Attempt<'p> {
 }
 
 impl<'p> Attempt<'p> {
-    /// Begins the attempt of the run of this number, which `own` is before its first round, and starts the runs beside
-    /// it.
+    /// Begins to follow `own`, the run of this number before its first round, and starts the runs beside it. `start`
+    /// starts a run.
     fn new(
         prepared: &'p Prepared<'p>,
         run: u64,

@@ -18,9 +18,10 @@ pub struct CellOnInstance<'a> {
 }
 
 impl CellOnInstance<'_> {
-    /// L, the smallest number of clients in a round, if the mean of a round's step is not the
-    /// gradient of the objective because only L < N clients with unequal shares take part. Control
-    /// variates vanish with the clients' fields at θ\*, which is their fixed point all the same.
+    /// The smallest number L of clients in a round of the cell with which the mean of a round's step is not the
+    /// gradient of the objective, because L < N clients with unequal shares take part; `None` if there is none. Runs
+    /// with control variates do not count: these vanish with the clients' fields at θ\*, which is their fixed point
+    /// all the same.
     fn biased_cohort(&self) -> Option<usize> {
         self.facts.unequal_shares()?;
         let components = self.cell.identity.algorithm.components();

@@ -89,9 +89,11 @@ fn operations_of_component(component: &Component, problem: &ProblemCost) -> u64 
     let clients = usize::try_from(problem.clients).unwrap_or(usize::MAX);
     let batches = terms.batches.iter().fold(0u64, |sum, batch| sum.saturating_add(*batch));
     let steps = terms.steps_of_all(clients);
+    // Clients have the batches of the list in turn: their mean is taken.
     let calls = steps.saturating_mul(batches) / terms.batches.len().max(1) as u64;
     let has_kernel = terms.proximal == 0.0 && terms.batches.iter().all(|batch| *batch == 1);
     let own = if has_kernel { 1 } else { WITHOUT_KERNEL };
+    // A control variate that is measured takes a further gradient for each.
     let of_variates = match terms.variates {
         Variates::Fresh | Variates::Kept(Learning::OptionOne) => WITHOUT_KERNEL,
         Variates::None | Variates::Kept(Learning::OptionTwo) | Variates::Unknown(_) => 0,

@@ -112,8 +112,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Adds the value of each metric now to its column, NaN where the run has none; `coupled` is the estimate of the
-    /// run on the same draws, if there is one.
+    /// Adds the values of the metrics at this recorded round to their columns, NaN where the run has none. `coupled`
+    /// is the estimate of the run on the same draws that starts at θ*, if there is one.
     pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>, columns: &mut [(Metric, Vec<f64>)]) {
         let reading = Reading {
             facts: &*self.scenario.instance,

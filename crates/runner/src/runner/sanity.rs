@@ -11,7 +11,8 @@ use thiserror::Error;
 /// The largest norm of N Σ π_c ξ_c, relative to the sum of the norms of its terms, that counts as 0: rounding alone
 /// leaves 10⁻¹⁴.
 const TOLERANCE: f64 = 1e-8;
-/// Squared errors, or squared lengths of estimates, beyond which a run may be about to overflow.
+/// The squared error, or the squared length of an estimate where θ* is left out, beyond which a run may be about to
+/// overflow: then metrics may be infinite.
 const LARGE: f64 = 1e100;
 
 /// A run contradicts what must hold in every run.

@@ -120,6 +120,7 @@ impl<'a> Starter<'a> {
         metrics.extend((self.classes && self.test).then_some("test-accuracy"));
         metrics.extend((!self.classes).then_some("suboptimality"));
         let loss = if self.test { "test-loss" } else { "train-loss" };
+        // Tuned step sizes are from a tenth of the safe one to thirty times as large, where some diverge.
         let low = one_digit(self.step_size / 10.0);
         let high = one_digit(self.step_size * 30.0);
         let missing = match records.table.remedy {

@@ -48,7 +48,9 @@ pub fn begins_with_words(text: &str, words: &str) -> bool {
         Some(next) => is_in_word(next),
         None => false,
     };
-    !(goes_on && words.ends_with(|c| is_in_word(c) || c == '.'))
+    // Words that end with a space or another such character are whole in any case.
+    let ends_within_word = words.ends_with(|c| is_in_word(c) || c == '.');
+    !(goes_on && ends_within_word)
 }
 
 /// Whether a character belongs to a word. A hyphen does not, so that `burn` names `burn-in 0.1`.

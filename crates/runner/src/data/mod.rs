@@ -325,7 +325,7 @@ pub fn read(
     }
 }
 
-/// An error if a line of a text is longer than any sensible one: readers keep a line in memory.
+/// An error if a line of a text is longer than the lines of any sensible table, before a reader sees it.
 fn check_lines(bytes: &[u8]) -> Result<(), ContentError> {
     let mut all = bytes.split(|b| *b == b'\n').enumerate();
     match all.find(|(_, line)| line.len() > MOST_LINE) {

@@ -150,7 +150,9 @@ impl PhaseNumber {
 pub struct PhaseNumbers([f64; PhaseNumber::ALL.len()]);
 
 impl PhaseNumbers {
-    /// The numbers of a quadratic problem with N clients, a target, a price, and a start at this distance from θ*.
+    /// The numbers that describe a quadratic problem with N clients, a target ε (`target`), a price of a
+    /// communication, and a start at the root mean square distance R (`radius`) from θ*. Its number of clients itself
+    /// is not read.
     pub fn new(problem: &Settings, clients: u64, target: f64, price: f64, radius: f64) -> Self {
         let mu = problem.spectrum.from;
         let dimension = problem.dimension as f64;

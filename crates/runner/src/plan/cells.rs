@@ -152,8 +152,8 @@ fn texts_of(root: &Node) -> Vec<String> {
     texts
 }
 
-/// The end of a path, a file's name with as few folders as tell it from all other paths in `texts`, for tables and
-/// figures.
+/// What tables and figures call the file at a path: the end of the path, with as few folders as tell it from all other
+/// paths among `texts`, the strings of the manifest.
 fn shortest_name<'p>(path: &'p str, texts: &[String]) -> &'p str {
     let begins = path.rmatch_indices('/').map(|(slash, _)| slash + 1);
     for begin in begins.chain([0]) {

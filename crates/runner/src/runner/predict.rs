@@ -265,8 +265,8 @@ pub fn at_rest(
     Ok((phases, blocks))
 }
 
-/// What computes the exact moments of a custom algorithm's program on a cell's instance. Whether that costs too much
-/// is not looked at.
+/// What computes the exact moments of a custom algorithm's program on a cell's instance. What that costs is checked by
+/// [`check_exact_moments`].
 ///
 /// # Errors
 /// Why the rounds are no program, or why its moments are not known.

@@ -45,7 +45,10 @@ fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
 ///
 /// # Errors
 /// What is wrong with the candidates.
-pub fn expand(root: &mut Node, schema: &ManifestSchema) -> Result<Option<Tuning>, Vec<Diagnostic>> {
+pub fn put_tuned_candidates(
+    root: &mut Node,
+    schema: &ManifestSchema,
+) -> Result<Option<Tuning>, Vec<Diagnostic>> {
     let Some(node) = root.find("tune") else { return Ok(None) };
     // What is wrong with the table itself is found again when the manifest is read.
     let read = read_at(node, "tune", &Choice::new(), schema, from_tree::<Tune>);

@@ -233,7 +233,7 @@ impl Plan {
                 return Ok(Err(NoCandidates { reason: reason.unwrap_or_default() }));
             }
         };
-        let found = self.groups(&cells);
+        let found = self.group_candidates(&cells);
         let mut tried = Vec::new();
         for (i, further) in wanted {
             let group = &groups[*i];

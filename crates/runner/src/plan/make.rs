@@ -29,7 +29,7 @@ impl Plan {
     ) -> Result<Self, Rejected> {
         let mut root = parse(&source)?;
         let schema = ManifestSchema::new(kinds.schema(), &source);
-        let tuning = candidates::expand(&mut root, &schema)
+        let tuning = candidates::put_tuned_candidates(&mut root, &schema)
             .map_err(|found| Rejected::new(&source, found))?;
         // From here on the tree holds the candidates, so that hints look for keys among them too.
         let reject =

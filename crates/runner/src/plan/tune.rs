@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 impl Plan {
     /// The cell with the fresh runs of a candidate, which figures and claims show if it is selected.
-    fn evaluation(&self, candidate: &Candidate) -> Cell {
+    fn cell_of_fresh_runs(&self, candidate: &Candidate) -> Cell {
         let mut cell = candidate.cell.clone();
         let several = self.manifest.instances.is_some_and(|n| n > 1);
         let usual = if several { replicates(&self.manifest) } else { EVALUATE };
@@ -42,7 +42,7 @@ impl Plan {
 
     /// Groups the cells of candidates: those of one algorithm at one point of the grid, which differ in tuned settings
     /// alone, are in one group. Losses are not read yet.
-    pub(super) fn groups(&self, cells: &[Cell]) -> Vec<TuningGroup> {
+    pub(super) fn group_candidates(&self, cells: &[Cell]) -> Vec<TuningGroup> {
         let mut groups: Vec<TuningGroup> = Vec::new();
         let mut places: HashMap<(String, Vec<String>), usize> = HashMap::new();
         for cell in cells {
@@ -88,7 +88,7 @@ impl Plan {
         else {
             return Ok(self);
         };
-        let mut groups = self.groups(&listed);
+        let mut groups = self.group_candidates(&listed);
         loop {
             self.read_losses(&mut groups, runs)?;
             self.leave_allowed_edges(&mut groups, runs)?;
@@ -98,7 +98,7 @@ impl Plan {
         }
         self.select_shared(&mut groups);
         for group in &mut groups {
-            group.evaluation = group.winner().map(|winner| self.evaluation(winner));
+            group.evaluation = group.winner().map(|winner| self.cell_of_fresh_runs(winner));
         }
         self.cells = groups.iter().filter_map(|group| group.evaluation.clone()).collect();
         if let Some(tuning) = &mut self.tuning {
@@ -195,8 +195,11 @@ impl Plan {
             let Some(best) = best.filter(|_| places.len() > 1) else { continue };
             for place in places {
                 let group = &groups[place];
-                let shared =
-                    group.candidates.iter().find(|c| c.values == best).map(|c| self.evaluation(c));
+                let shared = group
+                    .candidates
+                    .iter()
+                    .find(|c| c.values == best)
+                    .map(|c| self.cell_of_fresh_runs(c));
                 groups[place].shared = shared;
             }
         }
@@ -219,11 +222,15 @@ impl Plan {
     /// Empty without `[tune]`.
     pub fn possible_evaluations(&self) -> Vec<Vec<Cell>> {
         let Some(tuning) = &self.tuning else { return Vec::new() };
-        let groups = self.groups(&tuning.listed);
+        let groups = self.group_candidates(&tuning.listed);
         groups
             .iter()
             .map(|group| {
-                group.candidates.iter().map(|candidate| self.evaluation(candidate)).collect()
+                group
+                    .candidates
+                    .iter()
+                    .map(|candidate| self.cell_of_fresh_runs(candidate))
+                    .collect()
             })
             .collect()
     }

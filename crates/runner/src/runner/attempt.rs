@@ -218,6 +218,7 @@ impl<'p> Prepared<'p> {
             let instance = identity.instance_of(next);
             let rest =
                 (next..all).take_while(|run| identity.instance_of(*run) == instance).count() as u64;
+            // The most runs that go together: those with runs beside them go alone.
             let together = if wants_twin(identity) || is_coupled(identity) {
                 1
             } else {

@@ -10,7 +10,7 @@ use exactfed_core::words::count;
 const MOST_COLUMNS: usize = 20_000;
 
 /// The columns of a CSV file as a table. A column is of numbers if each of its values is a number or empty, which is
-/// read as NaN, and otherwise of texts.
+/// read as NaN; if it has whole numbers beyond 2^53, it keeps their digits as texts. Any other column is of texts.
 pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     // The file is read twice: what a column holds is known at its end, and texts take far more room than numbers.
     let mut columns = survey_columns(bytes)?;

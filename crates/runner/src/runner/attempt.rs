@@ -102,7 +102,7 @@ impl<'p> Attempt<'p> {
         Ok(attempt)
     }
 
-    /// Follows `own` by a round: the runs beside it make theirs, and averages see the round.
+    /// Follows `own`, which has made a round: the runs beside it make theirs, and the averages take the round in.
     fn follow(&mut self, own: &dyn Run) -> Result<(), Stopped> {
         self.twin.iter_mut().chain(&mut self.coupled).for_each(|other| other.round());
         self.check(own)?;

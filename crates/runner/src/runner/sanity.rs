@@ -50,12 +50,11 @@ pub struct Sanity {
 }
 
 impl Sanity {
-    /// Checks that the values in the last row of a trace are finite unless its estimate is far away, and that the
-    /// corrections of the clients sum to 0: this takes longer, and is checked at rows 1, 2, 4, 8, … and at each
-    /// hundredth.
+    /// Checks that the values in the last row of a trace are finite unless its estimate is far away. Also checks that
+    /// the corrections of the clients sum to 0, which takes longer, at rows 1, 2, 4, 8, … and at each hundredth.
     ///
     /// # Errors
-    /// What is not so.
+    /// The first of these that does not hold.
     pub fn check(
         &mut self,
         trace: &Trace,

@@ -5,7 +5,7 @@ use crate::files::sha256;
 use crate::manifest::Rejected;
 
 impl Plan {
-    /// The plan of the same manifest with another number of replicates, such as that of an earlier look at its claims.
+    /// The plan of the same manifest with another number of replicates, such as that of another look at its claims.
     ///
     /// # Errors
     /// Everything that is wrong with the manifest at that number.

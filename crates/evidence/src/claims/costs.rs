@@ -117,8 +117,8 @@ impl RoundCost {
     fn affordable(&self, limit: f64) -> PValues {
         let limit = MetricSample::exact(limit);
         match log_ratio(&self.costs, &limit, (f64::NEG_INFINITY, 0.0)) {
-            Some(Evidence { support, refute, .. }) => PValues { support, refute },
-            None => PValues { support: 1.0, refute: 1.0 },
+            Ok(Evidence { support, refute, .. }) => PValues { support, refute },
+            Err(_) => PValues { support: 1.0, refute: 1.0 },
         }
     }
 }
@@ -194,7 +194,7 @@ impl CostCurve {
         Self {
             rounds: rounds
                 .map(|(costs, metric)| {
-                    let evidence = log_ratio(&metric, &target, goal.region());
+                    let evidence = log_ratio(&metric, &target, goal.region()).ok();
                     let (missed, met) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
                     doubt = doubt.max(evidence.map_or(Doubt::None, |e| e.doubt));
                     let is_met = goal.is_met(metric.mean());

@@ -1,6 +1,7 @@
 //! What every kind of claim needs: the cells that it is about, their names, and a list of what
 //! was tested.
 
+use super::sample::NoEvidence;
 use super::text::with_reason;
 use crate::cells::{CellResult, setting_text};
 use crate::frontier::ComputedFrontier;
@@ -30,6 +31,8 @@ pub struct Parts {
     pub tested: Vec<(String, Evidence)>,
     /// Cells that could not be tested, and why: they keep the claim from being supported.
     pub untested: Vec<String>,
+    /// How many of `untested` more replicates may make testable.
+    pub unresolved: usize,
     /// Cells of which the claim states nothing, and why.
     pub outside: Vec<String>,
 }
@@ -43,7 +46,20 @@ impl Parts {
         }
     }
 
-    /// The evidence for the claim, which must hold for each part.
+    /// Adds the evidence that means give on a part, or the reason why they give none.
+    pub fn add_means(
+        &mut self,
+        name: String,
+        found: Result<Evidence, NoEvidence>,
+        otherwise: &str,
+    ) {
+        if found == Err(NoEvidence::Unresolved) {
+            self.unresolved += 1;
+        }
+        self.add(name, found.ok(), otherwise);
+    }
+
+    /// The evidence for the claim, which must hold for each part. `None` if no part was tested.
     pub fn evidence(&self) -> Option<Evidence> {
         let each: Vec<Evidence> = self.tested.iter().map(|(_, evidence)| *evidence).collect();
         Evidence::all(&each, !self.untested.is_empty())

@@ -37,6 +37,8 @@ pub struct JudgedClaim<'a> {
     pub outside: Vec<String>,
     /// What could not be tested, and why: while there is any, the claim is not supported.
     pub untested: Vec<String>,
+    /// How many of `untested` more replicates may make testable.
+    unresolved: usize,
     /// Whether a published bound is what it is compared with.
     pub is_on_bound: bool,
     /// The statements that it is about, and whether its cells meet their conditions.
@@ -143,14 +145,19 @@ impl JudgedClaim<'_> {
         matches!(self.judgement.verdict, Verdict::Supported | Verdict::Refuted)
     }
 
-    /// Whether replicates are added for it: it is inconclusive, its sides are not equal in runs without anything random,
-    /// and no part of it is untested, which would keep it from being supported. That more replicates might make the part
-    /// testable, or refute the claim by another part, is not considered.
+    /// Whether `run --until-decided` adds replicates for the claim: it is undecided, its sides are not equal in runs
+    /// without anything random, and more replicates may make all that is untested testable. A part that stays untested
+    /// keeps the claim from being supported; that another part might still refute it is not considered.
     pub fn is_open(&self) -> bool {
         // Runs without anything random stay equal.
         let are_always_equal = self.doubt == Doubt::Equal && self.is_exact();
-        let is_undecided = self.judgement.verdict == Verdict::Inconclusive;
-        is_undecided && !are_always_equal && self.untested.is_empty()
+        let may_be_decided = match self.judgement.verdict {
+            Verdict::Supported | Verdict::Refuted => false,
+            Verdict::Inconclusive => true,
+            // A claim that is about nothing stays untested.
+            Verdict::NotTested => self.unresolved > 0,
+        };
+        may_be_decided && !are_always_equal && self.unresolved == self.untested.len()
     }
 
     /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
@@ -197,6 +204,7 @@ pub fn judged<'a>(
         parts: parts.tested.iter().map(|(name, e)| ClaimPart::new(name, e, scale)).collect(),
         outside: parts.outside,
         untested: parts.untested,
+        unresolved: parts.unresolved,
         is_on_bound: false,
         conditions,
     }
@@ -235,4 +243,49 @@ fn widest(parts: &Parts, together: usize, level: f64) -> Option<Region> {
         Some((low.min(lower), high.max(higher)))
     })
     .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::sample::NoEvidence;
+    use crate::stats::verdict::{LEVEL, verdicts};
+
+    const KEYS: &str = "id = \"t\"\nstatement = \"t\"";
+
+    /// Whether a claim with these parts is open: parts with these p-values are tested, and the others are not.
+    fn is_open(found: &[Result<Evidence, NoEvidence>]) -> bool {
+        let keys: ClaimKeys = toml::from_str(KEYS).unwrap();
+        let mut parts = Parts::default();
+        for one in found {
+            parts.add_means("part".into(), *one, "it has no ratio");
+        }
+        let evidence = parts.evidence().map(|all| (all, verdicts(&[all], LEVEL)[0]));
+        let tested = Tested { parts, formula: String::new(), scale: EstimateScale::Plain };
+        judged(&keys, tested, Vec::new(), evidence, 1, LEVEL).is_open()
+    }
+
+    /// Replicates are added for what they may make testable, as two norms that may both be 0, and for nothing else.
+    #[test]
+    fn a_claim_is_open_while_replicates_may_resolve_it() {
+        let undecided = Ok(Evidence::undecided(0.0, 5));
+        let supported = Ok(Evidence::exact(0.0, (-1.0, 1.0)));
+        let refuted = Ok(Evidence::exact(2.0, (-1.0, 1.0)));
+        let unresolved = Err(NoEvidence::Unresolved);
+        let undefined = Err(NoEvidence::Undefined);
+        for (parts, expected) in [
+            (vec![], false),
+            (vec![unresolved], true),
+            (vec![undefined], false),
+            (vec![unresolved, undefined], false),
+            (vec![undecided], true),
+            (vec![undecided, unresolved], true),
+            (vec![undecided, undefined], false),
+            (vec![supported], false),
+            (vec![supported, unresolved], true),
+            (vec![refuted, unresolved], false),
+        ] {
+            assert_eq!(is_open(&parts), expected, "{parts:?}");
+        }
+    }
 }

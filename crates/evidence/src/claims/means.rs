@@ -135,7 +135,7 @@ impl Judge<'_> {
                 let is_fixed = x.sample.fixed && y.sample.fixed;
                 let found = log_ratio(&x.sample, &y.sample, region(a))
                     .map(|evidence| of_pair(evidence, is_fixed));
-                parts.add(joined(&[&name, &x.time]), found, NO_RATIO);
+                parts.add_means(joined(&[&name, &x.time]), found, NO_RATIO);
             }
         }
         for (cell, side) in pairs.alone {
@@ -189,7 +189,7 @@ impl Judge<'_> {
                     _ => expected[each.row.unwrap_or(last).min(last)],
                 };
                 let found = log_ratio(&each.sample, &MetricSample::exact(value), region(cell));
-                parts.add(joined(&[&name, &each.time]), found, NO_RATIO);
+                parts.add_means(joined(&[&name, &each.time]), found, NO_RATIO);
             }
         }
         parts

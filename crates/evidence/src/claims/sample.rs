@@ -227,18 +227,36 @@ pub fn second_half(rounds: &[u64]) -> usize {
     rounds.partition_point(|round| *round < rounds[rounds.len() - 1] / 2)
 }
 
-/// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not
-/// defined: both means are infinite, one is no number or negative, or both may be 0.
-pub fn log_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
+/// Why the means of samples give no evidence on their ratio, or on the sum of their logarithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoEvidence {
+    /// A logarithm or a ratio does not exist, as of two infinite means: more replicates do not change that.
+    Undefined,
+    /// The mean whose norm is taken may be 0 as far as these replicates show ([`MetricSample::unresolved`]), and in a
+    /// ratio the other side may be 0 too: more replicates may show that it is not.
+    Unresolved,
+}
+
+/// Evidence that log(mean a / mean b) lies in a region.
+///
+/// # Errors
+/// Why there is none: both means are infinite, one is no number or negative, or both may be 0.
+pub fn log_ratio(
+    a: &MetricSample,
+    b: &MetricSample,
+    region: Region,
+) -> Result<Evidence, NoEvidence> {
     let x = a.mean();
     let y = b.mean();
     let n = a.values.len().min(b.values.len());
     let can_be_judged = a.can_be_judged() && b.can_be_judged();
     let log = match (x, y) {
-        (x, y) if !(x >= 0.0 && y >= 0.0) || x.is_infinite() && y.is_infinite() => return None,
+        (x, y) if !(x >= 0.0 && y >= 0.0) || x.is_infinite() && y.is_infinite() => {
+            return Err(NoEvidence::Undefined);
+        }
         // 0 is as much as 0, whatever the factor, and has no ratio to it.
         (0.0, 0.0) if can_be_judged => {
-            return Some(Evidence { n, ..Evidence::certain(f64::NAN, true) });
+            return Ok(Evidence { n, ..Evidence::certain(f64::NAN, true) });
         }
         (0.0, 0.0) => 0.0,
         (x, y) if x == 0.0 || y.is_infinite() => f64::NEG_INFINITY,
@@ -246,19 +264,22 @@ pub fn log_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<E
         (x, y) => libm::log(x / y),
     };
     if !can_be_judged {
-        return Some(Evidence::undecided(log, n));
+        return Ok(Evidence::undecided(log, n));
     }
     if a.unresolved.is_some() || b.unresolved.is_some() {
-        return unresolved_ratio(a, b, region);
+        // A mean is infinite because runs diverged, and stays so.
+        let are_finite = x.is_finite() && y.is_finite();
+        let none = if are_finite { NoEvidence::Unresolved } else { NoEvidence::Undefined };
+        return unresolved_ratio(a, b, region).ok_or(none);
     }
     if log.is_infinite() {
-        return Some(Evidence { n, ..Evidence::exact(log, region) });
+        return Ok(Evidence { n, ..Evidence::exact(log, region) });
     }
     log_combination(&[(1.0, a), (-1.0, b)], region)
 }
 
-/// Evidence of the same where one of the two is the norm of a mean that may be 0; `None` where both
-/// are, or the other is 0.
+/// Evidence that log(mean a / mean b) lies in a region, where a or b is the norm of a mean that may be 0
+/// ([`MetricSample::unresolved`]). `None` if both are, or if the other one may be 0 or is infinite.
 fn unresolved_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
     match (&a.unresolved, &b.unresolved) {
         (Some(vectors), None) => Some(Evidence::from_norm(vectors, &b.unit()?, region)),
@@ -274,18 +295,26 @@ fn unresolved_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Optio
     }
 }
 
-/// Evidence that Σ w_j log E x_j lies in a region; `None` where a mean is not finite, or may be 0.
-pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Option<Evidence> {
+/// Evidence that Σ w_j log E x_j lies in a region, from pairs of a weight w_j and a sample: a slope or a ratio.
+///
+/// # Errors
+/// Why there is none: a mean is not finite or not above 0, or may be 0.
+pub fn log_combination(
+    samples: &[(f64, &MetricSample)],
+    region: Region,
+) -> Result<Evidence, NoEvidence> {
     let means: Vec<f64> = samples.iter().map(|(_, sample)| sample.mean()).collect();
-    let is_known = means.iter().all(|m| *m > 0.0 && m.is_finite());
-    if !is_known || samples.iter().any(|(_, sample)| sample.unresolved.is_some()) {
-        return None;
+    if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
+        return Err(NoEvidence::Undefined);
+    }
+    if samples.iter().any(|(_, sample)| sample.unresolved.is_some()) {
+        return Err(NoEvidence::Unresolved);
     }
     let logs = samples.iter().zip(&means).map(|((w, x), m)| (x.fixed, w * libm::log(*m)));
     let (fixed, random): (Vec<_>, Vec<_>) = logs.partition(|(fixed, _)| *fixed);
     let offset: f64 = fixed.iter().map(|(_, log)| log).sum();
     if random.is_empty() {
-        return Some(Evidence::exact(offset, widened(region)));
+        return Ok(Evidence::exact(offset, widened(region)));
     }
     let of_random = samples.iter().filter(|(_, sample)| !sample.fixed);
     let points: Vec<(f64, &[f64])> = of_random.map(|(w, x)| (*w, &x.values[..])).collect();
@@ -295,11 +324,44 @@ pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Opti
     let changes: Vec<(f64, &[f64])> =
         samples.iter().map(|(w, sample)| (*w, &sample.selection_changes[..])).collect();
     match known.map(|known| known.with_selection_error(selection_error(&changes))) {
-        Some(known) => Some(Evidence::from_log_means(&known.shifted(offset), region)),
+        Some(known) => Ok(Evidence::from_log_means(&known.shifted(offset), region)),
         None => {
             let estimate = offset + random.iter().map(|(_, log)| log).sum::<f64>();
             let n = points.iter().map(|(_, x)| x.len()).min().unwrap_or(0);
-            Some(Evidence::undecided(estimate, n))
+            Ok(Evidence::undecided(estimate, n))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A norm of 1 of a mean that may be 0.
+    fn unresolved() -> MetricSample {
+        let vectors = vec![vec![3.0, 0.0], vec![-1.0, 0.0]];
+        MetricSample {
+            values: vec![3.0, -1.0],
+            fixed: false,
+            unresolved: Some(vectors),
+            ..MetricSample::exact(1.0)
+        }
+    }
+
+    /// More replicates may resolve two norms, and leave means infinite that are.
+    #[test]
+    fn what_more_replicates_may_change_is_told_apart() {
+        let ratio = |a: &MetricSample, b: &MetricSample| {
+            log_ratio(a, b, (f64::NEG_INFINITY, 0.0)).map(|evidence| evidence.n)
+        };
+        let infinite = MetricSample::exact(f64::INFINITY);
+        assert_eq!(ratio(&unresolved(), &unresolved()), Err(NoEvidence::Unresolved));
+        assert_eq!(ratio(&unresolved(), &infinite), Err(NoEvidence::Undefined));
+        assert_eq!(ratio(&infinite, &infinite), Err(NoEvidence::Undefined));
+        assert_eq!(ratio(&unresolved(), &MetricSample::exact(1.0)), Ok(2));
+        let one = MetricSample::exact(1.0);
+        let slope = |a: &MetricSample| log_combination(&[(1.0, a), (-1.0, &one)], (0.0, 1.0));
+        assert_eq!(slope(&unresolved()), Err(NoEvidence::Unresolved));
+        assert_eq!(slope(&MetricSample::exact(0.0)), Err(NoEvidence::Undefined));
     }
 }

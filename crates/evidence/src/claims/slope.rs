@@ -4,7 +4,7 @@ use super::costs::{slope_of_cost, target_sign};
 use super::judge::{EstimateScale, Judge, Parts, Tested, setting_number};
 use super::keys::{ClaimOf, Reaching, When, check_reaching, check_time};
 use super::kind::{Claim, ClaimedCells, WrongResult};
-use super::sample::{MetricSample, log_combination, samples};
+use super::sample::{MetricSample, NoEvidence, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
 use crate::cells::CellResult;
 use crate::cells::panels::grouped;
@@ -78,9 +78,10 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         for (name, group) in judge.along(&self.of, &self.over) {
             let weights = slope_weights(&group.iter().map(|(x, _)| *x).collect::<Vec<_>>());
             let found = match &self.reaching {
-                _ if group.len() < 2 => None,
+                _ if group.len() < 2 => Err(NoEvidence::Undefined),
                 None => slope_of_metric(self, &group, &weights, region, &mut farthest),
-                Some(reaching) => slope_of_cost(self.metric, reaching, &group, &weights, region),
+                Some(reaching) => slope_of_cost(self.metric, reaching, &group, &weights, region)
+                    .ok_or(NoEvidence::Undefined),
             };
             let otherwise = match &self.reaching {
                 _ if group.len() < 2 => "it has one value of the setting, and a slope needs two",
@@ -88,7 +89,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
                 None => "a mean may be 0, or a cell ends before the cost",
                 Some(_) => "a cell does not reach the target",
             };
-            parts.add(name, found, otherwise);
+            parts.add_means(name, found, otherwise);
         }
         let metric = quantity_symbol(self.metric, &judge.chosen(&self.of));
         let what = match &self.reaching {
@@ -140,20 +141,25 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Evidence for the slope of a metric's mean. Where there are more than two cells, `farthest` is at
-/// least how far one of the means is from the line, as a share of it.
+/// Evidence for the slope of a metric's mean over the setting that the claim names; `group` has the value of the setting
+/// and the cell at each point of one line, and `weights` are those of [`slope_weights`]. With more than two points,
+/// `farthest` is raised to the largest distance of a mean from the fitted line, as a share of the line's value there.
+///
+/// # Errors
+/// Why there is none: a cell has no values at the time of the claim, or [`log_combination`] gives none.
 fn slope_of_metric(
     claim: &ClaimOf<SlopeKeys>,
     group: &[(f64, &CellResult<'_>)],
     weights: &[f64],
     region: Region,
     farthest: &mut Option<f64>,
-) -> Option<Evidence> {
+) -> Result<Evidence, NoEvidence> {
     let all: Vec<MetricSample> = group
         .iter()
         .map(|(_, cell)| samples(cell, claim.metric, claim.at).ok()?.pop())
         .map(|last| Some(last?.sample))
-        .collect::<Option<_>>()?;
+        .collect::<Option<_>>()
+        .ok_or(NoEvidence::Undefined)?;
     let weighted: Vec<(f64, &MetricSample)> = weights.iter().copied().zip(&all).collect();
     let found = log_combination(&weighted, region)?;
     if group.len() > 2 {
@@ -166,5 +172,5 @@ fn slope_of_metric(
         let off = rests.iter().map(|rest| libm::fabs(libm::expm1(rest - mean(&rests))));
         *farthest = off.chain(*farthest).reduce(f64::max);
     }
-    Some(found)
+    Ok(found)
 }

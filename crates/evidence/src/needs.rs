@@ -35,8 +35,7 @@ impl<'a> Needs<'a> {
 
     /// What is needed of a cell's traces when they are read first.
     pub fn traces(&self, cell: &Cell) -> TraceNeeds {
-        let finals_of = self.plan.manifest.record.default_quantity();
-        let mut needs = TraceNeeds { finals_of, ..TraceNeeds::default() };
+        let mut needs = TraceNeeds::default();
         for figure in self.complete.iter().filter(|figure| shows(figure.cells().common, cell)) {
             figure.add_needs(&mut needs);
         }

@@ -8,9 +8,9 @@
 //! The square of a mean of n estimates of b is too large by a part of their variance, so that b bᵀ is estimated by the
 //! products of the estimates of *different* runs on the same instance, (1/(n(n − 1))) Σ_{r≠s} b_r b_sᵀ, which are
 //! independent: nothing is added to the covariance or taken from it, however noisy each estimate is. A run has the part
-//! M_r − (b_r − b̄) b̄ᵀ − b̄ (b_r − b̄)ᵀ of this, to first order, minus these products: intervals contain the noise of the
-//! bias, and where M_r has the same noise it cancels. A single run on an instance has no others: the square of its own
-//! estimate takes their place, and the covariance is too small by the variance of that estimate.
+//! M_r − (b_r − b̄) b̄ᵀ − b̄ (b_r − b̄)ᵀ of this, to first order, minus these products: intervals contain the noise of
+//! the bias, and where M_r has the same noise it cancels. A single run on an instance has no others: the square of its
+//! own estimate takes their place, and the covariance is too small by the variance of that estimate.
 //!
 //! *Invariant*: second moments around θ* are nowhere called a covariance ([`Centres`], `crate::cells::symbols`).
 

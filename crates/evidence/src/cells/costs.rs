@@ -122,8 +122,8 @@ impl<'a> PaidByLabel<'a> {
     }
 }
 
-/// What each algorithm has paid at the grid points where the costs differ, which are `differing` of all `points`; at all
-/// of them where none differ.
+/// What each algorithm has paid at the grid points where the costs differ, which are `differing` of all `points`; at
+/// all of them where none differ.
 fn costs_text(
     each: &[(&str, Range)],
     differing: usize,

@@ -3,6 +3,7 @@
 pub mod averages;
 pub mod cost_sample;
 pub mod costs;
+mod final_values;
 pub mod panels;
 pub mod read;
 pub mod runs;

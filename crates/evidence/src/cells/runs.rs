@@ -6,36 +6,34 @@
 //! the bits that were read.
 
 use crate::cells::averages::{Averages, Centre, Centres, averages, mean_averages, vector};
-use crate::cells::cost_sample::{CostSample, NoSample, column, means};
+use crate::cells::cost_sample::{CostSample, NoSample, column};
+use crate::cells::final_values::{FinalValues, FinishedRuns};
 use exactfed_core::kernel::dot;
 use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, RunKeys};
 use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
-/// What is needed of a cell's traces beside the final values.
+/// What figures and claims need of a cell's traces in addition to the final values, which are always kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceNeeds {
-    /// Quantities round by round.
+    /// Quantities of which the whole columns are kept, a value for each recorded round.
     pub along: BTreeSet<Quantity>,
-    /// Averages over rounds, beside the bias and the covariance.
+    /// Averages over rounds that are kept in addition to the bias and the covariance, which are always kept.
     pub averages: BTreeSet<TimeAverage>,
-    /// Quantities that are compared where runs have paid a cost.
+    /// Quantities of which the value at a cost is kept, that is, at the last recorded round that costs at most this.
     pub at: Vec<(AtCost, Quantity)>,
-    /// The quantity whose final value is kept of each run, also where others diverged.
-    pub finals_of: Quantity,
 }
 
 impl TraceNeeds {
-    /// Whether nothing is needed beside final values.
+    /// Whether only the final values are needed.
     fn is_none(&self) -> bool {
         self.along.is_empty() && self.averages.is_empty() && self.at.is_empty()
     }
 
-    /// Adds some quantities at a cost, if there is one.
+    /// Adds the values of these quantities at a cost; adds nothing without a cost, since final values are always kept.
     pub fn add_at(&mut self, at: Option<AtCost>, quantities: impl IntoIterator<Item = Quantity>) {
         let Some(at) = at else { return };
         for quantity in quantities {
@@ -46,185 +44,90 @@ impl TraceNeeds {
     }
 }
 
-/// Which runs of a cell belong together.
+/// Which successive runs of a cell are on one instance of the problem, and whether samples have their mean as one
+/// value.
 #[derive(Clone, Copy, Debug)]
 pub struct Grouping {
-    /// The runs whose mean is one number of a sample: those on one of several instances.
+    /// How many runs one value of a sample is the mean of: the replicates on an instance if the manifest asks for
+    /// several `instances`, and else 1.
     runs_per_value: usize,
-    /// The most runs that are on one instance.
+    /// How many successive runs are on one instance; `usize::MAX` if all are.
     on_instance: usize,
 }
 
 impl Grouping {
-    /// Every run counts by itself, and all are on the same instance.
+    /// Each run gives one value of a sample, and all are on the same instance.
     pub const ONE_INSTANCE: Self = Self { runs_per_value: 1, on_instance: usize::MAX };
 
-    /// The grouping of a cell's runs.
+    /// The grouping that a cell's keys `instances`, `replicates` and `instance` say.
     pub fn new(cell: &Cell) -> Self {
         let RunKeys { instance, instances, replicates, .. } = &*cell.identity.keys;
-        match (*instances > 1, instance.is_fixed()) {
-            (true, _) => {
-                Self { runs_per_value: *replicates as usize, on_instance: *replicates as usize }
-            }
-            (false, true) => Self::ONE_INSTANCE,
-            (false, false) => Self { runs_per_value: 1, on_instance: 1 },
+        if *instances > 1 {
+            let replicates = *replicates as usize;
+            return Self { runs_per_value: replicates, on_instance: replicates };
         }
-    }
-}
-/// A set of quantities: a bit each, at the place of the quantity in [`Quantity::ALL`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct QuantitySet(u32);
-
-impl QuantitySet {
-    fn insert(&mut self, quantity: Quantity) {
-        self.0 |= 1 << quantity as u32;
-    }
-
-    fn contains(self, quantity: Quantity) -> bool {
-        self.0 & (1 << quantity as u32) != 0
-    }
-
-    /// The members of this set that are not in the other.
-    fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// How many members are before a quantity: in a list with an entry for each member, in their order, the entry of the
-    /// quantity is at this place.
-    fn place_of(self, quantity: Quantity) -> usize {
-        let before = (1 << quantity as u32) - 1;
-        (self.0 & before).count_ones() as usize
-    }
-}
-
-/// A part of a list of numbers that several cells share.
-#[derive(Clone, Debug, Default)]
-struct SharedNumbers {
-    whole: Arc<[f64]>,
-    part: Range<u32>,
-}
-
-impl SharedNumbers {
-    /// A list that nobody shares yet.
-    fn alone(numbers: Vec<f64>) -> Self {
-        Self { part: 0..numbers.len() as u32, whole: numbers.into() }
-    }
-
-    fn as_slice(&self) -> &[f64] {
-        &self.whole[self.part.start as usize..self.part.end as usize]
-    }
-}
-
-/// The values of quantities at the last round. A grid may have a million cells, so that what cells have in common is in
-/// memory once.
-#[derive(Clone, Debug, Default)]
-struct FinalValues {
-    /// The quantities that every run has recorded.
-    known: QuantitySet,
-    /// The known quantities that have the same value in all runs, as costs often have.
-    constant: QuantitySet,
-    /// One value for each constant quantity, in their order. They are kept as bits, which unlike numbers can be keys of
-    /// a table: many cells have the same list and share it.
-    constants: Arc<[u64]>,
-    /// A sample for each known quantity that is not constant, one after the other in their order.
-    samples: SharedNumbers,
-}
-
-impl FinalValues {
-    /// The last values of runs none of which diverged. The second part has the values of the single runs where samples
-    /// have means over several (`runs_per_value` > 1), quantity by quantity in the same order.
-    fn new(traces: &[Trace], runs_per_value: usize, prices: &Prices) -> (Self, Vec<f64>) {
-        let mut known = QuantitySet::default();
-        let mut constant = QuantitySet::default();
-        let mut constants = Vec::new();
-        let mut samples = Vec::new();
-        let mut single = Vec::new();
-        for quantity in Quantity::ALL.iter().copied().filter(|q| q.average().is_none()) {
-            let last_values: Option<Vec<f64>> = traces
-                .iter()
-                .map(|trace| column(trace, quantity, prices).last().copied())
-                .collect();
-            let Some(values) = last_values else { continue };
-            known.insert(quantity);
-            let first_bits = values.first().map_or(0, |x| x.to_bits());
-            if runs_per_value == 1 && values.iter().all(|x| x.to_bits() == first_bits) {
-                constant.insert(quantity);
-                constants.push(first_bits);
-                continue;
-            }
-            samples.extend(means(&values, runs_per_value));
-            if runs_per_value > 1 {
-                single.extend(values);
-            }
+        if instance.is_fixed() {
+            return Self::ONE_INSTANCE;
         }
-        let samples = SharedNumbers::alone(samples);
-        (Self { known, constant, constants: constants.into(), samples }, single)
-    }
-
-    /// The values of a quantity among `lists`, which has `size` numbers for each known quantity that is not constant;
-    /// `None` if the quantity is not known.
-    fn select(&self, lists: &[f64], quantity: Quantity, size: usize) -> Option<Vec<f64>> {
-        if self.constant.contains(quantity) {
-            let bits = self.constants[self.constant.place_of(quantity)];
-            return Some(vec![f64::from_bits(bits); size]);
-        }
-        if !self.known.contains(quantity) {
-            return None;
-        }
-        let begin = self.known.without(self.constant).place_of(quantity) * size;
-        Some(lists[begin..begin + size].to_vec())
+        // Each replicate has an instance of its own.
+        Self { runs_per_value: 1, on_instance: 1 }
     }
 }
 
-/// The runs of a cell.
+/// The runs of a cell, with what figures, claims and tables need of their traces. A *sample* of a quantity has one
+/// value for each run, or, if the cell has several instances, for each instance the mean of the runs on it.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     /// The number of runs.
     pub count: usize,
     /// The number of runs that diverged.
     pub diverged: usize,
-    /// The runs on each instance, of which every sample has the mean: 1 where each run counts by
-    /// itself, because all have one instance, or each its own.
+    /// How many successive runs each value of a sample is the mean of: the runs on an instance if the cell has several
+    /// instances, and else 1 (also where each run has an instance of its own).
     runs_per_value: usize,
-    /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
+    /// The largest ‖θ_0 − θ*‖² of the runs; 0 if it is not recorded.
     pub start: f64,
-    /// The values at the last round; none if a run diverged.
+    /// The samples at the last round; none if a run diverged.
     finals: FinalValues,
-    /// What a cell has that figures or claims need more of.
+    /// What only some cells have; `None` if this one has nothing of it.
     more: Option<Box<MoreRuns>>,
 }
 
-/// What few cells of a large grid have, so that the others need no room for it.
+/// What few cells of a large grid have. It is boxed, so that the other cells need no room for it.
 #[derive(Clone, Debug, Default)]
 struct MoreRuns {
-    /// The final value of [`TraceNeeds::finals_of`] per run, where some diverged.
-    finals: Box<[Option<f64>]>,
-    /// The final values of each run, where samples have means over several: `count` numbers for each quantity of which
-    /// [`FinalValues::samples`] has a sample.
+    /// The final values of the runs that finished, if others diverged.
+    finished: Option<FinishedRuns>,
+    /// The final values of the single runs, where samples have means over several: `count` numbers for each quantity of
+    /// which [`FinalValues`] has a sample.
     single: Box<[f64]>,
-    /// The averages over rounds: one entry for each number of a sample.
+    /// The averages over rounds: an entry for each value of a sample.
     averages: Box<[Averages]>,
-    /// The points around which these averages are, where they are second moments.
+    /// The points around which those averages are taken that are second moments.
     centres: Centres,
-    /// The quantities at costs that are needed.
+    /// The samples at costs that [`TraceNeeds::at`] names.
     at: Vec<SampleAtCost>,
-    /// One trace per run with the columns that are needed; empty if none is.
+    /// One trace for each run, with the columns that [`TraceNeeds::along`] names; empty if it names none.
     along: Vec<Trace>,
     /// Prices of the simulated wall clock.
     prices: Prices,
 }
 
-/// A quantity at a cost, or why it has no values there.
+/// The values of a quantity at a cost, or why it has none there.
 #[derive(Clone, Debug)]
 struct SampleAtCost {
+    /// The cost.
     at: AtCost,
+    /// The quantity that is measured there.
     quantity: Quantity,
+    /// Its values in the runs.
     sample: Result<CostSample, NoSample>,
 }
 
 impl Runs {
-    /// Drops from traces what is not needed. Where there are several instances, samples have a number
-    /// per instance: runs on one instance are not independent.
+    /// Keeps of traces, one for each run, the final values and what `needs` names, and drops the rest. Where there are
+    /// several instances, samples have a value per instance: runs on one instance are not independent. The prices give
+    /// the cost in seconds of the simulated wall clock.
     pub fn new(
         traces: Vec<Trace>,
         Grouping { runs_per_value, on_instance }: Grouping,
@@ -234,7 +137,7 @@ impl Runs {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
         let (finals, single) = if diverged == 0 {
-            FinalValues::new(&traces, runs_per_value, prices)
+            FinalValues::new(&traces.iter().collect::<Vec<_>>(), runs_per_value, prices)
         } else {
             (FinalValues::default(), Vec::new())
         };
@@ -252,7 +155,7 @@ impl Runs {
         }
         let mut more = MoreRuns { single: single.into(), prices: *prices, ..MoreRuns::default() };
         if diverged > 0 {
-            more.finals = traces.iter().map(|trace| trace.final_value(needs.finals_of)).collect();
+            more.finished = Some(FinishedRuns::new(&traces, prices));
         }
         for (at, quantity) in needs.at.iter().copied() {
             let sample = CostSample::new(&traces, runs_per_value, at, quantity, prices);
@@ -270,53 +173,42 @@ impl Runs {
         runs
     }
 
-    /// Puts the samples of many cells into one list, and holds a list of constants once that several cells have. A large
-    /// grid then has few blocks in memory, and the allocator gets back the large blocks between which small ones were.
+    /// Puts the final values of many cells into one list, and holds once what several cells have in common; `known` has
+    /// what earlier calls have seen. A large grid then has few blocks in memory, which the allocator can give back.
     pub fn share(cells: &mut [&mut Self], known: &mut HashSet<Arc<[u64]>>) {
-        let size = cells.iter().map(|runs| runs.finals.samples.part.len()).sum();
-        let mut numbers = Vec::with_capacity(size);
-        for runs in cells.iter() {
-            numbers.extend_from_slice(runs.finals.samples.as_slice());
-        }
-        let whole: Arc<[f64]> = numbers.into();
-        let mut begin = 0;
-        for runs in cells {
-            let finals = &mut runs.finals;
-            let end = begin + finals.samples.part.len() as u32;
-            finals.samples = SharedNumbers { whole: whole.clone(), part: begin..end };
-            begin = end;
-            match known.get(&finals.constants) {
-                Some(same) => finals.constants = same.clone(),
-                None => drop(known.insert(finals.constants.clone())),
-            }
-        }
+        let mut finals: Vec<&mut FinalValues> = Vec::with_capacity(cells.len());
+        finals.extend(cells.iter_mut().map(|runs| &mut runs.finals));
+        FinalValues::share(&mut finals, known);
     }
 
-    /// One trace per run with the columns that are needed; empty if none is.
+    /// One trace for each run, with the columns that [`TraceNeeds::along`] named; empty if it named none.
     pub fn along(&self) -> &[Trace] {
         self.more.as_ref().map_or(&[], |more| &more.along)
     }
 
-    /// The final value per run of a quantity, which is [`TraceNeeds::finals_of`]; `None` where it
-    /// diverged.
+    /// The final value of a quantity in each single run, `None` where the run diverged. Empty if the quantity is not
+    /// recorded, or if it is an average over rounds and a run diverged: the bias of a run is along the mean of all.
     pub fn finals_by_run(&self, quantity: Quantity) -> Vec<Option<f64>> {
-        match self.diverged {
-            0 if self.runs_per_value > 1 => {
-                let all = self.by_instance(quantity, None);
-                all.into_iter().flatten().flatten().map(Some).collect()
-            }
-            0 => self.finals(quantity).into_iter().flatten().map(Some).collect(),
-            _ => self.more.as_ref().map_or(Vec::new(), |more| more.finals.to_vec()),
+        if self.diverged > 0 {
+            let finished = self.more.as_ref().and_then(|more| more.finished.as_ref());
+            return finished.map_or(Vec::new(), |finished| finished.finals_by_run(quantity));
         }
+        let finals = if self.runs_per_value > 1 {
+            self.by_instance(quantity, None).map(|all| all.concat())
+        } else {
+            self.finals(quantity)
+        };
+        finals.into_iter().flatten().map(Some).collect()
     }
 
-    /// The size of samples: the number of instances if there are several, else of runs.
+    /// The number of values in a sample: the number of instances if there are several, else of runs.
     pub fn sample_size(&self) -> usize {
         self.count / self.runs_per_value.max(1)
     }
 
-    /// A quantity of each run, those on an instance together, at a cost or at the last round; `None`
-    /// if a run diverged or it is not recorded.
+    /// The values of a quantity in the single runs, at a cost or else at the last round: a list for each value of a
+    /// sample, with the runs on that instance, or with one run where each run gives a value of its own. `None` if a run
+    /// diverged, if a value is not finite, or if the quantity is not recorded or is an average over rounds.
     pub fn by_instance(&self, quantity: Quantity, at: Option<AtCost>) -> Option<Vec<Vec<f64>>> {
         let all = match (at, &self.more) {
             (Some(at), _) => self.sample_at(quantity, at).ok()?.single.clone(),
@@ -324,28 +216,27 @@ impl Runs {
             (None, Some(more)) if self.runs_per_value > 1 => {
                 self.finals.select(&more.single, quantity, self.count)?
             }
-            (None, _) => {
-                self.finals.select(self.finals.samples.as_slice(), quantity, self.count)?
-            }
+            (None, _) => self.finals.sample(quantity, self.count)?,
         };
         let finite = all.iter().all(|x| x.is_finite());
         finite.then(|| all.chunks(self.runs_per_value.max(1)).map(<[f64]>::to_vec).collect())
     }
 
-    /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not
-    /// recorded.
+    /// The sample of a quantity at the last round, or of an average over rounds; `None` if a run diverged or the
+    /// quantity is not recorded.
     pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
         if self.diverged > 0 {
             return None;
         }
         if let Some(average) = quantity.average() {
-            return self.along_mean(quantity, average);
+            return self.sample_of_average(quantity, average);
         }
-        self.finals.select(self.finals.samples.as_slice(), quantity, self.sample_size())
+        self.finals.sample(quantity, self.sample_size())
     }
 
-    /// A quantity along the traces in memory, those on one instance averaged; empty where it is not
-    /// recorded. An instance has as many rows as the run on it that diverged first.
+    /// A quantity at each recorded round, if [`TraceNeeds::along`] named it: a column for each value of a sample, the
+    /// mean of the runs on one instance; a column is empty where the quantity is not recorded. An instance has as many
+    /// rows as the run on it that diverged first. No columns if no traces are in memory.
     pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
         let Some(MoreRuns { along, prices, .. }) = self.more.as_deref() else { return Vec::new() };
         if self.runs_per_value <= 1 {
@@ -357,13 +248,13 @@ impl Runs {
             .collect()
     }
 
-    /// The recorded rounds of a number of the sample, if traces are in memory: those of the column
-    /// at the same place.
+    /// The numbers of the rounds in the rows of the column at this place of [`Runs::columns`], from the first run on
+    /// that instance, which may have more rows than the column; `None` if no traces are in memory.
     pub fn rounds(&self, place: usize) -> Option<&[u64]> {
         self.along().get(place * self.runs_per_value.max(1)).map(|trace| &trace.round[..])
     }
 
-    /// A quantity at a cost.
+    /// The values of a quantity at a cost, infinite for runs that diverged before.
     ///
     /// # Errors
     /// Why it has no values. It has none either if [`TraceNeeds::at`] did not name it.
@@ -375,10 +266,10 @@ impl Runs {
         }
     }
 
-    /// A quantity at a cost, or at the last round, a sample.
+    /// The sample of a quantity at a cost, or else at the last round.
     ///
     /// # Errors
-    /// Why it has no such values.
+    /// Why it has no such values: among others, a run diverged before.
     pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
         let Some(at) = at else {
             if self.diverged > 0 {
@@ -390,7 +281,8 @@ impl Runs {
         if values.contains(&f64::INFINITY) { Err(NoSample::Diverged) } else { Ok(values.clone()) }
     }
 
-    /// An average over the rounds, one vector per replicate.
+    /// An average over the rounds: a vector for each value of a sample, a matrix row by row. `None` if it is not
+    /// recorded or not kept ([`TraceNeeds::averages`]), or if a run diverged.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
         let all = self.more.as_ref().map_or(&[][..], |more| &more.averages);
         if all.is_empty() {
@@ -399,18 +291,20 @@ impl Runs {
         all.iter().map(|all| vector(all, what)).collect()
     }
 
-    /// The point around which an average of second moments is; `None` if it is not recorded.
+    /// The point around which an average is taken, which matters for second moments; `None` if it is not recorded.
     pub fn centre(&self, what: TimeAverage) -> Option<Centre> {
         let more = self.more.as_ref()?;
         let is_recorded = more.averages.iter().any(|all| vector(all, what).is_some());
         is_recorded.then(|| more.centres.centre(what))
     }
 
-    /// One number per replicate: the bias along the direction of the mean bias, so that the mean
-    /// is the norm of the mean bias; or the trace of the covariance.
-    fn along_mean(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
+    /// The sample of a quantity that is a number made of an average over rounds: the trace of the covariance, or the
+    /// bias along the direction of the mean bias, so that the mean of the sample is the norm of the mean bias. `None`
+    /// if the average is not recorded.
+    fn sample_of_average(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
         let sample = self.averages(average)?;
         let size = sample.first()?.len();
+        // A covariance is d · d numbers.
         let d = libm::sqrt(size as f64) as usize;
         if quantity == Quantity::Variance {
             let traces = sample.iter().map(|x| (0..d).map(|i| x[i * d + i]).sum());
@@ -424,7 +318,7 @@ impl Runs {
     }
 }
 
-/// The mean of a quantity over runs on one instance, row by row, as far as all of them have rows.
+/// The mean of a quantity over the runs on one instance, a number for each recorded round that all of them have.
 fn mean_column(runs: &[Trace], quantity: Quantity, prices: &Prices) -> Vec<f64> {
     let columns: Vec<Cow<'_, [f64]>> =
         runs.iter().map(|trace| column(trace, quantity, prices)).collect();
@@ -514,8 +408,8 @@ mod tests {
         Runs::share(&mut all.each_mut(), &mut known);
         assert_eq!(finals(&all), before);
         assert_eq!(all[3].finals(Quantity::SqError), Some(vec![3.0, 4.0]));
-        assert!(Arc::ptr_eq(&all[0].finals.constants, &all[3].finals.constants));
-        assert!(Arc::ptr_eq(&all[0].finals.samples.whole, &all[1].finals.samples.whole));
+        assert!(all[0].finals.shares_constants(&all[3].finals));
+        assert!(all[0].finals.shares_samples(&all[1].finals));
         assert_eq!(known.len(), 3);
     }
 
@@ -533,12 +427,22 @@ mod tests {
         assert_eq!(runs.averages(TimeAverage::CrossCovariance).map(|a| a.len()), Some(1));
     }
 
+    /// Each quantity has its own final values in the runs that finished.
     #[test]
     fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
-        let traces = [trace(Outcome::Finished), trace(Outcome::Diverged)];
-        let runs = runs(traces, &TraceNeeds::default());
-        assert_eq!(runs.finals(Quantity::SqError), None);
-        assert_eq!(runs.finals_by_run(Quantity::SqError), [Some(0.1 + 0.2), None]);
+        let outcomes = [Outcome::Diverged, Outcome::Finished, Outcome::Finished];
+        let mut traces = outcomes.map(trace);
+        traces[2].sq_error = vec![4.0, 2.0, 5.0];
+        let mixed = runs(traces, &TraceNeeds::default());
+        assert_eq!(mixed.finals(Quantity::SqError), None);
+        assert_eq!(mixed.finals_by_run(Quantity::SqError), [None, Some(0.1 + 0.2), Some(5.0)]);
+        assert_eq!(mixed.finals_by_run(Quantity::Lyapunov), [None, Some(7.0), Some(7.0)]);
+        assert_eq!(mixed.finals_by_run(Quantity::Communications), [None, Some(7.0), Some(7.0)]);
+        for without in [Quantity::SqErrorLimit, Quantity::Bias] {
+            assert!(mixed.finals_by_run(without).is_empty(), "{without:?}");
+        }
+        let none = runs([trace(Outcome::Diverged)], &TraceNeeds::default());
+        assert_eq!(none.finals_by_run(Quantity::SqError), [None]);
     }
 
     /// Three recorded rounds, of which the last costs 7 communications.

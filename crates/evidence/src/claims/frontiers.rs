@@ -50,7 +50,8 @@ impl FrontierPoints {
     }
 }
 
-/// Notes what is wrong with the points and the quantity of a claim on a frontier. Returns the frontier, if there is one.
+/// Notes what is wrong with the points and the quantity of a claim on a frontier. Returns the frontier, if there is
+/// one.
 pub fn check_points<'a>(
     table: &mut Checker<'a>,
     id: &Option<String>,

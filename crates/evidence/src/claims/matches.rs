@@ -109,7 +109,8 @@ fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
     }
 }
 
-/// The margin of a claim for a cell. It grows with the setting `over` from where that is `smallest`, if the claim has one.
+/// The margin of a claim for a cell. It grows with the setting `over` from where that is `smallest`, if the claim has
+/// one.
 fn margin_of(claim: &ClaimOf<MatchesKeys>, cell: &CellResult<'_>, smallest: f64) -> f64 {
     let Some((over, order)) = claim.over.as_ref().zip(claim.order) else { return claim.margin };
     let x = setting_number(cell, over).unwrap_or(1.0);

@@ -15,10 +15,10 @@ use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The cost of an algorithm is at most `factor` times that of another, or of every other, on each square of a
-/// region of a map, for every instance of the map. The costs are exact, so that the verdict needs no interval. Where the
-/// best step size or number of local steps is at the end of its range, or ε is not reached, a wider range might
-/// decide otherwise: such a square never supports the claim.
+/// The cost of an algorithm is at most `factor` times that of another, or of every other, on each square of a region of
+/// a map, for every instance of the map. The costs are exact, so that the verdict needs no interval. Where the best
+/// step size or number of local steps is at the end of its range, or ε is not reached, a wider range might decide
+/// otherwise: such a square never supports the claim.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct PhaseLessKeys {
@@ -146,8 +146,8 @@ impl PhaseLessKeys {
             && is_within(square.numbers.get(phase.phase.y.over), self.y)
     }
 
-    /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim is
-    /// never supported by it, and it is refuted only if the cost of its own algorithm is known.
+    /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim
+    /// is never supported by it, and it is refuted only if the cost of its own algorithm is known.
     fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare<'_>) -> SquareComparison {
         let algorithm = phase.algorithm(&self.algorithm);
         let Some(own) = least_cost(square, algorithm) else {
@@ -180,8 +180,9 @@ impl PhaseLessKeys {
         unknown.unwrap_or(SquareComparison::Ratio(ratio))
     }
 
-    /// The worst of the share of an instance's squares for which the claim must hold, with its place. Squares that support the
-    /// claim come first, and those that refute it last, so that one in between decides only if the others do not.
+    /// The worst of the share of an instance's squares for which the claim must hold, with its place. Squares that
+    /// support the claim come first, and those that refute it last, so that one in between decides only if the others
+    /// do not.
     fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, SquareComparison)> {
         let squares = phase
             .squares

@@ -120,9 +120,9 @@ pub enum SampleError {
     },
 }
 
-/// A metric of a cell at each time that a claim is about. A run that had diverged by then has the worst value: infinity,
-/// or the least possible one if more is better. At the end and for means over rounds all runs have it if one of them
-/// diverged.
+/// A metric of a cell at each time that a claim is about. A run that had diverged by then has the worst value:
+/// infinity, or the least possible one if more is better. At the end and for means over rounds all runs have it if one
+/// of them diverged.
 ///
 /// # Errors
 /// Why it has no values: it is not recorded, or runs end before the cost is reached.

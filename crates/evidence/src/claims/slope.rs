@@ -141,9 +141,10 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Evidence for the slope of a metric's mean over the setting that the claim names; `group` has the value of the setting
-/// and the cell at each point of one line, and `weights` are those of [`slope_weights`]. With more than two points,
-/// `farthest` is raised to the largest distance of a mean from the fitted line, as a share of the line's value there.
+/// Evidence for the slope of a metric's mean over the setting that the claim names; `group` has the value of the
+/// setting and the cell at each point of one line, and `weights` are those of [`slope_weights`]. With more than two
+/// points, `farthest` is raised to the largest distance of a mean from the fitted line, as a share of the line's value
+/// there.
 ///
 /// # Errors
 /// Why there is none: a cell has no values at the time of the claim, or [`log_combination`] gives none.

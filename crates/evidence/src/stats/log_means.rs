@@ -84,8 +84,8 @@ struct Lognormal {
 }
 
 impl LogMeans {
-    /// An estimate from n replicates, with this standard error and skewness. Its limits are Student's, or those of Hall's
-    /// transformation where that takes them farther out; [`Self::add_lognormal`] may take them farther still.
+    /// An estimate from n replicates, with this standard error and skewness. Its limits are Student's, or those of
+    /// Hall's transformation where that takes them farther out; [`Self::add_lognormal`] may take them farther still.
     fn without_lognormal(n: usize, estimate: f64, error: f64, skewness: f64) -> Self {
         Self {
             n,
@@ -140,8 +140,8 @@ impl LogMeans {
     }
 
     /// Estimates Σ_j w_j E log x_j, in place of the Σ_j w_j log E x_j of [`LogMeans::new`], from samples with one value
-    /// per instance of a problem. The values of two instances may differ by orders of magnitude, so what is estimated is
-    /// the ratio on a typical instance. Limits are Student's t of the sums of logarithms. If a value is not a finite
+    /// per instance of a problem. The values of two instances may differ by orders of magnitude, so what is estimated
+    /// is the ratio on a typical instance. Limits are Student's t of the sums of logarithms. If a value is not a finite
     /// number above 0, the samples are passed to [`LogMeans::new`].
     pub fn over_instances(points: &[(f64, &[f64])]) -> Option<Self> {
         let n = points.iter().map(|(_, x)| x.len()).min().filter(|n| *n > 1)?;

@@ -25,6 +25,7 @@ pub mod results;
 pub mod scene;
 #[cfg(test)]
 mod simulated;
+pub mod standings;
 pub mod stats;
 pub mod study;
 pub mod table;
@@ -50,7 +51,7 @@ pub use looks::{judged, judged_once, planned_looks};
 pub use needs::{draws_exact_bias, wants_moments};
 pub use predictions::measures::cacheable_measures;
 pub use predictions::{exact, first_order, problems};
-pub use ranking::{RankedAlgorithm, Rival, Separation, Standing, Standings};
+pub use ranking::{Rival, Separation};
 pub use scene::family;
 pub use scene::figure::{
     Band, Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, SampleUnit,
@@ -63,6 +64,7 @@ pub use scene::line::{
 pub use scene::map::{
     DenseMap, Lead, Map, MapLine, Maps, Ranking, Square, SquareValue, StabilityValue,
 };
+pub use standings::{RankedAlgorithm, Standing, Standings};
 pub use study::{Experiment, analyse, analyse_with};
 pub use tuning::{CandidateCounts, CandidateRow, TunedRow, TuningResult};
 

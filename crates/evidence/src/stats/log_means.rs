@@ -24,9 +24,8 @@
 //! level at which the limit is the hypothesis.
 
 use super::basics::{mean, standard_deviation, student_tail};
-use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
-use std::cell::RefCell;
-use std::collections::HashMap;
+use super::quantiles::{Quantile, Quantiles};
+use statrs::distribution::{ContinuousCDF, Normal};
 use std::rc::Rc;
 
 /// Spread, relative to the values, that is rounding.
@@ -355,125 +354,6 @@ impl Lognormal {
         let spread = self.spread_error;
         (mean * mean + spread * spread * variance).sqrt()
     }
-}
-
-/// Quantiles at one level.
-#[derive(Clone, Copy, Debug)]
-struct Quantile {
-    level: f64,
-    /// Student's, n − 1 degrees of freedom.
-    t: f64,
-    /// How many standard errors the upper limit of a Gaussian variance is above it.
-    variance: f64,
-    /// The quantile of the standard normal distribution.
-    normal: f64,
-}
-
-impl Quantile {
-    /// The quantiles at a level. Without a distribution, as for a single replicate, they are infinite.
-    fn new(
-        level: f64,
-        freedom: f64,
-        student: Option<&StudentsT>,
-        squares: Option<&ChiSquared>,
-    ) -> Self {
-        let t = match student {
-            Some(student) => root(|t| student.cdf(-t), level),
-            None => f64::INFINITY,
-        };
-        let square = match squares {
-            Some(squares) => 1.0 / root(|x| squares.cdf(1.0 / x), level),
-            None => 0.0,
-        };
-        let variance = (freedom / square - 1.0) * (freedom / 2.0).sqrt();
-        let normal = Normal::standard().inverse_cdf(1.0 - level);
-        // Near the median the variance's limit is below its estimate.
-        Self { level, t, variance: variance.max(t), normal }
-    }
-}
-
-/// Quantiles over levels, from 0.5 down, for one number of replicates.
-#[derive(Debug)]
-struct Quantiles(Vec<Quantile>);
-
-/// Levels of the table from 0.5 to 0.025, and how far the table goes beyond.
-const KNOTS: usize = 8;
-const LEAST: f64 = 1e-12;
-
-impl Quantiles {
-    /// The table for n replicates, which this thread makes once and keeps.
-    fn cached(n: usize) -> Rc<Self> {
-        thread_local! {
-            static KNOWN: RefCell<HashMap<usize, Rc<Quantiles>>> = RefCell::default();
-        }
-        KNOWN.with_borrow_mut(|known| {
-            if known.len() > 256 {
-                known.clear();
-            }
-            known.entry(n).or_insert_with(|| Rc::new(Self::new(n))).clone()
-        })
-    }
-
-    /// Computes the table for `n` replicates.
-    fn new(n: usize) -> Self {
-        let freedom = n as f64 - 1.0;
-        let step = libm::log(0.025 / 0.5) / KNOTS as f64;
-        let levels = (0..).map(|k| 0.5 * libm::exp(step * f64::from(k)));
-        let student = StudentsT::new(0.0, 1.0, freedom).ok();
-        let squares = ChiSquared::new(freedom).ok();
-        Self(
-            levels
-                .take_while(|level| *level > LEAST)
-                .map(|level| Quantile::new(level, freedom, student.as_ref(), squares.as_ref()))
-                .collect(),
-        )
-    }
-
-    /// The quantiles at a level, between two of the table's by the level's logarithm.
-    fn interpolate(&self, level: f64) -> Quantile {
-        let step = libm::log(0.025 / 0.5) / KNOTS as f64;
-        let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.0.len() - 1) as f64);
-        let low = place as usize;
-        let share = place - libm::floor(place);
-        let a = self.0[low];
-        let b = self.0[(low + 1).min(self.0.len() - 1)];
-        Quantile {
-            level,
-            t: a.t + share * (b.t - a.t),
-            variance: a.variance + share * (b.variance - a.variance),
-            normal: a.normal + share * (b.normal - a.normal),
-        }
-    }
-
-    /// The level at which a reach, which grows as the level falls, is this distance.
-    fn level(&self, distance: f64, reach: impl Fn(&Quantile) -> f64) -> f64 {
-        if distance <= 0.0 {
-            return 1.0;
-        }
-        let first = self.0.partition_point(|q| reach(q) <= distance);
-        match (first.checked_sub(1).map(|i| &self.0[i]), self.0.get(first)) {
-            (None, _) => 1.0,
-            (Some(last), None) => last.level,
-            (Some(a), Some(b)) => {
-                let near = reach(a);
-                let far = reach(b);
-                let share = ((distance - near) / (far - near)).clamp(0.0, 1.0);
-                a.level * libm::exp(share * libm::log(b.level / a.level))
-            }
-        }
-    }
-}
-
-/// The positive number at which a decreasing function takes a level, by bisection of the
-/// logarithm.
-fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
-    let mut low = -60.0;
-    let mut high = 60.0;
-    for _ in 0..70 {
-        let middle = 0.5 * (low + high);
-        if f(libm::exp(middle)) > level { low = middle } else { high = middle }
-    }
-    libm::exp(0.5 * (low + high))
 }
 
 /// The third central moment over the cube of the standard deviation (divisor n); 0 for

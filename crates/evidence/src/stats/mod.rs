@@ -5,6 +5,7 @@ pub mod distance;
 pub mod log_means;
 pub mod looks;
 pub mod paired;
+mod quantiles;
 pub mod resolution;
 pub mod selection;
 mod summary;

@@ -9,23 +9,24 @@ use exactfed_core::theory::conditions::{Checked, ConditionAnswer, RunConditions}
 use exactfed_core::words::{count, readable};
 use exactfed_runner::manifest::Oracle;
 
-/// How many cells of a claim meet the conditions of a statement.
+/// How many cells of a claim meet the conditions of a statement that the claim names, so that a page can say whether
+/// the runs are within what the source states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatementConditions {
     /// The statement whose conditions are checked.
     pub statement: &'static Statement,
-    /// Cells that meet all conditions.
+    /// The number of cells that meet all conditions.
     pub inside: usize,
-    /// Cells that fail one.
+    /// The number of cells that fail a condition.
     pub outside: usize,
-    /// Cells that fail none that could be checked, where some could not.
+    /// The number of cells that fail no condition, with some conditions that could not be checked.
     pub unknown: usize,
-    /// The conditions that fail, and what could not be checked, in how many cells.
+    /// A part of a sentence for each condition that fails or could not be checked somewhere, with the number of cells.
     pub details: Vec<String>,
 }
 
 impl StatementConditions {
-    /// In a few words: whether the cells are inside.
+    /// Whether the cells meet the conditions, in a few words.
     pub fn summary(&self) -> &'static str {
         match (self.inside, self.outside, self.unknown) {
             (0, 0, 0) => "on theory alone",
@@ -36,7 +37,7 @@ impl StatementConditions {
         }
     }
 
-    /// In a sentence without its full stop.
+    /// How many cells meet the conditions, and which conditions the others fail, as a sentence without its full stop.
     pub fn sentence(&self) -> String {
         let cells = self.inside + self.outside + self.unknown;
         if cells == 0 {
@@ -57,7 +58,7 @@ impl StatementConditions {
     }
 }
 
-/// The conditions of a statement, over cells.
+/// Checks the conditions of a statement on each of these cells, which are all cells of a claim.
 pub fn of_cells(
     theory: &Theory<'_>,
     statement: &'static Statement,
@@ -72,12 +73,13 @@ pub fn of_cells(
     let mut outside = 0;
     let mut unknown = 0;
     for answers in &answers {
-        let open = answers.iter().any(|a| matches!(a, ConditionAnswer::Unknown(_)));
-        *(match (answers.iter().any(is_failing), open) {
-            (true, _) => &mut outside,
-            (false, true) => &mut unknown,
-            (false, false) => &mut inside,
-        }) += 1;
+        if answers.iter().any(is_failing) {
+            outside += 1;
+        } else if answers.iter().any(|a| matches!(a, ConditionAnswer::Unknown(_))) {
+            unknown += 1;
+        } else {
+            inside += 1;
+        }
     }
     let mut details = Vec::new();
     for (i, condition) in conditions.iter().enumerate() {
@@ -92,8 +94,8 @@ fn is_failing(answer: &ConditionAnswer) -> bool {
     matches!(answer, ConditionAnswer::Unmet | ConditionAnswer::Exceeded { .. })
 }
 
-/// Whether a cell meets each of the conditions. `compared` are the algorithms of all cells of the claim, because some
-/// conditions are about what an algorithm is compared with.
+/// Whether a cell meets each of the conditions, in their order. `compared` are the algorithms of all cells of the
+/// claim, because some conditions are about what an algorithm is compared with.
 fn answers(
     theory: &Theory<'_>,
     cell: &CellResult<'_>,
@@ -101,7 +103,7 @@ fn answers(
     compared: &[StatedAlgorithm],
 ) -> Vec<ConditionAnswer> {
     let identity = &cell.cell.identity;
-    let run = of_run(&identity.algorithm, identity.oracle == Oracle::Exact, compared);
+    let run = run_conditions(&identity.algorithm, identity.oracle == Oracle::Exact, compared);
     let prepared = theory.prepared(&cell.cell.id).ok_or("its instance is not known");
     let known = prepared.and_then(|prepared| match &prepared.scenarios[..] {
         [scenario] if !scenario.instance.knows_optimum() => Err("θ* was not searched for"),
@@ -114,18 +116,24 @@ fn answers(
     conditions.iter().map(|condition| checked.answer(condition)).collect()
 }
 
-/// The facts about a cell's run on which conditions depend.
-fn of_run<'a>(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> RunConditions<'a> {
+/// What the settings of a run say on which conditions depend, of the first run where an estimate is made of several.
+/// `exact` says that the oracle has no noise; `compared` are the algorithms of all cells of the claim.
+fn run_conditions<'a>(
+    spec: &Spec,
+    exact: bool,
+    compared: &'a [StatedAlgorithm],
+) -> RunConditions<'a> {
     let terms = &spec.components()[0].terms;
     let local_steps = terms.most_steps() as f64;
-    let path = if terms.normalised { local_steps } else { 1.0 };
+    // Conditions are on the step size of one local step, by whose number a normalised one is divided.
+    let divisor = if terms.normalised { local_steps } else { 1.0 };
     let same_steps = terms.local_steps.iter().all(|&steps| steps == terms.local_steps[0]);
     RunConditions {
         algorithm: spec.stated(),
         compared,
         constant: terms.decay.is_none(),
         averaged: spec.average() != Average::None,
-        step_size: terms.step_size / path,
+        step_size: terms.step_size / divisor,
         local_steps,
         exact,
         normalised: terms.normalised,
@@ -134,7 +142,8 @@ fn of_run<'a>(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> RunC
     }
 }
 
-/// In how many cells a condition fails, and by how much at most; else in how many it is not checked.
+/// In how many cells a condition fails, and by which factor at most, as a part of a sentence; if it fails in none, in
+/// how many it is not checked, and why in the last of them. `None` if all cells meet it.
 fn detail(condition: &Condition, answers: &[ConditionAnswer]) -> Option<String> {
     let failing = answers.iter().filter(|answer| is_failing(answer)).count();
     let excess = answers.iter().filter_map(|answer| match answer {
@@ -149,7 +158,7 @@ fn detail(condition: &Condition, answers: &[ConditionAnswer]) -> Option<String> 
         })
         .collect();
     let most = excess.reduce(|most, times| if times > most { times } else { most });
-    let (cells, what, more) = match (failing, reasons.last(), most) {
+    let (cells, verb, more) = match (failing, reasons.last(), most) {
         (0, None, _) => return None,
         (0, Some(&""), _) => (reasons.len(), "is not checked", String::new()),
         (0, Some(why), _) => (reasons.len(), "is not checked", format!(", since {why}")),
@@ -158,5 +167,5 @@ fn detail(condition: &Condition, answers: &[ConditionAnswer]) -> Option<String> 
         }
         (cells, _, None) => (cells, "fails", String::new()),
     };
-    Some(format!("“{}” {what} in {}{more}", condition.words(), count(cells, "cell")))
+    Some(format!("“{}” {verb} in {}{more}", condition.words(), count(cells, "cell")))
 }

@@ -13,9 +13,10 @@ use crate::cells::CellResult;
 use crate::stats::verdict::{Doubt, Evidence, Region};
 use exactfed_runner::manifest::Quantity;
 
-/// Evidence for the slope of a cost over a setting. The limits of the cells are combined as if
-/// their errors were independent (MOVER), which common noise makes too wide. `None` if a cell
-/// does not reach the target.
+/// Evidence for the slope of the cost to reach a target over a setting. `group` has the value of the setting and the
+/// cell at each point of the line, and `weights` their weights in the slope of logarithms. The limits of the cells are
+/// combined as if their errors were independent (MOVER), which common noise makes too wide. `None` if a cell does not
+/// reach the target, or is there at no cost, which has no logarithm.
 pub fn slope_of_cost(
     metric: Quantity,
     reaching: &Reaching,
@@ -32,7 +33,7 @@ pub fn slope_of_cost(
     let estimate: f64 = weights.iter().zip(&logs).map(|(w, log)| w * log).sum();
     let n = curves.iter().map(|curve| curve.n).min()?;
     if !estimate.is_finite() {
-        // A cell that is at the target from the start: its cost has no logarithm.
+        // A cell is at the target from the start: its cost of 0 has no logarithm.
         return None;
     }
     if curves.iter().all(|curve| curve.fixed) {
@@ -56,9 +57,13 @@ pub fn slope_of_cost(
 
 /// The costs of several cells, of whose logarithms a weighted sum is estimated.
 struct CombinedCosts<'a> {
+    /// The metric of each cell against the target.
     curves: &'a [CostCurve],
+    /// The weight of each cell.
     weights: &'a [f64],
+    /// The logarithm of the cost of each cell.
     logs: &'a [f64],
+    /// The weighted sum of the logarithms.
     estimate: f64,
 }
 
@@ -80,29 +85,31 @@ impl CombinedCosts<'_> {
         (self.estimate - below.sqrt(), self.estimate + above.sqrt())
     }
 
-    /// The smallest level of a list at which the limits exclude what is tested.
+    /// A p-value of a hypothesis on the weighted sum, which `is_excluded` says that limits exclude: the smallest of
+    /// [`LEVELS`] at which they do, going down from the largest; 1 if they do not even at the largest.
     fn excluding_level(&self, is_excluded: impl Fn((f64, f64)) -> bool) -> f64 {
         let excluding = LEVELS.iter().take_while(|level| is_excluded(self.limits(**level)));
         excluding.last().copied().unwrap_or(1.0)
     }
 }
 
-/// Levels at which the limits of a slope of costs are computed.
+/// The levels at which limits of a slope of costs are computed, to find its p-values.
 const LEVELS: [f64; 16] = [
     0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.035, 0.025, 0.0125, 6e-3, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6,
 ];
 
-/// A recorded round: its cost, and p-values.
+/// A recorded round of a cell: what the replicates have paid by then, and whether the mean of the metric meets the
+/// target.
 struct RoundCost {
-    /// The mean of the costs of the replicates up to this round.
+    /// The mean of `costs`.
     cost: f64,
-    /// The costs of the replicates.
+    /// The cost of each replicate up to this round.
     costs: MetricSample,
-    /// Whether the mean of the metric meets the target.
+    /// Whether the mean of the metric over the replicates meets the target.
     is_met: bool,
-    /// p-value of the hypothesis that the mean misses the target.
+    /// The p-value of the hypothesis that the expected metric misses the target.
     missed: f64,
-    /// p-value of the hypothesis that it meets it.
+    /// The p-value of the hypothesis that the expected metric meets the target.
     met: f64,
 }
 
@@ -113,7 +120,8 @@ struct PValues {
 }
 
 impl RoundCost {
-    /// Whether the round costs at most this on average.
+    /// The p-values of the claim that the round costs at most `limit` on average; 1 where the costs have no ratio to
+    /// it.
     fn affordable(&self, limit: f64) -> PValues {
         let limit = MetricSample::exact(limit);
         match log_ratio(&self.costs, &limit, (f64::NEG_INFINITY, 0.0)) {
@@ -139,34 +147,39 @@ impl Goal {
         Some(Self { target, is_upwards: metric.more_is_better() })
     }
 
-    /// Whether a mean meets it. A fraction of records is often equal to its target, from which the
-    /// mean of equal fractions differs by rounding.
+    /// Whether a mean meets the goal. An accuracy is a fraction of records and often equal to its target, from which
+    /// the mean of equal fractions differs by rounding.
     fn is_met(self, mean: f64) -> bool {
         const ROUNDING: f64 = 1e-9;
         if self.is_upwards { mean >= self.target * (1.0 - ROUNDING) } else { mean <= self.target }
     }
 
-    /// The logarithms of a mean over the target for which it is met.
+    /// The region in which log(mean/target) is where the goal is met.
     fn region(self) -> Region {
         if self.is_upwards { (0.0, f64::INFINITY) } else { (f64::NEG_INFINITY, 0.0) }
     }
 }
 
-/// The sign between a metric and its target in a formula.
+/// The sign between a metric and its target in the formula of a claim.
 pub fn target_sign(metric: Quantity) -> &'static str {
     if metric.more_is_better() { "≥" } else { "≤" }
 }
 
-/// A cell's metric against a target, round by round.
+/// The metric of a cell against a target at each recorded round, from which the cost to reach the target follows.
 pub struct CostCurve {
+    /// The recorded rounds in their order, as far as no run had diverged.
     rounds: Vec<RoundCost>,
+    /// The size of the samples.
     n: usize,
+    /// Whether nothing in the cell is random.
     fixed: bool,
+    /// The gravest doubt about the samples of the metric.
     doubt: Doubt,
 }
 
 impl CostCurve {
-    /// `None` if the metric or the target is not known.
+    /// The metric of a cell against the target of a claim; `None` if the metric or the cost is not recorded, or the
+    /// target is not known.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let goal = Goal::new(cell, metric, reaching)?;
         // After a run has diverged no mean meets the target.
@@ -182,7 +195,7 @@ impl CostCurve {
         Some(Self::from_samples(samples, goal, cell.is_deterministic(), cell.runs.sample_size()))
     }
 
-    /// From the costs and the values of the metric at each round.
+    /// The same from samples: the costs of the replicates and the values of the metric at each recorded round.
     fn from_samples(
         rounds: impl Iterator<Item = (MetricSample, MetricSample)>,
         goal: Goal,
@@ -207,12 +220,14 @@ impl CostCurve {
         }
     }
 
-    /// The cost of the first round at which the mean meets the target.
+    /// The mean cost of the first round at which the mean of the metric meets the target; `None` if none does.
     fn cost_reached(&self) -> Option<f64> {
         self.rounds.iter().find(|round| round.is_met).map(|round| round.cost)
     }
 
-    /// Limits of the cost of the first such round, each at this one-sided level.
+    /// The lower and the upper limit of the cost of the first round at which the expected metric meets the target, each
+    /// at this one-sided level. The lower one is infinite if no round may meet the target, the upper one if no round is
+    /// known to.
     fn limits(&self, level: f64) -> (f64, f64) {
         let never = f64::INFINITY;
         if self.fixed {
@@ -230,7 +245,7 @@ impl CostCurve {
         (low.map_or(never, |round| round.cost), high)
     }
 
-    /// Evidence that the mean meets the target at a round that costs at most this.
+    /// Evidence that the expected metric meets the target at some round that costs at most `limit` on average.
     pub fn within(&self, limit: f64) -> Evidence {
         // Half of the level is for the last affordable round, the rest for the others.
         let paid: Vec<&RoundCost> = self.rounds.iter().filter(|r| r.cost <= limit).collect();
@@ -266,7 +281,7 @@ impl CostCurve {
     }
 }
 
-/// The target for a cell.
+/// The target of a claim for a cell, which may be a multiple of a setting; `None` if this setting is no number there.
 pub fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
     match &reaching.per {
         None => Some(reaching.target),

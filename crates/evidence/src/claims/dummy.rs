@@ -11,7 +11,7 @@ use crate::stats::verdict::{Evidence, Verdict};
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
-use exactfed_runner::plan::{Checker, KindKeys};
+use exactfed_runner::plan::{Checker, KindKeys, Plan};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -78,15 +78,18 @@ refutes = "reading"
 reason = "one run is above"
 "#;
 
-/// At exactly the largest error the claim holds, and just below it it does not.
+/// A plan with this step size, whose first claim is that errors are at most `most`, and whose second one claims a
+/// little less.
+fn claims_at(step_size: &str, most: f64) -> Plan {
+    let manifest = wrong::manifest(20, "8").replace("0.1\n", &format!("{step_size}\n"));
+    let almost = format!("{:e}", most * (1.0 - 1e-12));
+    let claims = CLAIMS.replace("ALMOST", &almost).replace("MOST", &format!("{most:e}"));
+    simulated::plan(manifest + &claims)
+}
+
+/// At exactly the largest error the claim holds, and just below this error it does not.
 #[test]
 fn one_row_registers_a_claim() {
-    let claims_at = |step_size: &str, most: f64| {
-        let manifest = wrong::manifest(20, "8").replace("0.1\n", &format!("{step_size}\n"));
-        let almost = format!("{:e}", most * (1.0 - 1e-12));
-        let claims = CLAIMS.replace("ALMOST", &almost).replace("MOST", &format!("{most:e}"));
-        simulated::plan(manifest + &claims)
-    };
     let plan = claims_at("0.1", 1e9);
     let largest = judged(&plan, Mutation::None)[0].estimate().value;
     assert!(largest > 0.0 && largest < 1.0, "{largest}");

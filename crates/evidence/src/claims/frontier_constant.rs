@@ -70,12 +70,13 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
                 Some(powers * frontier.quantity(self.quantity, best)?)
             })
             .collect();
-        let ends = values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
+        let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let largest = values.iter().copied().fold(0.0, f64::max);
         let ratio =
-            (values.len() > 1).then(|| exact(ends.1 / ends.0, (f64::NEG_INFINITY, self.factor)));
+            (values.len() > 1).then(|| exact(largest / smallest, (f64::NEG_INFINITY, self.factor)));
         parts.add(String::new(), ratio, "there are not two points");
         if values.len() > 1 {
-            range = format!(" (from {} to {})", readable(ends.0, 3), readable(ends.1, 3));
+            range = format!(" (from {} to {})", readable(smallest, 3), readable(largest, 3));
         }
         let formula = format!(
             "{}{} of {}{range}: the largest is at most {} times the smallest",
@@ -92,7 +93,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
     }
 }
 
-/// The powers that a number is multiplied by, as text.
+/// The powers by which the claim multiplies the number of the frontier, as factors in its formula; powers of 0 are left
+/// out.
 fn powers_text(claim: &ClaimOf<FrontierConstantKeys>) -> String {
     let all = [
         ("N", claim.clients_power),

@@ -1,7 +1,8 @@
 //! `[[claim.frontier-less]]`: a frontier below that of another algorithm.
 
 use super::frontiers::{
-    FrontierPoints, check_points, exact, has_algorithm, is_rival, place, points_text, rivals, wrong,
+    FrontierPoints, check_algorithm, check_points, exact, is_rival, place_text, points_text,
+    rivals, wrong_costs,
 };
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
@@ -41,7 +42,7 @@ impl KindKeys<ClaimKeys> for FrontierLessKeys {
         let found = check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 0.0);
         if let Some((frontier, than)) = found.zip(claim.than.as_ref()) {
-            has_algorithm(table, "than", frontier, than);
+            check_algorithm(table, "than", frontier, than);
         }
         let message = "an algorithm would be compared with itself";
         table.require(Some(&claim.of.algorithm) != claim.than.as_ref(), "than", message);
@@ -55,6 +56,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let frontier = judge.frontier(&self.frontier);
         let rivals = rivals(frontier.frontier, self.than.as_ref());
         for best in Judge::usable(frontier, &self.of, &mut parts) {
+            // The number of each rival at the same N and ε, as far as it reaches the target.
             let mut others = Vec::new();
             for other in frontier.algorithms {
                 let mut points = frontier.points(best.minimises, other);
@@ -64,7 +66,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
                     others.extend(value);
                 }
             }
-            let name = place(best);
+            let name = place_text(best);
             let Some(other) = others.into_iter().min_by(f64::total_cmp) else {
                 parts.outside.push(format!("{name}: {rivals} does not reach it"));
                 continue;
@@ -89,6 +91,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
-        wrong(&self.of.algorithm, self.than.as_ref())
+        wrong_costs(&self.of.algorithm, self.than.as_ref())
     }
 }

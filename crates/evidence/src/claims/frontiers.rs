@@ -41,7 +41,8 @@ pub struct FrontierPoints {
 }
 
 impl FrontierPoints {
-    /// What is least at the points.
+    /// What is minimised at the points: the cost at each of the prices and the communications within each of the
+    /// budgets that the claim names, or `lead`, what the frontier itself leads with, if it names none.
     pub fn objectives(&self, lead: FrontierObjective) -> Vec<FrontierObjective> {
         let prices = self.prices.iter().copied().map(FrontierObjective::Price);
         let all: Vec<_> =
@@ -50,8 +51,8 @@ impl FrontierPoints {
     }
 }
 
-/// Notes what is wrong with the points and the quantity of a claim on a frontier. Returns the frontier, if there is
-/// one.
+/// Notes what is wrong with the points and the quantity of a claim on the frontier with this id, or on the first one.
+/// Returns the frontier, if there is one.
 pub fn check_points<'a>(
     table: &mut Checker<'a>,
     id: &Option<String>,
@@ -60,7 +61,7 @@ pub fn check_points<'a>(
 ) -> Option<&'a Frontier> {
     let none = "there is no frontier: write [[frontier]]";
     let frontier = table.frontier_of(id.as_deref(), none)?;
-    has_algorithm(table, "of.algorithm", frontier, &of.algorithm);
+    check_algorithm(table, "of.algorithm", frontier, &of.algorithm);
     for clients in &of.clients {
         let known = frontier.clients.contains(clients) || frontier.clients.is_empty();
         let message = format!("the frontier \"{}\" has no N = {clients}", frontier.id);
@@ -89,8 +90,8 @@ pub fn check_points<'a>(
     Some(frontier)
 }
 
-/// Checks that a frontier has an algorithm.
-pub fn has_algorithm(
+/// Notes under this key of a claim that a frontier does not have the algorithm that the claim names.
+pub fn check_algorithm(
     table: &mut Checker<'_>,
     key: &str,
     frontier: &Frontier,
@@ -104,24 +105,25 @@ pub fn has_algorithm(
     }
 }
 
-/// Why a point is not used.
+/// Why a point is not used whose best settings are at the end of their range.
 pub const AT_AN_EDGE: &str = "γ or H is at the end of its range, and a wider range might give less";
+/// Why a point is not used at which the algorithm has no cost.
 pub const NOT_REACHED: &str = "the target is not reached under the limits of the frontier";
 
-/// Powers of N and ε that make a frontier another.
+/// Wrong frontiers, by powers of N and ε, that a claim on the shape of a frontier must not survive.
 pub const TILTS: [WrongResult; 3] = [
     WrongResult::FrontierTilted(0.0, 0.5),
     WrongResult::FrontierTilted(0.0, -0.5),
     WrongResult::FrontierTilted(1.0, 0.0),
 ];
 
-/// Evidence of a number without runs.
+/// Evidence from a number that no run was needed for, so that its sample size is 0.
 pub fn exact(estimate: f64, region: Region) -> Evidence {
     Evidence { n: 0, ..Evidence::exact(estimate, region) }
 }
 
-/// N, ε and the price or the budget of a point.
-pub fn place(best: &FrontierPoint<'_>) -> String {
+/// N, ε and the price or the budget of a point, as text that tells it from the other points of a claim.
+pub fn place_text(best: &FrontierPoint<'_>) -> String {
     let least = match best.minimises {
         FrontierObjective::Price(price) => format!(", price {}", number(price, 3)),
         FrontierObjective::Budget(budget) => format!(", budget {}", number(budget, 3)),
@@ -135,7 +137,7 @@ pub fn clients_text(clients: u64) -> String {
     format!("N = {}", thousands(clients as usize))
 }
 
-/// The points that a claim is about.
+/// The points that a claim is about, also those whose target is not reached.
 pub fn meant<'a>(
     frontier: &'a ComputedFrontier<'a>,
     of: &FrontierPoints,
@@ -143,7 +145,7 @@ pub fn meant<'a>(
     let algorithm = frontier.algorithm(&of.algorithm);
     let objectives = of.objectives(frontier.lead).into_iter();
     let points = objectives.flat_map(|least| frontier.points(least, algorithm));
-    // Targets of equal ratio are not written as manifests write numbers.
+    // A frontier computes its targets in equal ratios, so that they differ by rounding from those that claims name.
     let low = 1.0 - 1e-9;
     let high = 1.0 + 1e-9;
     points.filter(move |best| {
@@ -153,11 +155,12 @@ pub fn meant<'a>(
     })
 }
 
+/// Numbers as a list, as `100 or 1000`.
 fn numbers_text(all: &[f64]) -> String {
     all.iter().copied().map(number_text).collect::<Vec<_>>().join(" or ")
 }
 
-/// What a claim is about, as text.
+/// The points that a claim is about, as text for its formula: the algorithm, N, ε and the prices or budgets.
 pub fn points_text(of: &FrontierPoints, frontier: &ComputedFrontier<'_>) -> String {
     let clients = match of.clients.as_slice() {
         [] => String::new(),
@@ -180,32 +183,34 @@ pub fn points_text(of: &FrontierPoints, frontier: &ComputedFrontier<'_>) -> Stri
     joined(&[&frontier.algorithm(&of.algorithm).label, &joined(&[&clients, &targets, &least])])
 }
 
-/// Whether an algorithm is compared with another: with `than` alone, or with every other.
+/// Whether a claim compares the algorithm `own` with the algorithm of the name `other`: with `than` alone if the claim
+/// names one, or else with every other.
 pub fn is_rival(own: &AlgorithmName, than: Option<&AlgorithmName>, other: &str) -> bool {
     than.map_or(other != own.as_str(), |than| other == than.as_str())
 }
 
-/// What makes an algorithm cost more than others.
-pub fn wrong(own: &AlgorithmName, than: Option<&AlgorithmName>) -> Vec<WrongResult> {
+/// Wrong frontiers on which the algorithm `own` costs more than what a claim compares it with (see [`is_rival`]).
+pub fn wrong_costs(own: &AlgorithmName, than: Option<&AlgorithmName>) -> Vec<WrongResult> {
     let exchanged = than.map(|than| WrongResult::FrontierExchanged(own.clone(), than.clone()));
     exchanged.into_iter().chain([WrongResult::FrontierDoubled(own.clone())]).collect()
 }
 
-/// What an algorithm is compared with, in words.
+/// The label of the algorithm `than` that a claim names as its rival, or words for every other algorithm.
 pub fn rivals<'a>(frontier: &'a Frontier, than: Option<&AlgorithmName>) -> &'a str {
     let than = than.and_then(|than| frontier.algorithm(than));
     than.map_or("every other algorithm", |than| &than.label)
 }
 
 impl<'a> Judge<'a> {
-    /// The frontier of a claim, which [`check_points`] found in the manifest.
+    /// The frontier with this id, or the first one, which [`check_points`] found in the manifest.
     pub fn frontier(&self, id: &Option<String>) -> &'a ComputedFrontier<'a> {
         let mut all = self.frontiers.iter();
         let own = all.find(|f| id.as_ref().is_none_or(|id| f.frontier.id == *id));
         own.expect("every frontier of a manifest is computed")
     }
 
-    /// The points of a claim that may be used. The others are untested.
+    /// The points of a claim that may be used: their target is reached, with no setting at the end of its range. The
+    /// others are added to the untested parts, with the reason.
     pub fn usable(
         frontier: &'a ComputedFrontier<'a>,
         of: &FrontierPoints,
@@ -218,9 +223,9 @@ impl<'a> Judge<'a> {
         }
         for best in points {
             match best.cost {
-                None => parts.untested.push(format!("{}: {NOT_REACHED}", place(best))),
+                None => parts.untested.push(format!("{}: {NOT_REACHED}", place_text(best))),
                 Some(_) if best.flags.iter().any(|flag| flag.is_edge()) => {
-                    parts.untested.push(format!("{}: {AT_AN_EDGE}", place(best)));
+                    parts.untested.push(format!("{}: {AT_AN_EDGE}", place_text(best)));
                 }
                 Some(_) => usable.push(best),
             }

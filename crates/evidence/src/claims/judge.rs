@@ -12,9 +12,9 @@ use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
 use exactfed_runner::plan::{Plan, selected, short};
 
-/// What claims are judged by.
+/// The results and the theory of an experiment, by which its claims are judged.
 pub struct Judge<'a> {
-    /// The manifest and its cells.
+    /// The manifest and all its cells.
     pub plan: &'a Plan,
     /// The cells that have results.
     pub cells: &'a [CellResult<'a>],
@@ -27,18 +27,18 @@ pub struct Judge<'a> {
 /// What a claim was tested on, part by part.
 #[derive(Default)]
 pub struct Parts {
-    /// Names of cells or pairs, with the evidence of each.
+    /// The names of the cells or pairs of cells that were tested, with the evidence from each.
     pub tested: Vec<(String, Evidence)>,
-    /// Cells that could not be tested, and why: they keep the claim from being supported.
+    /// The names of what could not be tested, with the reasons. They keep the claim from being supported.
     pub untested: Vec<String>,
     /// How many of `untested` more replicates may make testable.
     pub unresolved: usize,
-    /// Cells of which the claim states nothing, and why.
+    /// The names of cells of which the claim states nothing, with the reasons. They count neither for nor against it.
     pub outside: Vec<String>,
 }
 
 impl Parts {
-    /// Adds the evidence of a part, or the reason why there is none.
+    /// Adds the evidence from a part of this name. Without evidence the part is untested, for the reason `otherwise`.
     pub fn add(&mut self, name: String, found: Option<Evidence>, otherwise: &str) {
         match found {
             Some(evidence) => self.tested.push((name, evidence)),
@@ -46,7 +46,8 @@ impl Parts {
         }
     }
 
-    /// Adds the evidence that means give on a part, or the reason why they give none.
+    /// Adds the evidence from the means of a part of this name. Without evidence the part is untested, for the reason
+    /// `otherwise`, and counts as unresolved if more replicates may change that.
     pub fn add_means(
         &mut self,
         name: String,
@@ -66,23 +67,24 @@ impl Parts {
     }
 }
 
-/// A claim that was tested.
+/// What the test of a claim found, before it is judged together with the other claims.
 pub struct Tested {
     /// What it was tested on.
     pub parts: Parts,
     /// What was tested, as a formula.
     pub formula: String,
-    /// What its estimates are.
+    /// What the estimates of the parts are.
     pub scale: EstimateScale,
 }
 
-/// The keys of a selection that have one value.
+/// The keys for which a selection names one value, so that all its cells agree in them; keys with a list of values are
+/// left out.
 pub fn fixed_keys(selection: &Selection) -> impl Iterator<Item = &str> {
     let fixed = selection.0.iter().filter(|(_, value)| !matches!(value, Scalar::Any(_)));
     fixed.map(|(key, _)| key.as_str())
 }
 
-/// A setting of a cell, if it is a number.
+/// The value of a setting of a cell; `None` if the cell lacks it or it is no number.
 pub fn setting_number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     cell.cell.settings.get(name)?.number()
 }
@@ -108,7 +110,7 @@ impl EstimateScale {
         }
     }
 
-    /// The end of a region as it is shown; an end that is left open stays infinite.
+    /// The end of a region as it is shown; an end that is left open stays infinite, also for a logarithm.
     pub fn shown_end(self, x: f64) -> f64 {
         if x.is_finite() { self.shown(x) } else { x }
     }
@@ -118,9 +120,10 @@ impl EstimateScale {
         (self.shown(low), self.shown(high))
     }
 
-    /// How far an estimate is from the nearest end of the region in which the claim holds, below 0
-    /// outside of it: half the region's width is 1 where it has two ends; else relative to the end,
-    /// or as a logarithm. `None` where no such end is known.
+    /// How far an estimate is inside the region in which the claim holds, and below 0 how far outside: the distance to
+    /// the nearest end, in units that make the parts of a claim comparable. The unit is half the width of a region with
+    /// two ends; for one end it is that end, and 1 for logarithms. The part with the least room is shown to readers.
+    /// `None` if no end is known.
     pub fn room(self, evidence: &Evidence) -> Option<f64> {
         let estimate = evidence.estimate;
         let (low, high) = evidence.region;
@@ -135,7 +138,8 @@ impl EstimateScale {
         (!room.is_nan()).then_some(room)
     }
 
-    /// What a distance from the end of a region is divided by.
+    /// What the distance from the only end of a region is divided by: the size of the end, or 1 if the end is 0 or a
+    /// logarithm.
     fn unit_of_room(self, end: f64) -> f64 {
         match self {
             Self::Plain | Self::Counted if end != 0.0 => end.abs(),
@@ -145,13 +149,13 @@ impl EstimateScale {
 }
 
 impl<'a> Judge<'a> {
-    /// The cells of a selection.
+    /// The cells of a selection that have results.
     pub fn chosen(&self, selection: &Selection) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().filter(|c| selected(c.cell, selection)).collect()
     }
 
-    /// The settings that distinguish a cell from the others of a selection, beside what is
-    /// `known`.
+    /// The label and the settings that distinguish a cell from the others of a selection, as text. Settings that are
+    /// `known` to readers from elsewhere are left out.
     pub fn name(&self, cell: &CellResult<'_>, selection: &Selection, known: &[&str]) -> String {
         let known: Vec<&str> = fixed_keys(selection).chain(known.iter().copied()).collect();
         let details = setting_text::details(cell.cell, &known);
@@ -159,15 +163,16 @@ impl<'a> Judge<'a> {
         joined(&[label, &details])
     }
 
-    /// The settings that are zipped with this one.
+    /// The short names of the settings that move together with this one on the grid (`zip`), itself among them.
     pub(super) fn zipped_with(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let zips = self.plan.manifest.zip.iter();
         let with = zips.filter(|zip| zip.iter().any(|other| short(other) == short(name)));
         with.flatten().map(|other| short(other))
     }
 
-    /// Adds a cell for which there is no prediction. A bound whose conditions the cell does not
-    /// meet claims nothing of it; any other missing prediction leaves the cell untested.
+    /// Adds a cell of this name for which theory has no prediction, with the reason. A bound whose conditions the cell
+    /// does not meet claims nothing of the cell, which is outside of the claim then; any other missing prediction
+    /// leaves the cell untested.
     pub fn add_unpredicted(
         &self,
         cell: &CellResult<'_>,

@@ -15,7 +15,8 @@ pub struct JudgedClaim<'a> {
     pub formula: String,
     /// The verdict among all claims of the manifest; its numbers are NaN if nothing was tested.
     pub judgement: Judgement,
-    /// The replicates that would decide an inconclusive claim, if they can be estimated.
+    /// The number of replicates that would decide an inconclusive claim; `None` if it is not inconclusive, or they
+    /// cannot be estimated.
     pub needed: Option<u64>,
     /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
     /// parts, with power 80 % at least; an end that the claim leaves open is infinite.
@@ -23,14 +24,14 @@ pub struct JudgedClaim<'a> {
     /// Why the interval may be too narrow, or the verdict not what the statement says: what the runs do
     /// not show.
     pub doubt: Doubt,
-    /// What its estimates are.
+    /// What the estimates of the claim are.
     pub scale: EstimateScale,
     /// The number of replicates of the sample on which the evidence rests.
     pub n: usize,
     /// The cells or pairs of cells that it was tested on.
     pub parts: Vec<ClaimPart>,
     /// The index of the part whose estimate is nearest to the end of its region, or farthest outside,
-    /// and of that with the least support, which decides.
+    /// and of the part with the least support, which decides; `None` if nothing was tested.
     extremes: Option<(usize, usize)>,
     /// Cells of which the claim states nothing, and why: a bound whose conditions they do not
     /// meet.
@@ -39,7 +40,7 @@ pub struct JudgedClaim<'a> {
     pub untested: Vec<String>,
     /// How many of `untested` more replicates may make testable.
     unresolved: usize,
-    /// Whether a published bound is what it is compared with.
+    /// Whether the claim compares its cells with a published bound.
     pub is_on_bound: bool,
     /// The statements that it is about, and whether its cells meet their conditions.
     pub conditions: Vec<StatementConditions>,
@@ -55,7 +56,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// That of a claim that was not tested.
+    /// The estimate of a claim that was not tested: no numbers.
     pub const NONE: Self = Self { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
 }
 
@@ -68,13 +69,14 @@ pub struct ClaimPart {
     pub estimate: Estimate,
     /// Whether it has no sampling error.
     pub is_exact: bool,
-    /// The numbers for which the claim holds there.
+    /// The region of the estimate in which the claim holds for this part.
     pub region: Region,
     /// The verdict on the part by itself (at the level 5 %, not adjusted).
     pub verdict: Verdict,
 }
 
 impl ClaimPart {
+    /// The part of this name, with the numbers of its evidence as they are shown.
     fn new(name: &str, evidence: &Evidence, scale: EstimateScale) -> Self {
         let value = scale.shown(evidence.estimate);
         let interval = scale.shown_interval(evidence.interval);
@@ -89,13 +91,13 @@ impl ClaimPart {
 }
 
 impl JudgedClaim<'_> {
-    /// The part that is shown: that whose estimate is nearest to the end of its region, or farthest
-    /// outside.
+    /// The part that is shown to readers: the part whose estimate is nearest to the end of its region, or farthest
+    /// outside. `None` if nothing was tested.
     pub fn nearest(&self) -> Option<&ClaimPart> {
         self.extremes.map(|(nearest, _)| &self.parts[nearest])
     }
 
-    /// The part with the least support.
+    /// The part with the least support, which decides the verdict; `None` if nothing was tested.
     pub fn weakest(&self) -> Option<&ClaimPart> {
         self.extremes.map(|(_, weakest)| &self.parts[weakest])
     }
@@ -105,7 +107,7 @@ impl JudgedClaim<'_> {
         self.nearest().map_or(Estimate::NONE, |part| part.estimate)
     }
 
-    /// The numbers for which the claim holds there; NaN if nothing was tested.
+    /// The region in which the claim holds for the part that is shown; NaN if nothing was tested.
     pub fn region(&self) -> Region {
         self.nearest().map_or((f64::NAN, f64::NAN), |part| part.region)
     }
@@ -120,13 +122,13 @@ impl JudgedClaim<'_> {
         Some(self.judgement.p).filter(|p| !p.is_nan() && !self.is_exact())
     }
 
-    /// The largest ratio of what was measured to a published upper bound, of a supported claim where
-    /// it is so small that the bound binds nowhere.
+    /// The largest ratio of what was measured to a published upper bound, if a claim is supported because the bound is
+    /// far above: a page then says that the bound binds nowhere. `None` for ratios above 5 % and for other claims.
     pub fn slack(&self) -> Option<f64> {
         const BINDING: f64 = 0.05;
         let (low, high) = self.region();
         let is_below = self.is_on_bound && self.judgement.verdict == Verdict::Supported;
-        // Costs, which are compared with 0 from below, and ratios have no lower end.
+        // The regions of claims on an upper bound have no lower end, or the end 0.
         let ratio = self.estimate().value / high;
         (is_below && low <= 0.0 && ratio < BINDING).then_some(ratio)
     }
@@ -174,8 +176,9 @@ impl JudgedClaim<'_> {
     }
 }
 
-/// A claim with the conditions on its cells, the evidence for it and its judgement among the number of claims that
-/// were tested `together`. Without evidence nothing could be tested.
+/// A claim with its verdict, from what its test found, the conditions on its cells, and the evidence for it with the
+/// judgement on this evidence; without evidence nothing could be tested. It was judged `together` with this number of
+/// claims, itself among them, at this family-wise level.
 pub fn judged<'a>(
     common: &'a ClaimKeys,
     tested: Tested,
@@ -188,7 +191,7 @@ pub fn judged<'a>(
     let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };
     let judgement = evidence.map_or(nothing, |(_, found)| found);
     let is_supported = judgement.verdict == Verdict::Supported;
-    let resolution = is_supported.then(|| widest(&parts, together, level)).flatten();
+    let resolution = is_supported.then(|| widest_resolution(&parts, together, level)).flatten();
     JudgedClaim {
         common,
         formula,
@@ -210,9 +213,9 @@ pub fn judged<'a>(
     }
 }
 
-/// The indices of the part that is nearest to the end of its region, or farthest outside, and of the
-/// part with the least support, whose estimate the evidence for all has. Where no end is known, they
-/// are the same.
+/// The indices of the part whose estimate is nearest to the end of its region, or farthest outside, and of the part
+/// with the least support, whose estimate the evidence `all` for the whole claim has. They are the same where no end of
+/// a region is known.
 fn extremes(
     parts: &[(String, Evidence)],
     all: &Evidence,
@@ -221,26 +224,25 @@ fn extremes(
     let weakest = parts.iter().position(|(_, e)| e.estimate.to_bits() == all.estimate.to_bits())?;
     let rooms =
         parts.iter().enumerate().filter_map(|(i, (_, evidence))| Some((i, scale.room(evidence)?)));
-    // Of several that are as near, that with the least support if it is among them.
-    let nearest = rooms.min_by(|a, b| {
-        // `false` is before `true`.
-        a.1.total_cmp(&b.1).then((a.0 != weakest).cmp(&(b.0 != weakest)))
+    // Of several parts that are as near, the one with the least support if it is among them: `false` is before `true`.
+    let nearest = rooms.min_by(|(i, room), (j, other_room)| {
+        room.total_cmp(other_room).then((*i != weakest).cmp(&(*j != weakest)))
     });
     Some((nearest.map_or(weakest, |(i, _)| i), weakest))
 }
 
-/// The resolution of the parts that resolve least; `None` where one is not known, or nothing is
-/// compared with a region.
-fn widest(parts: &Parts, together: usize, level: f64) -> Option<Region> {
+/// The resolution of a claim: the numbers beyond which each of its parts would have been refuted. `None` if the
+/// resolution of a part is not known, or no part is compared with a region.
+fn widest_resolution(parts: &Parts, together: usize, level: f64) -> Option<Region> {
     let tested: Vec<&Evidence> = parts.tested.iter().map(|(_, evidence)| evidence).collect();
     let each = tested
         .iter()
         .filter(|evidence| !evidence.region.0.is_nan())
         .map(|evidence| resolution(evidence, tested.len(), together, level));
     each.reduce(|a: Option<Region>, b: Option<Region>| {
-        let (low, high) = a?;
-        let (lower, higher) = b?;
-        Some((low.min(lower), high.max(higher)))
+        let (low_a, high_a) = a?;
+        let (low_b, high_b) = b?;
+        Some((low_a.min(low_b), high_a.max(high_b)))
     })
     .flatten()
 }

@@ -40,6 +40,7 @@ impl When {
         }
     }
 
+    /// Adds the tables of costs to the choices of the schema, from which the reference of manifests is written.
     fn add_costs(schema: &mut schemars::Schema) {
         if let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") {
             choices.extend(AtCost::choices(|unit| {
@@ -70,19 +71,19 @@ fn communications() -> Quantity {
     Quantity::Communications
 }
 
-/// A factor without effect.
+/// The factor without effect, which is the default of `factor` and the whole of `share`.
 pub fn one() -> f64 {
     1.0
 }
 
-/// Checks the cost at which some cells are compared, if it is at one.
+/// Notes what is wrong with the cost at which a claim compares cells; nothing if it compares them at another time.
 pub fn check_time(table: &mut Checker<'_>, at: When, metric: Quantity, of: &Selection) {
     if let Some(at) = at.cost() {
         table.at_cost("at", at, metric, |cell| selected(cell, of));
     }
 }
 
-/// Checks a target of a metric and the cost to reach it.
+/// Notes what is wrong with the target of a metric that cells are to reach, and with the unit of the cost of that.
 pub fn check_reaching(
     table: &mut Checker<'_>,
     metric: Quantity,

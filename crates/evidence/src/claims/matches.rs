@@ -109,8 +109,8 @@ fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
     }
 }
 
-/// The margin of a claim for a cell. It grows with the setting `over` from where that is `smallest`, if the claim has
-/// one.
+/// The relative margin of a claim for a cell. If the claim has an `order`, the margin is the written one where the
+/// setting `over` has its `smallest` value among the cells, and grows with this power of the setting.
 fn margin_of(claim: &ClaimOf<MatchesKeys>, cell: &CellResult<'_>, smallest: f64) -> f64 {
     let Some((over, order)) = claim.over.as_ref().zip(claim.order) else { return claim.margin };
     let x = setting_number(cell, over).unwrap_or(1.0);
@@ -123,13 +123,15 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
         Some(match self.average {
             None => ClaimedCells { over, ..comparison(self).cells() },
             Some(_) => {
-                let (prediction, average) = (self.prediction, self.average);
+                let prediction = self.prediction;
+                let average = self.average;
                 ClaimedCells { prediction, over, average, ..ClaimedCells::new(&self.of) }
             }
         })
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
+        // The setting with which the margin grows, and its power.
         let growth = self.over.as_ref().zip(self.order);
         let cells = judge.chosen(&self.of);
         let smallest = growth.map_or(f64::INFINITY, |(over, _)| {
@@ -145,8 +147,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
             None => format!("up to {percent} %"),
         };
         if let (Some(average), Some(by)) = (self.average, self.prediction) {
-            let parts =
-                judge.vectors(&self.of, average, by, &|cell| margin_of(self, cell, smallest));
+            let parts = judge
+                .compare_vectors(&self.of, average, by, &|cell| margin_of(self, cell, smallest));
             let formula = format!(
                 "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {margin_text}",
                 what = average_symbol(average, &cells),
@@ -177,8 +179,10 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
 }
 
 impl Judge<'_> {
-    /// A vector that is averaged over rounds against what theory predicts, cell by cell.
-    fn vectors(
+    /// Compares an average over rounds of each cell with the vector that theory predicts for it, in norm: the distance
+    /// may be at most `margin` of the cell times the norm of the prediction. A cell with a run that diverged refutes
+    /// the claim.
+    fn compare_vectors(
         &self,
         of: &Selection,
         average: TimeAverage,
@@ -205,6 +209,7 @@ impl Judge<'_> {
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
                 if cell.is_deterministic() {
+                    // Every run is the same, and none has a sampling error.
                     let apart: Vec<f64> =
                         sample[0].iter().zip(&target).map(|(x, t)| x - t).collect();
                     let region = (f64::NEG_INFINITY, margin);

@@ -37,8 +37,9 @@ pub struct MeanComparison<'a> {
 }
 
 impl<'a> MeanComparison<'a> {
-    /// Checks what the cells are compared with, that no cell is compared with itself, and at which
-    /// cost; a claim that `is_on_vectors` compares them with a prediction, at no cost.
+    /// Notes what is wrong with the keys: with what the cells are compared with, that a cell would be compared with
+    /// itself, and with the cost at which they are compared. A claim that `is_on_vectors` compares cells with a
+    /// prediction, at no cost, which its own check requires.
     pub fn check(&self, table: &mut Checker<'_>, is_on_vectors: bool) {
         let Self { metric, left, right, prediction, value, at } = *self;
         if let Some(right) = right {
@@ -67,7 +68,7 @@ impl<'a> MeanComparison<'a> {
         }
     }
 
-    /// The cells that it is about.
+    /// The cells that the claim is about, with what it needs of them.
     pub fn cells(&self) -> ClaimedCells<'a> {
         let Self { metric, left, right, prediction, at, .. } = *self;
         let measured = (vec![metric], at);
@@ -76,9 +77,10 @@ impl<'a> MeanComparison<'a> {
 }
 
 impl Judge<'_> {
-    /// Tests that log(mean of the metric / what it is compared with) lies in a region, for
-    /// every cell or pair. The sign and the factor are those of the formula. `of_pair` makes of the
-    /// evidence of two cells, of which nothing may be random, what it is for the claim.
+    /// Tests that log(mean of the metric / what it is compared with) lies in the `region` of the cell, for every cell
+    /// or pair of cells. `sign` and `factor` are written in the formula between the two sides, and have no other
+    /// effect. `of_pair` gets the evidence from a pair of cells, and whether nothing is random in either, and returns
+    /// what this evidence means for the claim.
     pub fn compared(
         &self,
         comparison: &MeanComparison<'_>,
@@ -108,7 +110,8 @@ impl Judge<'_> {
         Tested { parts, formula, scale: EstimateScale::Logarithm(value.unwrap_or(1.0)) }
     }
 
-    /// Each cell of a comparison against the cells of the other side with the same settings.
+    /// Compares each cell of the left side with the cells of the right side that have its settings, at each time of the
+    /// claim. Cells without a counterpart are untested.
     fn compare_pairs(
         &self,
         comparison: &MeanComparison<'_>,
@@ -145,7 +148,8 @@ impl Judge<'_> {
         parts
     }
 
-    /// Each cell of a comparison against what theory predicts for it, or a number.
+    /// Compares each cell with what theory predicts for it, or else with the number of the claim, at each time of the
+    /// claim.
     fn compare_cells(
         &self,
         comparison: &MeanComparison<'_>,
@@ -181,6 +185,7 @@ impl Judge<'_> {
                     parts.add(name.clone(), None, why);
                     continue;
                 }
+                // The expectation at the time of the sample.
                 let value = match at {
                     When::Stationary => {
                         let rounds = cell.runs.rounds(0).filter(|all| all.len() == expected.len());

@@ -28,6 +28,7 @@ mod slope;
 mod tests;
 mod text;
 
+use crate::cells::CellResult;
 use crate::kinds::kinds;
 use crate::stats::verdict::{Evidence, verdicts};
 pub use conditions::StatementConditions;
@@ -66,53 +67,59 @@ kinds! {
     "dummy", "The error of every run against a number.", dummy::DummyClaimKeys, identity;
 }
 
-/// The claims of a plan, kind by kind.
+/// The claims of a plan, in the order of its tables: kind by kind, and not as the manifest has them (see
+/// [`Plan::claims`]).
 pub fn claims(plan: &Plan) -> Vec<Box<dyn Claim<'_> + '_>> {
     plan.claim_tables.iter().map(claim).collect()
 }
 
 impl Judge<'_> {
-    /// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
-    /// `stated` has the same manifest as the plan of the cells, which may have other replicates.
+    /// Judges the claims of a manifest together at a family-wise level, and returns them in the order of the manifest.
+    /// The returned claims borrow their texts from `stated`, a plan of the same manifest as that of the cells, perhaps
+    /// with another number of replicates: it outlives the plans of earlier looks.
     pub fn look<'s>(&self, stated: &'s Plan, level: f64) -> Vec<JudgedClaim<'s>> {
-        let table = claims(self.plan);
-        let tested = self.plan.claim_tables.iter().zip(&table);
-        let tested = tested.map(|(table, claim)| self.tested(table.common(), &**claim));
-        let tested: Vec<(Tested, Vec<StatementConditions>)> = tested.collect();
-        let evidence = tested.iter().filter_map(|(tested, _)| tested.parts.evidence());
-        let family: Vec<Evidence> = evidence.collect();
+        let all = claims(self.plan);
+        let mut each: Vec<(Tested, Vec<StatementConditions>)> = Vec::with_capacity(all.len());
+        for (table, claim) in self.plan.claim_tables.iter().zip(&all) {
+            each.push(self.test_claim(table.common(), &**claim));
+        }
+        let family: Vec<Evidence> =
+            each.iter().filter_map(|(tested, _)| tested.parts.evidence()).collect();
         let mut found = family.iter().copied().zip(verdicts(&family, level));
-        let stated = stated.claim_tables.iter().zip(&table).zip(tested);
-        let judged = stated.map(|((stated, claim), (tested, conditions))| {
+        let mut by_table: Vec<Option<JudgedClaim<'_>>> = Vec::with_capacity(all.len());
+        let tables = stated.claim_tables.iter().zip(&all).zip(each);
+        for ((table, claim), (tested, conditions)) in tables {
+            // Claims of which nothing was tested are not in the family.
             let evidence = if tested.parts.tested.is_empty() { None } else { found.next() };
             let mut judged =
-                judged(stated.common(), tested, conditions, evidence, family.len(), level);
+                judged(table.common(), tested, conditions, evidence, family.len(), level);
             let prediction = claim.cells().and_then(|cells| cells.prediction);
             judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
-            Some(judged)
-        });
-        let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
-        self.plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
+            by_table.push(Some(judged));
+        }
+        self.plan.claims.iter().filter_map(|place| by_table[*place].take()).collect()
     }
 
-    /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
-    /// some of the cells that are meant have no results yet.
-    fn tested(
+    /// Tests a claim, and checks the conditions of the statements that it names; nothing is tested if
+    /// some of the cells that the claim is about have no results yet.
+    fn test_claim(
         &self,
         keys: &ClaimKeys,
         claim: &dyn Claim<'_>,
     ) -> (Tested, Vec<StatementConditions>) {
-        let selections = claim.cells().into_iter().flat_map(|cells| cells.selections());
-        let selections: Vec<&Selection> = selections.collect();
-        let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
-        let stated = keys.statements.iter().filter_map(|name| statement(name));
-        let conditions = stated.map(|stated| conditions::of_cells(self.theory, stated, &cells));
+        let selections: Vec<&Selection> =
+            claim.cells().into_iter().flat_map(|cells| cells.selections()).collect();
+        let cells: Vec<&CellResult<'_>> =
+            selections.iter().flat_map(|cells| self.chosen(cells)).collect();
+        let mut conditions = Vec::with_capacity(keys.statements.len());
         let mut tested = claim.test(self);
-        let conditions = conditions.collect();
+        for stated in keys.statements.iter().filter_map(|name| statement(name)) {
+            conditions.push(conditions::of_cells(self.theory, stated, &cells));
+        }
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
-        let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
+        let is_missing = |cell: &&Cell| !there.contains(cell.id.as_str());
         let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));
-        let missing = missing.filter(is_meant).count();
+        let missing = self.plan.cells.iter().filter(is_missing).filter(is_meant).count();
         if missing > 0 {
             let untested = vec![format!("{missing} of its cells have no results yet")];
             tested.parts = Parts { untested, ..Parts::default() };

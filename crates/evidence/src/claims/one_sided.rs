@@ -72,8 +72,9 @@ fn comparison(claim: &ClaimOf<ComparisonKeys>) -> MeanComparison<'_> {
 }
 
 impl OneSided<'_> {
-    /// Evidence where the sides are equal in every run, or both 0: neither is less than the other. Any
-    /// other claim on them is certain, and the remark on its verdict says that they are equal.
+    /// What evidence from two sides that are equal in every run, or both 0, means for the claim; nothing is random in
+    /// either if `is_fixed`. The claim that one is less than the other is neither supported nor refuted. Any other
+    /// claim on them is certain, and a remark on its verdict says that they are equal.
     fn with_equal_sides(&self, evidence: Evidence, is_fixed: bool) -> Evidence {
         let doubt = Doubt::Equal;
         let are_both_zero = evidence.estimate.is_nan();
@@ -96,7 +97,7 @@ impl<'a> Claim<'a> for OneSided<'a> {
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let factor = self.claim.factor;
-        let limit = libm::log(self.claim.factor);
+        let limit = libm::log(factor);
         let is_strict = factor == 1.0 && self.claim.right.is_some();
         let (sign, region) = match (self.is_upper, is_strict) {
             (true, true) => ("<", (f64::NEG_INFINITY, limit)),

@@ -15,17 +15,20 @@ pub struct Pairs<'a, 's> {
     pub alone: Vec<(&'a CellResult<'a>, &'s Selection)>,
 }
 
-/// Right cells of the same axes, which a left cell of some axes may be paired with. They are found
-/// by the values of the settings that neither selection fixes, since trying each pair is too slow.
+/// The right cells for which the grid varies the same settings, as candidates for left cells for which it varies one
+/// other list of settings. Partners are found by the values of the settings that neither selection fixes, since trying
+/// each pair is too slow.
 struct SameAxes<'a> {
-    /// Settings that have to agree where both cells have them.
+    /// The varied settings that neither selection fixes: the cells of a pair have to agree in those that both have.
     open: BTreeSet<&'a str>,
-    /// Places of the cells by their values of these; without any, of those that lack one.
+    /// The places of the right cells in the list of all, by their values of the open settings; under `None` are the
+    /// cells that lack one of these settings.
     by_values: HashMap<Option<Vec<&'a Setting>>, Vec<usize>>,
 }
 
 impl<'a> SameAxes<'a> {
-    /// All right cells for left cells of these axes.
+    /// Groups all right cells, as candidates for left cells for which the grid varies the settings `axes`. Settings
+    /// that are `fixed` by a selection need not agree.
     fn groups(
         axes: &'a [String],
         right: &[&'a CellResult<'a>],
@@ -43,7 +46,7 @@ impl<'a> SameAxes<'a> {
         groups.into_values().collect()
     }
 
-    /// Places of the right cells of the same settings as a left one.
+    /// The places of the right cells of this group that agree with a left cell, in the list of all right cells.
     fn partners(&self, cell: &'a CellResult<'a>, right: &[&'a CellResult<'a>]) -> Vec<usize> {
         let Some(values) = self.values(cell) else {
             let all = self.by_values.values().flatten().copied();
@@ -63,42 +66,42 @@ impl<'a> SameAxes<'a> {
         })
     }
 
-    /// A cell's values of the open settings; `None` if it lacks any.
+    /// A cell's values of the open settings, in their order; `None` if it lacks one of them.
     fn values(&self, cell: &'a CellResult<'a>) -> Option<Vec<&'a Setting>> {
         self.open.iter().map(|name| cell.cell.settings.get(name)).collect()
     }
 }
 
 impl<'a> Judge<'a> {
-    /// Left cells with the right cells of the same settings and the same label, where
-    /// neither selection fixes them.
+    /// Pairs each left cell with all right cells that agree with it in the label and in the varied settings that both
+    /// have, except those that a selection fixes, with the settings that are zipped with them.
     pub fn pairs<'s>(&self, left: &'s Selection, right: &'s Selection) -> Pairs<'a, 's> {
-        let fixed: BTreeSet<&str> = fixed_keys(left).chain(fixed_keys(right)).collect();
+        let mut fixed: BTreeSet<&str> = fixed_keys(left).chain(fixed_keys(right)).collect();
         let zipped: Vec<&str> = fixed.iter().flat_map(|key| self.zipped_with(key)).collect();
-        let fixed: BTreeSet<&str> = fixed.into_iter().chain(zipped).collect();
-        let of_right = right;
-        let right = self.chosen(right);
+        fixed.extend(zipped);
+        let right_cells = self.chosen(right);
         let mut found = Pairs::default();
         let mut paired = BTreeSet::new();
-        let mut partners: BTreeMap<&[String], Vec<SameAxes<'a>>> = BTreeMap::new();
+        // The candidates for the left cells for which the grid varies the same settings.
+        let mut candidates: BTreeMap<&[String], Vec<SameAxes<'a>>> = BTreeMap::new();
         for a in self.chosen(left) {
-            let known = partners
+            let groups = candidates
                 .entry(&a.cell.varied)
-                .or_insert_with(|| SameAxes::groups(&a.cell.varied, &right, &fixed));
+                .or_insert_with(|| SameAxes::groups(&a.cell.varied, &right_cells, &fixed));
             let mut places: Vec<usize> =
-                known.iter().flat_map(|same| same.partners(a, &right)).collect();
+                groups.iter().flat_map(|same| same.partners(a, &right_cells)).collect();
             places.sort_unstable();
             if !fixed.contains("label") {
-                places.retain(|place| right[*place].cell.label == a.cell.label);
+                places.retain(|place| right_cells[*place].cell.label == a.cell.label);
             }
             if places.is_empty() {
                 found.alone.push((a, left));
             }
-            found.both.extend(places.iter().map(|place| (a, right[*place])));
+            found.both.extend(places.iter().map(|place| (a, right_cells[*place])));
             paired.extend(places);
         }
-        let alone = (0..right.len()).filter(|place| !paired.contains(place));
-        found.alone.extend(alone.map(|place| (right[place], of_right)));
+        let alone = (0..right_cells.len()).filter(|place| !paired.contains(place));
+        found.alone.extend(alone.map(|place| (right_cells[place], right)));
         found
     }
 }

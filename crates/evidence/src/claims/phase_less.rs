@@ -1,6 +1,8 @@
 //! `[[claim.phase-less]]`: an algorithm that costs least in a region of a map.
 
-use super::frontiers::{AT_AN_EDGE, NOT_REACHED, exact, has_algorithm, is_rival, rivals, wrong};
+use super::frontiers::{
+    AT_AN_EDGE, NOT_REACHED, check_algorithm, exact, is_rival, rivals, wrong_costs,
+};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
@@ -67,16 +69,16 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
             return table.note("phase", message, |d| d.naming(&claim.phase, &known));
         };
         if let Some(frontier) = Frontier::named(phase.frontier.as_deref(), &manifest.frontier) {
-            has_algorithm(table, "algorithm", frontier, &claim.algorithm);
+            check_algorithm(table, "algorithm", frontier, &claim.algorithm);
             if let Some(than) = &claim.than {
-                has_algorithm(table, "than", frontier, than);
+                check_algorithm(table, "than", frontier, than);
             }
         }
     }
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
-    /// Tests each instance by the worst of the share of its squares for which the claim must hold.
+    /// Tests the claim on each instance of the map, as one part: by the square that decides there ([`Self::deciding`]).
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let mut phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
@@ -103,19 +105,20 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
-        wrong(&self.algorithm, self.than.as_ref())
+        wrong_costs(&self.algorithm, self.than.as_ref())
     }
 }
 
-/// How the costs of the claim compare on a square.
+/// How the costs of the algorithms of a claim compare on a square of the map.
 enum SquareComparison {
-    /// The cost of the claim's algorithm as a multiple of that of the best it is compared with.
+    /// The cost of the claim's algorithm as a multiple of the least cost of its rivals.
     Ratio(f64),
     /// A wider range of settings might decide otherwise, for this reason.
     Unknown(String),
 }
 
 impl SquareComparison {
+    /// A square where this algorithm is the reason why nothing is decided.
     fn unknown(algorithm: &SearchedAlgorithm, reason: &str) -> Self {
         Self::Unknown(format!("{}: {reason}", algorithm.label))
     }
@@ -131,23 +134,28 @@ fn is_within(value: f64, range: Option<[f64; 2]>) -> bool {
     range.is_none_or(|[low, high]| value >= low * (1.0 - 1e-9) && value <= high * (1.0 + 1e-9))
 }
 
+/// The range of an axis to which a claim is limited, as the end of a formula; empty without a range.
 fn range_text(axis: PhaseAxis, range: Option<[f64; 2]>) -> String {
     let Some([low, high]) = range else { return String::new() };
     format!(" for {} from {} to {}", axis.over.symbol(), readable(low, 3), readable(high, 3))
 }
 
+/// The value of a number of the problem on a square, as `ζ₁ = 0.1`.
 fn place_text(square: &ComputedSquare<'_>, number: PhaseNumber) -> String {
     format!("{} = {}", number.symbol(), readable(square.numbers.get(number), 3))
 }
 
 impl PhaseLessKeys {
+    /// Whether a square is in the region of the map that the claim is about.
     fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare<'_>) -> bool {
         is_within(square.numbers.get(phase.phase.x.over), self.x)
             && is_within(square.numbers.get(phase.phase.y.over), self.y)
     }
 
-    /// The comparison on a square. A least cost at the end of a range might be smaller with a wider range. So the claim
-    /// is never supported by it, and it is refuted only if the cost of its own algorithm is known.
+    /// Compares the costs on a square. A least cost that is found at the end of a range of settings might be smaller
+    /// with a wider range, and a target that is missed might be reached. Where that is so of a rival, the square does
+    /// not support the claim, but refutes it if the ratio is too large already; where it is so of the claim's own
+    /// algorithm, nothing is decided.
     fn compare(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare<'_>) -> SquareComparison {
         let algorithm = phase.algorithm(&self.algorithm);
         let Some(own) = least_cost(square, algorithm) else {
@@ -180,9 +188,10 @@ impl PhaseLessKeys {
         unknown.unwrap_or(SquareComparison::Ratio(ratio))
     }
 
-    /// The worst of the share of an instance's squares for which the claim must hold, with its place. Squares that
-    /// support the claim come first, and those that refute it last, so that one in between decides only if the others
-    /// do not.
+    /// The square that decides the claim on the instance of this seed: the worst one of the share of the squares for
+    /// which the claim must hold, with its place as text. Squares are ordered by their ratios of costs, so that those
+    /// that support the claim come first and those that refute it last; those of unknown ratio are in between, and
+    /// decide only if the others do not. `None` if the region has no square.
     fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, SquareComparison)> {
         let squares = phase
             .squares
@@ -211,6 +220,7 @@ impl PhaseLessKeys {
         Some((format!("{instance}{of_all} squares, {place}"), comparison))
     }
 
+    /// What is tested, as a formula.
     fn formula(&self, phase: &ComputedPhase<'_>) -> String {
         format!(
             "cost of {} ≤ {} × that of {}{}{}",

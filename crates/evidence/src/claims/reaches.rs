@@ -103,7 +103,9 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
 }
 
 impl Judge<'_> {
-    /// The cost after which a bound is below the target, at the cell's settings.
+    /// The cost of the first number of rounds after which a published bound is at most the target of the claim, for the
+    /// settings of a cell; bounds fall with the rounds, so that this number is found by bisection. `None` if the bound
+    /// does not apply to the cell, never comes to the target, or the cost of a round is not known.
     fn cost_of_bound(
         &self,
         cell: &CellResult<'_>,
@@ -111,6 +113,7 @@ impl Judge<'_> {
         by: Prediction,
     ) -> Option<f64> {
         let target = target_of(cell, &claim.reaching)?;
+        // The number is above `low` and at most `high`.
         let mut high = 1;
         while !self.is_bound_below(cell, by, high, target)? {
             high *= 2;
@@ -127,13 +130,14 @@ impl Judge<'_> {
                 low = middle
             }
         }
-        // A bound counts rounds; the cost of a round is the same in all of them.
+        // The bound counts rounds, which all cost the same.
         let rounds = *cell.runs.along().first()?.round.last()? as f64;
         let cost = *cell.runs.columns(claim.reaching.cost).first()?.last()?;
         Some(high as f64 * cost / rounds)
     }
 
-    /// Whether a bound is at most the target after this number of rounds; `None` where nothing is known of it.
+    /// Whether a bound for a cell is at most the target after this number of rounds; `None` if the bound has no value
+    /// there.
     fn is_bound_below(
         &self,
         cell: &CellResult<'_>,

@@ -23,19 +23,21 @@ pub struct MetricSample {
     pub values: Vec<f64>,
     /// Whether nothing in the cell is random, so that one run is all that there is to know.
     pub fixed: bool,
-    /// Whether each value is of an instance of its own, the mean of the runs on it.
+    /// Whether each value is the mean of the runs on one of several instances.
     pub of_instances: bool,
     /// Means below this are rounding and count as 0.
     pub floor: f64,
-    /// The changes of the selection of the cell's settings by this metric; none without a selection.
+    /// How much other selections of the cell's settings by this metric would change the logarithm of its mean
+    /// ([`crate::stats::selection::selection_changes`]); none without a selection.
     pub selection_changes: Vec<f64>,
-    /// The vectors, one per replicate, of whose mean this is the norm, where their sampling error
-    /// leaves it open whether the mean is 0: `values` then are along a direction that is noise.
+    /// Of the bias, which is the norm of a mean of vectors: these vectors, one for each replicate, if their sampling
+    /// error leaves it open whether their mean is 0. The direction of the mean, along which `values` are, is noise
+    /// then.
     pub unresolved: Option<Vec<Vec<f64>>>,
 }
 
 impl MetricSample {
-    /// The values of a metric of a cell.
+    /// These values of a metric of a cell, with what is known of their distribution.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, values: Vec<f64>) -> Self {
         let floor = rounding_floor(metric);
         let of_instances = cell.is_over_instances();
@@ -49,7 +51,7 @@ impl MetricSample {
         Self { values, fixed, of_instances, floor, selection_changes, unresolved }
     }
 
-    /// A number that is not random.
+    /// A number that is not random, as a prediction.
     pub fn exact(value: f64) -> Self {
         Self {
             values: vec![value],
@@ -69,13 +71,15 @@ impl MetricSample {
         }
     }
 
-    /// The mean as a number to which others are compared; `None` unless it is above 0.
+    /// The mean with its interval, as a number to which a norm is compared; `None` unless all of the interval is above
+    /// 0 and finite.
     fn unit(&self) -> Option<Unit> {
         let estimate = self.mean();
         let reach = if self.fixed {
             0.0
         } else {
             let n = self.values.len();
+            // Scheffé's radius in one dimension is that of Student's interval.
             let in_errors = scheffe_radius(1, n, OUTSIDE).unwrap_or(f64::INFINITY);
             in_errors * standard_deviation(&self.values) / libm::sqrt(n as f64)
         };
@@ -84,20 +88,20 @@ impl MetricSample {
         (ends.0 > 0.0 && ends.1.is_finite()).then_some(Unit { estimate, ends, outside })
     }
 
-    /// Whether the replicates suffice to judge their mean.
+    /// Whether the replicates suffice to judge their mean: one is enough only if nothing is random.
     fn can_be_judged(&self) -> bool {
         self.fixed || self.values.len() > 1
     }
 }
 
-/// The probability that a mean to which a norm is compared is outside of its interval.
+/// The probability that a mean to which a norm is compared is outside of its interval; p-values are larger by this.
 const OUTSIDE: f64 = 1e-3;
 
 /// A metric of a cell at one of the times that a claim is about.
 pub struct TimedSample {
-    /// The time, where a claim is about several.
+    /// The time in words, as a part of a name; empty unless the claim is about several times.
     pub time: String,
-    /// The recorded round by its row; `None` for the last one, and where runs differ in it.
+    /// The row of the recorded round; `None` for the last round, and at a cost that runs pay at different rounds.
     pub row: Option<usize>,
     /// The values of the runs at this time.
     pub sample: MetricSample,
@@ -152,7 +156,8 @@ fn unrecorded(metric: Quantity) -> SampleError {
     SampleError::NotRecorded { metric }
 }
 
-/// A metric of a cell at each time that a claim is about, where rounds say when; `None` if it is not recorded.
+/// A metric of a cell at each time that a claim is about, where rounds and no costs say when; `None` if it is not
+/// recorded.
 fn samples_at_rounds(
     cell: &CellResult<'_>,
     metric: Quantity,
@@ -222,7 +227,8 @@ impl TimedSample {
     }
 }
 
-/// The first row of the second half of the rounds, however dense rows are.
+/// The first row whose round is at least half of the last one: from it on, rounds count as stationary, whatever rounds
+/// are recorded. There must be a round.
 pub fn second_half(rounds: &[u64]) -> usize {
     rounds.partition_point(|round| *round < rounds[rounds.len() - 1] / 2)
 }
@@ -311,7 +317,8 @@ pub fn log_combination(
         return Err(NoEvidence::Unresolved);
     }
     let logs = samples.iter().zip(&means).map(|((w, x), m)| (x.fixed, w * libm::log(*m)));
-    let (fixed, random): (Vec<_>, Vec<_>) = logs.partition(|(fixed, _)| *fixed);
+    let (fixed, random): (Vec<_>, Vec<_>) = logs.partition(|(is_fixed, _)| *is_fixed);
+    // What is not random shifts the estimate and its limits.
     let offset: f64 = fixed.iter().map(|(_, log)| log).sum();
     if random.is_empty() {
         return Ok(Evidence::exact(offset, widened(region)));

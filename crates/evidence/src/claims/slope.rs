@@ -73,6 +73,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
+        // The largest distance of a mean from a fitted line, for the formula.
         let mut farthest = None;
         let region = (self.value - self.margin, self.value + self.margin);
         for (name, group) in judge.along(&self.of, &self.over) {
@@ -124,8 +125,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 }
 
 impl<'a> Judge<'a> {
-    /// The cells of a selection that have a number as the setting `over`, each with this number, in groups whose other
-    /// settings are the same. Each group has a name.
+    /// The cells of a selection along the setting `over`: groups of cells whose other settings are the same, each with
+    /// a name, in which each cell has its value of `over`. Cells of which this is no number are left out.
     pub fn along(
         &self,
         of: &Selection,

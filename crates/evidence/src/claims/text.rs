@@ -6,7 +6,7 @@ use crate::cells::setting_text;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
 use exactfed_runner::plan::Setting;
 
-/// A target as text.
+/// A target as text, with the symbol of the setting that it is a multiple of.
 pub fn target_text(reaching: &Reaching) -> String {
     match &reaching.per {
         None => number_text(reaching.target),
@@ -14,7 +14,7 @@ pub fn target_text(reaching: &Reaching) -> String {
     }
 }
 
-/// A number as a manifest may write it: not `0.00000000000000000001`.
+/// A number as a manifest may write it: with an exponent if it is below 1e-4 or from 1e6 on.
 pub fn number_text(x: f64) -> String {
     if x == 0.0 || (1e-4..1e6).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
 }
@@ -24,7 +24,7 @@ pub fn with_reason(name: &str, reason: &str) -> String {
     if name.is_empty() { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
-/// A selection as text: the label first.
+/// A selection as text: the label, and then the other settings.
 pub fn selection_text(selection: &Selection) -> String {
     let mut parts: Vec<String> =
         selection.0.get("label").map(ToString::to_string).into_iter().collect();
@@ -38,7 +38,7 @@ pub fn selection_text(selection: &Selection) -> String {
     if parts.is_empty() { "every cell".into() } else { parts.join(", ") }
 }
 
-/// The time of a claim as text; empty for the last round.
+/// The time of a claim as text that follows the cells in its formula; empty for the last round.
 pub fn time_text(at: When) -> String {
     match at {
         When::End => String::new(),

@@ -18,30 +18,31 @@ use exactfed_runner::manifest::TimeAverage;
 use exactfed_runner::trace::Trace;
 use std::collections::BTreeSet;
 
-/// The averages of a run.
+/// The averages over the rounds of a run, or their mean over the runs on an instance: a vector each, or a matrix row by
+/// row.
 pub type Averages = Vec<(TimeAverage, Vec<f64>)>;
 
-/// The point around which second moments are.
+/// The point around which second moments are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Centre {
-    /// The mean, exact or measured: they are covariances.
+    /// The mean, exact or measured: the moments are covariances.
     #[default]
     Mean,
-    /// θ* and ξ_c*, since no limit is known.
+    /// θ*, and ξ_c* for control variates, since no limit is known.
     Optimum,
 }
 
-/// The point around which a kind of second moments is.
+/// The points around which the second moments of a cell's runs are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Centres {
-    /// The centre of the averages of estimates.
+    /// The centre of second moments of estimates alone.
     pub estimates: Centre,
-    /// The centre of averages with control variates, whose mean no run stores.
+    /// The centre of second moments with control variates, whose mean no run stores.
     pub variates: Centre,
 }
 
 impl Centres {
-    /// The centre of an average.
+    /// The point around which this average is taken.
     pub fn centre(self, average: TimeAverage) -> Centre {
         match average {
             TimeAverage::Bias | TimeAverage::Covariance => self.estimates,
@@ -53,8 +54,9 @@ impl Centres {
 /// The averages that every figure and claim may use; others are kept only where they are needed.
 const ALWAYS: [TimeAverage; 2] = [TimeAverage::Bias, TimeAverage::Covariance];
 
-/// The averages of each of a cell's runs that are `needed`, with the bias and the covariance. Second moments of the
-/// estimates are around the mean where that is known; `on_instance` successive runs are on the same instance.
+/// The averages of each of a cell's runs, as far as they are `needed` or are the bias or the covariance, and the points
+/// around which their second moments are. Second moments of estimates that are stored around θ* are moved to the mean
+/// of the runs on the instance, if the runs store their bias too; `on_instance` successive runs are on one instance.
 pub fn averages(
     traces: &[Trace],
     needed: &BTreeSet<TimeAverage>,
@@ -83,11 +85,13 @@ pub fn averages(
     (all, Centres { estimates: Centre::Mean, variates })
 }
 
+/// Whether a run has stored both averages that are needed to move second moments to the mean.
 fn has_bias_and_covariance(of_run: &Averages) -> bool {
     ALWAYS.iter().all(|average| vector(of_run, *average).is_some())
 }
 
-/// Replaces second moments around θ* by second moments around the mean of the runs, which are on one instance.
+/// Replaces the second moments around θ* of the estimates in these runs, which are all runs on one instance, by second
+/// moments around the mean of the runs. Runs without averages have diverged and are left out.
 fn move_centre_to_mean(runs: &mut [Averages]) {
     let mut with_averages: Vec<&mut Averages> =
         runs.iter_mut().filter(|of_run| !of_run.is_empty()).collect();
@@ -129,12 +133,12 @@ fn mean_products_of_pairs(biases: &[Vec<f64>], mean: &[f64]) -> Vec<f64> {
     products
 }
 
-/// An average of a run.
+/// One of the averages of a run, as its entries; `None` if it is not there.
 pub fn vector(all: &Averages, what: TimeAverage) -> Option<&[f64]> {
     all.iter().find(|(a, _)| *a == what).map(|(_, vector)| &vector[..])
 }
 
-/// The averages of the runs on one instance, averaged: those that all of them have.
+/// The mean over the runs on one instance of each average that all of them have.
 pub fn mean_averages(runs: &[Averages]) -> Averages {
     let Some((first, others)) = runs.split_first() else { return Averages::new() };
     let mut sums = first.clone();

@@ -1,35 +1,36 @@
-//! One number of each run: what a quantity is at a cost, and along a trace.
+//! The values of a quantity in the runs of a cell: where they have paid a cost, and along a trace.
 
 use crate::stats::mean;
 use exactfed_runner::manifest::{AtCost, Prices, Quantity};
 use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 
-/// Why a quantity has no values.
+/// Why a quantity of a cell's runs has no sample at a cost or at the last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSample {
-    /// A run diverged before.
+    /// A run had diverged by then.
     Diverged,
-    /// A run ends before the cost is reached.
+    /// A run ends before it has paid the cost.
     Ended,
-    /// It is not recorded.
+    /// The quantity, or the unit of the cost, is not recorded.
     Unrecorded,
 }
 
-/// A quantity of a cell's runs at a cost: of each the last recorded round that costs at most this.
+/// A quantity of a cell's runs at a cost: in each run, at the last recorded round up to which it has paid at most this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostSample {
-    /// A sample, infinite where a run diverged before.
+    /// The sample: the value of each run, or the mean of the runs on each of several instances; infinite where a run
+    /// had diverged before.
     pub values: Vec<f64>,
-    /// One value per run.
+    /// The value of each run, infinite where it had diverged before.
     pub single: Vec<f64>,
-    /// The recorded round, if it is the same in all runs.
+    /// The row of the recorded round, if it is the same in all runs.
     pub row: Option<usize>,
 }
 
 impl CostSample {
-    /// A quantity of these runs at the last recorded round that costs at most `at`, infinite for a run that diverged
-    /// before. Each value of the sample is the mean of `runs_per_value` successive runs: those on one instance.
+    /// The values of a quantity in these runs, one trace for each, at the last recorded round that costs at most `at`.
+    /// Each value of the sample is the mean of `runs_per_value` successive runs: those on one instance.
     ///
     /// # Errors
     /// If a run ends before the cost is reached, or the quantity is not recorded.
@@ -59,7 +60,11 @@ impl CostSample {
     }
 }
 
-/// The last recorded round of a run that costs at most this; `None` if it diverged before.
+/// The row of the last recorded round up to which a run has paid at most this; `None` if the run diverged before it had
+/// paid more.
+///
+/// # Errors
+/// If the run ends although it could have paid for another round, or its costs are not recorded.
 fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, NoSample> {
     let AtCost { unit, most } = at;
     let costs = column(trace, unit, prices);
@@ -75,7 +80,8 @@ fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, N
     if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }
 }
 
-/// A quantity along a trace; empty if it is not recorded.
+/// The values of a quantity at the recorded rounds of a run; empty if it is not recorded. Costs are computed, those in
+/// seconds with these prices.
 pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<'t, [f64]> {
     match trace.measured(quantity) {
         [] => trace.cost.iter().map_while(|cost| quantity.of_cost(cost, prices)).collect(),
@@ -83,7 +89,8 @@ pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<
     }
 }
 
-/// The mean of each `size` successive numbers.
+/// The mean of each `size` successive values: those of the runs on one instance. With a size of 1, the values with the
+/// bits that they have.
 pub fn means(values: &[f64], size: usize) -> impl Iterator<Item = f64> {
     values.chunks(size.max(1)).map(|some| if some.len() == 1 { some[0] } else { mean(some) })
 }

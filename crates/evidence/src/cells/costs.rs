@@ -16,10 +16,10 @@ use std::collections::{BTreeSet, HashMap};
 /// The costs that a page states of algorithms that it compares.
 pub const STATED: [Quantity; 2] = [Quantity::Communications, Quantity::Gradients];
 
-/// Groups of algorithms with the same cost that are named one by one.
+/// The most groups of algorithms with one cost each that a sentence lists.
 const MOST_GROUPS: usize = 6;
 
-/// Cells that are named, of those whose runs end before the cost is reached.
+/// The most cells that a sentence names of those whose runs end before the cost is reached.
 const MOST_NAMED: usize = 4;
 
 /// A cost as text: `500 communications`.
@@ -27,12 +27,12 @@ pub fn cost_text(at: AtCost) -> String {
     amount(number(at.most, 3), at.unit)
 }
 
-/// An amount of a cost: `1 communication`, `500 gradients of a client`.
+/// An amount with the unit of a cost: `1 communication`, `500 gradients of a client`.
 fn amount(amount: String, unit: Quantity) -> String {
     let formula = unit.formula();
-    let (word, rest) = formula.split_at(formula.find(' ').unwrap_or(formula.len()));
-    let word = if amount == "1" { word.strip_suffix('s').unwrap_or(word) } else { word };
-    format!("{amount} {word}{rest}")
+    let (plural, rest) = formula.split_at(formula.find(' ').unwrap_or(formula.len()));
+    let singular = plural.strip_suffix('s').unwrap_or(plural);
+    format!("{amount} {}{rest}", if amount == "1" { singular } else { plural })
 }
 
 /// When runs are compared: at the last round, or at a cost.
@@ -40,21 +40,22 @@ pub fn when_text(at: Option<AtCost>) -> String {
     at.map_or("at the last round".into(), |at| format!("at {}", cost_text(at)))
 }
 
-/// What the runs of a cell have paid, on average, of each of the stated costs.
+/// What the runs of a cell have paid on average of each of the [`STATED`] costs where they are compared: at this cost,
+/// or at the last round. `None` if they are not compared there.
 fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
     let [communications, gradients] = STATED.map(|unit| cell.runs.sample(unit, at).ok());
     Some([mean(&communications?), mean(&gradients?)])
 }
 
-/// The smallest and the largest of each of the stated costs.
+/// The smallest and the largest amount that was paid of each of the [`STATED`] costs.
 type Range = [(f64, f64); 2];
 
-/// The smallest range that has both in it, of each cost.
-fn wider(one: Range, other: Range) -> Range {
+/// The smallest range of each cost that includes both of these ranges.
+fn joint_range(one: Range, other: Range) -> Range {
     [0, 1].map(|i| (one[i].0.min(other[i].0), one[i].1.max(other[i].1)))
 }
 
-/// The amounts of both costs: a number where the ends are equal, and otherwise both ends.
+/// The amounts of both costs as text: a number where the ends of a range are equal, and otherwise both ends.
 fn range_text(range: Range) -> String {
     let [communications, gradients] = range.map(|(low, high)| {
         if low == high {
@@ -67,11 +68,12 @@ fn range_text(range: Range) -> String {
     format!("{} and {}", amount(communications, communication), amount(gradients, gradient))
 }
 
-/// What the algorithms that are compared at these grid points have paid, as sentences: one number
-/// or range for all if they have paid the same at each grid point, else those of each algorithm at
-/// the grid points where they have not. Cells whose runs end before the cost is reached are named.
+/// What the algorithms that are compared at these grid points have paid, as sentences: one number or range for all if
+/// they have paid the same at each grid point, and otherwise the number or range of each algorithm at the grid points
+/// where they have not. Cells whose runs end before the cost is reached are named. Empty if nothing is compared.
 pub fn paid_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
     let mut all = PaidByLabel::default();
+    // The same at those grid points alone where costs differ.
     let mut unequal = PaidByLabel::default();
     let mut differing = 0;
     for point in points {
@@ -103,34 +105,37 @@ pub fn paid_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
     }
 }
 
-/// What the algorithms have paid, in the order of their first cells: a range each, since there may
-/// be a million cells.
+/// What the algorithms have paid, as one range for the cells of a label, since there may be a million cells.
 #[derive(Default)]
 struct PaidByLabel<'a> {
+    /// The labels in the order of their first cells, with what was paid.
     each: Vec<(&'a str, Range)>,
+    /// The place of each label in this list.
     places: HashMap<&'a str, usize>,
 }
 
 impl<'a> PaidByLabel<'a> {
+    /// Adds what the runs of a cell of this label have paid of each of the [`STATED`] costs.
     fn add(&mut self, label: &'a str, cost: [f64; 2]) {
         let cost = cost.map(|x| (x, x));
         let place = *self.places.entry(label).or_insert(self.each.len());
         match self.each.get_mut(place) {
-            Some((_, range)) => *range = wider(*range, cost),
+            Some((_, range)) => *range = joint_range(*range, cost),
             None => self.each.push((label, cost)),
         }
     }
 }
 
-/// What each algorithm has paid at the grid points where the costs differ, which are `differing` of all `points`; at
-/// all of them where none differ.
+/// A sentence on what each algorithm has paid, by label, at the grid points where the costs differ, which are
+/// `differing` of all `points`, or at all grid points if `differing` is 0. Algorithms are compared at this cost, or at
+/// the last round. Empty if no algorithm is compared.
 fn costs_text(
     each: &[(&str, Range)],
     differing: usize,
     points: usize,
     at: Option<AtCost>,
 ) -> String {
-    let Some(all) = each.iter().map(|(_, range)| *range).reduce(wider) else {
+    let Some(all) = each.iter().map(|(_, range)| *range).reduce(joint_range) else {
         return String::new();
     };
     let when = at.map_or("After the last round".into(), |at| format!("At {}", cost_text(at)));
@@ -167,8 +172,8 @@ fn costs_text(
     format!("{when} {what}{places}: {costs}.")
 }
 
-/// What the clients of such cells send, as the end of a sentence, where they have control variates
-/// and communicate in every round; empty where they do not.
+/// How many vectors the clients of these cells send in a round, as the end of a sentence, as far as their algorithms
+/// have control variates and communicate in every round; empty if none does.
 pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
     let vectors: BTreeSet<u64> = cells
         .flat_map(|cell| {
@@ -196,7 +201,7 @@ pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
     }
 }
 
-/// Whether the runs of a cell end before a cost is reached.
+/// Whether a run of a cell ends before it has paid this cost; never without a cost.
 pub fn is_short(cell: &CellResult<'_>, at: Option<AtCost>) -> bool {
     matches!(cell.runs.sample(Quantity::Communications, at), Err(NoSample::Ended))
 }

@@ -48,35 +48,36 @@ pub struct CellResult<'a> {
     pub exact_bias: Option<f64>,
 }
 
-/// The quantity by which a cell's settings were selected, and how much other selections would change the
-/// logarithms of its mean and of its mean loss, which differ where more of it is better
-/// ([`crate::stats::selection::selection_changes`]).
+/// The quantity by which a cell's settings were selected among candidates, and how much other selections, by as many
+/// runs, would have changed the logarithm of its mean ([`crate::stats::selection::selection_changes`]). The mean and
+/// the mean loss are two numbers where more of the quantity is better.
 #[derive(Clone, Debug)]
 pub struct SelectedBy {
     /// The quantity by whose mean the settings were selected.
     pub metric: Quantity,
-    /// The changes of the logarithm of its mean.
+    /// The changes of the logarithm of the quantity's mean, one for each other selection that was simulated.
     pub changes: Arc<[f64]>,
-    /// The changes of the logarithm of its mean loss.
+    /// The changes of the logarithm of the quantity's mean loss, one for each other selection that was simulated.
     pub loss_changes: Arc<[f64]>,
 }
 
 impl CellResult<'_> {
-    /// The changes of the selection of settings by a quantity, in the logarithm of its mean; none where
-    /// nothing was selected by it.
+    /// How much other selections of the cell's settings would have changed the logarithm of the mean of a quantity, for
+    /// the error of comparisons ([`crate::stats::selection::selection_error`]); none if the settings were not selected
+    /// by it.
     pub fn selection_changes(&self, quantity: Quantity) -> &[f64] {
         let selected_by = self.selected_by.as_ref().filter(|by| by.metric == quantity);
         selected_by.map_or(&[][..], |by| &by.changes)
     }
 
-    /// The changes of the selection of settings by a quantity, in the logarithm of its mean loss; none
-    /// where nothing was selected by it.
+    /// The same for the mean loss of a quantity ([`Quantity::loss`]).
     pub fn loss_selection_changes(&self, quantity: Quantity) -> &[f64] {
         let selected_by = self.selected_by.as_ref().filter(|by| by.metric == quantity);
         selected_by.map_or(&[][..], |by| &by.loss_changes)
     }
 
-    /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.
+    /// Whether nothing in the cell is random, neither oracle nor instance, coin nor cohort, so that all its runs are
+    /// equal.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
         identity.oracle == Oracle::Exact
@@ -89,22 +90,23 @@ impl CellResult<'_> {
             })
     }
 
-    /// Whether samples have a number for each of several instances of the problem.
+    /// Whether samples have a value for each of several instances of the problem, and not for each run.
     pub fn is_over_instances(&self) -> bool {
         self.cell.identity.instances > 1
     }
 
-    /// The mean of a quantity at the last round; infinite where runs diverged.
+    /// The mean of a quantity at the last round; infinite if a run diverged or the quantity is not recorded.
     pub fn final_mean(&self, quantity: Quantity) -> f64 {
         self.runs.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
     }
 
-    /// A quantity at the last round; `None` if a replicate diverged or it is not recorded.
+    /// A quantity at the last round in few numbers; `None` if a replicate diverged or it is not recorded.
     pub fn summary(&self, quantity: Quantity) -> Option<Summary> {
         self.runs.finals(quantity).map(|sample| Summary::new(&sample))
     }
 
-    /// A quantity over the replicates at each recorded round, up to the first divergence.
+    /// The sample of a quantity at each recorded round, up to the first divergence of a run; none if its column is not
+    /// in memory ([`runs::TraceNeeds::along`]).
     pub fn samples(&self, quantity: Quantity) -> Vec<Vec<f64>> {
         let columns = self.runs.columns(quantity);
         let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
@@ -112,12 +114,13 @@ impl CellResult<'_> {
     }
 }
 
-/// Means of a quantity below this are rounding and count as 0.
+/// The number below which a mean of the quantity is rounding and counts as 0.
 pub fn rounding_floor(quantity: Quantity) -> f64 {
     if quantity.info().is_norm { ROUNDING_FLOOR.sqrt() } else { ROUNDING_FLOOR }
 }
 
-/// What the samples of these cells are of: "10 runs", or "20 instances with 5 runs each".
+/// What the samples of these cells are of, in words: "10 runs", or "20 instances with 5 runs each"; of the cell with
+/// the most runs if they differ.
 pub fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
     let Some(largest) = cells.iter().max_by_key(|cell| cell.runs.count) else {
         return count(0, "run");

@@ -1,4 +1,4 @@
-//! The panels of a figure: which cells each of them shows, and its title.
+//! The panels of a figure: which cells each panel shows, and its title.
 
 use crate::cells::CellResult;
 use crate::cells::setting_text::pretty;
@@ -8,21 +8,22 @@ use std::hash::Hash;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The cells of a panel.
+/// The cells of a panel, or of a grid point.
 pub struct Group<'a> {
-    /// The settings that distinguish it.
+    /// The settings that distinguish this group from the others, as one text.
     pub title: String,
-    /// Each of these settings as text.
+    /// Each of these settings with its value as text.
     pub settings: Arc<[String]>,
-    /// The value of each of these settings, in their order.
+    /// The value of each of these settings, in the same order.
     pub values: Vec<Setting>,
     /// The cells that have these values.
     pub cells: Vec<&'a CellResult<'a>>,
 }
 
-/// The cells grouped by the values of some settings, the first outermost, values in the order of
-/// the cells. A cell without one of the settings belongs to every value of it: FedAvg has no
-/// coupling and is in the panels of each.
+/// Groups cells by their values of the settings `names`, a group for each combination of values that a cell has. Groups
+/// are in the order of the values of the first setting, then of the second and so on, values in the order of the cells.
+/// A cell without one of the settings belongs to every value of it: FedAvg has no coupling and is in the panels of
+/// each.
 pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'a>> {
     let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
     let places: Vec<HashMap<&Setting, usize>> = values.iter().map(|v| placed(v)).collect();
@@ -59,12 +60,13 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
 /// The values on the x axis and on the y axis of a map.
 pub type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
 
-/// The index of each value in a list.
+/// The index of each value in a list of different values.
 pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<&'a Setting, usize> {
     values.iter().enumerate().map(|(i, value)| (*value, i)).collect()
 }
 
-/// The index of a cell's value of a setting; those of all values where it has none.
+/// The index of a cell's value of the setting `name` among the `known` values, as a range; the indices of all values if
+/// the cell has no such setting.
 pub fn places_of(
     cell: &CellResult<'_>,
     name: &str,
@@ -76,9 +78,10 @@ pub fn places_of(
     }
 }
 
-/// The values of a setting in the titles of panels, without what is in brackets where they are
-/// distinguishable without.
+/// The text of each value of a setting in the titles of panels. What is in brackets is left out if no other value has
+/// the same text before its bracket.
 fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
+    // How many values have each text before their bracket.
     let mut heads: HashMap<&str, usize> = HashMap::new();
     values.iter().filter_map(|v| before_bracket(v)).for_each(|h| *heads.entry(h).or_default() += 1);
     values
@@ -98,13 +101,13 @@ fn before_bracket(value: &Setting) -> Option<&str> {
     }
 }
 
-/// Each of some values once, in their order.
+/// Each value once, in the order in which they first occur.
 pub fn unique<T: Clone + Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = HashSet::new();
     all.filter(|value| seen.insert(value.clone())).collect()
 }
 
-/// Values by their keys, both in their order.
+/// The values of each key, keys in the order in which they first occur and values in their order.
 pub fn grouped<K: Clone + Eq + Hash, V>(all: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups = Vec::<(K, Vec<V>)>::new();
     let mut places = HashMap::new();
@@ -118,16 +121,16 @@ pub fn grouped<K: Clone + Eq + Hash, V>(all: impl Iterator<Item = (K, V)>) -> Ve
     groups
 }
 
-/// The paths of the settings that the grid varies, in the order of the cells.
+/// The paths of the settings that the grid varies for some of these cells, each once, in the order of the cells.
 pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<&'a str> {
-    // Neighbours share the list.
+    // Many cells share one list, which is looked at once.
     let mut seen: HashSet<*const [String]> = HashSet::new();
     let lists =
         cells.map(|cell| &*cell.varied).filter(|list| seen.insert(std::ptr::from_ref(*list)));
     unique(lists.flatten().map(String::as_str))
 }
 
-/// The values of a setting in the order of the cells.
+/// The values of a setting that these cells have, each once, in the order of the cells.
 pub fn distinct<'a>(cells: &[&'a CellResult<'a>], name: &str) -> Vec<&'a Setting> {
     unique(cells.iter().filter_map(|cell| cell.cell.settings.get(name)))
 }

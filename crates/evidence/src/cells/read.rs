@@ -1,4 +1,4 @@
-//! Reads the results of cells.
+//! Reads the results of cells into memory, as far as figures, claims and tables need them.
 
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing, SelectedBy};
@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The cells that have results, with what is needed of their runs, and the cells without any.
+/// Reads the results of these cells of a plan: returns the cells that have results, with what `needs` asks for of their
+/// runs, and the cells without results, both in the order of the cells.
 ///
 /// # Errors
-/// If results are damaged.
+/// If results are damaged; the error of the first such cell.
 pub fn read_cells<'a>(
     plan: &'a Plan,
     cells: impl Iterator<Item = &'a Cell>,
@@ -29,6 +30,7 @@ pub fn read_cells<'a>(
     drop(ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let selected = selected_cells(plan);
+    // What many cells have in common is in memory once.
     let mut known: Vec<Arc<Provenance>> = Vec::new();
     let mut constants = HashSet::new();
     let mut found: Vec<Option<CellResult<'_>>> = cells.iter().map(|_| None).collect();
@@ -83,7 +85,8 @@ pub fn read_cells<'a>(
     Ok((found.into_iter().map(|cell| cell.expect("it was found")).collect(), missing))
 }
 
-/// The cells whose settings were selected, with what they were selected by.
+/// The cells of fresh runs whose settings were selected among candidates, by id, with what they were selected by; none
+/// without `[tune]`.
 fn selected_cells(plan: &Plan) -> HashMap<CellId, SelectedBy> {
     let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
         return HashMap::new();
@@ -100,15 +103,19 @@ fn selected_cells(plan: &Plan) -> HashMap<CellId, SelectedBy> {
     evaluated.collect()
 }
 
-/// Cells that are read before they are put in order.
+/// How many cells are read before what they have in common is joined and they are put in the order of the plan.
 const AT_ONCE: usize = 1 << 16;
 
-/// The number of cells that a thread reads one after the other.
+/// The number of cells that a thread reads one after the other, of this number of cells: enough tasks for all threads,
+/// and so few that the cells of a pack are mostly in one task.
 pub fn cells_per_task(cells: usize) -> usize {
     (cells / 64).clamp(1, 512)
 }
 
-/// Refuses results of several versions: for the same manifest they may compute other numbers.
+/// Refuses results that several versions of exactfed computed: for one manifest they may compute different numbers.
+///
+/// # Errors
+/// If there are several versions, with the number of cells of each.
 pub fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|c| *versions.entry(&c.provenance.version).or_default() += 1);

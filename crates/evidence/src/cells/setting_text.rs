@@ -3,13 +3,12 @@
 use exactfed_core::words::joined;
 use exactfed_runner::plan::{Cell, Setting, short};
 
-/// The label of a cell with the settings that distinguish it from the others of the label.
+/// The label of a cell with the settings that distinguish it from the other cells of its label.
 pub fn cell_name(cell: &Cell) -> String {
     joined(&[&cell.label, &details(cell, &[])])
 }
 
-/// The settings, except those named in `known`, that distinguish a cell from the others of its
-/// label, as one text.
+/// The settings, except those named in `known`, that distinguish a cell from the other cells of its label, as one text.
 pub fn details(cell: &Cell, known: &[&str]) -> String {
     let settings = distinguishing_settings(cell, known).into_iter();
     settings.map(|(path, value)| pretty(path, value)).collect::<Vec<_>>().join(", ")
@@ -53,7 +52,7 @@ pub fn symbol(name: &str) -> String {
     known.map_or(name, |(_, symbol)| symbol).to_owned()
 }
 
-/// A setting in the notation of the sources.
+/// A setting with its value as text for readers, in the notation of the sources; `name` may be its path.
 pub fn pretty(name: &str, value: &Setting) -> String {
     match (short(name), value) {
         (name, _) if SYMBOLS.iter().any(|(of, _)| *of == name) => {

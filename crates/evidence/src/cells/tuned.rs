@@ -16,24 +16,25 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The level at which the first runs of a candidate have to be worse than those of the best one for it to
-/// be stopped, on a typical instance or in a typical run: by their geometric means.
+/// The level at which the first runs of a candidate have to be worse than the first runs of the best candidate for it
+/// to be stopped, on a typical instance or in a typical run: by their geometric means.
 pub const STOPPING_LEVEL: f64 = 1e-3;
 
-/// The level at which their arithmetic means have to be worse, by which candidates are selected. A few runs
-/// say little about the tail of a distribution, so that a stricter one would stop hardly anything.
+/// The level at which their arithmetic means, by which candidates are selected, have to be worse as well. A few runs
+/// say little about the tail of a distribution, so that a stricter level would stop hardly any candidate.
 const STOPPING_LEVEL_OF_MEANS: f64 = 0.05;
 
-/// The stored runs of a plan's candidates.
+/// The stored runs of a plan's candidates, from which the plan finds what to run next and what is selected.
 struct StoredCandidates<'r> {
     results: &'r dyn Results,
     experiment: String,
     folder: DataFolder,
     tune: Tune,
     prices: Prices,
-    /// The numbers of clients, by the addresses of problems.
+    /// The number of clients of each problem that was asked for, by the address of its settings, which cells share;
+    /// `None` if it cannot be prepared.
     clients: RefCell<HashMap<usize, Option<usize>>>,
-    /// The metric of each run or instance, by cell.
+    /// The sample of the metric of each cell whose loss was asked for.
     samples: RefCell<HashMap<CellId, Vec<f64>>>,
 }
 
@@ -87,8 +88,9 @@ impl CandidateRuns for StoredCandidates<'_> {
     }
 }
 
-/// The plan of fresh runs of what the results of the candidates select; a plan without `[tune]` as
-/// it is.
+/// The plan of the fresh runs of the candidates that stored results select. Where these do not decide yet, candidates
+/// have further cells that are to be run first. Each group also gets how much other selections would change the mean of
+/// what is selected, for the error of comparisons. A plan without `[tune]` stays as it is.
 ///
 /// # Errors
 /// If results are damaged.
@@ -121,7 +123,9 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
     Ok(plan)
 }
 
-/// How much other selections by as many runs would differ from that of a group's candidate.
+/// How much other selections by as many runs would change the logarithm of the mean of the candidate that a group
+/// selects ([`selection_changes`]), from the samples of cells by id; `largest` says that the largest mean is selected.
+/// None if nothing is selected yet.
 fn changes_of_selection(
     group: &TuningGroup,
     samples: &HashMap<CellId, Vec<f64>>,
@@ -137,8 +141,8 @@ fn changes_of_selection(
     selection_changes(&candidates, selected, over_instances, largest)
 }
 
-/// The same plan with the cells of all stages as far as results decide: candidates, and the fresh
-/// runs that follow.
+/// The plan with the cells of all stages of tuning, as far as results decide them: candidates, and the fresh runs of
+/// what is selected; a plan without `[tune]` as it is.
 ///
 /// # Errors
 /// As for [`follow`].

@@ -2,7 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// P(T > t) under Student's t of a sample of n; 1 where there is no such distribution.
+/// P(T > t), where T has Student's distribution with n − 1 degrees of freedom, as the p-value for a sample of n; 1,
+/// which is no evidence, for n < 2 or if t is NaN.
 pub fn student_tail(t: f64, n: usize) -> f64 {
     match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
         Ok(_) if t == f64::INFINITY => 0.0,
@@ -11,12 +12,13 @@ pub fn student_tail(t: f64, n: usize) -> f64 {
     }
 }
 
-/// The p-quantile of Student's t for a sample of n; `None` where there is no such distribution.
+/// The p-quantile of Student's t for a sample of n, with n − 1 degrees of freedom; `None` for n < 2.
 pub fn student_quantile(p: f64, n: usize) -> Option<f64> {
     Some(StudentsT::new(0.0, 1.0, n as f64 - 1.0).ok()?.inverse_cdf(p))
 }
 
-/// Holm's adjustment of p-values: adjusted ≤ α rejects at family-wise level α.
+/// The p-values of a family of tests, adjusted by Holm's procedure, in their order: a hypothesis is rejected at the
+/// family-wise level α if its adjusted p-value is at most α.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![0.0; p.len()];
     let mut least = 0.0_f64;
@@ -27,8 +29,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The tests of a family from the smallest p-value to the largest, each with the number of tests by which
-/// Holm's procedure divides the level when it is that one's turn.
+/// The indices of the tests of a family from the smallest p-value to the largest, each with the number of tests by
+/// which Holm's procedure divides the level for it: the number of those that are not rejected before.
 pub fn holm_order(p: &[f64]) -> impl Iterator<Item = (usize, usize)> + use<> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
@@ -39,7 +41,8 @@ pub fn holm_order(p: &[f64]) -> impl Iterator<Item = (usize, usize)> + use<> {
 /// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
 pub fn student_95(n: usize) -> f64 {
     thread_local! {
-        // It is found by bisection, and the cells of a grid have one n.
+        // The sample size and the quantile of the last call: a quantile is found by bisection, and the cells of a grid
+        // have one n.
         static LAST: std::cell::Cell<(usize, f64)> = const { std::cell::Cell::new((0, f64::NAN)) };
     }
     let (known, value) = LAST.get();
@@ -75,7 +78,7 @@ pub fn standard_deviation(sample: &[f64]) -> f64 {
     (squares / (sample.len() - 1) as f64).sqrt()
 }
 
-/// The p-quantile by linear interpolation between order statistics.
+/// The p-quantile of a sample by linear interpolation between order statistics; NaN for an empty sample.
 pub fn quantile(sample: &[f64], p: f64) -> f64 {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -4,25 +4,27 @@
 use super::log_means::skewness;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// How far the mean of n vectors is from a point.
+/// How far the mean of n vectors is from a point, and what determines the region of the expected vector.
 pub struct Distance {
     /// The distance of the sample mean from the point.
     pub estimate: f64,
-    /// The standard error in the direction of the largest variance, three times as large for few
-    /// or skewed vectors.
+    /// The standard error of the mean in the direction of the largest variance, three times as large for few
+    /// or skewed vectors; 0 if all vectors are equal.
     pub error: f64,
     /// The number of vectors.
     pub n: usize,
+    /// The number of entries of a vector.
     dimensions: usize,
-    /// Whether they are too few, or too skewed along the difference, for their error.
+    /// Whether the vectors are too few, or too skewed in the direction of the difference, for the usual error.
     pub skewed: bool,
 }
 
 impl Distance {
-    /// The distance of the mean of a sample from the target.
+    /// The distance of the mean of a sample of vectors from the point `target`.
     pub fn new(sample: &[Vec<f64>], target: &[f64]) -> Self {
         let n = sample.len();
         let dimensions = target.len();
+        // The sample mean minus the target.
         let mut apart: Vec<f64> = target.iter().map(|x| -x).collect();
         for x in sample {
             apart.iter_mut().zip(x).for_each(|(sum, x)| *sum += x / n as f64);
@@ -39,7 +41,9 @@ impl Distance {
         Self { estimate: norm(&apart), error, n, dimensions, skewed }
     }
 
-    /// The p-value of a difference of this size or more.
+    /// The p-value of the hypothesis that the expected vector is at a distance of at least x from the sample mean, in
+    /// any direction: x is how far the estimate is beyond what a claim allows. 1, which is no evidence, unless x is
+    /// above 0 and n above the number of dimensions.
     pub fn tail(&self, x: f64) -> f64 {
         let n = self.n;
         let d = self.dimensions;
@@ -55,14 +59,15 @@ impl Distance {
         }
     }
 
-    /// The radius of the 95 % region; no number unless n is above d.
+    /// The radius of the 95 % region around the sample mean; NaN unless there are more vectors than dimensions.
     pub fn radius(&self) -> f64 {
         scheffe_radius(self.dimensions, self.n, 0.05).map_or(f64::NAN, |radius| radius * self.error)
     }
 }
 
 /// Whether the norm of the mean of vectors is so far above 0, beyond the radius of Scheffé's
-/// region, that it can be treated as a positive number along a fixed direction.
+/// region, that it can be treated as a positive number along a fixed direction: claims on a bias otherwise take into
+/// account that its direction is noise. `false` without vectors.
 pub fn is_resolved(sample: &[Vec<f64>]) -> bool {
     let Some(first) = sample.first() else { return false };
     let found = Distance::new(sample, &vec![0.0; first.len()]);
@@ -72,22 +77,22 @@ pub fn is_resolved(sample: &[Vec<f64>]) -> bool {
     found.error == 0.0 || found.estimate > lengthened.max(RESOLVED * found.radius())
 }
 
-/// How many times the radius the norm is: of a mean of 0 it is so in three of a thousand samples.
+/// How many times the radius the norm has to be: if the expected vector is 0, it is in three of a thousand samples.
 const RESOLVED: f64 = 1.5;
 
-/// The radius of Scheffé's region of n vectors of d numbers, in units of the standard error;
-/// `None` unless n > d.
+/// The radius of Scheffé's region around the mean of n vectors of d numbers, which misses the expected vector with the
+/// probability `level`, in units of the standard error; `None` unless n > d.
 pub fn scheffe_radius(d: usize, n: usize, level: f64) -> Option<f64> {
     let fisher = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten()?;
     let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
     Some((fisher.inverse_cdf(1.0 - level) / scale).sqrt())
 }
 
-/// Skewness over √n of vectors beyond which Scheffé's region is too small.
+/// The skewness over √n of vectors in the direction of the difference beyond which Scheffé's region is too small.
 const MOST_SKEWED: f64 = 0.18;
-/// How many times as large the radius is then.
+/// How many times as large the error is for vectors that are few or skewed.
 const WIDENED: f64 = 3.0;
-/// Vectors below which their skewness cannot be judged.
+/// The number of vectors below which their skewness cannot be judged.
 const FEWEST_VECTORS: usize = 10;
 
 /// The length of a vector.
@@ -95,11 +100,13 @@ pub fn norm(x: &[f64]) -> f64 {
     x.iter().fold(0.0, |sum, x| sum + x * x).sqrt()
 }
 
+/// The largest variance of the vectors of a sample in any direction: the largest eigenvalue of their covariance, by
+/// power iteration. `apart` is the sample mean minus the target.
 fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
     let d = target.len();
     let centred: Vec<Vec<f64>> =
         sample.iter().map(|x| (0..d).map(|i| x[i] - apart[i] - target[i]).collect()).collect();
-    // Power iteration from the direction of the largest variance of an entry.
+    // It starts near the entry of the largest variance; the other entries take part so that no direction is left out.
     let variances: Vec<f64> =
         (0..d).map(|i| centred.iter().map(|x| x[i] * x[i]).sum::<f64>()).collect();
     let widest = (0..d).max_by(|&i, &j| variances[i].total_cmp(&variances[j]));
@@ -120,5 +127,5 @@ fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
     largest / (sample.len() as f64 - 1.0)
 }
 
-/// Steps of a power iteration.
+/// The number of steps of the power iteration.
 const ITERATIONS: usize = 100;

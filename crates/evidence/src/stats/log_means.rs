@@ -57,17 +57,20 @@ pub struct LogMeans {
     pub heavy: (bool, bool),
     /// Whether the runs are too few to show a tail that matters.
     pub few: bool,
-    /// Standard error and skewness of the linearised terms.
+    /// The standard error of the estimate, to first order; 0 if the runs differ by rounding at most.
     error: f64,
+    /// The skewness of the terms that the runs add to the estimate to first order.
     skewness: f64,
+    /// The limits of lognormal samples; `None` where they are left out.
     lognormal: Option<Lognormal>,
     /// The standard error of what selecting by other runs adds to the parameter; 0 where nothing was
     /// selected.
     selection_error: f64,
+    /// Quantiles for n replicates.
     quantiles: Rc<Quantiles>,
 }
 
-/// The limits of lognormal samples.
+/// What determines the limits of lognormal samples: the third of the three limits.
 #[derive(Clone, Copy, Debug)]
 struct Lognormal {
     /// Mean of Σ w_j log x_j, plus half of Σ w_j s_j².
@@ -76,9 +79,9 @@ struct Lognormal {
     error: f64,
     /// Standard error of ½ Σ w_j s_j².
     spread_error: f64,
-    /// Which share of that (squared) behaves as one sample's variance: 1 for one sample.
+    /// The share of the square of `spread_error` that behaves as the error of one sample's variance: 1 for one sample.
     alone: f64,
-    /// Whether ½ Σ w_j s_j² is above 0, so that its long tail is upwards.
+    /// Whether ½ Σ w_j s_j² is above 0, so that the long tail of its distribution is upwards.
     upwards: bool,
 }
 
@@ -100,9 +103,9 @@ impl LogMeans {
         }
     }
 
-    /// From pairs of a weight and a sample, samples paired by index; values are at least 0, or
-    /// signed with a mean above 0 (then the third limit is left out). `None` for less
-    /// than two replicates or a mean that is not above 0.
+    /// Estimates Σ_j w_j log E x_j from pairs of a weight w_j and a sample x_j, where values at one index are of one
+    /// replicate; of samples of several sizes the first replicates count. Values are at least 0, or signed with a mean
+    /// above 0 (then the third limit is left out). `None` for less than two replicates or a mean that is not above 0.
     pub fn new(points: &[(f64, &[f64])]) -> Option<Self> {
         let n = points.iter().map(|(_, x)| x.len()).min().filter(|n| *n > 1)?;
         let samples: Vec<(f64, &[f64])> = points.iter().map(|(w, x)| (*w, &x[..n])).collect();
@@ -116,6 +119,7 @@ impl LogMeans {
         for r in 0..n {
             terms.push(samples.iter().zip(&means).map(|((w, x), m)| w * x[r] / m).sum::<f64>());
         }
+        // The largest term of each sample, relative to which a spread is rounding.
         let sizes = samples
             .iter()
             .zip(&means)
@@ -217,22 +221,23 @@ impl LogMeans {
         }
     }
 
-    /// The estimate and limits of Σ w_j log E x_j + offset.
+    /// The estimate and limits of Σ w_j log E x_j + offset: the offset has no error, as the logarithm of an exact
+    /// number.
     pub fn shifted(self, offset: f64) -> Self {
         let lognormal = self.lognormal.map(|l| Lognormal { centre: l.centre + offset, ..l });
         Self { estimate: self.estimate + offset, lognormal, ..self }
     }
 
-    /// The same where means are of candidates that other runs selected
-    /// ([`super::selection::selection_error`]). That error is independent of those of these runs, so the
-    /// reach of a limit is the root of the sum of both squares, as Zou, Huo and Taleb (2009) combine
-    /// the limits of two parts. It is the same for all of these runs: n does not diminish it, and they
-    /// say nothing about it, so that its limits are those of a normal distribution.
+    /// The same estimate with wider limits, for means of candidates that other runs selected: what their selection adds
+    /// to the parameter has this standard error ([`super::selection::selection_error`]). It is independent of the
+    /// errors of these runs, so the reach of a limit is the root of the sum of both squares, as Zou, Huo and Taleb
+    /// (2009) combine the limits of two parts. The selection is the same for all of these runs: n does not diminish its
+    /// error, and the runs say nothing about it, so that its limits are those of a normal distribution.
     pub fn with_selection_error(self, selection_error: f64) -> Self {
         Self { selection_error, ..self }
     }
 
-    /// Whether runs differ by rounding at most.
+    /// Whether the estimate has no error: runs differ by rounding at most, and nothing was selected by other runs.
     pub fn constant(&self) -> bool {
         self.error == 0.0 && self.selection_error == 0.0
     }
@@ -247,9 +252,10 @@ impl LogMeans {
         self.p_value(x, false, hall)
     }
 
-    /// The p-value of the hypothesis that the parameter is at most x, if the question is whether
-    /// it is `above` x, and else at least x, with this transformation of Student's statistic, of
-    /// which the second argument is the skewness over √n in the direction of the question.
+    /// The p-value of the hypothesis that the parameter is at most x if `above`, and else that it is at least x. The
+    /// statistic of Student's test is transformed for the skewness of the runs: `transformation` gets the statistic and
+    /// the skewness over √n in the direction from x to the estimate. Claims use [`hall`], with which simulations compare
+    /// other transformations.
     pub fn p_value(&self, x: f64, above: bool, transformation: fn(f64, f64) -> f64) -> f64 {
         let sign = if above { 1.0 } else { -1.0 };
         let distance = sign * (self.estimate - x);
@@ -278,7 +284,8 @@ impl LogMeans {
         plain.max(lognormal)
     }
 
-    /// Lower and upper limit, each at this one-sided level.
+    /// The lower and the upper limit of the parameter, each at this one-sided level: the estimate itself if it has no
+    /// error, and infinite if some values are 0 and others are not.
     pub fn limits(&self, level: f64) -> (f64, f64) {
         if self.constant() {
             return (self.estimate, self.estimate);
@@ -310,7 +317,7 @@ impl LogMeans {
         (self.estimate - low_reach, self.estimate + high_reach)
     }
 
-    /// The 95 % interval.
+    /// The 95 % interval of the parameter.
     pub fn interval(&self) -> (f64, f64) {
         self.limits(0.025)
     }
@@ -335,7 +342,7 @@ pub fn hall(t: f64, a: f64) -> f64 {
     t.min(cubic + (t - inside))
 }
 
-/// The statistic of which [`hall`] is q > 0.
+/// The inverse of [`hall`] in its first argument: the statistic t for which `hall(t, a)` is q > 0.
 fn hall_inverse(q: f64, a: f64) -> f64 {
     if a > -1e-9 {
         return q;
@@ -346,7 +353,8 @@ fn hall_inverse(q: f64, a: f64) -> f64 {
 }
 
 impl Lognormal {
-    /// How far the lower limit is below the centre, or the upper one above it.
+    /// How far the lower limit (`lower`) is below the centre, or else the upper one above it, at the level of these
+    /// quantiles.
     fn reach(&self, q: &Quantile, lower: bool) -> f64 {
         let tail = if self.upwards == lower { q.t } else { q.variance };
         let variance = self.alone * tail * tail + (1.0 - self.alone) * q.t * q.t;
@@ -356,7 +364,7 @@ impl Lognormal {
     }
 }
 
-/// The third central moment over the cube of the standard deviation (divisor n); 0 for
+/// The skewness of a sample: the third central moment over the cube of the standard deviation (divisor n); 0 for
 /// less than three values or no spread.
 pub fn skewness(sample: &[f64]) -> f64 {
     let n = sample.len() as f64;
@@ -371,7 +379,8 @@ pub fn skewness(sample: &[f64]) -> f64 {
     if sample.len() < 3 || squares <= 0.0 { 0.0 } else { cubes / (squares * squares.sqrt()) }
 }
 
-/// The sample skewness in standard errors of a Gaussian sample; 0 for less than three.
+/// The skewness of a sample over the standard error that it has for Gaussian samples of this size, as a test of
+/// symmetry; 0 for less than three values.
 fn skewness_in_errors(sample: &[f64]) -> f64 {
     let n = sample.len() as f64;
     if sample.len() < 3 {

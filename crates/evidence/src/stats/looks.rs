@@ -26,13 +26,13 @@ pub struct Look {
 }
 
 impl Looks {
-    /// How many times as many replicates as at the first look there are at most by default.
+    /// The number of replicates at the last look over that at the first, by default.
     pub const GROWTH: u64 = 16;
 
-    /// All looks. Their numbers of replicates double, since then all runs together are at most
-    /// twice those of the last look even where nothing can be reused. Each look spends the level in
-    /// proportion to the replicates that it adds (Lan and DeMets 1983, linear spending), so that
-    /// about half of the level is left for the last one.
+    /// All looks in their order. Their numbers of replicates double, since then the runs of all looks together are at
+    /// most twice those of the last look even where nothing can be reused. Each look spends a part of the level in
+    /// proportion to the replicates that it adds (Lan and DeMets 1983, linear spending), so that about half of the
+    /// level is left for the last one.
     pub fn all(&self) -> Vec<Look> {
         let mut looks = Vec::new();
         let mut before = 0;
@@ -41,12 +41,13 @@ impl Looks {
             let replicates = next.min(self.most);
             let level = LEVEL * ((replicates - before) as f64 / self.most as f64);
             looks.push(Look { replicates, level });
-            (before, next) = (replicates, replicates.saturating_mul(2));
+            before = replicates;
+            next = replicates.saturating_mul(2);
         }
         looks
     }
 
-    /// The looks up to the one at this number of replicates; `None` if there is none.
+    /// The looks up to the one at this number of replicates; `None` if no look is at this number.
     pub fn until(&self, replicates: u64) -> Option<Vec<Look>> {
         let mut looks = self.all();
         let last = looks.iter().position(|look| look.replicates == replicates)?;

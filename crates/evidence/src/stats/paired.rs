@@ -18,7 +18,8 @@ const RESAMPLES: usize = 1999;
 /// spread.
 const FEW: usize = 5;
 
-/// The mean of paired differences, with its interval and p-values.
+/// The mean of the differences between the two values of each pair, with its interval and p-values: how far a result
+/// has changed between two sides on the same replicates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The number of pairs.
@@ -29,15 +30,15 @@ pub struct Shift {
     pub sd: f64,
     /// Ends of the 95 % interval of the mean.
     pub interval: (f64, f64),
-    /// Two-sided p-value of no shift.
+    /// The two-sided p-value of the hypothesis that there is no shift.
     pub differs: f64,
-    /// p-value of a shift as large as the margin or larger, in either direction.
+    /// The p-value of the hypothesis that the shift is as large as the margin or larger, in either direction.
     pub equivalent: f64,
 }
 
 impl Shift {
-    /// The mean of these differences against a margin above 0; `draw(n)` is
-    /// uniform below n. `None` for less than two: one difference has no spread.
+    /// The mean of these differences against a margin above 0. `draw(n)` returns a uniform integer below n, for the
+    /// resamples of the bootstrap. `None` for less than two differences: one has no spread.
     pub fn new(differences: &[f64], margin: f64, draw: impl FnMut(usize) -> usize) -> Option<Self> {
         let n = differences.len();
         if n < 2 {
@@ -54,7 +55,7 @@ impl Shift {
         let half = match error {
             0.0 => 0.0,
             _ if n < FEW => student_95(n) * error,
-            _ => reach(differences, mean, sd, draw) * error,
+            _ => bootstrap_reach(differences, mean, sd, draw) * error,
         };
         Some(Self {
             n,
@@ -71,8 +72,9 @@ impl Shift {
         -margin < self.interval.0 && self.interval.1 < margin
     }
 
-    /// The shift that would be detected four times out of five among this number of comparisons, by
-    /// Student's t at the strictest step of Holm's method.
+    /// The size of a shift that would be detected four times out of five with these pairs, if it is tested `together`
+    /// with this number of comparisons at the family-wise `level`: by Student's t at the strictest step of Holm's
+    /// method.
     pub fn detectable(&self, together: usize, level: f64) -> f64 {
         let strict = level / (2.0 * together.max(1) as f64);
         let critical = student_quantile(1.0 - strict, self.n).unwrap_or(f64::NAN);
@@ -81,15 +83,23 @@ impl Shift {
     }
 }
 
-/// The 95 % quantile of |t| over resamples of the differences.
-fn reach(sample: &[f64], centre: f64, sd: f64, mut draw: impl FnMut(usize) -> usize) -> f64 {
+/// Half of the width of the 95 % interval in standard errors: the 95 % quantile of |t| over resamples of the
+/// differences, whose mean is `centre`; infinite if so many resamples have no spread.
+fn bootstrap_reach(
+    sample: &[f64],
+    centre: f64,
+    sd: f64,
+    mut draw: impl FnMut(usize) -> usize,
+) -> f64 {
     let mut all: Vec<f64> =
         (0..RESAMPLES).map(|_| resampled_statistic(sample, centre, sd, &mut draw)).collect();
     all.sort_by(f64::total_cmp);
     all[(RESAMPLES + 1) * 95 / 100 - 1]
 }
 
-/// |t| of the hypothesis that the mean is `centre`, over as many draws with replacement as the sample has values.
+/// |t| of the hypothesis that the mean is `centre`, for one resample: as many draws with replacement as the sample has
+/// values. A resample without spread has the statistic 0 at the centre and is infinite elsewhere; `sd` is that of the
+/// sample, relative to which a spread is rounding.
 fn resampled_statistic(
     sample: &[f64],
     centre: f64,
@@ -106,8 +116,7 @@ fn resampled_statistic(
     }
     let shift = sum / n as f64;
     let variance = (squares - sum * shift) / (n - 1) as f64;
-    // The values are equal up to the rounding of the squares: they have no spread, and t is
-    // infinite.
+    // The values are equal up to the rounding of the squares.
     if variance <= ROUNDING * sd * sd {
         return if shift.abs() <= ROUNDING * sd { 0.0 } else { f64::INFINITY };
     }

@@ -41,8 +41,9 @@ pub fn resolution(
     Some((low - below, high + above))
 }
 
-/// How far from the end of the region a parameter has to be to be refuted with power 80 % at this level, where one half
-/// of the 95 % interval of its estimate is `half`.
+/// How far outside the region of a claim a parameter has to be for the sample to refute the claim with power 80 % at
+/// this level. `half` is the width of that half of the 95 % interval of the estimate by which it is refuted. `None`
+/// where the sampling error is not known.
 fn refutable_distance(evidence: &Evidence, half: f64, level: f64) -> Option<f64> {
     let n = evidence.n;
     let distance = match evidence.dimensions {

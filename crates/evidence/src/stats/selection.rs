@@ -10,18 +10,19 @@
 use super::basics::mean;
 use exactfed_core::rng::Stream;
 
-/// Resamples, where there are more than that.
+/// The number of resamples that are drawn if there are more than that.
 const RESAMPLES: usize = 256;
 
-/// How much the logarithm of the mean of the candidate that a resample of the runs selects differs from
-/// that of the selected one, for each resample of Efron's bootstrap, times √(n/(n − 1)), since means of
-/// resamples vary by (n − 1)/n of the variance of a mean. All resamples of few runs are enumerated.
-/// `over_instances` compares geometric means, as the comparison of fresh runs does, and `largest` selects
-/// the largest mean.
+/// How much other selections by as many runs would change the mean of what is selected: for each resample of Efron's
+/// bootstrap, the logarithm of the mean of the candidate that the resample selects minus that of the `selected`
+/// candidate. Differences are multiplied by √(n/(n − 1)), since means of resamples vary by (n − 1)/n of the variance of
+/// a mean. All resamples of few runs are enumerated, and others drawn.
 ///
-/// None for a single run, of which nothing says how its selection varies, and where a mean has no
-/// logarithm. `candidates` has a value for each run of a candidate, or for each instance; those with
-/// another number of runs are not selected.
+/// `candidates` has a sample for each candidate, with a value for each run or each instance, and `selected` is an index
+/// among them; candidates with another number of values are not selected. `over_instances` compares geometric means, as
+/// the comparison of fresh runs does, and `largest` selects the largest mean and not the smallest.
+///
+/// Empty for a single run, which does not show how its selection varies, and where a mean has no logarithm.
 pub fn selection_changes(
     candidates: &[&[f64]],
     selected: usize,
@@ -50,9 +51,10 @@ pub fn selection_changes(
     if changes.iter().all(|change| change.is_finite()) { changes } else { Vec::new() }
 }
 
-/// The standard error that selections add to Σ w_j log E x_j, from the changes of each. Algorithms are
-/// tuned on common instances and noise, so their selections change together, and each resample is one of
-/// all of them. Selections by other numbers of runs are taken as independent.
+/// The standard error that selections add to Σ w_j log E x_j, where `parts` has the weight w_j and the changes of the
+/// selection of x_j ([`selection_changes`]), which are empty if nothing was selected. Algorithms are tuned on common
+/// instances and noise, so their selections change together, and resample i is the same for all of them. Selections
+/// with different numbers of resamples are taken as independent.
 pub fn selection_error(parts: &[(f64, &[f64])]) -> f64 {
     let known: Vec<&(f64, &[f64])> = parts.iter().filter(|(_, x)| !x.is_empty()).collect();
     let Some((_, first)) = known.first() else { return 0.0 };
@@ -76,7 +78,7 @@ fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     libm::sqrt(values.map(|x| x * x).sum::<f64>() / count)
 }
 
-/// The logarithm of the mean, or the mean of logarithms of positive values of instances.
+/// The logarithm of the mean of a sample; of its geometric mean `over_instances`, if all values are above 0.
 fn log_mean(values: &[f64], over_instances: bool) -> f64 {
     if over_instances && values.iter().all(|x| *x > 0.0) {
         let logs: Vec<f64> = values.iter().map(|x| libm::log(*x)).collect();
@@ -85,8 +87,8 @@ fn log_mean(values: &[f64], over_instances: bool) -> f64 {
     libm::log(mean(values))
 }
 
-/// Calls `visit` with how often each of n values is in a resample of n: for every resample if there are
-/// at most [`RESAMPLES`], and otherwise for [`RESAMPLES`] that are drawn from a fixed stream.
+/// Calls `visit` for resamples of n values, with how often each value is in the resample: for each of the nⁿ resamples
+/// if there are at most [`RESAMPLES`], and otherwise for [`RESAMPLES`] that are drawn from a fixed stream.
 fn for_each_resample(n: usize, mut visit: impl FnMut(&[f64])) {
     let all = u32::try_from(n).ok().and_then(|power| n.checked_pow(power));
     let mut counts = vec![0.0; n];

@@ -18,7 +18,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of a sample.
+    /// The mean, the standard deviation and the interval of this sample.
     pub fn new(sample: &[f64]) -> Self {
         let mean = mean(sample);
         let sd = standard_deviation(sample);
@@ -42,12 +42,12 @@ pub struct Ratio {
     pub low: f64,
     /// The upper end of the 95 % interval; NaN where there is none.
     pub high: f64,
-    /// Two-sided p-value of a ratio of 1.
+    /// The two-sided p-value of the hypothesis that the ratio is 1.
     pub p: f64,
 }
 
 impl Ratio {
-    /// A ratio of exact numbers, which has no limits.
+    /// A ratio of exact numbers, which has no limits, and a p-value of 0.
     pub fn exact(estimate: f64) -> Self {
         Self { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }
     }
@@ -60,8 +60,8 @@ impl Ratio {
         Self::of_selected(a, b, over_instances, 0.0)
     }
 
-    /// The same of candidates that other runs selected, with the standard error that their selection
-    /// adds to the logarithm of the ratio.
+    /// The ratio of [`Ratio::paired`] for candidates that other runs selected, with the standard error that their
+    /// selection adds to the logarithm of the ratio; limits are wider by it.
     pub fn of_selected(a: &[f64], b: &[f64], over_instances: bool, selection_error: f64) -> Self {
         let points = [(1.0, a), (-1.0, b)];
         let plain = mean(a) / mean(b);

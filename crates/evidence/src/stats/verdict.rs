@@ -6,41 +6,45 @@ use super::distance::{Distance, norm};
 use super::log_means::{LogMeans, VERY_FEW};
 use serde::{Deserialize, Serialize};
 
-/// The evidence of a sample for the claim that a parameter lies in a region.
+/// The evidence of a sample for the claim that a parameter lies in a region, or of an exact number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evidence {
     /// The estimate of the parameter.
     pub estimate: f64,
-    /// Its standard error; 0 where nothing is random.
+    /// The standard error of the estimate; 0 where nothing is random, and NaN where it is not known.
     pub error: f64,
-    /// Ends of the 95 % interval.
+    /// The ends of the 95 % interval of the parameter.
     pub interval: (f64, f64),
-    /// p-value of the hypothesis that the parameter lies outside.
+    /// The p-value of the hypothesis that the parameter lies outside of the region: the claim is supported if it is
+    /// small.
     pub support: f64,
-    /// p-value of the hypothesis that it lies inside.
+    /// The p-value of the hypothesis that the parameter lies inside: the claim is refuted if it is small.
     pub refute: f64,
     /// The region; NaN where nothing is tested against one.
     pub region: Region,
     /// The sample size, which is the number of replicates.
     pub n: usize,
-    /// How many numbers the parameter has; the distance of a vector is compared in all directions.
+    /// How many numbers the parameter has: more than 1 for a vector, whose distance is compared in all directions.
     pub dimensions: usize,
     /// What the sample does not show of its distribution.
     pub doubt: Doubt,
 }
 
-/// What a sample does not show of the distribution that it comes from.
+/// Why a verdict may be less certain than its p-value says: what a sample does not show of the distribution that it
+/// comes from. Of several doubts the last one here is the gravest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
-    /// Nothing is known against it.
+    /// Nothing is known against the sample.
     #[default]
     None,
-    /// It is too small to show how heavy the tails are: limits assume none heavier than a
+    /// The sample is too small to show how heavy the tails are: limits assume tails no heavier than a
     /// lognormal distribution's.
     Few,
-    /// Its vectors are very few, or skewed for their number: the radius is three times as large.
+    /// The vectors of the sample are very few, or skewed for their number: the radius of their region is three times as
+    /// large.
     Skewed,
-    /// Its tail is heavier than a lognormal distribution's: the limit is twice as far.
+    /// The tail of the sample is heavier than a lognormal distribution's, so that the limit is twice as far; or some
+    /// values are 0 and others are not.
     Heavy,
     /// Two sides that a claim orders are equal in every run: neither is less than the other.
     Equal,
@@ -58,13 +62,13 @@ pub fn widened((low, high): Region) -> Region {
 }
 
 impl Evidence {
-    /// Evidence from a number that is not random.
+    /// Evidence from a number that is not random: it is inside the region or not, with p-values of 0 and 1.
     pub fn exact(estimate: f64, (low, high): Region) -> Self {
         let is_inside = low <= estimate && estimate <= high;
         Self { region: (low, high), ..Self::certain(estimate, is_inside) }
     }
 
-    /// Evidence for a claim that is known to hold, or not to.
+    /// Evidence for a claim that is known to hold, or not to hold, without a comparison with a region.
     pub fn certain(estimate: f64, holds: bool) -> Self {
         Self {
             estimate,
@@ -103,7 +107,7 @@ impl Evidence {
         let estimate = known.estimate;
         let interval = known.interval();
         Self {
-            // What half the interval would be the right multiple of.
+            // The interval is not symmetric: this is the error of which its mean half is Student's multiple.
             error: 0.5 * (interval.1 - interval.0) / student_95(known.n),
             interval,
             n: known.n,
@@ -137,7 +141,8 @@ impl Evidence {
         }
     }
 
-    /// Evidence from a sample that decides nothing: a single run of what is random.
+    /// Evidence from a sample that decides nothing, as a single run of what is random: both p-values are 1, and neither
+    /// error nor interval is known.
     pub fn undecided(estimate: f64, n: usize) -> Self {
         let error = f64::NAN;
         let interval = (f64::NAN, f64::NAN);
@@ -175,8 +180,8 @@ impl Evidence {
         }
     }
 
-    /// Evidence for log(‖E x‖/unit) in a region, from n vectors x whose mean may be 0: Scheffé's region around
-    /// the mean, whatever the direction of E x is.
+    /// Evidence that log(‖E x‖/unit) lies in a region, from n vectors x whose mean may be 0, by Scheffé's region around
+    /// the mean, so that it holds whatever the direction of E x is.
     pub fn from_norm(sample: &[Vec<f64>], unit: &Unit, region: Region) -> Self {
         let n = sample.len();
         let found = Distance::new(sample, &vec![0.0; sample.first().map_or(0, Vec::len)]);
@@ -203,16 +208,16 @@ impl Evidence {
         }
     }
 
-    /// Whether two sides, of whose ratio this is the logarithm, are equal in every run up to rounding,
+    /// Whether this evidence on the logarithm of a ratio is from two sides that are equal in every run up to rounding,
     /// or both 0.
     pub fn is_of_equals(&self) -> bool {
         self.error == 0.0 && (self.estimate.is_nan() || self.estimate.abs() <= EQUAL)
     }
 
-    /// Evidence for a claim that holds where all parts hold: it has the support of the part with the least
-    /// support, and any part refutes it (Bonferroni). The estimate is that of the part with the
-    /// least support, of several such parts that nearest to the end of its region or farthest outside.
-    /// Where further parts could not be tested the claim has no support.
+    /// Evidence for a claim that holds if all its parts hold, `None` without parts: it has the support of the part with
+    /// the least support, and any part refutes it (Bonferroni). The estimate is that of the part with the least
+    /// support, of several such parts that nearest to the end of its region or farthest outside. If further parts could
+    /// not be tested (`untested`), the claim has no support.
     pub fn all(parts: &[Self], untested: bool) -> Option<Self> {
         let weakest = parts.iter().max_by(|a, b| {
             (a.support, b.refute, b.distance())
@@ -233,57 +238,64 @@ impl Evidence {
         (self.estimate - low).min(high - self.estimate)
     }
 
-    /// The verdict on this evidence by itself.
+    /// The verdict on this evidence by itself, at the level of 5 %.
     pub fn alone(&self) -> Verdict {
         self.verdict(self.p(), LEVEL)
     }
 
-    /// The verdict with this adjusted p-value at this level.
+    /// The verdict at this level on evidence whose p-value, adjusted for the claims that are tested together, is p.
     fn verdict(&self, p: f64, level: f64) -> Verdict {
-        match p <= level {
-            true if self.support <= self.refute => Verdict::Supported,
-            true => Verdict::Refuted,
-            false => Verdict::Inconclusive,
+        if p > level || p.is_nan() {
+            Verdict::Inconclusive
+        } else if self.support <= self.refute {
+            Verdict::Supported
+        } else {
+            Verdict::Refuted
         }
     }
 
-    /// p-value of the claim's question, which has two answers.
+    /// The p-value of the question whether the claim holds: twice the smaller p-value, since either answer may be
+    /// wrong.
     pub fn p(&self) -> f64 {
         (2.0 * self.support.min(self.refute)).min(1.0)
     }
 }
 
-/// The p-value of a hypothesis about an end of a region; a known value where the region has no such end.
+/// The p-value of a hypothesis about an end of a region; `at_infinity` if the region is open on that side.
 fn p_at_end(end: f64, at_infinity: f64, p_value: impl Fn(f64) -> f64) -> f64 {
     if end.is_finite() { p_value(end) } else { at_infinity }
 }
 
-/// The logarithm of a norm in a unit. A lower limit below 0 is the limit 0.
+/// The logarithm of a norm, or of a limit of one, in this unit. A limit below 0 counts as 0.
 fn log_of_norm(norm: f64, unit: f64) -> f64 {
     libm::log(norm.max(0.0) / unit)
 }
 
+/// What the vectors of a distance do not show.
 fn doubt_of(found: &Distance) -> Doubt {
-    match found.n < VERY_FEW {
-        _ if found.skewed => Doubt::Skewed,
-        true => Doubt::Few,
-        false => Doubt::None,
+    if found.skewed {
+        Doubt::Skewed
+    } else if found.n < VERY_FEW {
+        Doubt::Few
+    } else {
+        Doubt::None
     }
 }
 
-/// A number above 0 to which a norm is compared.
+/// A number above 0 with which a norm is compared, and how well it is known.
 pub struct Unit {
     /// The estimate of the number.
     pub estimate: f64,
-    /// Numbers between which it is, above 0.
+    /// The ends of an interval above 0 that contains the number.
     pub ends: (f64, f64),
-    /// The probability that it is not.
+    /// The probability that the interval does not contain it; 0 for an exact number.
     pub outside: f64,
 }
 
 impl Unit {
-    /// The p-value of a difference between a norm and a multiple of an end of this unit: the number may be beyond that
-    /// end, which adds the probability of it.
+    /// The p-value of the hypothesis that there is no such `difference` between a norm and a multiple of this unit,
+    /// where the difference is from the end of the unit's interval that is nearer to the norm. The probability that the
+    /// number is beyond that end is added.
     fn p_value(&self, found: &Distance, difference: f64) -> f64 {
         (found.tail(difference) + self.outside).min(1.0)
     }
@@ -295,7 +307,7 @@ impl Unit {
 pub enum Verdict {
     /// The claim holds.
     Supported,
-    /// It does not hold.
+    /// The claim does not hold.
     Refuted,
     /// The runs do not suffice to decide it.
     Inconclusive,
@@ -305,7 +317,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them, with their names on pages and in records.
+    /// All verdicts, with their names on pages and in records.
     pub const ALL: [(Self, &str); 4] = [
         (Self::Supported, "supported"),
         (Self::Refuted, "refuted"),
@@ -313,7 +325,7 @@ impl Verdict {
         (Self::NotTested, "not tested"),
     ];
 
-    /// Its name on pages and in records.
+    /// The name of the verdict on pages and in records.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -332,12 +344,12 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The p-value, adjusted by Holm's procedure.
     pub p: f64,
-    /// The level with which Holm's procedure compared the p-value as it was: an interval that agrees
-    /// with the verdict is one of confidence 1 − level.
+    /// The level with which Holm's procedure compared the p-value before its adjustment: an interval of confidence
+    /// 1 − level agrees with the verdict.
     pub level: f64,
 }
 
-/// Verdicts over claims that are tested together at this family-wise level.
+/// The verdicts on claims that are tested together at this family-wise level, in the order of their evidence.
 pub fn verdicts(evidence: &[Evidence], level: f64) -> Vec<Judgement> {
     let p: Vec<f64> = evidence.iter().map(Evidence::p).collect();
     let adjusted = evidence.iter().zip(holm(&p));
@@ -347,9 +359,9 @@ pub fn verdicts(evidence: &[Evidence], level: f64) -> Vec<Judgement> {
     judged
 }
 
-/// Replicates that would decide an inconclusive claim four times out of five if
-/// the parameter were what is estimated, among `together` claims; `None` if the
-/// estimate lies on the region's end or nothing is known of its error.
+/// The number of replicates that would decide an inconclusive claim four times out of five if
+/// the parameter were what is estimated, where `together` claims are tested at once; `None` if the
+/// estimate lies on the region's end, nothing is known of its error, or they would be more than 10¹².
 pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
     let distance = evidence.distance().abs();
     if !(evidence.error > 0.0 && distance > 0.0 && distance.is_finite()) {
@@ -362,7 +374,7 @@ pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
     (n < 1e12).then_some((n as u64).max(evidence.n as u64 + 1))
 }
 
-/// The weights w_j of the slope Σ_j w_j y_j by least squares over log x_j.
+/// The weights w_j with which Σ_j w_j y_j is the slope of y over log x by least squares, for points at these x_j > 0.
 pub fn slope_weights(x: &[f64]) -> Vec<f64> {
     let x: Vec<f64> = x.iter().map(|x| libm::log(*x)).collect();
     let centre = mean(&x);

@@ -6,12 +6,12 @@ use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, Scenario, predict};
 
-/// The mean of each quantity that moments give over infinitely many replicates, at each recorded
-/// round; or why there is none.
+/// The expectation of each quantity that exact moments give, by name: a column with a number for each recorded round.
+/// Or why there are no moments.
 pub(super) type ExpectedColumns = Result<Columns, predict::NoMoments>;
 
-/// The exact moments of experiments with more cells than this are not cached: those of a small
-/// cell are computed about as fast as a file is read, and so many files are a burden.
+/// The most cells of an experiment whose exact moments are cached, in a file for each cell: the moments of a small
+/// cell are computed about as fast as a file is read, and more files are a burden.
 const MOST_CACHED: usize = 1000;
 
 /// Where exact moments are cached.
@@ -19,9 +19,9 @@ const MOST_CACHED: usize = 1000;
 pub enum MomentsCache<'a> {
     /// Moments are neither read from a cache nor kept in one.
     Off,
-    /// In results: they are read and never written.
+    /// Moments are read from the cache in these results, and what is computed is not written.
     Read(&'a dyn Results),
-    /// In results: they are read, else computed and written.
+    /// Moments are read from the cache in these results, and what is computed is written to it.
     ReadAndWrite(&'a dyn Results),
 }
 
@@ -31,7 +31,7 @@ impl<'a> MomentsCache<'a> {
         if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(results) }
     }
 
-    /// The exact moments of a cell.
+    /// The exact moments of a cell, from the cache or computed.
     pub(super) fn columns(self, prepared: &Prepared<'_>) -> ExpectedColumns {
         let what = Cached::Moments(prepared.cell.id.to_string());
         let cached = match self {
@@ -49,7 +49,7 @@ impl<'a> MomentsCache<'a> {
     }
 }
 
-/// The exact moments of a cell, to check their cache.
+/// The exact moments of a cell as an entry of the cache with the computation that it must agree with.
 pub fn cacheable_moments<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
     Cacheable {
         what: Cached::Moments(prepared.cell.id.to_string()),
@@ -57,7 +57,8 @@ pub fn cacheable_moments<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
     }
 }
 
-/// The quantities that moments of an instance give at every recorded round.
+/// The exact moments of a cell on one instance as columns: the quantities that have a finite value at every recorded
+/// round.
 fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
     let moments = predict::exact_moments(cell, scenario)?;
     Ok(Quantity::ALL
@@ -69,8 +70,7 @@ fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
         .collect())
 }
 
-/// The quantities that the moments of a cell give, their mean over instances where each replicate
-/// has one.
+/// The exact moments of a cell as columns, their mean over the instances if there are several.
 fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
     predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.scenarios.split_last() else {
@@ -89,7 +89,8 @@ fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
     Ok(mean)
 }
 
-/// A quantity from moments of an instance, if it is finite.
+/// The expectation of a quantity by these moments of a cell on an instance; `None` if moments do not give it or it is
+/// not finite.
 pub fn quantity_of_moments(
     moments: &Moments,
     quantity: Quantity,
@@ -98,7 +99,8 @@ pub fn quantity_of_moments(
     quantity_of_any_moments(moments, quantity, on).filter(|value| value.is_finite())
 }
 
-/// The value of a quantity by these moments, also if it is infinite.
+/// The expectation of a quantity by these moments of a cell on an instance, which may be infinite; `None` if moments do
+/// not give it.
 pub fn quantity_of_any_moments(
     moments: &Moments,
     quantity: Quantity,

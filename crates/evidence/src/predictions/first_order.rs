@@ -9,12 +9,12 @@ use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::Cell;
 use exactfed_runner::runner::predict::AveragedOver;
 
-/// A cell whose bias was measured.
+/// How far the measured bias of a cell is from its expansions.
 #[derive(Clone, Debug)]
 pub struct FirstOrderRow<'a> {
     /// The cell whose bias is compared.
     pub cell: &'a Cell,
-    /// γ(H − 1)Nλ, λ the largest diagonal entry of A.
+    /// γ(H − 1)Nλ, with λ the largest diagonal entry of A: the first order holds where this is small.
     pub reach: f64,
     /// ‖E θ − θ*‖ as measured.
     pub bias: f64,
@@ -24,7 +24,7 @@ pub struct FirstOrderRow<'a> {
     pub apart: [Option<f64>; 3],
 }
 
-/// The cells with a measured bias and a prediction of it, in the order of γ(H − 1)Nλ.
+/// A row for each cell with a measured bias and an expansion of it, in the order of γ(H − 1)Nλ.
 pub fn rows<'a>(cells: &[CellResult<'a>], theory: &Theory<'_>) -> Vec<FirstOrderRow<'a>> {
     let mut rows: Vec<FirstOrderRow<'a>> =
         cells.iter().filter_map(|cell| row(cell, theory)).collect();
@@ -33,6 +33,7 @@ pub fn rows<'a>(cells: &[CellResult<'a>], theory: &Theory<'_>) -> Vec<FirstOrder
     rows
 }
 
+/// The row of a cell; `None` if its bias is not recorded, a run diverged, or no expansion applies.
 fn row<'a>(cell: &CellResult<'a>, theory: &Theory<'_>) -> Option<FirstOrderRow<'a>> {
     let sample = cell
         .runs
@@ -58,6 +59,7 @@ fn row<'a>(cell: &CellResult<'a>, theory: &Theory<'_>) -> Option<FirstOrderRow<'
     })
 }
 
+/// The length of a vector.
 fn norm(x: &[f64]) -> f64 {
     libm::sqrt(dot(x, x))
 }

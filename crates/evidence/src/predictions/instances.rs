@@ -9,16 +9,17 @@ use exactfed_runner::runner::{KnownOptima, Prepared, prepare_knowing};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-/// Cells whose instances are in memory at a time, where every cell needs one number of theory.
+/// How many cells' instances are in memory at a time, where every cell of an experiment needs one number of theory.
 pub const AT_ONCE: usize = 4096;
 
-/// Reasons that a message lists for instances that cannot be built.
+/// The most reasons that a message lists why instances cannot be built.
 const MOST_REASONS: usize = 3;
 
-/// The instances of some cells, with the optima that earlier runs searched for.
+/// Builds the instances of some cells, with what results know of them: the optima that earlier runs searched for, and
+/// the rounds of custom algorithms, as they were when the cells were run.
 ///
 /// # Errors
-/// If one cannot be built, for instance because a data file is missing.
+/// If an instance cannot be built, for instance because a data file is missing.
 pub fn build<'a>(
     plan: &Plan,
     results: &dyn Results,
@@ -26,7 +27,7 @@ pub fn build<'a>(
 ) -> Result<Vec<Prepared<'a>>, Error> {
     let prepared = build_knowing(plan, &|key| results.known_optimum(key), cells)?;
     for p in prepared.iter().filter(|p| p.cell.identity.algorithm.is_custom()) {
-        // As they were when the cell was run: its code need not be at hand.
+        // The code of the algorithm need not be at hand.
         let stored = results.programs(&plan.experiment, &p.cell.id);
         if stored.len() == p.scenarios.len() {
             p.scenarios.iter().zip(stored).for_each(|(scenario, program)| scenario.knows(program));
@@ -35,7 +36,7 @@ pub fn build<'a>(
     Ok(prepared)
 }
 
-/// The instances of some cells, where these optima are known.
+/// Builds the instances of some cells, whose optima are searched for unless `known` gives them.
 ///
 /// # Errors
 /// As [`build`].
@@ -51,11 +52,11 @@ pub fn build_knowing<'a>(
     })
 }
 
-/// Computes the exact biases of all cells; the instances of those that are not prepared already
-/// are built a limited number at a time.
+/// Computes the exact bias of each cell, for [`CellResult::exact_bias`]. The instances of cells that are not among the
+/// `prepared` ones are built a limited number at a time.
 ///
 /// # Errors
-/// If one cannot be built.
+/// If an instance cannot be built.
 pub fn add_biases(
     plan: &Plan,
     results: &dyn Results,

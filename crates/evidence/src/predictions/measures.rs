@@ -1,24 +1,24 @@
-//! How heterogeneous an instance is, kept beside the results where that takes long.
+//! How heterogeneous an instance is, cached with the results where that takes long.
 
 use crate::results::{Cacheable, Cached, Columns, Results};
 use exactfed_core::theory::heterogeneity::{MeasureErrors, Measures};
 use exactfed_runner::files::sha256;
 use exactfed_runner::runner::Prepared;
 
-/// Multiplications from which measures are kept: a tenth of a second.
+/// The number of multiplications from which measures are cached: a tenth of a second.
 const LONG: f64 = 1e8;
 /// The name of the only column that the cache has for an instance.
 const COLUMN: &str = "measures";
 
-/// A hash of what determines the measures of a cell's first instance.
+/// The entry of the cache for the measures of a cell's first instance, by a hash of what determines them.
 fn key(prepared: &Prepared<'_>) -> Cached {
     let instance = &prepared.scenarios[0].key;
     let oracle = prepared.cell.identity.oracle;
     Cached::Measures(sha256(format!("{oracle:?} {instance}").as_bytes()))
 }
 
-/// The measures of a cell's first instance; `None` if they are too much work, or an eigenvalue
-/// cannot be found.
+/// The measures of a cell's first instance, from the cache in these results if they take long; `None` if they are too
+/// much work, or an eigenvalue cannot be found.
 pub fn measures(prepared: &Prepared<'_>, results: &dyn Results) -> Option<Measures> {
     let instance = &*prepared.scenarios[0].instance;
     if Measures::effort(instance).products < LONG {
@@ -32,7 +32,7 @@ pub fn measures(prepared: &Prepared<'_>, results: &dyn Results) -> Option<Measur
     })
 }
 
-/// The measures of a cell's first instance, to check their cache.
+/// The measures of a cell's first instance as an entry of the cache with the computation that it must agree with.
 pub fn cacheable_measures<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
     Cacheable {
         what: key(prepared),
@@ -42,7 +42,7 @@ pub fn cacheable_measures<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
     }
 }
 
-/// The measures, with NaN for what there is not.
+/// The measures as one column of numbers for the cache, with NaN for a gap or errors that there are not.
 fn to_columns(measures: &Measures) -> Columns {
     let Measures { zeta1, zeta2, mu, smoothness, noise, virtual_gap, errors } = *measures;
     let gap = virtual_gap.unwrap_or(f64::NAN);
@@ -51,6 +51,7 @@ fn to_columns(measures: &Measures) -> Columns {
     Columns::from([(COLUMN.to_owned(), numbers)])
 }
 
+/// The measures that [`to_columns`] made these columns of; `None` if they are no such columns.
 fn from_columns(columns: &Columns) -> Option<Measures> {
     let numbers: [f64; 9] = columns.get(COLUMN)?.as_slice().try_into().ok()?;
     let [zeta1, zeta2, mu, smoothness, noise, gap, errors @ ..] = numbers;

@@ -2,6 +2,7 @@
 //! when they are first asked for.
 
 pub mod exact;
+mod expanded;
 mod expected;
 pub mod first_order;
 pub mod instances;

@@ -1,4 +1,4 @@
-//! How heterogeneous the problems of an experiment are: ζ₁, ζ₂ (RR A2) and the settings that
+//! How heterogeneous the problems of an experiment are, as a page shows it: ζ₁, ζ₂ (RR A2) and the settings that
 //! distinguish instances, with the average drift at the optimum (SLIDES) for every step size and
 //! number of local steps.
 
@@ -20,30 +20,30 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The instances of an experiment.
+/// What a page says of the instances of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Instances {
     /// The distinct instances, in the order of the cells.
     pub rows: Vec<InstanceRow>,
-    /// Whether each replicate has an instance of its own; then the first is shown.
+    /// Whether each replicate has an instance of its own; then the first one is shown.
     pub per_replicate: bool,
-    /// Instances beyond those of the rows.
+    /// The number of instances for which there was no room.
     pub further: usize,
-    /// Step sizes and numbers of local steps beyond those of the rows' drifts.
+    /// The number of drifts, at a step size and a number of local steps each, for which there was no room.
     pub further_drifts: usize,
-    /// That the mean of a round's step is biased for some cells, as a sentence.
+    /// A sentence that the mean of a round's step is biased for some cells, if it is.
     pub biased_participation: Option<String>,
     /// Whether θ* of some instance was not searched for, because the manifest leaves it out.
     pub without_optimum: bool,
-    /// What a reader should know of the columns of data files: sentences.
+    /// What a reader should know of the columns of data files, a sentence each.
     pub remarks: Vec<String>,
-    /// The measures and drifts that are not computed at this size: how many, and the largest
-    /// cost.
+    /// How many measures and drifts are not computed because they would take too long, and the largest cost of one;
+    /// `None` if all are computed.
     pub not_computed: Option<(usize, Effort)>,
 }
 
 impl Instances {
-    /// That some are not computed at this size, as a sentence.
+    /// A sentence that some measures or drifts are not computed at this size, if that is so.
     pub fn not_computed(&self) -> Option<String> {
         let (count, most) = self.not_computed?;
         let entries = if count == 1 { "entry" } else { "entries" };
@@ -56,32 +56,34 @@ impl Instances {
 /// What a page says of one instance of a problem.
 #[derive(Clone, Debug)]
 pub struct InstanceRow {
-    /// Settings that distinguish it; empty if it is the only one.
+    /// The settings of the problem that distinguish the instance from the others; empty if there is one.
     pub name: String,
-    /// The numbers N of clients and d of coordinates.
+    /// The number N of clients, and the number d of entries of θ.
     pub size: (usize, usize),
     /// Whether clients have unequal weights.
     pub weighted: bool,
-    /// Its measures; `None` where they are not computed.
+    /// How much its clients differ; `None` if that is not computed.
     pub measures: Option<Measures>,
-    /// A bound on the distance of θ* from the optimum, if it was found by a search.
+    /// A bound on the distance of the computed θ* from the optimum, if it was found by a search.
     pub optimum_error: Option<f64>,
-    /// γ, H and the average drift at θ*, for those of the algorithms.
+    /// γ, H and the average drift at θ*, for each step size and number of local steps of the algorithms.
     pub drifts: Vec<(f64, u64, f64)>,
 }
 
-/// Oracle calls beyond which a drift along a field that is not linear is left out, because it is
+/// The number of oracle calls beyond which a drift along a field that is not linear is left out, because it is
 /// simulated step by step.
 const MOST_CALLS: u64 = 2_000_000;
 
-/// Instances that are shown, and pairs of step size and number of local steps of all of them.
+/// The most instances that are shown.
 const MOST_INSTANCES: usize = 500;
+/// The most drifts that are shown, of all instances together.
 const MOST_DRIFTS: usize = 500;
 
-/// The instances of a plan, those that are prepared already and the others.
+/// What a page says of the instances of a plan. Instances that are not among the `prepared` ones are built; the
+/// measures may be cached in the results.
 ///
 /// # Errors
-/// If one of the others cannot be built.
+/// If an instance cannot be built.
 pub fn instances(
     plan: &Plan,
     prepared: &[Prepared<'_>],
@@ -95,6 +97,8 @@ pub fn instances(
     let more = super::instances::build(plan, results, &unknown)?;
     let by_id: HashMap<&str, &Prepared<'_>> =
         prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
+    // The first cell of each instance, the step sizes and numbers of local steps of its drifts, and whether its
+    // measures are computed.
     let mut found = Vec::new();
     let mut room = MOST_DRIFTS;
     let mut further_drifts = 0;
@@ -148,15 +152,18 @@ pub fn instances(
     })
 }
 
-/// The cost that the table may still have: all of it together is one computation.
+/// What the table on heterogeneity may still cost: all of it together may take as long as one computation of theory.
 #[derive(Default)]
 struct CostBudget {
+    /// The multiplications of what was allowed so far.
     products: f64,
+    /// How many computations were not allowed, and the largest cost of one; `None` if all were.
     refused: Option<(usize, Effort)>,
 }
 
 impl CostBudget {
-    /// Whether a computation fits; if it does not, it is counted.
+    /// Whether a computation of this cost may be done, which counts it as done; one that does not fit is counted as
+    /// refused.
     fn allows(&mut self, cost: Effort) -> bool {
         let all = Effort { products: self.products + cost.products, ..cost };
         if all.fits() {
@@ -169,7 +176,8 @@ impl CostBudget {
     }
 }
 
-/// The cells of each of the first instances of a plan in their order, and how many more instances there are.
+/// The cells of each instance of a plan, for as many instances as are shown in the order of their first cells, and how
+/// many more instances there are.
 fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
     // With and without noise it is one instance, of which the noisy cells show the noise.
@@ -191,21 +199,18 @@ fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
     (groups.into_iter().take(MOST_INSTANCES).map(|(_, cells)| cells).collect(), further)
 }
 
-/// The step sizes and numbers of local steps of the algorithms of some cells, each once.
+/// The pairs of a step size and a number of local steps of the algorithms of some cells, each once, as far as the drift
+/// is defined: for local steps of one length, equally many for every client.
 fn walks(cells: &[&Cell]) -> Vec<(f64, u64)> {
-    // The drift is defined for local steps of one length, equally many for every client.
     let components = cells.iter().flat_map(|cell| cell.identity.algorithm.components());
-    let walks = unique(
-        components
-            .filter(|c| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1)
-            .map(|c| (c.terms.step(0).to_bits(), c.terms.most_steps())),
-    )
-    .into_iter();
-    walks.map(|(step, steps)| (f64::from_bits(step), steps)).collect()
+    let with_drift = components
+        .filter(|c| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1);
+    let walks = unique(with_drift.map(|c| (c.terms.step(0).to_bits(), c.terms.most_steps())));
+    walks.into_iter().map(|(step, steps)| (f64::from_bits(step), steps)).collect()
 }
 
-/// The row of an instance, with its measures if they are wanted, which a store may keep; `None` if
-/// an eigenvalue cannot be found.
+/// The row of the instance of a cell, with the drifts of these pairs of a step size and a number of local steps. Its
+/// measures are computed if there are results in which they may be cached. `None` if an eigenvalue cannot be found.
 fn instance_row(
     first: &Prepared<'_>,
     walks: &[(f64, u64)],
@@ -228,7 +233,7 @@ fn instance_row(
     })
 }
 
-/// The settings of the problem that vary over the grid.
+/// The settings of a cell's problem that vary over the grid, as text.
 fn problem_name(p: &Prepared<'_>) -> String {
     let mut settings: BTreeMap<String, Setting> = BTreeMap::new();
     for path in p.cell.varied.iter().filter(|path| path.starts_with("problem.")) {

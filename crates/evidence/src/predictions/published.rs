@@ -16,7 +16,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Theory<'_> {
-    /// The constants of a cell's instance; `None` if they are not known or too costly.
+    /// The constants of a cell's instance of which published bounds are made; `None` if they are not known or too
+    /// costly.
     pub fn constants(&self, prepared: &Prepared<'_>) -> Option<Rc<Constants>> {
         let scenario = &prepared.scenarios[0];
         let facts: &dyn Facts = &*scenario.instance;
@@ -30,21 +31,23 @@ impl Theory<'_> {
         found
     }
 
-    /// A published bound for a cell at a round.
+    /// A published bound for a cell after this number of rounds; `None` if `by` is no bound, or it is not about the
+    /// cell's algorithm. The conditions of a bound that is about it may still fail ([`Bound::value`]).
     pub fn bound(&self, id: &str, by: Prediction, round: u64) -> Option<Bound> {
         let Prediction::Bound(bound) = by else { return None };
-        self.of_run(id, round, |run| bound.for_run(run))?
+        self.find_bounds(id, round, |run| bound.for_run(run))?
     }
 
-    /// All published bounds that apply to a cell at a round: those that tables list, or the
-    /// others.
+    /// All published bounds that are about a cell's algorithm, after this number of rounds: those that tables list if
+    /// `listed`, and else the others.
     pub fn bounds(&self, id: &str, round: u64, listed: bool) -> Vec<Bound> {
-        self.of_run(id, round, |run| run.bounds(listed)).unwrap_or_default()
+        self.find_bounds(id, round, |run| run.bounds(listed)).unwrap_or_default()
     }
 
-    /// What is found for a cell in the terms of published bounds, at a round; `None` if none is
-    /// about it.
-    fn of_run<T>(
+    /// What `find` finds for a cell after this number of rounds, once the cell is written in the terms of published
+    /// bounds; `None` if no published bound is about its algorithm, it has several instances, or constants are not
+    /// known.
+    fn find_bounds<T>(
         &self,
         id: &str,
         round: u64,

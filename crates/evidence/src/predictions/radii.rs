@@ -6,14 +6,16 @@ use exactfed_core::theory::exact::{MomentsError, SpectralRadii};
 use exactfed_runner::runner::predict::{self, NoMoments};
 use exactfed_runner::runner::{Prepared, Scenario};
 
-/// Rounds that finding a radius takes, about; and the products that it may cost.
+/// About how many rounds of moments it takes to find a radius.
 const ROUNDS: u64 = 1024;
+/// The most multiplications that finding a radius may take.
 const MOST_PRODUCTS: f64 = 4e9;
 
-/// The radii of a cell's recursions, the largest of its instances.
+/// The spectral radii of the maps of a cell's rounds on means and on second moments, the largest of its instances:
+/// moments converge if the radius is below 1.
 ///
 /// # Errors
-/// Why they are not known: moments do not close, cost too much, or do not settle.
+/// Why they are not known: moments do not close, cost too much, or their growth does not settle.
 pub fn radii(prepared: &Prepared<'_>) -> Result<SpectralRadii, NoMoments> {
     let mut largest: Option<SpectralRadii> = None;
     let all = prepared.scenarios.iter().map(|scenario| radii_of_instance(prepared, scenario));
@@ -29,6 +31,7 @@ pub fn radii(prepared: &Prepared<'_>) -> Result<SpectralRadii, NoMoments> {
     largest.ok_or(NoMoments::Open)
 }
 
+/// The spectral radii on one instance.
 fn radii_of_instance(
     prepared: &Prepared<'_>,
     scenario: &Scenario,
@@ -47,6 +50,7 @@ fn radii_of_instance(
     exact.radii().ok_or_else(unsettled)
 }
 
+/// The error that the growth of moments, by which a radius is found, does not settle.
 fn unsettled() -> NoMoments {
     NoMoments::Unknown(MomentsError::UnsettledGrowth)
 }

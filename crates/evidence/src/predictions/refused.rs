@@ -6,7 +6,7 @@ use exactfed_runner::runner::Prepared;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-/// A computation that predictions need.
+/// A computation of theory that may take too long for a large cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Computation {
     /// Exact moments round by round.
@@ -24,6 +24,7 @@ pub enum Computation {
 }
 
 impl Computation {
+    /// What is computed, in words.
     fn words(self) -> &'static str {
         match self {
             Self::Moments => "exact moments round by round",
@@ -35,7 +36,7 @@ impl Computation {
         }
     }
 
-    /// Whether a prediction needs it.
+    /// Whether a prediction needs this computation.
     fn serves(self, by: Prediction) -> bool {
         match by {
             Prediction::ExactMoments => matches!(self, Self::Moments | Self::Stationary),
@@ -54,23 +55,24 @@ impl Computation {
     }
 }
 
-/// Costs that exceed the bounds, by cell and computation.
+/// The computations that were refused because they would take too much time or memory: their costs, by the id of the
+/// cell and the computation.
 pub struct Refused(RefCell<HashMap<(String, Computation), Effort>>);
 
-/// The bounds on time and memory, as a sentence.
+/// The most time and memory that a computation of theory may take, as a sentence for pages.
 pub fn bounds() -> String {
     let memory = MOST_BYTES / 1e9;
     format!("A computation may take {MOST_PRODUCTS:.0e} products and {memory:.0} GB of memory.")
 }
 
 impl Refused {
-    /// A computation that was refused for some cells.
+    /// The refused computations at the beginning: this one, for these cells, with its cost for each.
     pub fn new(part: Computation, costs: impl Iterator<Item = (String, Effort)>) -> Self {
         Self(RefCell::new(costs.map(|(id, cost)| ((id, part), cost)).collect()))
     }
 
-    /// Whether a computation for a cell fits in time and memory; `None` if it does not, which is
-    /// remembered.
+    /// Permits a computation for a cell if its cost fits in time and memory. `None` if it does not, which is
+    /// remembered, so that pages can say why a prediction is missing.
     pub fn permit(
         &self,
         prepared: &Prepared<'_>,
@@ -88,14 +90,15 @@ impl Refused {
         cost.fits().then_some(())
     }
 
-    /// The cost of a prediction for a cell, if that is why there is none.
+    /// The largest cost of the computations that a prediction for a cell needs and that were refused; `None` if none
+    /// was.
     pub fn cost(&self, id: &str, by: Prediction) -> Option<Effort> {
         let known = self.0.borrow();
         let mine = known.iter().filter(|((cell, part), _)| cell == id && part.serves(by));
         mine.map(|(_, cost)| *cost).reduce(Effort::most)
     }
 
-    /// The computations that were refused, one sentence each.
+    /// A sentence for each computation that was refused for some cell, with the number of cells and the largest cost.
     pub fn sentences(&self) -> Vec<String> {
         let mut parts: BTreeMap<Computation, (usize, Effort)> = BTreeMap::new();
         for ((_, part), cost) in self.0.borrow().iter() {

@@ -1,18 +1,17 @@
 //! Predictions for the cells of an experiment, each computed when it is first asked for.
 
+use super::expanded::uniform_terms;
 use super::expected::{ExpectedColumns, MomentsCache, quantity_of_moments};
 use super::refused::{Computation, Refused};
-use exactfed_core::algorithm::{Average, Component};
-use exactfed_core::federated::{Schedule, Terms, Variates};
-use exactfed_core::kernel::{axpy, dot, squared_distance};
+use exactfed_core::algorithm::Component;
+use exactfed_core::kernel::{dot, squared_distance};
 use exactfed_core::linalg::Matrix;
 use exactfed_core::moments::{self, ExactMoments};
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::bounds::richardson_romberg;
 use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants};
 use exactfed_core::theory::effort::{Effort, MOST_BYTES};
 use exactfed_core::theory::exact::{CovarianceBlocks, Moments};
-use exactfed_core::theory::expansion::{self, Expansion};
+use exactfed_core::theory::expansion::Expansion;
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
@@ -22,25 +21,31 @@ use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
-/// Moments of each phase of the rounds, and blocks, at stationarity.
+/// The exact moments at stationarity: those of each phase of the rounds, of which most algorithms have one, and the
+/// covariances with control variates.
 type AtRest = Rc<(Vec<Moments>, CovarianceBlocks)>;
 
-/// Predictions for the cells of an experiment.
+/// Predictions for the cells of an experiment. What they are made of is kept once it is computed.
 pub struct Theory<'a> {
+    /// The cells for which there are predictions, by id.
     pub(super) cells: HashMap<&'a str, &'a Prepared<'a>>,
+    /// The exact moments at the recorded rounds, by cell; only of those cells for which they were asked.
     expected: HashMap<&'a str, ExpectedColumns>,
+    /// The exact moments at stationarity that are known, by cell; `None` for a cell that has none.
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
-    /// How many numbers these hold.
-    at_rest: std::cell::Cell<usize>,
+    /// How many numbers `stationary` holds, so that its memory is limited.
+    stationary_size: std::cell::Cell<usize>,
+    /// The computations that were not done because they would take too long.
     pub(super) refused: Refused,
-    expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
+    /// The terms of expansions, by the address of the instance.
+    pub(super) expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
+    /// The constants of published bounds, by the address of the instance.
     pub(super) constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
 
-/// ‖lim E θ_t − θ*‖² of a cell, its mean over replicates where each has an instance; where rounds
-/// have a period, the limit is the mean over it.
+/// ‖lim E θ_t − θ*‖² of a cell, its mean over the instances if it has several; where rounds have a period, the limit is
+/// the mean over it. `None` if an instance has no known limit.
 pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     let squares = prepared.scenarios.iter().map(|scenario| {
         let limit = predict::limit(prepared.cell, scenario)?;
@@ -49,7 +54,8 @@ pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
 
-/// ‖lim E θ_t − θ*‖² at each recorded round, for the phase of the period in which the round is.
+/// ‖lim E θ_t − θ*‖² of a cell at each recorded round, of the limit in the phase of the period in which the round is;
+/// its mean over the instances if there are several. `None` if an instance has no known limit.
 fn exact_biases(prepared: &Prepared<'_>) -> Option<Vec<f64>> {
     let squares = prepared
         .scenarios
@@ -69,7 +75,8 @@ fn exact_biases(prepared: &Prepared<'_>) -> Option<Vec<f64>> {
 }
 
 impl<'a> Theory<'a> {
-    /// Theory for these cells, with the exact moments of some of them.
+    /// Theory for these cells. Exact moments at the recorded rounds are read from the cache or computed now, for the
+    /// cells whose ids are in `moments` alone; all else is computed when it is asked for.
     pub fn new(
         prepared: &'a [Prepared<'a>],
         moments: &HashSet<&str>,
@@ -88,7 +95,7 @@ impl<'a> Theory<'a> {
                     _ => None,
                 }),
             ),
-            at_rest: Default::default(),
+            stationary_size: Default::default(),
             cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
             expected,
             stationary: RefCell::default(),
@@ -97,13 +104,13 @@ impl<'a> Theory<'a> {
         }
     }
 
-    /// The cost of a prediction for a cell, if that is why there is none; known once the
-    /// prediction was asked for.
+    /// The cost of a prediction for a cell, if it is too high, which is why there is none; known once the prediction
+    /// was asked for.
     pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Effort> {
         self.refused.cost(id, by)
     }
 
-    /// Why there are no exact moments of a cell at any size, if there are none.
+    /// Why a cell has no exact moments, in one line, if the reason is another than their cost; `None` if it has some.
     pub fn no_moments(&self, id: &str) -> Option<String> {
         let why = match self.expected.get(id) {
             Some(found) => found.as_ref().err().cloned(),
@@ -119,12 +126,14 @@ impl<'a> Theory<'a> {
         self.refused.sentences()
     }
 
-    /// A cell as it is run.
+    /// A cell with its instances, as it is run; `None` if there is no theory for it.
     pub fn prepared(&self, id: &str) -> Option<&'a Prepared<'a>> {
         self.cells.get(id).copied()
     }
 
-    /// A prediction of a quantity at each recorded round of a cell.
+    /// A prediction of the mean of a quantity at each recorded round of a cell, a number for each; the same number at
+    /// all of them if the prediction is for stationarity. `None` if there is no such prediction of the quantity for the
+    /// cell.
     pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
         let rows = prepared.recorded.len();
@@ -170,6 +179,7 @@ impl<'a> Theory<'a> {
             Prediction::ExactBias => {
                 exact_biases(prepared).filter(|_| quantity == Quantity::SqError)
             }
+            // Expansions and closures predict vectors, from whose squares these quantities follow.
             _ => match quantity {
                 Quantity::SqErrorLimit => self.curve(id, Quantity::Variance, by),
                 Quantity::SqError => {
@@ -181,8 +191,8 @@ impl<'a> Theory<'a> {
         }
     }
 
-    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
-    /// squares), or the power that SLIDES prints, which is that of the distance itself.
+    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
+    /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
@@ -207,29 +217,8 @@ impl<'a> Theory<'a> {
         )
     }
 
-    /// tr(A⁻¹CA⁻ᵀ)/(NHn) at each recorded round, n the iterates that are averaged by then.
-    fn clt(&self, prepared: &Prepared<'_>, quantity: Quantity) -> Option<Vec<f64>> {
-        let identity = &prepared.cell.identity;
-        let burn_in = match (quantity, identity.algorithm.average()) {
-            (Quantity::SqErrorAverage, Average::None) => 0,
-            (Quantity::SqError, Average::BurnIn(share)) => (share * identity.rounds as f64) as u64,
-            _ => return None,
-        };
-        let components = identity.algorithm.components();
-        let [Component { terms, .. }] = components.as_slice() else { return None };
-        let (_, steps, _) = uniform_terms(&Terms { decay: None, ..terms.clone() })?;
-        let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
-        let one = expansion.clt_trace().ok()? / steps;
-        Some(
-            prepared
-                .recorded
-                .iter()
-                .map(|t: &u64| one / t.saturating_sub(burn_in) as f64)
-                .collect(),
-        )
-    }
-
-    /// A quantity of the moments at stationarity, its mean over the phases of the rounds.
+    /// The mean of a quantity at stationarity by the exact moments, over the phases of the rounds if they have a
+    /// period; `None` if the cell has no such moments or several instances.
     pub fn at_rest(&self, id: &str, quantity: Quantity) -> Option<f64> {
         let prepared = self.cells.get(id)?;
         let scenario = single_scenario(prepared)?;
@@ -242,7 +231,9 @@ impl<'a> Theory<'a> {
         )
     }
 
-    /// A prediction of a vector of a cell at stationarity.
+    /// A prediction of an average over rounds of a cell at stationarity: a vector of d numbers, or matrices row by row,
+    /// one for each client if control variates are in it. `over` says of which rounds the average is, where rounds have
+    /// a period. `None` if there is no such prediction for the cell, or it has several instances.
     pub fn vector(
         &self,
         id: &str,
@@ -284,99 +275,29 @@ impl<'a> Theory<'a> {
         })
     }
 
-    fn bias(
-        &self,
-        prepared: &Prepared<'_>,
-        scenario: &Scenario,
-        by: Prediction,
-        over: AveragedOver,
-    ) -> Option<Vec<f64>> {
-        let facts: &dyn Facts = &*scenario.instance;
-        let mut sum = vec![0.0; facts.dim()];
-        if matches!(by, Prediction::ExactBias | Prediction::ExactMoments | Prediction::Stationary) {
-            let weights = predict::phase_weights(prepared.cell, scenario, over);
-            let limits = predict::limits(prepared.cell, scenario)?;
-            limits.into_iter().zip(weights).for_each(|(limit, w)| axpy(w, limit, &mut sum));
-            axpy(-1.0, facts.optimum(), &mut sum);
-            return Some(sum);
-        }
-        if matches!(by, Prediction::RrIdentity | Prediction::RrIdentityPrinted) {
-            // It has no more products than an expansion.
-            self.refused.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
-            return proposition_2(prepared, facts, by);
-        }
-        let expansion = self.expansion(prepared, scenario)?;
-        let components = prepared.cell.identity.algorithm.components();
-        for (place, component) in components.iter().enumerate() {
-            let (step, steps, corrected) = uniform_terms(&component.terms)?;
-            let one = match by {
-                Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
-                // RR, first version, Table 1: both signs the other way round.
-                Prediction::FirstOrderPrinted => {
-                    expansion.bias(step, steps, corrected)?.iter().map(|x| -x).collect()
-                }
-                Prediction::SecondOrder => {
-                    let mut bias = expansion.bias(step, steps, corrected)?;
-                    axpy(1.0, &expansion.next(step, steps, corrected)?, &mut bias);
-                    bias
-                }
-                Prediction::Closure => self.closure(prepared, scenario, place, component)?,
-                _ => return None,
-            };
-            axpy(component.weight, &one, &mut sum);
-        }
-        Some(sum)
-    }
-
-    fn closure(
-        &self,
-        prepared: &Prepared<'_>,
-        scenario: &Scenario,
-        place: usize,
-        component: &Component,
-    ) -> Option<Vec<f64>> {
-        let (step, steps, corrected) = uniform_terms(&component.terms)?;
-        if component.terms.schedule != Schedule::Every {
-            return None;
-        }
-        let facts: &dyn Facts = &*scenario.instance;
-        let twin: &dyn Facts = match &scenario.twin {
-            Some((twin, _)) => &**twin,
-            None if facts.linear() => facts,
-            None => return None,
-        };
-        let components = predict::stationary_components(&prepared.cell.identity)?;
-        let alone = [Component { weight: 1.0, ..components[place].clone() }];
-        let exact = ExactMoments::new(twin, &alone).ok()?;
-        self.refused.permit(prepared, Computation::Closure, || {
-            moments::stationary_effort(twin, &alone)
-                + expansion::closure_effort(facts, steps as u64)
-        })?;
-        let (moments, blocks) = exact.stationary().ok()?;
-        expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
-    }
-
+    /// The exact moments of a cell at rest, which are found once; `None` if there are none, or they cost too much.
     fn stationary(&self, id: &str) -> Option<AtRest> {
         if let Some(known) = self.stationary.borrow().get(id) {
             return known.clone();
         }
         let found = self.find_stationary(id);
         let mut known = self.stationary.borrow_mut();
-        // They are matrices: beyond the limit all are dropped, and computed again if needed.
+        // Beyond the limit on memory all known moments are dropped, and computed again if they are needed.
         let numbers = found.as_ref().map_or(0, |found| {
             let covariances = found.0.iter().map(|m| m.covariance.entries().len());
             found.1.numbers() + covariances.sum::<usize>()
         });
-        if 8.0 * (self.at_rest.get() + numbers) as f64 > MOST_BYTES {
+        if 8.0 * (self.stationary_size.get() + numbers) as f64 > MOST_BYTES {
             known.clear();
-            self.at_rest.set(0);
+            self.stationary_size.set(0);
         }
-        self.at_rest.set(self.at_rest.get() + numbers);
+        self.stationary_size.set(self.stationary_size.get() + numbers);
         known.insert(id.to_owned(), found.clone());
         found
     }
 
-    /// The exact moments at rest, which no earlier call has found.
+    /// Computes the exact moments of a cell at rest, from the traced rounds of a custom algorithm, along trajectories
+    /// of Markov chains, or from independent draws.
     fn find_stationary(&self, id: &str) -> Option<AtRest> {
         let prepared = self.cells.get(id)?;
         let scenario = single_scenario(prepared)?;
@@ -407,33 +328,9 @@ impl<'a> Theory<'a> {
         };
         Some(Rc::new((vec![moments], blocks)))
     }
-
-    fn expansion(&self, prepared: &Prepared<'_>, scenario: &Scenario) -> Option<Rc<Expansion>> {
-        let key: *const () = Arc::as_ptr(&scenario.instance).cast();
-        let facts: &dyn Facts = &*scenario.instance;
-        if let Some(known) = self.expansions.borrow().get(&key) {
-            return known.clone();
-        }
-        // C is the covariance of one draw: along a trajectory draws are correlated, too.
-        if !facts.independent() {
-            return None;
-        }
-        self.refused.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
-        let found = Expansion::new(facts).ok().map(Rc::new);
-        self.expansions.borrow_mut().insert(key, found.clone());
-        found
-    }
-
-    /// γ(H − 1)Nλ of a cell's first run: the first order holds where it is small.
-    pub fn reach(&self, id: &str) -> Option<f64> {
-        let prepared = self.cells.get(id)?;
-        let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = uniform_terms(&components[0].terms)?;
-        Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
-    }
 }
 
-/// The instance of a cell, if its replicates share one.
+/// The instance of a cell; `None` if it has several, since predictions are for one.
 pub(super) fn single_scenario<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Scenario> {
     match &prepared.scenarios[..] {
         [scenario] => Some(scenario),
@@ -441,41 +338,12 @@ pub(super) fn single_scenario<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Scen
     }
 }
 
-/// γ, H and whether there are control variates, of a run to which the expansions apply: all
-/// clients take part with the same number of local steps.
-fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
-    let corrected = match terms.variates {
-        Variates::None => false,
-        Variates::Kept(_) => true,
-        Variates::Fresh | Variates::Unknown(_) => return None,
-    };
-    let steps = match terms.schedule {
-        Schedule::Every => terms.local_steps[0] as f64,
-        Schedule::Bernoulli { probability, .. } => 1.0 / probability,
-    };
-    let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
-    let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
-    let constant = terms.decay.is_none();
-    (even && constant && terms.proximal == 0.0 && terms.server_step == 1.0)
-        .then_some((step, steps, corrected))
-}
-
-/// The expression of FedAvg's bias in RR's Proposition 2.
-fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> Option<Vec<f64>> {
-    let components = prepared.cell.identity.algorithm.components();
-    let [Component { terms, .. }] = components.as_slice() else { return None };
-    let (step, _, corrected) = uniform_terms(terms)?;
-    if corrected || terms.schedule != Schedule::Every {
-        return None;
-    }
-    let printed = by != Prediction::RrIdentity;
-    richardson_romberg::identity(facts, step, terms.local_steps[0], printed)
-}
-
+/// The trace of a d × d matrix that is stored row by row.
 fn trace(matrix: &[f64], d: usize) -> f64 {
     (0..d).fold(0.0, |sum, i| sum + matrix[i * d + i])
 }
 
+/// The entries of all matrices of a list, one matrix after another.
 fn entries_of_all(list: &[Matrix]) -> Vec<f64> {
     list.iter().flat_map(|matrix| matrix.entries().iter().copied()).collect()
 }
@@ -490,7 +358,7 @@ pub fn quantity_of(bound: &Bound) -> Quantity {
     }
 }
 
-/// Whether a bound bounds a quantity, perhaps as a part of its own.
+/// Whether a bound bounds a quantity: its own, or ‖θ − θ*‖² as a part of the Lyapunov function.
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
     let own = quantity_of(bound);
     own == quantity || own == Quantity::Lyapunov && quantity == Quantity::SqError

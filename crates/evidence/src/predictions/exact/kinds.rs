@@ -26,32 +26,35 @@ pub struct ValueKind {
     pub axes: &'static [ArrayAxis],
     /// What it is, with the number of its equation in a source.
     pub meaning: &'static str,
-    /// When it is known.
+    /// On which cells it is known.
     pub(super) known: KnownWhere,
+    /// How it is found.
     pub(super) how: ValueSource,
 }
 
 impl ValueKind {
+    /// This kind of value with its meaning.
     const fn meaning(self, meaning: &'static str) -> Self {
         Self { meaning, ..self }
     }
 
-    /// Whether it is of the instance alone, whatever is run on it.
+    /// Whether the value is of the instance alone, whatever is run on it.
     pub(super) fn is_of_instance(&self) -> bool {
         [Always, Small, Bounded, Measured].contains(&self.known)
     }
 
-    /// Whether it follows from the program of an algorithm's rounds.
+    /// Whether the value follows from the rounds of an algorithm as linear operations, so that it is known for custom
+    /// algorithms too.
     pub(super) fn is_of_rounds(&self) -> bool {
         [Closed, Coupled, Stable, Limit].contains(&self.known)
     }
 
-    /// Whether it is a spectral radius.
+    /// Whether the value is a spectral radius, which may be infinite.
     pub(super) fn is_radius(&self) -> bool {
         ["mean_radius", "square_radius"].contains(&self.name)
     }
 
-    /// Whether it is made of the exact moments at the recorded rounds.
+    /// Whether the value is made of the exact moments at the recorded rounds.
     pub(super) fn needs_moments(&self) -> bool {
         self.known == Closed
     }
@@ -151,7 +154,7 @@ pub enum KnownWhere {
 
 use KnownWhere::*;
 
-/// A kind of value, whose meaning is to follow.
+/// A kind of value without its meaning, which [`ValueKind::meaning`] adds; its axes follow from its source.
 const fn value(name: &'static str, known: KnownWhere, how: ValueSource) -> ValueKind {
     let axes: &[ArrayAxis] = match how {
         Found(axes, _) => axes,
@@ -164,7 +167,7 @@ const fn value(name: &'static str, known: KnownWhere, how: ValueSource) -> Value
     ValueKind { name, axes, meaning: "", known, how }
 }
 
-/// All kinds of values.
+/// All kinds of values, in the order in which they are listed.
 pub static KINDS: &[ValueKind] = &[
     value("optimum", Always, Found(&[D], |k| Some(k.facts.optimum().to_vec())))
         .meaning("θ*, the zero of the mean of the clients' mean fields"),

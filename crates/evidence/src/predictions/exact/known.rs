@@ -11,7 +11,7 @@ use exactfed_runner::runner::{Prepared, Scenario, predict};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-/// The most numbers of all clients together that are listed.
+/// The most entries of all clients together that a value may list.
 const MOST_NUMBERS: usize = 10_000_000;
 
 /// A cell on one instance, with what its values are made of.
@@ -24,14 +24,16 @@ pub struct KnownCell<'a> {
     pub facts: &'a dyn Facts,
     /// The predictions for this cell.
     pub theory: Theory<'a>,
-    /// The exact moments at the recorded rounds.
+    /// The exact moments at the recorded rounds, or why there are none.
     pub moments: Result<Vec<Moments>, predict::NoMoments>,
+    /// The measures of the instance, once they are asked for; `None` if they would take too long or are not found.
     measures: OnceCell<Option<Measures>>,
+    /// The spectral radii, once they are asked for.
     radii: OnceCell<Result<SpectralRadii, predict::NoMoments>>,
 }
 
 impl<'a> KnownCell<'a> {
-    /// What is known of one cell, which has one instance.
+    /// What is known of one cell, which must have one instance; its moments are computed now.
     pub fn new(alone: &'a [Prepared<'a>; 1]) -> Self {
         let [prepared] = alone;
         let scenario: &Scenario = &prepared.scenarios[0];
@@ -53,17 +55,15 @@ impl<'a> KnownCell<'a> {
         &self.prepared.cell.id
     }
 
-    /// A measure of how clients differ.
+    /// One of the measures of how clients differ, as a value of one number; `None` if they are not known.
     pub fn measure(&self, one: fn(&Measures) -> f64) -> Option<Vec<f64>> {
-        Some(vec![one(self
-            .measures
-            .get_or_init(|| {
-                Measures::effort(self.facts).fits().then(|| Measures::new(self.facts))?
-            })
-            .as_ref()?)])
+        let measures = self.measures.get_or_init(|| {
+            Measures::effort(self.facts).fits().then(|| Measures::new(self.facts))?
+        });
+        Some(vec![one(measures.as_ref()?)])
     }
 
-    /// A spectral radius of a round.
+    /// One of the spectral radii of a round, as a value of one number; `None` if they are not known.
     pub fn radius(&self, one: fn(&SpectralRadii) -> f64) -> Option<Vec<f64>> {
         Some(vec![one(self.radii().as_ref().ok()?)])
     }
@@ -73,7 +73,8 @@ impl<'a> KnownCell<'a> {
         self.radii.get_or_init(|| radii(self.prepared))
     }
 
-    /// The first run's drift from θ*.
+    /// The drift of local steps from θ*, of the first run of the estimate, as a value of one number; `None` if clients
+    /// take unequal numbers of local steps or communicate at random, or it would take too long.
     pub fn drift(&self) -> Option<Vec<f64>> {
         let terms = self.prepared.cell.identity.algorithm.components().swap_remove(0).terms;
         let step = terms.step(0);
@@ -83,14 +84,16 @@ impl<'a> KnownCell<'a> {
         fits.then(|| vec![drift(self.facts, step, steps)])
     }
 
-    /// d numbers of each client, one client after another.
+    /// The numbers that a function gives for each client, one client after another; `None` if they would be too many,
+    /// at d for each client.
     pub fn of_clients(&self, numbers: impl Fn(usize) -> Vec<f64>) -> Option<Vec<f64>> {
         let n = self.facts.clients();
         let d = self.facts.dim();
         (n.saturating_mul(d) <= MOST_NUMBERS).then(|| (0..n).flat_map(numbers).collect())
     }
 
-    /// Numbers of the moments at each recorded round, one round after another.
+    /// The numbers that a function gives for the exact moments at each recorded round, one round after another; `None`
+    /// if there are no moments.
     pub fn of_moments(&self, numbers: impl Fn(&Moments) -> Vec<f64>) -> Option<Vec<f64>> {
         Some(self.moments.as_ref().ok()?.iter().flat_map(numbers).collect())
     }

@@ -44,15 +44,15 @@ pub enum UnknownValue {
         /// Where such values are known.
         known: KnownWhere,
     },
-    /// The cell is none of those of which the value is known.
+    /// The value is known of other cells than this one.
     #[error("it is known {0}")]
     Elsewhere(KnownWhere),
 }
 
-/// Why the rounds of a cell's algorithm are not shown as a program.
+/// Why the rounds of a cell's algorithm are not shown as a program, that is, as linear operations.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnknownProgram {
-    /// The rounds are no program.
+    /// The rounds are no linear operations, or none that can be traced.
     #[error(transparent)]
     Rounds(#[from] ProgramError),
     /// The algorithm is built in: its settings say what its rounds are.
@@ -60,7 +60,7 @@ pub enum UnknownProgram {
     BuiltIn,
 }
 
-/// Why a selection is not that of one cell, with lines that list cells.
+/// Why a request for one cell does not find one, with lines that list cells to choose from.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FindError {
     /// No cell is selected; the lines list those of the plan.
@@ -71,15 +71,15 @@ pub enum FindError {
     SeveralCells(String),
 }
 
-/// A value, or why it is not known.
+/// A kind of value for a cell: its numbers, or why they are not known.
 #[derive(Debug)]
 pub struct TheoryValue {
-    /// What is computed.
+    /// The kind of the value.
     pub kind: &'static ValueKind,
     /// The lengths of its axes.
     pub shape: Vec<usize>,
-    /// Its numbers, the last axis fastest. Some may be infinite or NaN, never all of them, except that a
-    /// spectral radius may be infinite.
+    /// Its numbers, the last axis fastest. Some may be infinite or NaN, but never all of them, except for a spectral
+    /// radius, which may be infinite.
     pub value: Result<Vec<f64>, UnknownValue>,
 }
 
@@ -108,21 +108,21 @@ pub struct CellTheory<'a> {
     pub values: Vec<TheoryValue>,
     /// The published bounds that are about its algorithm.
     pub bounds: Vec<BoundCurve>,
-    /// The rounds of an algorithm of one's own, as text, or why there are none.
+    /// The rounds of a custom algorithm as linear operations, as text, or why they are not shown.
     pub program: Result<String, UnknownProgram>,
 }
 
 impl CellTheory<'_> {
-    /// The value of this name.
+    /// The value of this name; `None` if no kind has it.
     pub fn get(&self, name: &str) -> Option<&TheoryValue> {
         self.values.iter().find(|value| value.kind.name == name)
     }
 }
 
-/// The one cell whose id begins so and that is of a selection.
+/// The one cell of a plan whose id begins with `id`, perhaps empty, and that a selection selects.
 ///
 /// # Errors
-/// If there is none, or several.
+/// If there is no such cell, or several.
 pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a Cell, FindError> {
     const MOST_NAMED: usize = 12;
     let found: Vec<&Cell> = plan
@@ -143,8 +143,8 @@ pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a
     Err(error(lines.collect::<String>() + &more))
 }
 
-/// What theory knows of a cell of a plan, on its instance of this number; `known` gives optima that
-/// earlier runs searched for.
+/// Computes what theory knows of a cell of a plan on one of its instances, whose number is counted from 0; `known`
+/// gives optima that earlier runs searched for.
 ///
 /// # Errors
 /// If the instance cannot be built, or there is none of this number.
@@ -178,7 +178,9 @@ pub fn cell_theory<'a>(
     Ok(CellTheory { cell, name, rounds, values, bounds, program })
 }
 
+/// The value of this kind for a cell, or why it is not known.
 fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
+    // With the prediction that gives it, if one does.
     let (value, by) = match kind.how {
         ValueSource::Found(_, find) => (find(known), None),
         ValueSource::Moments(quantity) => {
@@ -213,7 +215,7 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
     }
 }
 
-/// How many entries an array has along an axis.
+/// How many entries a value of a cell has along an axis.
 fn length(known: &KnownCell<'_>, axis: &ArrayAxis) -> usize {
     match axis {
         ArrayAxis::Rounds => known.prepared.recorded.len(),
@@ -222,7 +224,7 @@ fn length(known: &KnownCell<'_>, axis: &ArrayAxis) -> usize {
     }
 }
 
-/// Why a value is not known.
+/// Why a value of this kind, which the prediction `by` would give if there is one, is not known of a cell.
 fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> UnknownValue {
     let too_costly = match &known.moments {
         Err(predict::NoMoments::Costly(cost)) if kind.needs_moments() => Some(*cost),
@@ -244,7 +246,8 @@ fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> Un
     })
 }
 
-/// Why a value is not known of an algorithm of one's own; `None` for another algorithm.
+/// Why a value of this kind is not known of a cell with a custom algorithm; `None` if the algorithm is built in, or if
+/// it is not the reason.
 fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<UnknownValue> {
     let cell = known.prepared.cell;
     let scenario = known.scenario;
@@ -264,13 +267,15 @@ fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<UnknownValue> {
     })
 }
 
-/// The bounds of a cell at a round, the listed ones first.
+/// The published bounds that are about a cell's algorithm, with their values at a round: first those that tables list.
+/// The list has the same bounds at each round.
 fn bounds_at(known: &KnownCell<'_>, round: u64) -> Vec<Bound> {
     let mut bounds = known.theory.bounds(known.id(), round, true);
     bounds.extend(known.theory.bounds(known.id(), round, false));
     bounds
 }
 
+/// The published bounds that are about a cell's algorithm, with their values at these rounds.
 fn bounds(known: &KnownCell<'_>, rounds: &[u64]) -> Vec<BoundCurve> {
     let mut curves = Vec::new();
     for bound in rounds.last().into_iter().flat_map(|last| bounds_at(known, *last)) {

@@ -1,0 +1,185 @@
+//! Predictions in powers of the step size: biases, the first order of covariances and the central limit theorem
+//! of averaged estimates.
+
+use super::refused::Computation;
+use super::theory::{Theory, single_scenario};
+use exactfed_core::algorithm::{Average, Component};
+use exactfed_core::federated::{Schedule, Terms, Variates};
+use exactfed_core::kernel::axpy;
+use exactfed_core::moments::{self, ExactMoments};
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::bounds::richardson_romberg;
+use exactfed_core::theory::expansion::{self, Expansion};
+use exactfed_runner::manifest::{Prediction, Quantity};
+use exactfed_runner::runner::predict::{self, AveragedOver};
+use exactfed_runner::runner::{Prepared, Scenario};
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl Theory<'_> {
+    /// tr(A⁻¹CA⁻ᵀ)/(NHn) at each recorded round, the expectation of the squared error of the mean of estimates by the
+    /// central limit theorem, with n the estimates that are averaged by then; infinite before the first. `None` for a
+    /// quantity that is no error of such a mean.
+    pub(super) fn clt(&self, prepared: &Prepared<'_>, quantity: Quantity) -> Option<Vec<f64>> {
+        let identity = &prepared.cell.identity;
+        // The rounds before the first one that is averaged.
+        let burn_in = match (quantity, identity.algorithm.average()) {
+            (Quantity::SqErrorAverage, Average::None) => 0,
+            (Quantity::SqError, Average::BurnIn(share)) => (share * identity.rounds as f64) as u64,
+            _ => return None,
+        };
+        let components = identity.algorithm.components();
+        let [Component { terms, .. }] = components.as_slice() else { return None };
+        let (_, steps, _) = uniform_terms(&Terms { decay: None, ..terms.clone() })?;
+        let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
+        let one = expansion.clt_trace().ok()? / steps;
+        Some(
+            prepared
+                .recorded
+                .iter()
+                .map(|t: &u64| one / t.saturating_sub(burn_in) as f64)
+                .collect(),
+        )
+    }
+
+    /// A prediction of E θ − θ* at stationarity, d numbers: the weighted sum over the runs of which an estimate is
+    /// made. `over` says of which rounds the mean is, where rounds have a period. `None` where the prediction does not
+    /// hold.
+    pub(super) fn bias(
+        &self,
+        prepared: &Prepared<'_>,
+        scenario: &Scenario,
+        by: Prediction,
+        over: AveragedOver,
+    ) -> Option<Vec<f64>> {
+        let facts: &dyn Facts = &*scenario.instance;
+        let mut sum = vec![0.0; facts.dim()];
+        if matches!(by, Prediction::ExactBias | Prediction::ExactMoments | Prediction::Stationary) {
+            let weights = predict::phase_weights(prepared.cell, scenario, over);
+            let limits = predict::limits(prepared.cell, scenario)?;
+            limits.into_iter().zip(weights).for_each(|(limit, w)| axpy(w, limit, &mut sum));
+            axpy(-1.0, facts.optimum(), &mut sum);
+            return Some(sum);
+        }
+        if matches!(by, Prediction::RrIdentity | Prediction::RrIdentityPrinted) {
+            // It has no more products than an expansion.
+            self.refused.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+            return proposition_2(prepared, facts, by);
+        }
+        let expansion = self.expansion(prepared, scenario)?;
+        let components = prepared.cell.identity.algorithm.components();
+        for (place, component) in components.iter().enumerate() {
+            let (step, steps, corrected) = uniform_terms(&component.terms)?;
+            let one = match by {
+                Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
+                // RR, first version, Table 1: both signs the other way round.
+                Prediction::FirstOrderPrinted => {
+                    expansion.bias(step, steps, corrected)?.iter().map(|x| -x).collect()
+                }
+                Prediction::SecondOrder => {
+                    let mut bias = expansion.bias(step, steps, corrected)?;
+                    axpy(1.0, &expansion.next(step, steps, corrected)?, &mut bias);
+                    bias
+                }
+                Prediction::Closure => self.closure(prepared, scenario, place, component)?,
+                _ => return None,
+            };
+            axpy(component.weight, &one, &mut sum);
+        }
+        Some(sum)
+    }
+
+    /// The closure's prediction of the bias of one run of a cell's estimate, which has this place among its components:
+    /// the curvature of the mean fields on the exact moments of the field linearised at θ*.
+    fn closure(
+        &self,
+        prepared: &Prepared<'_>,
+        scenario: &Scenario,
+        place: usize,
+        component: &Component,
+    ) -> Option<Vec<f64>> {
+        let (step, steps, corrected) = uniform_terms(&component.terms)?;
+        if component.terms.schedule != Schedule::Every {
+            return None;
+        }
+        let facts: &dyn Facts = &*scenario.instance;
+        let twin: &dyn Facts = match &scenario.twin {
+            Some((twin, _)) => &**twin,
+            None if facts.linear() => facts,
+            None => return None,
+        };
+        let components = predict::stationary_components(&prepared.cell.identity)?;
+        let alone = [Component { weight: 1.0, ..components[place].clone() }];
+        let exact = ExactMoments::new(twin, &alone).ok()?;
+        self.refused.permit(prepared, Computation::Closure, || {
+            moments::stationary_effort(twin, &alone)
+                + expansion::closure_effort(facts, steps as u64)
+        })?;
+        let (moments, blocks) = exact.stationary().ok()?;
+        expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
+    }
+
+    /// The terms of expansions in the step size on an instance, which cells with this instance share; `None` if draws
+    /// are not independent, if the terms are not known, or if they would take too long.
+    pub(super) fn expansion(
+        &self,
+        prepared: &Prepared<'_>,
+        scenario: &Scenario,
+    ) -> Option<Rc<Expansion>> {
+        let key: *const () = Arc::as_ptr(&scenario.instance).cast();
+        let facts: &dyn Facts = &*scenario.instance;
+        if let Some(known) = self.expansions.borrow().get(&key) {
+            return known.clone();
+        }
+        // C is the covariance of one draw: along a trajectory draws are correlated, too.
+        if !facts.independent() {
+            return None;
+        }
+        self.refused.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+        let found = Expansion::new(facts).ok().map(Rc::new);
+        self.expansions.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    /// γ(H − 1)Nλ of a cell's first run, with λ the largest diagonal entry of A: the first order of the bias holds
+    /// where it is small. `None` if the expansion does not apply.
+    pub fn reach(&self, id: &str) -> Option<f64> {
+        let prepared = self.cells.get(id)?;
+        let components = prepared.cell.identity.algorithm.components();
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
+    }
+}
+
+/// γ, H (its mean under a coin) and whether there are control variates, of a run to which expansions in the step size
+/// apply; `None` for any other run. All clients have to take part with the same number of plain local steps of constant
+/// size, one draw each, and the server has to take their mean.
+pub(super) fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
+    let corrected = match terms.variates {
+        Variates::None => false,
+        Variates::Kept(_) => true,
+        Variates::Fresh | Variates::Unknown(_) => return None,
+    };
+    let steps = match terms.schedule {
+        Schedule::Every => terms.local_steps[0] as f64,
+        Schedule::Bernoulli { probability, .. } => 1.0 / probability,
+    };
+    let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
+    let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
+    let constant = terms.decay.is_none();
+    (even && constant && terms.proximal == 0.0 && terms.server_step == 1.0)
+        .then_some((step, steps, corrected))
+}
+
+/// The expression of FedAvg's bias in RR's Proposition 2, d numbers: with all its factors for
+/// [`Prediction::RrIdentity`], and else as it is printed. `None` for other algorithms.
+fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> Option<Vec<f64>> {
+    let components = prepared.cell.identity.algorithm.components();
+    let [Component { terms, .. }] = components.as_slice() else { return None };
+    let (step, _, corrected) = uniform_terms(terms)?;
+    if corrected || terms.schedule != Schedule::Every {
+        return None;
+    }
+    let printed = by != Prediction::RrIdentity;
+    richardson_romberg::identity(facts, step, terms.local_steps[0], printed)
+}

@@ -8,18 +8,19 @@ use crate::stats::mean;
 use exactfed_core::theory::bounds::Bound;
 use exactfed_runner::plan::{Cell, Plan};
 
-/// A bound for a cell.
+/// A published bound for a cell, with what was measured.
 #[derive(Clone, Debug)]
 pub struct BoundRow<'a> {
     /// The cell for which the bound is stated.
     pub cell: &'a Cell,
-    /// The bound at the last round.
+    /// The bound at the last round: its value, or the conditions that fail.
     pub bound: Bound,
-    /// The mean at the last round of the quantity that it bounds, where it is recorded.
+    /// The mean at the last round of the quantity that the bound is of; `None` if it is not recorded or a run diverged.
     pub measured: Option<f64>,
 }
 
-/// The bounds for each cell, if a figure draws bounds or a claim is tested on one.
+/// The bounds that are about each of these cells, for the table of a page; none unless a figure draws bounds or a claim
+/// is tested on one.
 pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> Vec<BoundRow<'a>> {
     if !needs::shows_bounds(plan) {
         return Vec::new();
@@ -29,7 +30,7 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
     for result in cells {
         let cell = result.cell;
         let mut bounds = theory.bounds(&cell.id, cell.identity.rounds, true);
-        // Statements that are bounds of single claims are shown where such a claim is about the cell.
+        // Bounds that tables do not list are shown if a claim on the cell is tested on them.
         for by in needs.claimed_predictions(cell).filter(|by| by.is_bound()) {
             let found = theory.bound(&cell.id, by, cell.identity.rounds);
             bounds

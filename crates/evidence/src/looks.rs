@@ -15,7 +15,7 @@ use exactfed_runner::plan::{Cell, Plan};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The looks that were planned for the cells of a plan, if it is at one of them.
+/// The looks that were planned for the cells of a plan, if its number of replicates is that of one of them.
 ///
 /// # Errors
 /// If their record is not as it was written.
@@ -23,7 +23,7 @@ pub fn planned_looks(plan: &Plan, results: &dyn Results) -> Result<Option<Looks>
     Ok(at_look(plan, &results.planned_looks(&plan.experiment)?))
 }
 
-/// The looks, among the recorded ones, that were planned for the cells of a plan, if it is at one of
+/// Those of the recorded looks that were planned for the cells of a plan, if its number of replicates is that of one of
 /// them.
 pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
     recorded
@@ -35,26 +35,28 @@ pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
         .map(|planned| planned.looks)
 }
 
-/// Looks that were planned and taken.
+/// The looks at which the claims of a page were judged, and which of them decided each claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakenLooks {
     /// The looks that were planned before the first of them.
     pub planned: Looks,
-    /// The looks so far.
+    /// The looks up to the replicates of the page.
     pub taken: Vec<Look>,
-    /// Which of them decided each claim, in the order of the claims; `None` for a claim that none
-    /// decided.
+    /// The index among `taken` of the look that decided each claim, in the order of the claims; `None` for a claim that
+    /// is not decided.
     pub decided: Vec<Option<usize>>,
 }
 
-/// The looks up to the replicates of a plan; one look at the whole level if none were planned.
+/// The looks at which the claims of a plan are judged: the planned ones up to its number of replicates, or one look at
+/// the whole level if none were planned.
 pub struct LooksOfPlan {
     planned: Option<Looks>,
+    /// The planned looks up to the replicates of the plan; empty if none were planned.
     taken: Vec<Look>,
 }
 
 impl LooksOfPlan {
-    /// The looks that were planned for a plan.
+    /// Finds the looks that were planned for the cells of a plan.
     ///
     /// # Errors
     /// If their record is not as it was written.
@@ -65,14 +67,14 @@ impl LooksOfPlan {
         Ok(Self { planned, taken: taken.unwrap_or_default() })
     }
 
-    /// The level of the last look.
+    /// The level of the last look, at which the cells of the plan itself are judged.
     pub fn level(&self) -> f64 {
         self.taken.last().map_or(LEVEL, |look| look.level)
     }
 
-    /// The claims, judged at all looks, of which `last` are the verdicts of the last, and these looks if
-    /// replicates were added in planned ones. A claim keeps the verdict, the estimate and the p-value of
-    /// the first look that decided it, so that what later looks see changes no verdict.
+    /// Judges the claims of a plan at the earlier looks, where `last` has them as the last look judged them. A claim
+    /// gets the verdict, the estimate and the p-value of the first look that decided it, so that what later looks see
+    /// changes no verdict. The second part of the result is `None` if no looks were planned.
     ///
     /// # Errors
     /// If results of an earlier look are damaged.
@@ -94,7 +96,8 @@ impl LooksOfPlan {
             let earlier = judged_once(plan, &earlier, results, look.level)?;
             for ((claim, at), earlier) in claims.iter_mut().zip(&mut decided).zip(earlier) {
                 if earlier.is_decided() && at.is_none_or(|at| i < at) {
-                    (*claim, *at) = (earlier, Some(i));
+                    *claim = earlier;
+                    *at = Some(i);
                 }
             }
         }
@@ -102,7 +105,7 @@ impl LooksOfPlan {
     }
 }
 
-/// The claims of a manifest with their verdicts, without figures.
+/// Reads the results of a plan and judges its claims at all looks, without drawing figures, as diffs need them.
 ///
 /// # Errors
 /// If results are damaged.
@@ -112,8 +115,8 @@ pub fn judged<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Vec<JudgedCla
     Ok(looks.judge(plan, results, last)?.0)
 }
 
-/// The verdicts at one look, at its level. `plan` has the cells, and differs from `stated`, whose claims
-/// are judged, only in the number of replicates.
+/// Reads the results of `plan` and judges the claims at one look, at this level. The claims borrow their texts from
+/// `stated`, which differs from `plan` only in the number of replicates and may outlive it.
 ///
 /// # Errors
 /// If results are damaged.
@@ -125,9 +128,9 @@ pub fn judged_once<'a>(
 ) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let needs = Needs::of_claims(plan);
     let (cells, _) = read_cells(plan, plan.cells.iter(), results, &|cell| needs.traces(cell))?;
-    let planned: Vec<&Cell> =
+    let with_theory: Vec<&Cell> =
         plan.cells.iter().filter(|cell| needs.claims_need_theory(cell)).collect();
-    let prepared = instances::build(plan, results, &planned)?;
+    let prepared = instances::build(plan, results, &with_theory)?;
     let moments: HashSet<&str> = plan
         .cells
         .iter()

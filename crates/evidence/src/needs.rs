@@ -12,16 +12,17 @@ use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
 
-/// What a manifest needs.
+/// What the figures and the claims of a plan need of its cells.
 pub struct Needs<'a> {
     plan: &'a Plan,
+    /// The claims of the plan.
     claims: Vec<Box<dyn Claim<'a> + 'a>>,
-    /// The figures that draw every cell that they may show.
+    /// The figures that draw every cell that they may show, so that their needs are known before results are read.
     complete: Vec<Box<dyn DrawnFigure<'a> + 'a>>,
 }
 
 impl<'a> Needs<'a> {
-    /// What figures and claims need.
+    /// What the figures and the claims of a plan need.
     pub fn of_plan(plan: &'a Plan) -> Self {
         let mut complete = drawn_figures(plan);
         complete.retain(|figure| draws_all(&**figure, plan));
@@ -33,7 +34,8 @@ impl<'a> Needs<'a> {
         Self { plan, claims: claims(plan), complete: Vec::new() }
     }
 
-    /// What is needed of a cell's traces when they are read first.
+    /// What is needed of a cell's traces when they are read first. Figures that draw some of many cells choose them by
+    /// these results, and their cells are then read again.
     pub fn traces(&self, cell: &Cell) -> TraceNeeds {
         let mut needs = TraceNeeds::default();
         for figure in self.complete.iter().filter(|figure| shows(figure.cells().common, cell)) {
@@ -49,18 +51,18 @@ impl<'a> Needs<'a> {
         needs
     }
 
-    /// What claims state of their cells, of which the cell is one.
+    /// What each claim needs of the cells that it is about, for the claims of which this cell is on the left side.
     fn claims_on<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = ClaimedCells<'a>> {
         let claimed = self.claims.iter().filter_map(|claim| claim.cells());
         claimed.filter(|claimed| selected(cell, claimed.of))
     }
 
-    /// The predictions for a cell that claims are tested on.
+    /// The predictions of theory for a cell that claims compare it with.
     pub fn claimed_predictions<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = Prediction> {
         self.claims_on(cell).filter_map(|claimed| claimed.prediction)
     }
 
-    /// Whether a claim needs theory of a cell.
+    /// Whether a claim compares a cell with a prediction of theory.
     pub fn claims_need_theory(&self, cell: &Cell) -> bool {
         self.claimed_predictions(cell).next().is_some()
     }
@@ -70,12 +72,13 @@ impl<'a> Needs<'a> {
         self.claims_on(cell).any(|claimed| claimed.needs_moments())
     }
 
-    /// The cells for which a figure or a claim needs theory.
+    /// The cells for which a figure that is drawn of them, or a claim, needs theory.
     pub fn theory<'c>(
         &self,
         figures: &Figures<'_>,
         cells: &'c [CellResult<'_>],
     ) -> TheoryNeeds<'c> {
+        // The cells of the figures that draw something, and those that claims need it for.
         let ids = |draws: fn(&dyn DrawnFigure<'_>) -> bool, claimed: fn(&Self, &Cell) -> bool| {
             let chosen =
                 figures.iter().filter(|(drawn, _)| draws(*drawn)).flat_map(|(_, places)| places);
@@ -95,15 +98,16 @@ impl<'a> Needs<'a> {
 
 /// The cells for which theory is needed, by id.
 pub struct TheoryNeeds<'c> {
-    /// Whether the page has predictions for every cell, or these are few.
+    /// Whether theory is needed for every cell: because the page has predictions for each, or because cells are few.
     pub every_cell: bool,
-    /// Cells for which a figure or a claim needs theory.
+    /// The cells for which a figure or a claim needs theory.
     pub any: HashSet<&'c str>,
-    /// Cells whose exact moments a figure draws or a claim needs.
+    /// The cells whose exact moments at each recorded round a figure draws or a claim needs.
     pub moments: HashSet<&'c str>,
 }
 
-/// Whether a figure draws every cell that it may show, as far as its traces are followed.
+/// Whether a figure draws every cell of a plan that it may show. A figure that follows the traces of its cells has a
+/// most number of cells, and draws some of them if there are more.
 pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
     let DrawnCells { common, most_followed, .. } = figure.cells();
     most_followed.is_none_or(|most| {
@@ -112,14 +116,14 @@ pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
     })
 }
 
-/// Whether a figure or a claim needs a cell's exact moments round by round.
+/// Whether a figure draws the exact moments of a cell at each recorded round, or a claim is tested on them.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     let mut figures = drawn_figures(plan).into_iter().map(|figure| figure.cells());
     figures.any(|drawn| drawn.needs_moments && shows(drawn.common, cell))
         || Needs::of_claims(plan).claims_need_moments(cell)
 }
 
-/// Whether a figure draws published bounds or a claim is tested on one.
+/// Whether a figure of a plan draws published bounds or a claim is tested on one, so that the page has a table of them.
 pub fn shows_bounds(plan: &Plan) -> bool {
     let claims = claims(plan);
     let mut claimed = claims.iter().filter_map(|claim| claim.cells()?.prediction);
@@ -131,6 +135,7 @@ pub fn draws_exact_bias(plan: &Plan) -> bool {
     draws(plan, |kind| kind == TheoryKind::ExactBias)
 }
 
+/// Whether a figure of a plan draws a prediction of a kind that is meant.
 fn draws(plan: &Plan, is_meant: fn(TheoryKind) -> bool) -> bool {
     let figures = drawn_figures(plan);
     figures.iter().any(|figure| figure.cells().predictions.iter().any(|kind| is_meant(*kind)))

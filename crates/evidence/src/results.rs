@@ -1,4 +1,4 @@
-//! Results of runs as the evidence needs them: [`Results`] is what a store of results implements,
+//! Results of runs as the evidence needs them: the trait [`Results`], which a store of results implements,
 //! and the values that pass through it.
 
 use crate::stats::looks::Looks;
@@ -30,7 +30,7 @@ pub trait Results: Sync {
     /// The indices of these cells in an order in which they are read fast.
     fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize>;
 
-    /// Ids of all cells of an experiment that have results, sorted.
+    /// The ids of all cells of an experiment that have results, also of cells that its plan no longer has, sorted.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -45,8 +45,8 @@ pub trait Results: Sync {
     /// If they are not as they were written.
     fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error>;
 
-    /// What theory makes of the rounds of the algorithm of a cell, on each instance, if that was
-    /// stored with it.
+    /// What tracing the rounds of a cell's custom algorithm gave on each instance when the cell was run, as stored with
+    /// it; empty if nothing was.
     fn programs(&self, experiment: &str, id: &str) -> Vec<Traced>;
 
     /// The looks that were planned for cells of an experiment.
@@ -55,7 +55,8 @@ pub trait Results: Sync {
     /// If the record is not as it was written.
     fn planned_looks(&self, experiment: &str) -> Result<Vec<PlannedLooks>, Error>;
 
-    /// At how many replicates verdicts of an experiment were shown.
+    /// Which verdicts of an experiment pages showed, at which numbers of replicates: more replicates after that are
+    /// optional stopping.
     ///
     /// # Errors
     /// If the record is not as it was written.
@@ -64,10 +65,11 @@ pub trait Results: Sync {
     /// The optimum of an instance with this key, if an earlier run searched for it.
     fn known_optimum(&self, key: &str) -> Option<Minimiser>;
 
-    /// Cached columns of the version of `what`, if there are some.
+    /// The columns that are cached for `what` by the current version of its numbers ([`Cached::version`]); `None` if
+    /// there are none.
     fn cached(&self, what: &Cached) -> Option<Columns>;
 
-    /// Caches columns, if they can be written. Nothing depends on the cache.
+    /// Caches columns for `what`. They may be computed again at any time, so that a failure to write them is ignored.
     fn cache(&self, what: &Cached, columns: &Columns);
 }
 
@@ -79,12 +81,12 @@ pub struct StoredCell {
     pub traces: Vec<Trace>,
 }
 
-/// The record of a cell without its settings.
+/// What is stored of a cell apart from its settings and traces.
 #[derive(Clone, Debug)]
 pub struct CellSummary {
     /// The id of the cell, which is a digest of all that determines its runs.
     pub id: CellId,
-    /// Name of the curve when the cell was stored.
+    /// The label that the manifest gave the algorithm when the cell was stored.
     pub label: Arc<str>,
     /// Digest of the traces.
     pub digest: TraceDigest,
@@ -94,7 +96,7 @@ pub struct CellSummary {
     pub provenance: Arc<Provenance>,
 }
 
-/// Who computed a result.
+/// Which program computed a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of the program.
@@ -123,7 +125,8 @@ pub enum Cached {
 }
 
 impl Cached {
-    /// The version of the numbers: it rises when the same computation gives others.
+    /// The version of the cached numbers, which is raised when the same computation gives other numbers, so that older
+    /// entries are not read.
     pub fn version(&self) -> u32 {
         match self {
             Self::Moments(_) => moments::VERSION,
@@ -134,18 +137,18 @@ impl Cached {
     }
 }
 
-/// What is cached and how it is computed, so that a cache can be checked.
+/// An entry of the cache and how it is computed, so that `verify` can compare both.
 pub struct Cacheable<'a> {
     /// What the cache holds.
     pub what: Cached,
-    /// Computes it anew; `None` if there is nothing to be computed.
+    /// Computes the columns anew; `None` if there are none.
     pub compute: Box<dyn Fn() -> Option<Columns> + 'a>,
 }
 
 /// Looks that were planned, before the first, for cells of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedLooks {
-    /// The hash of the cells of the first look.
+    /// The hash of the cells of the first look, by which it is known whether a plan has the same cells.
     pub cells: String,
     /// The numbers of replicates at which claims are judged.
     #[serde(flatten)]
@@ -172,8 +175,8 @@ pub struct Seeds {
 /// Verdicts that a page showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownVerdicts {
-    /// The hash of the cells.
+    /// The hash of the cells of the page.
     pub cells: String,
-    /// The replicates of each.
+    /// The number of replicates of each of these cells.
     pub replicates: u64,
 }

@@ -11,32 +11,36 @@ use exactfed_runner::trace::TraceDigest;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The plan of the manifest with this text.
 pub fn plan(text: String) -> Plan {
     let source = Source { name: "t.toml".into(), text, ..Source::default() };
     crate::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The results of cells that have one instance each.
+/// Runs cells that have one instance each, on an engine with this mutation, and returns their results.
 pub fn results<'a>(
     prepared: &'a [Prepared<'a>],
     needs: &Needs<'_>,
     mutation: Mutation,
 ) -> Vec<CellResult<'a>> {
-    let result = |prepared: &'a Prepared<'a>| CellResult {
-        cell: prepared.cell,
-        runs: Runs::new(
-            wrong::traces(prepared, mutation),
-            Grouping::ONE_INSTANCE,
-            &needs.traces(prepared.cell),
-            &Prices::default(),
-        ),
-        digest: TraceDigest::default(),
-        provenance: Arc::default(),
-        seconds: 0.0,
-        selected_by: None,
-        exact_bias: None,
-    };
-    prepared.iter().map(result).collect()
+    let mut results = Vec::with_capacity(prepared.len());
+    for one in prepared {
+        results.push(CellResult {
+            cell: one.cell,
+            runs: Runs::new(
+                wrong::traces(one, mutation),
+                Grouping::ONE_INSTANCE,
+                &needs.traces(one.cell),
+                &Prices::default(),
+            ),
+            digest: TraceDigest::default(),
+            provenance: Arc::default(),
+            seconds: 0.0,
+            selected_by: None,
+            exact_bias: None,
+        });
+    }
+    results
 }
 
 /// The folder of the published manifests; `None` in an archive of this crate, which does not have it.

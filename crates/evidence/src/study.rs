@@ -1,4 +1,4 @@
-//! From results to an analysed experiment.
+//! Analyses an experiment: makes of its results all that its page shows, as values.
 
 use crate::bound_rows;
 use crate::cells::read::{one_version, read_cells};
@@ -22,13 +22,13 @@ use exactfed_runner::files::Error;
 use exactfed_runner::plan::{Cell, Plan};
 use std::collections::{BTreeMap, HashSet};
 
-/// An experiment with its results.
+/// An experiment that was analysed: its results, and all that its page shows of them.
 pub struct Experiment<'a> {
     /// The manifest and its cells.
     pub plan: &'a Plan,
     /// The cells that have results, in the order of the plan.
     pub cells: Vec<CellResult<'a>>,
-    /// The cells without results, in the same order.
+    /// The cells without results, in the order of the plan, and then candidates without results.
     pub missing: Vec<Missing<'a>>,
     /// The figures that the manifest asks for.
     pub figures: Vec<Figure>,
@@ -36,7 +36,7 @@ pub struct Experiment<'a> {
     pub problems: problems::Instances,
     /// The claims of the manifest with their verdicts.
     pub claims: Vec<JudgedClaim<'a>>,
-    /// The looks at which these were judged, if replicates were added in planned looks.
+    /// The looks at which these claims were judged, if replicates were added in planned looks.
     pub looks: Option<TakenLooks>,
     /// The values of published bounds for the cells.
     pub bounds: Vec<bound_rows::BoundRow<'a>>,
@@ -44,7 +44,7 @@ pub struct Experiment<'a> {
     pub first_order: Vec<first_order::FirstOrderRow<'a>>,
     /// Predictions that are not computed at this size, one sentence each.
     pub not_computed: Vec<String>,
-    /// Other results of the experiment.
+    /// What the results contain of other cells, which the page leaves out.
     pub unplanned: UnplannedCells,
     /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
@@ -55,7 +55,7 @@ pub struct Experiment<'a> {
 }
 
 impl Experiment<'_> {
-    /// What is tuned, in words; empty where nothing is.
+    /// The settings that are tuned, in words; empty if none is.
     pub fn tuned_in_words(&self) -> String {
         self.tuning.as_ref().map_or(String::new(), |tuning| {
             let names = tuning
@@ -75,7 +75,7 @@ pub fn analyse<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Experiment<'
     analyse_with(plan, results, frontier::frontiers(plan, results, &|_| ())?)
 }
 
-/// [`analyse`] with the frontiers of the plan, which are known already.
+/// Analyses an experiment as [`analyse`] does, with the frontiers of the plan, which are known already.
 ///
 /// # Errors
 /// As [`analyse`].
@@ -89,6 +89,7 @@ pub fn analyse_with<'a>(
     let (mut cells, mut missing) =
         read_cells(plan, plan.cells.iter(), results, &|cell| needs.traces(cell))?;
     one_version(plan, &cells)?;
+    // Which cells each figure draws.
     let shown = Figures::new(plan, &cells);
     follow_chosen(plan, results, &needs, &shown, &mut cells)?;
     results.release(&plan.experiment);
@@ -145,7 +146,8 @@ pub fn analyse_with<'a>(
     })
 }
 
-/// What is not computed at this size, one sentence each.
+/// A sentence for each prediction, measure or drift that is not computed because it would take too long, and then one
+/// that says how long a computation may take; empty if all are computed.
 fn not_computed(theory: &Theory<'_>, problems: &problems::Instances) -> Vec<String> {
     let mut sentences = theory.not_computed();
     sentences.extend(problems.not_computed());
@@ -155,8 +157,9 @@ fn not_computed(theory: &Theory<'_>, problems: &problems::Instances) -> Vec<Stri
     sentences
 }
 
-/// Adds cells without results: those of candidates, without which it is not decided what is
-/// selected, and fresh runs of one candidate for all, which may be among the others already.
+/// Adds cells without results of tuning to the `missing` ones: candidates, without which it is not decided what is
+/// selected, and fresh runs of the values that are best for all algorithms, which may be among the missing ones
+/// already.
 fn add_missing<'a>(missing: &mut Vec<Missing<'a>>, further: Vec<Missing<'a>>) {
     let known: HashSet<&str> = missing.iter().map(|missing| &*missing.cell.id).collect();
     let further: Vec<Missing<'_>> =
@@ -164,7 +167,8 @@ fn add_missing<'a>(missing: &mut Vec<Missing<'a>>, further: Vec<Missing<'a>>) {
     missing.extend(further);
 }
 
-/// Reads the cells again that were chosen for a figure of more curves than it can draw.
+/// Reads the cells again that were chosen for figures that draw some of many cells, now with the columns of their
+/// traces that these figures need.
 fn follow_chosen(
     plan: &Plan,
     results: &dyn Results,

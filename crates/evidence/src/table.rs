@@ -9,16 +9,16 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The columns of a table of the cells' final metrics.
 pub struct FinalsColumns {
-    /// Names of the settings that vary. A name that is a key of both the problem and an algorithm
-    /// stands after that of its table, as in `algorithm.batch`.
+    /// The names of the settings that differ between cells. A key of both the problem and an algorithm has the name of
+    /// its table before it, as in `algorithm.batch`.
     pub settings: Vec<String>,
     /// The quantity by which the manifest compares runs, whose column comes first.
     pub first: Quantity,
-    /// Whether theory knows an exact bias.
+    /// Whether there is a column of exact biases: theory knows that of some cell.
     pub has_bias: bool,
-    /// Whether errors around the limit are recorded.
+    /// Whether there is a column of errors around the limit: they are recorded of some cell.
     pub has_limit: bool,
-    /// Further quantities that are recorded of some cell.
+    /// The further metrics of the manifest that are recorded of some cell, each with a column.
     pub further: Vec<Quantity>,
 }
 
@@ -28,7 +28,7 @@ impl FinalsColumns {
         let cells: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
         let paths = Settings::all_paths(cells.iter().map(|c| &c.cell.settings));
         let paths: Vec<&str> = paths.collect();
-        // Keys of the problem and of an algorithm: a batch of records and a batch of oracle calls.
+        // The tables that have a key of each name: a problem has a batch of records, an algorithm one of oracle calls.
         let mut tables: HashMap<&str, BTreeSet<&str>> = HashMap::new();
         for path in &paths {
             tables.entry(short(path)).or_default().extend(table(path));
@@ -59,19 +59,20 @@ impl FinalsColumns {
         }
     }
 
-    /// A cell's values of the settings that vary; `None` where it has no such one.
+    /// A cell's value in each column of settings; `None` where the cell has no such setting.
     pub fn settings_of<'c>(&self, cell: &'c Cell) -> Vec<Option<&'c Setting>> {
         self.settings.iter().map(|name| value(cell, name)).collect()
     }
 
-    /// The same values as texts; empty where the cell has no such setting.
+    /// A cell's value in each column of settings as text; empty where the cell has no such setting.
     pub fn values(&self, cell: &Cell) -> Vec<String> {
         let settings = self.settings_of(cell).into_iter();
         settings.map(|setting| setting.map(Setting::to_string).unwrap_or_default()).collect()
     }
 }
 
-/// The name of a setting's column: with its table where a key of this name is in several tables.
+/// The name of the column of the setting with this path: with its table if `tables` has several with a key of this
+/// name.
 fn column_name(path: &str, tables: &HashMap<&str, BTreeSet<&str>>) -> String {
     let name = short(path);
     match table(path) {
@@ -82,18 +83,19 @@ fn column_name(path: &str, tables: &HashMap<&str, BTreeSet<&str>>) -> String {
     }
 }
 
+/// Whether some cell has final values of a quantity.
 fn is_known(cells: &[&CellResult<'_>], quantity: Quantity) -> bool {
     cells.iter().any(|cell| cell.runs.finals(quantity).is_some())
 }
 
-/// The table whose key this is: `problem` or `algorithm`, if it is a key of one.
+/// The table of the manifest of which a path is a key: `problem` or `algorithm`, and `None` for other settings.
 fn table(path: &str) -> Option<&str> {
     let is_key = path.matches('.').count() == 2;
     let (table, _) = path.split_once('.').filter(|_| is_key)?;
     ["algorithm", "problem"].contains(&table).then_some(table)
 }
 
-/// A cell's value of the setting of a column.
+/// A cell's value in the column of this name; `None` if it has no such setting.
 fn value<'c>(cell: &'c Cell, column: &str) -> Option<&'c Setting> {
     let Some((of, name)) = column.split_once('.') else { return cell.settings.get(column) };
     cell.settings
@@ -102,8 +104,8 @@ fn value<'c>(cell: &'c Cell, column: &str) -> Option<&'c Setting> {
         .map(|(_, value)| value)
 }
 
-/// At most `most` cells, those with the best means of a quantity, in their order. Cells with runs that
-/// diverged have no mean and rank last.
+/// At most `most` of these cells, those with the best means of a quantity at the last round, in the order of the cells.
+/// Cells with runs that diverged have no mean and are left out first.
 pub fn best<'c, 'a>(
     cells: &'c [CellResult<'a>],
     quantity: Quantity,

@@ -29,11 +29,11 @@ pub struct TuningResult {
     pub metric: Quantity,
     /// The settings that were tuned, with their candidates.
     pub settings: Vec<TunedSetting>,
-    /// The names of the other settings that vary.
+    /// The names of the varied settings that were not tuned: their values are the points of the grid.
     pub axes: Vec<String>,
     /// A row for each algorithm at each point of the grid.
     pub rows: Vec<TunedRow>,
-    /// What the first runs are by which candidates were stopped, in words, if some were.
+    /// After which of their runs candidates were stopped, in words; `None` if none was.
     pub stopped_after: Option<String>,
 }
 
@@ -41,18 +41,20 @@ pub struct TuningResult {
 pub struct TunedRow {
     /// The label of the algorithm.
     pub label: String,
-    /// The values of the other settings that vary; `None` where it has none.
+    /// The value of each of [`TuningResult::axes`]; `None` where the algorithm has no such setting.
     pub values: Vec<Option<Setting>>,
-    /// The selected value of each tuned setting; none if no candidate can be selected.
+    /// The selected value of each tuned setting, `None` for one that the algorithm lacks; no values at all if no
+    /// candidate can be selected.
     pub selected: Option<Vec<Option<f64>>>,
-    /// Where the selected one is at the edge of what was tried, in words.
+    /// At which edges of what was tried the selected candidate is, and why the search ended there, in words.
     pub edges: Vec<String>,
-    /// The mean of the runs by which it was selected.
+    /// The mean of the metric in the runs by which the candidate was selected; NaN if none was.
     pub tuning_value: f64,
-    /// Fresh runs of what was selected; `None` if they were not run or diverged.
+    /// The metric in fresh runs of the selected candidate; `None` if they were not run or one diverged.
     pub fresh: Option<Summary>,
-    /// The values that are best for all algorithms together, and how many times larger the fresh
-    /// mean loss ([`Quantity::loss`]) is with them.
+    /// The values of the tuned settings that are best for all algorithms together, and the mean loss
+    /// ([`Quantity::loss`]) of fresh runs with them as a multiple of that with the selected values; `None` if either
+    /// was not run or diverged.
     pub shared: Option<(Vec<Option<f64>>, Ratio)>,
     /// How many candidates there are, and how their runs ended.
     pub candidates: CandidateCounts,
@@ -67,17 +69,18 @@ pub struct TunedRow {
 pub struct CandidateRow {
     /// The values of the tuned settings; `None` for one that the algorithm lacks.
     pub values: Vec<Option<f64>>,
-    /// The runs on all instances together.
+    /// The number of its runs, on all instances together.
     pub runs: u64,
     /// The mean loss of these runs, infinite if one diverged; `None` if they were not run.
     pub loss: Option<f64>,
-    /// Whether the candidate was stopped after these runs.
+    /// Whether the candidate was stopped after these runs, since it was worse than another.
     pub is_stopped: bool,
-    /// Whether it was selected.
+    /// Whether the candidate was selected.
     pub is_selected: bool,
 }
 
 impl CandidateRow {
+    /// The rows of the candidates of an algorithm at a point of the grid.
     fn of_group(group: &TuningGroup) -> Vec<Self> {
         group
             .candidates
@@ -101,7 +104,8 @@ pub struct CandidateCounts {
     pub all: usize,
     /// The number of candidates of which a run diverged.
     pub diverged: usize,
-    /// Those that were stopped after their first runs, since they were worse than another.
+    /// The number of candidates that were stopped after their first runs, since they were worse than another; none of
+    /// them diverged.
     pub stopped: usize,
 }
 
@@ -111,6 +115,7 @@ fn has_diverged(candidate: &Candidate) -> bool {
 }
 
 impl CandidateCounts {
+    /// Counts the candidates of an algorithm at a point of the grid.
     fn new(group: &TuningGroup) -> Self {
         let diverged = group.candidates.iter().filter(|c| has_diverged(c)).count();
         let stopped =
@@ -119,15 +124,16 @@ impl CandidateCounts {
     }
 }
 
-/// The candidates of a plan with their results, and fresh runs of what is best for all.
+/// The results of a plan's tuning, apart from the fresh runs of what was selected.
 pub struct TuningCells<'a> {
-    /// The cells by whose results settings were selected.
+    /// The candidates with results, by which settings were selected.
     pub candidates: Vec<CellResult<'a>>,
+    /// The fresh runs with the values that are best for all algorithms together.
     shared: Vec<CellResult<'a>>,
 }
 
 impl<'a> TuningCells<'a> {
-    /// Reads them, and which of them have no results.
+    /// Reads the results of tuning, and returns with them the cells that have none.
     ///
     /// # Errors
     /// If results are damaged.
@@ -148,7 +154,8 @@ impl<'a> TuningCells<'a> {
 }
 
 impl TuningResult {
-    /// What tuning found, from the fresh runs `cells` of what was selected.
+    /// What tuning found, from the results of the candidates and the fresh runs `cells` of what was selected; `None` if
+    /// the manifest tunes nothing.
     pub fn new(plan: &Plan, cells: &[CellResult<'_>], read: &TuningCells<'_>) -> Option<Self> {
         let tuning = plan.tuning.as_ref()?;
         let tune = plan.manifest.tune.as_ref()?;
@@ -170,12 +177,14 @@ impl TuningResult {
     }
 }
 
-/// The values of the metric of tuning in the runs of a cell, where they are among these results.
+/// The sample of the metric of tuning in the runs of the cell with this id, at the cost at which candidates are
+/// compared; `None` if the cell is not among these results, or a run diverged or ended before.
 fn sample_of(all: &[CellResult<'_>], id: &str, tune: &Tune) -> Option<Vec<f64>> {
     let found = all.iter().find(|cell| cell.cell.id == *id)?;
     found.runs.sample(tune.metric, tune.at).ok()
 }
 
+/// The losses of the values of a sample of the metric of tuning.
 fn losses_of(sample: &[f64], tune: &Tune) -> Vec<f64> {
     sample.iter().map(|value| tune.metric.loss(*value)).collect()
 }
@@ -196,7 +205,7 @@ impl TunedRow {
         let has_ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
         let ended = has_ended.then(|| "runs end before the cost".to_owned());
         let at_edge = !group.edges.is_empty();
-        // The first is the nearest: what is beyond it is refused for the same reason.
+        // The first refused candidate is the nearest: those beyond it are refused for the same reason.
         let refused = group.refused.first().filter(|_| at_edge);
         let finals =
             group.winner().and_then(|winner| sample_of(&read.candidates, &winner.cell.id, tune));
@@ -231,6 +240,7 @@ impl TunedRow {
     }
 }
 
+/// At which edge of what was tried a candidate is, in words; `keys` are the tuned settings.
 fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
     let key = keys[edge.setting()];
     match edge {
@@ -240,13 +250,13 @@ fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
     }
 }
 
-/// Adds the figures of the candidates: after the first figure, or before it while it is empty. As
-/// long as there are no fresh runs, the captions of figures that show them count the candidates.
+/// Adds the figures of the candidates to those of a page: after the first figure, or before it while it is empty. As
+/// long as there are no fresh runs, the captions of figures that will show them count the candidates with results.
 pub fn add_figures(plan: &Plan, read: &TuningCells<'_>, figures: &mut Vec<Figure>) {
     let Some(tuning) = &plan.tuning else { return };
     let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
     let known = read.candidates.len();
-    let all = candidates(tuning);
+    let all = count_candidates(tuning);
     for figure in figures.iter_mut().filter(|figure| figure.caption == NO_RESULTS) {
         figure.caption = format!(
             "The figure is empty: it shows fresh runs of the selected candidates, none of which has results yet. {known} of {} have results.",
@@ -257,12 +267,13 @@ pub fn add_figures(plan: &Plan, read: &TuningCells<'_>, figures: &mut Vec<Figure
     figures.splice(place..place, self::figures(plan, read, &taken));
 }
 
-/// The number of candidates so far.
-fn candidates(tuning: &Tuning) -> usize {
+/// The number of candidates of all algorithms at all points of the grid, with those that were added so far at edges.
+fn count_candidates(tuning: &Tuning) -> usize {
     tuning.groups.iter().map(|group| group.candidates.len()).sum()
 }
 
-/// What the first runs are by which candidates of these were stopped, in words, if some were.
+/// After which of their runs candidates were stopped, in words, as "the first 3 of 10 runs"; `None` if none was
+/// stopped.
 fn stopped_after(tuning: &Tuning) -> Option<String> {
     let mut candidates = tuning.groups.iter().flat_map(|group| &group.candidates);
     let stopped = candidates.find(|candidate| candidate.is_stopped())?;
@@ -278,11 +289,11 @@ fn stopped_after(tuning: &Tuning) -> Option<String> {
     })
 }
 
-/// Panels, at most, of the figures of candidates.
+/// The most panels of a figure of candidates.
 const MOST_PANELS: usize = 12;
 
-/// The losses of the candidates over each tuned setting, a figure each; over one of several settings
-/// each point is the best of the others.
+/// A figure for each tuned setting, with the losses of the candidates over it; if there are several tuned settings, a
+/// point is that of the best values of the others. `taken` are the ids of other figures of the page.
 fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure> {
     let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
         return Vec::new();
@@ -300,8 +311,8 @@ fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure>
         while !axes.is_empty() && panels::panels(&axes, &cells).len() > MOST_PANELS {
             axes.pop();
         }
-        let mut figure = losses(&axes, setting, &keys, tune, &cells, &winners);
-        figure.caption = match (read.candidates.len(), candidates(tuning)) {
+        let mut figure = figure_of_losses(&axes, setting, &keys, tune, &cells, &winners);
+        figure.caption = match (read.candidates.len(), count_candidates(tuning)) {
             (0, _) => "The figure is empty: no candidate has results yet.".to_owned(),
             (known, all) if known < all => format!(
                 "{known} of {all} candidates have results. {}{}",
@@ -319,6 +330,7 @@ fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure>
     figures
 }
 
+/// The end of the caption of the figure over the tuned setting of this number: how candidates were chosen and stopped.
 fn caption(tuning: &Tuning, number: usize) -> String {
     let others = match tuning.settings.len() {
         1 => String::new(),
@@ -357,8 +369,9 @@ fn caption(tuning: &Tuning, number: usize) -> String {
     )
 }
 
-/// The ids of the last cells of the candidates that are the best with their value of a setting, over the
-/// values of the other settings. A candidate that was stopped is worse than any that was not.
+/// The ids of the last cells of those candidates that are the best of all with their value of the tuned setting of this
+/// number, whatever their values of the other settings are, for each algorithm and point of the grid. A candidate that
+/// was stopped is worse than any that was not.
 fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     /// The best candidate so far with a value in a group.
     struct BestCandidate<'t> {
@@ -385,8 +398,9 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     best.into_values().map(|best| best.id).collect()
 }
 
-/// The losses of these candidates over a setting, with a ring around those that are selected.
-fn losses(
+/// The figure of the losses of these candidates over a tuned setting, with a panel for each combination of values of
+/// `axes` and a ring around the candidates whose ids are among `winners`. `keys` are all tuned settings.
+fn figure_of_losses(
     axes: &[String],
     setting: &TunedSetting,
     keys: &[&str],

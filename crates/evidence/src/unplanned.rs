@@ -9,27 +9,27 @@ use exactfed_runner::plan::{CellId, Plan};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
-/// The cells in the results of an experiment that are not in its plan.
+/// What the results of an experiment contain of cells that are not in its plan, for the warnings of its page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnplannedCells {
-    /// The replicates of the page.
+    /// The number of replicates of the page.
     pub shown: u64,
-    /// Fewer replicates at which verdicts were seen, at a level that knows of no further look.
+    /// Smaller numbers of replicates at which verdicts were seen, at a level that knows of no further look.
     pub seen: BTreeSet<u64>,
-    /// Other numbers of replicates of cells that differ in nothing else from those of the page,
-    /// except those of looks that were planned.
+    /// Other numbers of replicates of cells that differ in nothing else from the cells of the page,
+    /// except the numbers of looks that were planned.
     pub replicates: BTreeSet<u64>,
-    /// Seeds of cells that differ in the seed, or in that of the noise, and perhaps in the number of
-    /// replicates.
+    /// The seeds of cells that differ from the cells of the page in the seed, or in the seed of the noise (which then
+    /// is listed), and perhaps in the number of replicates.
     pub seeds: BTreeSet<i64>,
-    /// Cells of other settings.
+    /// The number of cells of other settings.
     pub others: usize,
-    /// The noise of the page's cells, if their verdicts are a confirmation: see
-    /// [`UnplannedCells::confirmation`].
+    /// The seed of the noise of the page's cells, if their looks are the only ones that were planned: see
+    /// [`UnplannedCells::sole_noise`].
     pub confirmed_with: Option<i64>,
 }
 
-/// The cells in the results of an experiment that are not in its plan.
+/// Finds what the results of an experiment contain of cells that are not in its plan.
 ///
 /// # Errors
 /// If its folder cannot be read.
@@ -72,8 +72,8 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
             None => found.others += 1,
         }
     }
-    // Looks that were planned are no further sets; those before replicates that were added beyond the
-    // plan have been seen.
+    // The numbers of replicates of planned looks are no further sets of cells. If replicates were added beyond the last
+    // planned look, the verdicts of the looks before have been seen.
     if let Some(looks) = at_look(plan, &recorded) {
         found.replicates.retain(|replicates| looks.until(*replicates).is_none());
         let is_only_plan = is_only_plan(plan, &recorded, &other_seeds);
@@ -90,8 +90,8 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
 }
 
 /// Whether the looks at the cells of a plan were planned before any of these cells was run, and no
-/// looks are recorded for the cells with other seeds. An entry of an earlier release, which does not
-/// say its seeds, may be for those.
+/// looks are recorded for the cells with `other_seeds`. An entry of an earlier release, which does not
+/// say its seeds, may be for cells with other seeds.
 fn is_only_plan(plan: &Plan, recorded: &[PlannedLooks], other_seeds: &BTreeSet<Seeds>) -> bool {
     let (own, others): (Vec<&PlannedLooks>, Vec<&PlannedLooks>) =
         recorded.iter().partition(|planned| plan.has_cells(planned.looks.first, &planned.cells));
@@ -107,8 +107,8 @@ pub fn seeds_of(plan: &Plan) -> Seeds {
     first.map_or_else(Seeds::default, |settings| settings.seeds)
 }
 
-/// Whether results contain no cell of a plan, at any number of replicates, and none of its verdicts
-/// were shown.
+/// Whether results contain no cell of a plan, at any number of replicates, and no page showed verdicts on them: looks
+/// that are planned now are then the first ones.
 ///
 /// # Errors
 /// If the folder of the experiment cannot be read.
@@ -121,14 +121,16 @@ pub fn are_fresh(plan: &Plan, results: &dyn Results) -> Result<bool, Error> {
     Ok(!is_stored && !was_shown && find(plan, results)?.replicates.is_empty())
 }
 
-/// A cell's settings, apart from its seeds and its number of replicates.
+/// The settings of a cell, with its seeds and its number of replicates apart from the others, to compare cells in them.
 struct RunSettings {
     replicates: u64,
     seeds: Seeds,
+    /// All other settings, as text.
     rest: String,
 }
 
 impl RunSettings {
+    /// Splits the canonical settings of a cell; without a seed of the noise, the seed is that of the noise too.
     fn new(mut settings: toml::Table) -> Self {
         let mut take = |key: &str| settings.remove(key).and_then(|value| value.as_integer());
         let [replicates, seed, noise] = ["replicates", "seed", "noise-seed"].map(&mut take);
@@ -146,7 +148,7 @@ impl UnplannedCells {
         self.added().into_iter().chain(self.other_sets()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The warning about added replicates.
+    /// The warning that replicates were added after verdicts had been seen, if they were.
     fn added(&self) -> Option<String> {
         let last = self.seen.last()?;
         let seen = first_values(&self.seen);
@@ -156,7 +158,8 @@ impl UnplannedCells {
         ))
     }
 
-    /// The warning about other numbers of replicates and other seeds.
+    /// The warning that the same cells were run with other numbers of replicates or other seeds, if they were. There is
+    /// none if the verdicts of the page are no choice among these ([`Self::sole_noise`]).
     fn other_sets(&self) -> Option<String> {
         if self.sole_noise().is_some() {
             return None;
@@ -173,16 +176,17 @@ impl UnplannedCells {
         ))
     }
 
-    /// How many sets of these cells have other seeds, and which.
+    /// How many sets of the page's cells with other seeds there are, and their seeds, in words.
     fn sets_of_other_seeds(&self) -> String {
         let noun = if self.seeds.len() == 1 { "seed" } else { "seeds" };
         further_sets(self.seeds.len(), &format!("the noise of {noun}"), &first_values(&self.seeds))
     }
 
-    /// Which runs the verdicts rest on, where the results contain the same cells with other seeds
-    /// and these verdicts are nevertheless no second choice: their looks were planned before any of
-    /// their runs, and no other set has planned looks. Whatever the other sets showed, a verdict of
-    /// this one is wrong with a probability of 5 % at most, since it draws other noise.
+    /// A sentence that says on which noise the verdicts rest, if the results contain the same cells with other seeds
+    /// and these verdicts are nevertheless no choice among several: the looks of the page's cells were planned before
+    /// any of their runs, and no cells with other seeds have planned looks. Whatever the other sets showed, a verdict
+    /// of the page is wrong with a probability of 5 % at most, since its runs draw other noise. `None` in any other
+    /// case.
     pub fn sole_noise(&self) -> Option<String> {
         let noise = self.confirmed_with?;
         if self.seeds.is_empty() || !self.replicates.is_empty() || !self.seen.is_empty() {
@@ -213,7 +217,7 @@ fn further_sets(number: usize, what: &str, each: &str) -> String {
     format!("{} of these cells with {what} {each}", count(number, "further set"))
 }
 
-/// Values that a sentence lists.
+/// The most values that a sentence lists.
 const LISTED: usize = 40;
 
 /// The first values of a set, in increasing order, and `…` for the rest.

@@ -72,6 +72,7 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
         .collect()
 }
 
+/// Makes the function that starts runs with this mutation on a problem.
 struct WrongRuns(Mutation);
 
 impl Visitor for WrongRuns {
@@ -91,10 +92,11 @@ struct WrongRun<P: Problem + 'static> {
     local_steps: u64,
     /// The value of γH that the control variates use, if there are any.
     learning_length: Option<f64>,
+    /// The server's estimate θ, d numbers.
     theta: Vec<f64>,
-    /// The clients' mean of the previous round.
+    /// The clients' mean of the previous round, which a stale server takes.
     stale: Vec<f64>,
-    /// θ_c, N rows of d.
+    /// θ_c of the N clients after their local steps, N rows of d.
     ends: Vec<f64>,
     variates: ControlVariates,
     streams: Vec<Stream>,

@@ -1,8 +1,9 @@
-//! The list of the kinds of claims, and that of the kinds of figures.
+//! The macro that makes the list of the kinds of claims and the list of the kinds of figures.
 
-/// Makes `KINDS`, as manifests have them, and the function that makes a value of each table, from a
-/// row for each kind: its name in manifests, what its tables are, its keys and what makes the value. A row
-/// after `#[cfg(test)]` is read by the tests of this crate alone.
+/// Makes `KINDS`, the kinds of tables that manifests may have, and the function that makes the claim or figure that
+/// such a table describes. There is a row for each kind: its name in manifests, a sentence for the reference, the type
+/// of its keys, and a function from these keys to the claim or figure. A row after `#[cfg(test)]` is only for tests of
+/// this crate.
 macro_rules! kinds {
     (
         $sort:ident of $common:ty, each by $make:ident as $object:ty;

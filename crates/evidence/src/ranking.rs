@@ -7,8 +7,8 @@
 //!
 //! *Invariant*: all algorithms that are not separated from the best are named.
 //!
-//! *Invariant*: the order and the ratios are of losses ([`Quantity::loss`]), of which less is better:
-//! of a quantity of which more is better, of what it lacks to its largest value.
+//! *Invariant*: the order and the ratios are of losses ([`Quantity::loss`]), of which less is better. If more of a
+//! quantity is better, its loss is what it lacks to its largest value.
 
 use crate::cells::costs::is_short;
 use crate::cells::panels::{self, Group};
@@ -282,10 +282,20 @@ pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<
 mod tests {
     use super::*;
 
+    const FLOOR: f64 = 1e-28;
+
+    /// Compares samples of cells with something random.
+    fn random(other: &[f64], best: &[f64]) -> Separation {
+        untested_separation(other, best, false, FLOOR)
+    }
+
+    /// Compares single runs of cells without anything random.
+    fn exact(other: f64, best: f64) -> Separation {
+        untested_separation(&[other], &[best], true, FLOOR)
+    }
+
     #[test]
     fn comparisons_that_need_no_test() {
-        const FLOOR: f64 = 1e-28;
-        let random = |other: &[f64], best: &[f64]| untested_separation(other, best, false, FLOOR);
         assert_eq!(random(&[2.0, 2.0], &[2.0, 2.0]), Separation::Equal);
         assert_eq!(random(&[0.0, 0.0], &[0.0, 0.0]), Separation::BothZero);
         assert_eq!(random(&[2.0, 2.0], &[1.0, 1.0]), Separation::Larger);
@@ -293,7 +303,6 @@ mod tests {
         assert_eq!(random(&[2.0, 2.5], &[1.0, 1.0]), Separation::Unclear);
         // One run shows no spread, unless there is none.
         assert_eq!(random(&[2.0], &[1.0]), Separation::Unclear);
-        let exact = |other: f64, best: f64| untested_separation(&[other], &[best], true, FLOOR);
         assert_eq!(exact(2.0, 1.0), Separation::Larger);
         // Rounding is not larger than rounding, but a number is.
         assert_eq!(exact(2e-30, 1e-32), Separation::BothZero);
@@ -302,28 +311,30 @@ mod tests {
         assert_eq!(random(&[2.0, 2.0], &[0.5, 4.0]), Separation::Unclear);
     }
 
+    fn rival(separation: Separation) -> Rival {
+        let ratio = Ratio { estimate: 832.0, low: 677.0, high: 986.0, p: 0.0 };
+        Rival { cell: 1, ratio, separation }
+    }
+
+    /// The ratios of two rivals to a best mean that is zero to rounding, or is not.
+    fn ratios(is_zero: bool) -> Vec<f64> {
+        let mut ranked = PointRanking::Ranked {
+            best: 0,
+            error: 4e-33,
+            is_zero,
+            n: 5,
+            rivals: vec![rival(Separation::BothZero), rival(Separation::Larger)],
+            is_geometric: false,
+        };
+        ranked.remove_ratios_to_zero();
+        let PointRanking::Ranked { rivals, .. } = ranked else { unreachable!("it is ranked") };
+        rivals.iter().map(|rival| rival.ratio.estimate).collect()
+    }
+
     #[test]
     fn a_mean_that_is_zero_to_rounding_has_no_finite_ratio() {
-        let rival = |separation| {
-            let ratio = Ratio { estimate: 832.0, low: 677.0, high: 986.0, p: 0.0 };
-            Rival { cell: 1, ratio, separation }
-        };
-        let ranked = |is_zero| {
-            let rivals = vec![rival(Separation::BothZero), rival(Separation::Larger)];
-            let mut ranked = PointRanking::Ranked {
-                best: 0,
-                error: 4e-33,
-                is_zero,
-                n: 5,
-                rivals,
-                is_geometric: false,
-            };
-            ranked.remove_ratios_to_zero();
-            let PointRanking::Ranked { rivals, .. } = ranked else { unreachable!("it is ranked") };
-            rivals.iter().map(|rival| rival.ratio.estimate).collect::<Vec<_>>()
-        };
-        let of_zero = ranked(true);
-        assert!(of_zero[0].is_nan() && of_zero[1] == f64::INFINITY);
-        assert_eq!(ranked(false), [832.0, 832.0]);
+        let to_zero = ratios(true);
+        assert!(to_zero[0].is_nan() && to_zero[1] == f64::INFINITY);
+        assert_eq!(ratios(false), [832.0, 832.0]);
     }
 }

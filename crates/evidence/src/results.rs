@@ -36,7 +36,8 @@ pub trait Results: Sync {
     /// If they cannot be listed.
     fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error>;
 
-    /// Frees what is held of an experiment to read it fast; it can still be read.
+    /// Frees the memory that makes the next reads of an experiment fast, when most of it has been read. It can still be
+    /// read.
     fn release(&self, experiment: &str);
 
     /// The settings of a cell that has results.
@@ -148,7 +149,7 @@ pub struct Cacheable<'a> {
 /// Looks that were planned, before the first, for cells of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedLooks {
-    /// The hash of the cells of the first look, by which it is known whether a plan has the same cells.
+    /// The hash of the cells of the first look, by which plans of these cells are recognised.
     pub cells: String,
     /// The numbers of replicates at which claims are judged.
     #[serde(flatten)]

@@ -125,7 +125,7 @@ impl Standings {
         rankings: &Rankings<'a>,
     ) -> Self {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-        // Many points have the same algorithms.
+        // Many grid points have the same algorithms, whose names they share.
         let names = AlgorithmNames { known: &known, shared: RefCell::default() };
         let rows = points
             .iter()
@@ -161,7 +161,7 @@ impl AlgorithmNames<'_> {
         name
     }
 
-    /// The names of those of these cells that have no sample of the quantity for this reason.
+    /// The names of the cells among these that have no sample of the quantity for this reason.
     fn without_sample(
         &self,
         cells: &[&CellResult<'_>],

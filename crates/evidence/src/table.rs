@@ -14,7 +14,7 @@ pub struct FinalsColumns {
     pub settings: Vec<String>,
     /// The quantity by which the manifest compares runs, whose column comes first.
     pub first: Quantity,
-    /// Whether there is a column of exact biases: theory knows that of some cell.
+    /// Whether there is a column of exact biases: theory knows the exact bias of some cell.
     pub has_bias: bool,
     /// Whether there is a column of errors around the limit: they are recorded of some cell.
     pub has_limit: bool,
@@ -23,7 +23,7 @@ pub struct FinalsColumns {
 }
 
 impl FinalsColumns {
-    /// The columns for an experiment.
+    /// The columns of the table on the page of an experiment: those that tell its cells apart, and those with numbers.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let cells: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
         let paths = Settings::all_paths(cells.iter().map(|c| &c.cell.settings));
@@ -38,7 +38,7 @@ impl FinalsColumns {
         let own = paths.iter().filter(|path| table(path) == Some("algorithm"));
         for name in unique(own.map(|path| column_name(path, &tables))) {
             let values = unique(cells.iter().map(|c| value(c.cell, &name)));
-            // Where another table has the key, a cell without it is as much of a difference.
+            // Cells that lack a setting do not differ in it by that alone, unless it is a key of several tables.
             let lacks = usize::from(values.contains(&None) && !name.contains('.'));
             if !settings.contains(&name) && values.len() - lacks > 1 {
                 settings.push(name);

@@ -91,7 +91,7 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
 
 /// Whether the looks at the cells of a plan were planned before any of these cells was run, and no
 /// looks are recorded for the cells with `other_seeds`. An entry of an earlier release, which does not
-/// say its seeds, may be for cells with other seeds.
+/// say its seeds, may be for cells with other seeds. The verdicts may then be reported as a confirmation.
 fn is_only_plan(plan: &Plan, recorded: &[PlannedLooks], other_seeds: &BTreeSet<Seeds>) -> bool {
     let (own, others): (Vec<&PlannedLooks>, Vec<&PlannedLooks>) =
         recorded.iter().partition(|planned| plan.has_cells(planned.looks.first, &planned.cells));
@@ -130,7 +130,8 @@ struct RunSettings {
 }
 
 impl RunSettings {
-    /// Splits the canonical settings of a cell; without a seed of the noise, the seed is that of the noise too.
+    /// Splits the canonical settings of a cell. If they have no seed of the noise, the noise is drawn from the one
+    /// seed.
     fn new(mut settings: toml::Table) -> Self {
         let mut take = |key: &str| settings.remove(key).and_then(|value| value.as_integer());
         let [replicates, seed, noise] = ["replicates", "seed", "noise-seed"].map(&mut take);

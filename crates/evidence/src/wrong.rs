@@ -105,6 +105,7 @@ struct WrongRun<P: Problem + 'static> {
 }
 
 impl<P: Problem> WrongRun<P> {
+    /// A run of FedLSA or SCAFFLSA with this mutation, from the start and on the streams of the engine that is right.
     fn new(problem: &'static P, algorithm: &Spec, mutation: Mutation, from: &Conditions) -> Self {
         let n = problem.clients();
         let d = problem.dim();
@@ -137,6 +138,8 @@ impl<P: Problem> WrongRun<P> {
 }
 
 impl<P: Problem> Run for WrongRun<P> {
+    /// All clients take their local steps, the server takes their mean, and control variates learn, with the mutation
+    /// in one of these.
     fn round(&mut self) {
         let n = self.streams.len();
         let d = self.theta.len();

@@ -75,7 +75,7 @@ pub fn averages(
         return (all, Centres::default());
     }
     let variates = Centre::Optimum;
-    // Without the bias of every run that has averages, the covariance cannot be told from E (θ − θ*)(θ − θ*)ᵀ.
+    // Without the bias of every run that has averages, the covariance does not follow from E (θ − θ*)(θ − θ*)ᵀ.
     if !all.iter().filter(|of_run| !of_run.is_empty()).all(has_bias_and_covariance) {
         return (all, Centres { estimates: Centre::Optimum, variates });
     }
@@ -200,15 +200,12 @@ mod tests {
         }
     }
 
-    /// The mean over runs is that of the squares, minus the products of different runs; the products of one
-    /// instance with another are not among them, and a single run takes its own.
+    /// The mean over runs is the mean of the squares minus the mean of the products of different runs. Products of runs
+    /// on different instances are not among them, and a single run takes its own square.
     #[test]
     fn the_squared_bias_is_that_of_different_runs_on_an_instance() {
         let biases = [[1.0, 2.0], [3.0, -1.0], [2.0, 4.0]];
         let runs = biases.map(|bias| run(Some(bias), SQUARE, false));
-        let mean = |found: &[Vec<f64>], at: usize| {
-            mean(&found.iter().map(|x| x[at]).collect::<Vec<f64>>())
-        };
         let (found, centres) = covariances(&runs, usize::MAX);
         assert_eq!(centres, Centres { estimates: Centre::Mean, variates: Centre::Optimum });
         for (at, square) in SQUARE.into_iter().enumerate() {
@@ -219,23 +216,31 @@ mod tests {
                 0.5 * (biases[r][i] * biases[s][j] + biases[s][i] * biases[r][j])
             };
             let expected = square - pairs.map(product).iter().sum::<f64>() / 3.0;
-            assert!((mean(&found, at) - expected).abs() < 1e-14, "{found:?}");
+            assert!((mean_entry(&found, at) - expected).abs() < 1e-14, "{found:?}");
         }
         let (by_instance, _) = covariances(&runs[..2], 1);
         assert_eq!(by_instance, [[4.0, -1.0, -1.0, 2.0], [-4.0, 4.0, 4.0, 5.0]]);
         // The squares of the means are above the products, so that this would be too small.
-        assert!(mean(&covariances(&runs, 1).0, 0) < mean(&found, 0));
+        assert!(mean_entry(&covariances(&runs, 1).0, 0) < mean_entry(&found, 0));
     }
 
-    /// Of runs of ten independent rounds around a bias three times as large as their deviation, the mean is
-    /// the variance, and its spread that of the runs.
+    /// The mean over runs of the entry at this place.
+    fn mean_entry(found: &[Vec<f64>], at: usize) -> f64 {
+        mean(&found.iter().map(|x| x[at]).collect::<Vec<f64>>())
+    }
+
+    fn variance(sample: &[f64]) -> f64 {
+        standard_deviation(sample) * standard_deviation(sample)
+    }
+
+    /// For runs of ten independent rounds around a bias three times as large as their deviation, the mean over runs is
+    /// the variance, and the spread of the runs gives the error of this mean.
     #[test]
     fn the_variance_is_estimated_without_bias() {
         const ROUNDS: usize = 10;
         let samples = 4000;
         let n = 6;
         let bias = [3.0, 0.0];
-        let variance = |sample: &[f64]| standard_deviation(sample) * standard_deviation(sample);
         let mut means = Vec::new();
         let mut errors = 0.0;
         for sample in 0..samples {

@@ -33,7 +33,7 @@ impl QuantitySet {
     }
 }
 
-/// The numbers of one cell, as a part of a list in which those of many cells are.
+/// The numbers of one cell, as a part of a list with the numbers of many cells.
 #[derive(Clone, Debug, Default)]
 struct SharedNumbers {
     /// The list, which the cells share.
@@ -70,7 +70,7 @@ pub(super) struct FinalValues {
 }
 
 impl FinalValues {
-    /// The last values of runs none of which diverged. A sample has the mean of each `runs_per_value` successive runs,
+    /// The last values of runs that all finished. A sample has the mean of each `runs_per_value` successive runs,
     /// those on one instance; if that is more than 1, the second part of the result has the values of the single runs
     /// for each quantity of which there is a sample, one after the other in the order of the samples, and else nothing.
     pub(super) fn new(

@@ -327,7 +327,7 @@ fn mean_column(runs: &[Trace], quantity: Quantity, prices: &Prices) -> Vec<f64> 
     (0..rows).map(|row| columns.iter().map(|column| column[row]).sum::<f64>() / n).collect()
 }
 
-/// A trace with the columns of these quantities alone.
+/// The trace with its rounds and the columns of these quantities; all else is dropped.
 fn keep_columns(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
     let mut kept = Trace { round: trace.round, outcome: trace.outcome, ..Trace::default() };
     // The costs of a round are one record, from which every cost is computed.
@@ -351,8 +351,11 @@ mod tests {
     use exactfed_core::federated::Cost;
     use exactfed_runner::manifest::Metric;
 
+    fn cost(communications: u64) -> Cost {
+        Cost { communications, local_steps: 5 * communications, ..Cost::default() }
+    }
+
     fn trace(outcome: Outcome) -> Trace {
-        let cost = |c: u64| Cost { communications: c, local_steps: 5 * c, ..Cost::default() };
         Trace {
             round: vec![0, 1, 7],
             cost: [0, 1, 7].map(cost).to_vec(),
@@ -390,19 +393,29 @@ mod tests {
         assert_eq!(runs.finals_by_run(Quantity::SqError), [Some(0.1 + 0.2); 2]);
     }
 
+    /// Runs whose squared errors end at these numbers.
+    fn runs_ending_at(ends: &[f64]) -> Runs {
+        let mut traces = Vec::new();
+        for end in ends {
+            traces.push(Trace { sq_error: vec![4.0, 2.0, *end], ..trace(Outcome::Finished) });
+        }
+        runs(traces, &TraceNeeds::default())
+    }
+
+    /// The final samples of all quantities of cells, but those that are averages over rounds.
+    fn finals(cells: &[Runs]) -> Vec<Option<Vec<f64>>> {
+        let mut all = Vec::new();
+        for runs in cells {
+            let plain = Quantity::ALL.iter().filter(|q| q.average().is_none());
+            all.extend(plain.map(|quantity| runs.finals(*quantity)));
+        }
+        all
+    }
+
     #[test]
     fn what_cells_share_is_what_each_had() {
-        let of = |ends: &[f64]| {
-            let ending = |end: &f64| vec![4.0, 2.0, *end];
-            let traces = ends.iter().map(ending);
-            let traces = traces.map(|sq_error| Trace { sq_error, ..trace(Outcome::Finished) });
-            runs(traces, &TraceNeeds::default())
-        };
-        let mut all = [of(&[1.0, 2.0]), of(&[5.0, 5.0]), of(&[]), of(&[3.0, 4.0])];
-        let finals = |runs: &[Runs]| -> Vec<Option<Vec<f64>>> {
-            let plain = || Quantity::ALL.iter().filter(|q| q.average().is_none());
-            runs.iter().flat_map(|one| plain().map(|q| one.finals(*q))).collect()
-        };
+        let ends: [&[f64]; 4] = [&[1.0, 2.0], &[5.0, 5.0], &[], &[3.0, 4.0]];
+        let mut all = ends.map(runs_ending_at);
         let before = finals(&all);
         let mut known = HashSet::new();
         Runs::share(&mut all.each_mut(), &mut known);
@@ -445,10 +458,19 @@ mod tests {
         assert_eq!(none.finals_by_run(Quantity::SqError), [None]);
     }
 
+    /// A number of communications.
+    fn at(most: f64) -> AtCost {
+        AtCost { unit: Quantity::Communications, most }
+    }
+
+    /// The sample of two runs with these values, at this row.
+    fn row(values: [f64; 2], row: Option<usize>) -> Result<CostSample, NoSample> {
+        Ok(CostSample { values: values.to_vec(), single: values.to_vec(), row })
+    }
+
     /// Three recorded rounds, of which the last costs 7 communications.
     #[test]
     fn a_cost_picks_the_last_round_that_it_pays_for() {
-        let at = |most| AtCost { unit: Quantity::Communications, most };
         let sample = |outcomes: [Outcome; 2], most: f64| {
             let mut needs = TraceNeeds::default();
             needs.add_at(Some(at(most)), [Quantity::SqError, Quantity::Lyapunov]);
@@ -458,9 +480,6 @@ mod tests {
             runs.sample_at(Quantity::SqError, at(most)).cloned()
         };
         use Outcome::{Diverged, Finished};
-        let row = |values: [f64; 2], row| {
-            Ok(CostSample { values: values.to_vec(), single: values.to_vec(), row })
-        };
         for (most, value, place) in [(0.5, 4.0, 0), (1.0, 2.0, 1), (6.9, 2.0, 1)] {
             assert_eq!(sample([Finished; 2], most), row([value; 2], Some(place)), "{most}");
             assert_eq!(sample([Finished, Diverged], most), row([value; 2], Some(place)), "{most}");

@@ -41,6 +41,8 @@ struct StoredCandidates<'r> {
 impl CandidateRuns for StoredCandidates<'_> {
     type Error = Error;
 
+    /// The mean loss of the stored runs of a cell, at the cost at which candidates are compared. The sample is kept for
+    /// comparisons of candidates.
     fn loss(&self, cell: &Cell) -> Result<Option<f64>, Error> {
         let Some(stored) = self.results.read(&self.experiment, &cell.id)? else {
             return Ok(None);
@@ -61,6 +63,7 @@ impl CandidateRuns for StoredCandidates<'_> {
         }))
     }
 
+    /// The number of clients of a cell, which is found by preparing the cell, once for each problem.
     fn clients(&self, cell: &Cell) -> Result<Option<usize>, Error> {
         let problem = Arc::as_ptr(&cell.identity.problem).addr();
         // A candidate that was run can be prepared; for any other nothing is known.
@@ -71,6 +74,8 @@ impl CandidateRuns for StoredCandidates<'_> {
             .or_insert_with(|| Some(prepare(&self.folder, &[cell]).ok()?.first()?.clients())))
     }
 
+    /// Whether Σ w log(mean loss) of these cells is above 0 with the confidence to stop a candidate: both the geometric
+    /// and the arithmetic means have to say so.
     fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool {
         let samples = self.samples.borrow();
         let mut known: Vec<(f64, Vec<f64>)> = Vec::with_capacity(terms.len());

@@ -55,7 +55,7 @@ pub fn slope_of_cost(
     })
 }
 
-/// The costs of several cells, of whose logarithms a weighted sum is estimated.
+/// A weighted sum of the logarithms of the costs of several cells, as the slope of a cost is.
 struct CombinedCosts<'a> {
     /// The metric of each cell against the target.
     curves: &'a [CostCurve],
@@ -299,16 +299,20 @@ mod tests {
     /// Runs whose mean falls by a tenth in each round, from 1, times a skewed factor of each run
     /// and one of each round, against a target that the mean meets exactly at a round.
     fn curve(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
-        let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
-        let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();
+        let own: Vec<f64> = (0..n).map(|_| skewed_factor(rng)).collect();
         let rows: Vec<(MetricSample, MetricSample)> = (0..30)
             .map(|row| {
                 let mean = libm::pow(0.9, f64::from(row));
-                let values = own.iter().map(|own| mean * own * factor(rng)).collect();
+                let values = own.iter().map(|own| mean * own * skewed_factor(rng)).collect();
                 (sample(vec![f64::from(row); n]), sample(values))
             })
             .collect();
         CostCurve::from_samples(rows.into_iter(), Goal { target, is_upwards: false }, false, n)
+    }
+
+    /// A lognormal factor with mean 1.
+    fn skewed_factor(rng: &mut Stream) -> f64 {
+        libm::exp(0.7 * rng.gaussian() - 0.245)
     }
 
     fn sample(values: Vec<f64>) -> MetricSample {

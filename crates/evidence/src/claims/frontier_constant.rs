@@ -45,6 +45,7 @@ pub struct FrontierConstantKeys {
 }
 
 impl KindKeys<ClaimKeys> for FrontierConstantKeys {
+    /// Notes what is wrong with the keys: the points, the factor and the powers.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 1.0);
@@ -55,6 +56,8 @@ impl KindKeys<ClaimKeys> for FrontierConstantKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
+    /// Tests the largest over the smallest of the numbers at the points of the claim, after multiplication by the
+    /// powers, as one part; it needs two points.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let mut range = String::new();

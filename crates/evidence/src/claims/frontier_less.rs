@@ -1,4 +1,4 @@
-//! `[[claim.frontier-less]]`: a frontier below that of another algorithm.
+//! `[[claim.frontier-less]]`: a frontier below the frontier of another algorithm.
 
 use super::frontiers::{
     FrontierPoints, check_algorithm, check_points, exact, is_rival, place_text, points_text,
@@ -38,6 +38,8 @@ pub struct FrontierLessKeys {
 }
 
 impl KindKeys<ClaimKeys> for FrontierLessKeys {
+    /// Notes what is wrong with the keys: the points, the factor, and an algorithm that is not on the frontier or would
+    /// be compared with itself.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         let found = check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 0.0);
@@ -50,6 +52,8 @@ impl KindKeys<ClaimKeys> for FrontierLessKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
+    /// Tests each point of the claim, as a part: the logarithm of its number over the least number of the rivals at the
+    /// same N and ε. A point that no rival reaches is outside of the claim.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));

@@ -37,6 +37,7 @@ pub struct FrontierSlopeKeys {
 }
 
 impl KindKeys<ClaimKeys> for FrontierSlopeKeys {
+    /// Notes what is wrong with the keys: the points, the slope and the margin.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.finite("value", claim.value);
@@ -45,6 +46,8 @@ impl KindKeys<ClaimKeys> for FrontierSlopeKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
+    /// Tests the slope over the targets for each number of clients, as a part. A number of clients some of whose points
+    /// may not be used has no part: these points are untested, which says why.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let frontier = judge.frontier(&self.frontier);

@@ -33,7 +33,7 @@ pub struct Parts {
     pub untested: Vec<String>,
     /// How many of `untested` more replicates may make testable.
     pub unresolved: usize,
-    /// The names of cells of which the claim states nothing, with the reasons. They count neither for nor against it.
+    /// The names of cells on which the claim states nothing, with the reasons. They count neither for nor against it.
     pub outside: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub enum EstimateScale {
 }
 
 impl EstimateScale {
-    /// A number as it is shown.
+    /// An estimate, or the end of an interval, as it is shown to readers: the exponential of a logarithm in its unit.
     pub fn shown(self, x: f64) -> f64 {
         match self {
             Self::Plain | Self::Counted => x,

@@ -33,8 +33,7 @@ pub struct JudgedClaim<'a> {
     /// The index of the part whose estimate is nearest to the end of its region, or farthest outside,
     /// and of the part with the least support, which decides; `None` if nothing was tested.
     extremes: Option<(usize, usize)>,
-    /// Cells of which the claim states nothing, and why: a bound whose conditions they do not
-    /// meet.
+    /// Cells on which the claim states nothing, and why: they do not meet the conditions of a bound, for instance.
     pub outside: Vec<String>,
     /// What could not be tested, and why: while there is any, the claim is not supported.
     pub untested: Vec<String>,

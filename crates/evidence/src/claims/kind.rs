@@ -28,7 +28,7 @@ pub trait Claim<'a>: Sync {
 
 /// The cells that a claim is about, and what it needs of their runs and of theory.
 pub struct ClaimedCells<'a> {
-    /// The cells of which it is claimed.
+    /// The cells that the claim is made for.
     pub of: &'a Selection,
     /// The cells that they are compared with, if it is with other cells.
     pub right: Option<&'a Selection>,
@@ -56,7 +56,7 @@ impl<'a> ClaimedCells<'a> {
         }
     }
 
-    /// The selections of the claim: that of its cells, and that of the cells they are compared with, if there are some.
+    /// The selections of the claim: its own cells, and the cells that they are compared with, if there are some.
     pub fn selections(&self) -> impl Iterator<Item = &'a Selection> + use<'a> {
         [Some(self.of), self.right].into_iter().flatten()
     }

@@ -56,6 +56,8 @@ pub struct MatchesKeys {
 }
 
 impl KindKeys<ClaimKeys> for MatchesKeys {
+    /// Notes what is wrong with the keys. A claim compares either means of a metric with one of three things, or
+    /// vectors with a prediction.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.selection("of", &claim.of);
         table.above("margin", claim.margin, 0.0);
@@ -96,8 +98,8 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
     }
 }
 
-/// The keys of a claim as those of a comparison of means. If the claim compares vectors, this is only for the checks of
-/// its keys, since its `metric` then means nothing.
+/// The comparison of means that the keys of a claim describe. If the claim compares vectors, this is only for the
+/// checks of its keys, since its `metric` then means nothing.
 fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
     MeanComparison {
         metric: claim.metric.unwrap_or_default(),
@@ -118,6 +120,7 @@ fn margin_of(claim: &ClaimOf<MatchesKeys>, cell: &CellResult<'_>, smallest: f64)
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
+    /// The cells of the claim; of a claim on vectors, with the average that must be in memory in place of metrics.
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         let over = self.over.as_deref();
         Some(match self.average {
@@ -130,6 +133,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
         })
     }
 
+    /// Tests each cell or pair of cells, as a part: vectors in norm if the claim has an `average`, and else the
+    /// logarithm of a ratio of means.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         // The setting with which the margin grows, and its power.
         let growth = self.over.as_ref().zip(self.order);
@@ -170,6 +175,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
         Tested { formula: format!("{}, {margin_text}", tested.formula), ..tested }
     }
 
+    /// What equals a prediction does not if it is twice or half as large; a vector must have the right sign too.
     fn wrong(&self) -> Vec<WrongResult> {
         match self.average {
             Some(_) => vec![WrongResult::Doubled, WrongResult::Halved, WrongResult::Negated],
@@ -209,7 +215,7 @@ impl Judge<'_> {
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
                 if cell.is_deterministic() {
-                    // Every run is the same, and none has a sampling error.
+                    // All runs are equal, so that the first one has no sampling error.
                     let apart: Vec<f64> =
                         sample[0].iter().zip(&target).map(|(x, t)| x - t).collect();
                     let region = (f64::NEG_INFINITY, margin);

@@ -24,7 +24,7 @@ const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the 
 pub struct MeanComparison<'a> {
     /// The quantity whose means are compared.
     pub metric: Quantity,
-    /// The cells of which it is claimed.
+    /// The cells that the claim is made for.
     pub left: &'a Selection,
     /// The cells that they are compared with.
     pub right: Option<&'a Selection>,

@@ -43,6 +43,7 @@ pub struct ComparisonKeys {
 }
 
 impl KindKeys<ClaimKeys> for ComparisonKeys {
+    /// Notes what is wrong with the keys: the metric, the cells, the factor, and what the cells are compared with.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("left", &claim.left);
@@ -95,6 +96,8 @@ impl<'a> Claim<'a> for OneSided<'a> {
         Some(comparison(self.claim).cells())
     }
 
+    /// Tests each cell or pair of cells at each time of the claim, as a part: that the logarithm of the ratio of means
+    /// is on the right side of that of the factor.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let factor = self.claim.factor;
         let limit = libm::log(factor);
@@ -119,6 +122,8 @@ impl<'a> Claim<'a> for OneSided<'a> {
         )
     }
 
+    /// A claim on an order of two sides is false if they are exchanged, one on a bound if results are twice or half as
+    /// large. Errors that are claimed to be well above the exact bias are not if runs have no noise.
     fn wrong(&self) -> Vec<WrongResult> {
         match (&self.claim.right, self.is_upper, self.claim.prediction) {
             (Some(_), ..) => vec![WrongResult::Exchanged],

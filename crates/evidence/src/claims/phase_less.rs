@@ -52,6 +52,7 @@ fn tie() -> f64 {
 }
 
 impl KindKeys<ClaimKeys> for PhaseLessKeys {
+    /// Notes what is wrong with the keys: the factor, the share, the region, and algorithms that the map does not have.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         let manifest = table.manifest;
         table.above("factor", claim.factor, 0.0);

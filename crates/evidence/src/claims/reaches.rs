@@ -36,6 +36,8 @@ pub struct ReachesKeys {
 }
 
 impl KindKeys<ClaimKeys> for ReachesKeys {
+    /// Notes what is wrong with the keys. The cost is limited either by a number or by a published bound, which must be
+    /// a bound on errors.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);
@@ -55,12 +57,15 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
+    /// The cells of the claim, of which the metric and its cost are needed at every recorded round.
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         let measured = (vec![self.metric, self.reaching.cost], When::EveryRound);
         let prediction = self.prediction;
         Some(ClaimedCells { prediction, measured, ..ClaimedCells::new(&self.of) })
     }
 
+    /// Tests the cost to reach the target in each cell, as a part. A cell whose bound never reaches the target is
+    /// outside of the claim.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         for cell in judge.chosen(&self.of) {

@@ -79,7 +79,7 @@ impl MetricSample {
             0.0
         } else {
             let n = self.values.len();
-            // Scheffé's radius in one dimension is that of Student's interval.
+            // In one dimension Scheffé's region is Student's interval.
             let in_errors = scheffe_radius(1, n, OUTSIDE).unwrap_or(f64::INFINITY);
             in_errors * standard_deviation(&self.values) / libm::sqrt(n as f64)
         };
@@ -207,12 +207,13 @@ impl TimedSample {
         Self { time: String::new(), row: None, sample }
     }
 
-    /// The worst value in every run, since a mean over runs of which one diverged is infinite.
+    /// The worst value of the metric in every run, since a mean is the worst if a single run diverged.
     fn of_diverged(cell: &CellResult<'_>, metric: Quantity) -> Self {
         Self::at_end(cell, metric, vec![metric.after_divergence(); cell.runs.sample_size()])
     }
 
-    /// The values of one row of these columns, one for each run. A run that has no such row has diverged before.
+    /// A metric at one recorded round: the values in this row of its columns, one column for each run or instance. A
+    /// column that has no such row is of a run that had diverged, and counts with the worst value.
     fn at_row(
         cell: &CellResult<'_>,
         metric: Quantity,

@@ -48,6 +48,7 @@ pub struct SlopeKeys {
 }
 
 impl KindKeys<ClaimKeys> for SlopeKeys {
+    /// Notes what is wrong with the keys: the metric, the cells, the setting, the slope, and the time or the target.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);
@@ -63,6 +64,8 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
+    /// The cells of the claim. For the cost to reach a target, the metric and the cost are needed at every recorded
+    /// round.
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         let measured = match &self.reaching {
             Some(reaching) => (vec![self.metric, reaching.cost], When::EveryRound),
@@ -71,6 +74,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         Some(ClaimedCells { over: Some(&self.over), measured, ..ClaimedCells::new(&self.of) })
     }
 
+    /// Tests the slope over the setting of each group of cells that agree in all other settings, as a part.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         // The largest distance of a mean from a fitted line, for the formula.
@@ -114,6 +118,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         Tested { parts, formula, scale: EstimateScale::Plain }
     }
 
+    /// A slope is false if results do not depend on the setting, depend on it the other way round, or with another
+    /// power.
     fn wrong(&self) -> Vec<WrongResult> {
         vec![
             WrongResult::Ignored,
@@ -126,7 +132,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 
 impl<'a> Judge<'a> {
     /// The cells of a selection along the setting `over`: groups of cells whose other settings are the same, each with
-    /// a name, in which each cell has its value of `over`. Cells of which this is no number are left out.
+    /// a name, in which each cell has its value of `over`. Cells whose value is no number are left out.
     pub fn along(
         &self,
         of: &Selection,

@@ -180,7 +180,7 @@ impl CostBudget {
 /// many more instances there are.
 fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
-    // With and without noise it is one instance, of which the noisy cells show the noise.
+    // Cells with and without noise have one instance, whose noise only the noisy cells show.
     let cells: Vec<&Cell> = plan
         .cells
         .iter()
@@ -209,8 +209,9 @@ fn walks(cells: &[&Cell]) -> Vec<(f64, u64)> {
     walks.into_iter().map(|(step, steps)| (f64::from_bits(step), steps)).collect()
 }
 
-/// The row of the instance of a cell, with the drifts of these pairs of a step size and a number of local steps. Its
-/// measures are computed if there are results in which they may be cached. `None` if an eigenvalue cannot be found.
+/// The row of the instance of a cell, with the drifts at these pairs of a step size and a number of local steps. Its
+/// measures are computed only if `measured` gives results, in which they may be cached. `None` if an eigenvalue cannot
+/// be found.
 fn instance_row(
     first: &Prepared<'_>,
     walks: &[(f64, u64)],
@@ -233,7 +234,7 @@ fn instance_row(
     })
 }
 
-/// The settings of a cell's problem that vary over the grid, as text.
+/// The settings of a cell's problem that vary over the grid, as text that tells its instance from the others.
 fn problem_name(p: &Prepared<'_>) -> String {
     let mut settings: BTreeMap<String, Setting> = BTreeMap::new();
     for path in p.cell.varied.iter().filter(|path| path.starts_with("problem.")) {

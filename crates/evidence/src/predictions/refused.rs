@@ -36,7 +36,7 @@ impl Computation {
         }
     }
 
-    /// Whether a prediction needs this computation.
+    /// Whether a prediction needs this computation, so that there is no prediction where the computation is refused.
     fn serves(self, by: Prediction) -> bool {
         match by {
             Prediction::ExactMoments => matches!(self, Self::Moments | Self::Stationary),

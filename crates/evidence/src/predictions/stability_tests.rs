@@ -87,7 +87,8 @@ struct KnownRest<'a> {
 /// Checks what theory says of a cell at rest.
 fn check(prepared: &[Prepared<'_>; 1], what: &str) -> Seen {
     let [alone] = prepared;
-    let (cell, scenario) = (alone.cell, alone.scenario(0));
+    let cell = alone.cell;
+    let scenario = alone.scenario(0);
     let known =
         predict::check_exact_moments(alone).and_then(|()| predict::exact_moments(cell, scenario));
     let theory = Theory::new(prepared, &HashSet::new(), MomentsCache::Off);
@@ -212,7 +213,8 @@ impl KnownRest<'_> {
     /// these was seen.
     fn check_limit(&self) -> usize {
         let Self { alone, moments, what, .. } = self;
-        let (cell, scenario) = (alone.cell, alone.scenario(0));
+        let cell = alone.cell;
+        let scenario = alone.scenario(0);
         let Some(point) = &scenario.fixed_point else { return 0 };
         let optimum = scenario.instance.optimum();
         let apart = |m: &Moments| {

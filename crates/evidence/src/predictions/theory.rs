@@ -54,8 +54,9 @@ pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
 
-/// ‖lim E θ_t − θ*‖² of a cell at each recorded round, of the limit in the phase of the period in which the round is;
-/// its mean over the instances if there are several. `None` if an instance has no known limit.
+/// ‖lim E θ_t − θ*‖² of a cell at each recorded round, its mean over the instances if there are several. If the rounds
+/// of a custom algorithm have a period, the limit is the one for the phase of the round, and else all numbers are
+/// equal. `None` if an instance has no known limit.
 fn exact_biases(prepared: &Prepared<'_>) -> Option<Vec<f64>> {
     let squares = prepared
         .scenarios
@@ -191,8 +192,9 @@ impl<'a> Theory<'a> {
         }
     }
 
-    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
-    /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
+    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same draws
+    /// (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]). `None` unless
+    /// clients have equal weights and take the same number of plain local steps of constant size.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
@@ -348,7 +350,7 @@ fn entries_of_all(list: &[Matrix]) -> Vec<f64> {
     list.iter().flat_map(|matrix| matrix.entries().iter().copied()).collect()
 }
 
-/// The quantity that a bound bounds.
+/// The quantity of a cell's runs that a published bound is of.
 pub fn quantity_of(bound: &Bound) -> Quantity {
     match bound.info.quantity {
         Bounded::SqError => Quantity::SqError,

@@ -50,6 +50,7 @@ impl Distance {
         if !(x > 0.0 && x.is_finite() && n > d) {
             return 1.0;
         }
+        // Hotelling's statistic times this factor has Fisher's F distribution.
         let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
         let in_errors = x / self.error;
         match scale * in_errors * in_errors {

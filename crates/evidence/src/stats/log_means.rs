@@ -28,19 +28,19 @@ use super::quantiles::{Quantile, Quantiles};
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::rc::Rc;
 
-/// Spread, relative to the values, that is rounding.
+/// The spread of values, relative to their size, that counts as rounding.
 pub const ROUNDING: f64 = 1e-12;
-/// Runs below which a sample hardly shows its tail.
+/// The number of runs below which a sample hardly shows its tail.
 const FEW: usize = 50;
-/// Runs below which a sample shows nothing of its tail.
+/// The number of runs below which a sample shows nothing of its tail.
 pub const VERY_FEW: usize = 20;
-/// Coefficient of variation above that of any squared norm of a Gaussian vector, √2.
+/// A coefficient of variation that no squared norm of a Gaussian vector has: for these it is √2 at most.
 const MOST_VARIED: f64 = 1.6;
-/// Skewness over √n of a sample up to which Hall's transformation is enough.
+/// The skewness over √n of a sample up to which Hall's transformation is enough.
 const MILD: f64 = 0.25;
 /// How many times as far a limit is where the tail is heavier than a lognormal distribution's.
 const HEAVY: f64 = 2.0;
-/// Spread of logarithms from which the tail of a sample that is not very small matters.
+/// The standard deviation of logarithms from which the tail of a sample that is not very small matters.
 const WIDE: f64 = 0.2;
 
 /// An estimate of Σ_j w_j log E x_j, and what determines its limits.
@@ -161,7 +161,8 @@ impl LogMeans {
         Some(Self::without_lognormal(n, mean(&terms), error, skewness))
     }
 
-    /// Adds the limits of lognormal samples, unless the samples contradict them.
+    /// Adds the limits of lognormal samples, unless the samples contradict them or do not need them, and finds whether
+    /// the tails of the samples are heavier than lognormal ones, or too few runs show them. Values are above 0.
     fn add_lognormal(&mut self, samples: &[(f64, &[f64])]) {
         let n = self.n as f64;
         let logs: Vec<(f64, Vec<f64>)> =
@@ -173,7 +174,9 @@ impl LogMeans {
                 l.iter().map(|l| l - centre).collect()
             })
             .collect();
+        // Σ w_j log x_jr for each run r.
         let sum: Vec<f64> = (0..self.n).map(|r| logs.iter().map(|(w, l)| w * l[r]).sum()).collect();
+        // ½ Σ w_j s_j², and the variance of this number, where samples of common runs are correlated.
         let mut half = 0.0;
         let mut square = 0.0;
         for (i, (w, _)) in logs.iter().enumerate() {
@@ -188,9 +191,13 @@ impl LogMeans {
         let k = logs.len() as f64;
         // One test per sample, all together at the level of two standard errors.
         let strict = Normal::standard().inverse_cdf(1.0 - 0.0228 / k);
+        // Whether all samples contradict the lognormal distribution by lighter tails.
         let mut light = true;
+        // Whether all samples are mildly skewed for their size, so that Hall's transformation is enough.
         let mut mild = self.n >= VERY_FEW;
+        // Whether some sample varies more than any squared norm of a Gaussian vector.
         let mut varied = false;
+        // Whether some sample has a heavier tail that takes the lower limit down, or the upper one up.
         let mut heavy = (false, false);
         for ((w, x), l) in samples.iter().zip(&centred) {
             let z = skewness_in_errors(l);
@@ -199,10 +206,12 @@ impl LogMeans {
             varied |= variation > MOST_VARIED;
             mild &= skewness(x) <= MILD * n.sqrt();
             let own = standard_deviation(l);
+            // A tail that samples of common runs share cancels in their sum, whose spread then is small.
             if z > strict && spread * spread >= 0.25 * w * w * own * own {
                 heavy = if *w > 0.0 { (heavy.0, true) } else { (true, heavy.1) };
             }
         }
+        // Of several samples either limit may be too near.
         if logs.len() > 1 && (heavy.0 || heavy.1) {
             heavy = (true, true);
         }
@@ -254,8 +263,8 @@ impl LogMeans {
 
     /// The p-value of the hypothesis that the parameter is at most x if `above`, and else that it is at least x. The
     /// statistic of Student's test is transformed for the skewness of the runs: `transformation` gets the statistic and
-    /// the skewness over √n in the direction from x to the estimate. Claims use [`hall`], with which simulations compare
-    /// other transformations.
+    /// the skewness over √n in the direction from x to the estimate. Claims use [`hall`], with which simulations
+    /// compare other transformations.
     pub fn p_value(&self, x: f64, above: bool, transformation: fn(f64, f64) -> f64) -> f64 {
         let sign = if above { 1.0 } else { -1.0 };
         let distance = sign * (self.estimate - x);
@@ -356,7 +365,9 @@ impl Lognormal {
     /// How far the lower limit (`lower`) is below the centre, or else the upper one above it, at the level of these
     /// quantiles.
     fn reach(&self, q: &Quantile, lower: bool) -> f64 {
+        // On the side of the long tail of its distribution, the part of the variance has the limit of χ².
         let tail = if self.upwards == lower { q.t } else { q.variance };
+        // The square of how many standard errors that part reaches.
         let variance = self.alone * tail * tail + (1.0 - self.alone) * q.t * q.t;
         let mean = q.t * self.error;
         let spread = self.spread_error;

@@ -74,19 +74,21 @@ fn limits_of_means_ratios_and_slopes_hold_for_skewed_distributions() {
 #[test]
 fn heavy_tails_have_farther_limits() {
     let mut rng = Stream::shared_instance(3);
-    let mut pareto = |n: usize| -> Vec<f64> {
-        let one = |rng: &mut Stream| libm::exp(-libm::log(1.0 - rng.uniform()) / 2.2) * 1.2 / 2.2;
-        (0..n).map(|_| one(&mut rng)).collect()
-    };
+    let mut sample = |n: usize| -> Vec<f64> { (0..n).map(|_| pareto(&mut rng)).collect() };
     let mut heavy = 0;
     let mut below = 0;
     for _ in 0..500 {
-        let known = LogMeans::new(&[(1.0, &pareto(60))]).unwrap();
+        let known = LogMeans::new(&[(1.0, &sample(60))]).unwrap();
         heavy += u32::from(known.heavy == (false, true));
         below += u32::from(known.interval().1 < 0.0);
     }
     assert!(heavy >= 400 && below <= 25 + 4 * 5, "{heavy} {below}");
-    assert!(LogMeans::new(&[(1.0, &pareto(10))]).unwrap().few);
+    assert!(LogMeans::new(&[(1.0, &sample(10))]).unwrap().few);
+}
+
+/// Draws from a Pareto distribution with the exponent 2.2 and mean 1.
+fn pareto(rng: &mut Stream) -> f64 {
+    libm::exp(-libm::log(1.0 - rng.uniform()) / 2.2) * 1.2 / 2.2
 }
 
 #[test]
@@ -118,10 +120,10 @@ fn p_values_are_the_levels_of_limits() {
 #[test]
 fn halls_transformation_increases_and_is_inverted() {
     for a in [-0.95, -0.5, -0.1, -1e-6, 0.0, 0.3, 0.9] {
-        let statistics = || (1..600).map(|k| 0.1 * f64::from(k));
-        let values: Vec<f64> = statistics().map(|t| hall(t, a)).collect();
+        let statistics: Vec<f64> = (1..600).map(|k| 0.1 * f64::from(k)).collect();
+        let values: Vec<f64> = statistics.iter().map(|t| hall(*t, a)).collect();
         assert!(values.is_sorted_by(|x, y| x < y), "a = {a}");
-        for (t, value) in statistics().zip(values) {
+        for (t, value) in statistics.into_iter().zip(values) {
             assert!(value <= t, "a = {a}, t = {t}: {value}");
             if value > 0.0 {
                 let back = hall_inverse(value, a);

@@ -60,11 +60,12 @@ impl Looks {
 mod tests {
     use super::*;
 
+    fn replicates(first: u64, most: u64) -> Vec<u64> {
+        Looks { first, most }.all().iter().map(|look| look.replicates).collect()
+    }
+
     #[test]
     fn replicates_double_and_levels_add_up() {
-        let replicates = |first, most| -> Vec<u64> {
-            Looks { first, most }.all().iter().map(|look| look.replicates).collect()
-        };
         assert_eq!(replicates(10, 160), [10, 20, 40, 80, 160]);
         assert_eq!(replicates(10, 100), [10, 20, 40, 80, 100]);
         assert_eq!(replicates(10, 10), [10]);

@@ -156,10 +156,12 @@ mod tests {
     #[test]
     fn rounding_is_no_spread() {
         let mut rng = Stream::shared_instance(1);
-        let one = |x: f64| [x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let s = shift(&one(1e-15), 0.05, &mut rng);
+        let mut differences = [0.0; 10];
+        differences[0] = 1e-15;
+        let s = shift(&differences, 0.05, &mut rng);
         assert!(s.within(0.05) && s.equivalent == 0.0, "{s:?}");
-        let s = shift(&one(0.2), 0.05, &mut rng);
+        differences[0] = 0.2;
+        let s = shift(&differences, 0.05, &mut rng);
         assert!(s.interval == (f64::NEG_INFINITY, f64::INFINITY) && s.differs > 0.1, "{s:?}");
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Quantile {
 
 impl Quantile {
     /// The quantiles at a level, with n − 1 degrees of freedom. Without the distributions, as for a single replicate,
-    /// those of Student's t and of the variance are infinite.
+    /// the quantiles of Student's t and of the variance are infinite.
     fn new(
         level: f64,
         freedom: f64,
@@ -67,7 +67,7 @@ impl Quantiles {
         })
     }
 
-    /// Computes the table for `n` replicates.
+    /// Computes the table for n replicates, at levels of equal ratio down to [`LEAST`].
     fn new(n: usize) -> Self {
         let freedom = n as f64 - 1.0;
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;

@@ -5,7 +5,7 @@
 //! difference between the two. An interval from fresh runs alone is too narrow for a statement about the
 //! tuned algorithm: two algorithms of one law, tuned with other draws on three to ten instances and
 //! compared on as many fresh ones, are found to differ in up to 10 % of simulations at the level of 5 %
-//! (docs/notes/simulations.md). Where both select the same candidate they are so in 5 %.
+//! (docs/notes/simulations.md). Where both select the same candidate, they are found to differ in 5 %.
 
 use super::basics::mean;
 use exactfed_core::rng::Stream;
@@ -78,7 +78,8 @@ fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     libm::sqrt(values.map(|x| x * x).sum::<f64>() / count)
 }
 
-/// The logarithm of the mean of a sample; of its geometric mean `over_instances`, if all values are above 0.
+/// The logarithm of the mean of a sample, or of its geometric mean if it is `over_instances` and all values are above
+/// 0.
 fn log_mean(values: &[f64], over_instances: bool) -> f64 {
     if over_instances && values.iter().all(|x| *x > 0.0) {
         let logs: Vec<f64> = values.iter().map(|x| libm::log(*x)).collect();

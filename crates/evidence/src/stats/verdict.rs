@@ -99,7 +99,7 @@ impl Evidence {
         Self { estimate, error, interval, n, ..from_ends }
     }
 
-    /// Evidence from an estimate of Σ w_j log E x_j.
+    /// Evidence that Σ w_j log E x_j lies in a region, from an estimate of this sum.
     pub fn from_log_means(known: &LogMeans, region: Region) -> Self {
         if known.constant() {
             return Self { n: known.n, ..Self::exact(known.estimate, widened(region)) };
@@ -107,7 +107,7 @@ impl Evidence {
         let estimate = known.estimate;
         let interval = known.interval();
         Self {
-            // The interval is not symmetric: this is the error of which its mean half is Student's multiple.
+            // The interval is not symmetric: with this error Student's interval would be as wide.
             error: 0.5 * (interval.1 - interval.0) / student_95(known.n),
             interval,
             n: known.n,
@@ -121,9 +121,10 @@ impl Evidence {
         }
     }
 
-    /// Evidence from an estimate and the p-values of the hypotheses that the parameter is at most an end
-    /// of the region (`above`) and at least one (`below`): inside by two one-sided tests, outside
-    /// by one of two, at half of the level each.
+    /// Evidence from an estimate and two functions of a number x: the p-value of the hypothesis that the parameter is
+    /// at most x (`above`), and that it is at least x (`below`). The parameter is inside the region if both one-sided
+    /// tests at the ends say so; it is outside if one of them says so, at half of the level if there are two ends. The
+    /// caller adds the error, the interval and the sample size.
     fn from_ends(
         estimate: f64,
         region: Region,
@@ -271,7 +272,7 @@ fn log_of_norm(norm: f64, unit: f64) -> f64 {
     libm::log(norm.max(0.0) / unit)
 }
 
-/// What the vectors of a distance do not show.
+/// What the vectors from which a distance is estimated do not show of their distribution.
 fn doubt_of(found: &Distance) -> Doubt {
     if found.skewed {
         Doubt::Skewed

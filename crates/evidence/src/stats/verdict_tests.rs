@@ -80,7 +80,6 @@ fn norms_of_unresolved_means_are_covered() {
     let mut wrong = 0;
     let mut resolved = 0;
     let n = 20;
-    let unit = |estimate: f64| Unit { estimate, ends: (estimate, estimate), outside: 0.0 };
     for case in 0..1500 {
         let size = [0.0, 0.1, 0.5][case % 3];
         let sample: Vec<Vec<f64>> = (0..n)
@@ -100,6 +99,11 @@ fn norms_of_unresolved_means_are_covered() {
     let same = vec![vec![1.0, 0.0]; 5];
     let certain = Evidence::from_norm(&same, &unit(2.0), (f64::NEG_INFINITY, 0.0));
     assert_eq!((certain.support, certain.refute), (0.0, 1.0));
+}
+
+/// A number that is known exactly.
+fn unit(estimate: f64) -> Unit {
+    Unit { estimate, ends: (estimate, estimate), outside: 0.0 }
 }
 
 #[test]

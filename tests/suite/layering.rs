@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, fs};
 const LAYERS: &str = "rng sources words flattened definition < round_program < kernel < linalg < problem \
     < federated < algorithm theory < moments < registry < files panics < hex < data < quantity < manifest \
     < registered < plan < trace < runner < errata < stats < results < cells < predictions < scene < ranking \
-    < frontier < kinds < figures < claims < needs < looks < bound_rows tuning unplanned < study \
+    < standings < frontier < kinds < figures < claims < needs < looks < bound_rows tuning unplanned < study \
     < table < evidence < store < compare < chart < report < cli < python";
 
 fn layer(module: &str) -> usize {

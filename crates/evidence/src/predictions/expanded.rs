@@ -3,8 +3,9 @@
 
 use super::refused::Computation;
 use super::theory::{Theory, single_scenario};
+use super::uniform::UniformTerms;
 use exactfed_core::algorithm::{Average, Component};
-use exactfed_core::federated::{Schedule, Terms, Variates};
+use exactfed_core::federated::{Schedule, Terms};
 use exactfed_core::kernel::axpy;
 use exactfed_core::moments::{self, ExactMoments};
 use exactfed_core::problem::Facts;
@@ -30,9 +31,10 @@ impl Theory<'_> {
         };
         let components = identity.algorithm.components();
         let [Component { terms, .. }] = components.as_slice() else { return None };
-        let (_, steps, _) = uniform_terms(&Terms { decay: None, ..terms.clone() })?;
+        // Step sizes may fall.
+        let uniform = UniformTerms::new(&Terms { decay: None, ..terms.clone() })?;
         let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
-        let one = expansion.clt_trace().ok()? / steps;
+        let one = expansion.clt_trace().ok()? / uniform.local_steps;
         Some(
             prepared
                 .recorded
@@ -69,7 +71,8 @@ impl Theory<'_> {
         let expansion = self.expansion(prepared, scenario)?;
         let components = prepared.cell.identity.algorithm.components();
         for (place, component) in components.iter().enumerate() {
-            let (step, steps, corrected) = uniform_terms(&component.terms)?;
+            let UniformTerms { step_size: step, local_steps: steps, corrected } =
+                UniformTerms::new(&component.terms)?;
             let one = match by {
                 Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
                 // RR, first version, Table 1: both signs the other way round.
@@ -98,7 +101,8 @@ impl Theory<'_> {
         place: usize,
         component: &Component,
     ) -> Option<Vec<f64>> {
-        let (step, steps, corrected) = uniform_terms(&component.terms)?;
+        let UniformTerms { step_size: step, local_steps: steps, corrected } =
+            UniformTerms::new(&component.terms)?;
         if component.terms.schedule != Schedule::Every {
             return None;
         }
@@ -146,29 +150,10 @@ impl Theory<'_> {
     pub fn reach(&self, id: &str) -> Option<f64> {
         let prepared = self.cells.get(id)?;
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = uniform_terms(&components[0].terms)?;
-        Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
+        let uniform = UniformTerms::new(&components[0].terms)?;
+        let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
+        Some(expansion.reach(uniform.step_size, uniform.local_steps))
     }
-}
-
-/// γ, H (its mean under a coin) and whether there are control variates, of a run to which expansions in the step size
-/// apply; `None` for any other run. All clients have to take part with the same number of plain local steps of constant
-/// size, one draw each, and the server has to take their mean.
-pub(super) fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
-    let corrected = match terms.variates {
-        Variates::None => false,
-        Variates::Kept(_) => true,
-        Variates::Fresh | Variates::Unknown(_) => return None,
-    };
-    let steps = match terms.schedule {
-        Schedule::Every => terms.local_steps[0] as f64,
-        Schedule::Bernoulli { probability, .. } => 1.0 / probability,
-    };
-    let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
-    let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
-    let constant = terms.decay.is_none();
-    (even && constant && terms.proximal == 0.0 && terms.server_step == 1.0)
-        .then_some((step, steps, corrected))
 }
 
 /// The expression of FedAvg's bias in RR's Proposition 2, d numbers: with all its factors for
@@ -176,10 +161,10 @@ pub(super) fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
 fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> Option<Vec<f64>> {
     let components = prepared.cell.identity.algorithm.components();
     let [Component { terms, .. }] = components.as_slice() else { return None };
-    let (step, _, corrected) = uniform_terms(terms)?;
-    if corrected || terms.schedule != Schedule::Every {
+    let uniform = UniformTerms::new(terms)?;
+    if uniform.corrected || terms.schedule != Schedule::Every {
         return None;
     }
     let printed = by != Prediction::RrIdentity;
-    richardson_romberg::identity(facts, step, terms.local_steps[0], printed)
+    richardson_romberg::identity(facts, uniform.step_size, terms.local_steps[0], printed)
 }

@@ -14,6 +14,7 @@ mod refused;
 #[cfg(test)]
 mod stability_tests;
 mod theory;
+mod uniform;
 
 pub use expected::{MomentsCache, cacheable_moments};
 pub use refused::bounds as bounds_of_cost;

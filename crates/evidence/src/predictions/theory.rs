@@ -1,8 +1,8 @@
 //! Predictions for the cells of an experiment, each computed when it is first asked for.
 
-use super::expanded::uniform_terms;
 use super::expected::{ExpectedColumns, MomentsCache, quantity_of_moments};
 use super::refused::{Computation, Refused};
+use super::uniform::UniformTerms;
 use exactfed_core::algorithm::Component;
 use exactfed_core::kernel::{dot, squared_distance};
 use exactfed_core::linalg::Matrix;
@@ -192,9 +192,9 @@ impl<'a> Theory<'a> {
         }
     }
 
-    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same draws
-    /// (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]). `None` unless
-    /// clients have equal weights and take the same number of plain local steps of constant size.
+    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
+    /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
+    /// `None` unless clients have equal weights and take the same number of plain local steps of constant size.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
@@ -202,7 +202,7 @@ impl<'a> Theory<'a> {
             return None;
         }
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        let UniformTerms { step_size, local_steps, .. } = UniformTerms::new(&components[0].terms)?;
         self.refused.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
         let mu = Measures::new(facts)?.least_mu();
         let start = squared_distance(&scenario.start, facts.optimum());
@@ -212,7 +212,7 @@ impl<'a> Theory<'a> {
                 .recorded
                 .iter()
                 .map(|t: &u64| {
-                    let shrunk = bounds::contraction(mu, step, steps as u64, *t);
+                    let shrunk = bounds::contraction(mu, step_size, local_steps as u64, *t);
                     start * libm::pow(shrunk, power)
                 })
                 .collect(),
@@ -259,13 +259,13 @@ impl<'a> Theory<'a> {
                 let terms = self.expansion(prepared, scenario)?;
                 let components = prepared.cell.identity.algorithm.components();
                 let [Component { terms: run, .. }] = components.as_slice() else { return None };
-                let (step, steps, corrected) = uniform_terms(run)?;
+                let UniformTerms { step_size, local_steps, corrected } = UniformTerms::new(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*scenario.instance;
                 self.refused.permit(prepared, Computation::Expansion, || {
                     Expansion::blocks_effort(facts, corrected)
                 })?;
-                terms.blocks(facts, step, steps, corrected, printed)?
+                terms.blocks(facts, step_size, local_steps, corrected, printed)?
             }
             _ => return None,
         };

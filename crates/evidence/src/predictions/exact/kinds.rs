@@ -154,7 +154,7 @@ pub enum KnownWhere {
 
 use KnownWhere::*;
 
-/// A kind of value without its meaning, which [`ValueKind::meaning`] adds; its axes follow from its source.
+/// A kind of value, to which its meaning is to be added; its axes follow from its source.
 const fn value(name: &'static str, known: KnownWhere, how: ValueSource) -> ValueKind {
     let axes: &[ArrayAxis] = match how {
         Found(axes, _) => axes,

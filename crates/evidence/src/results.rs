@@ -87,7 +87,7 @@ pub struct StoredCell {
 pub struct CellSummary {
     /// The id of the cell, which is a digest of all that determines its runs.
     pub id: CellId,
-    /// The label that the manifest gave the algorithm when the cell was stored.
+    /// The label of the cell's algorithm when the cell was stored.
     pub label: Arc<str>,
     /// Digest of the traces.
     pub digest: TraceDigest,

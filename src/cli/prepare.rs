@@ -11,20 +11,30 @@ use std::sync::Arc;
 /// The most threads of a command.
 const MOST_THREADS: usize = 1024;
 
-/// Builds the instances of these cells, or reports errors at their places in the manifest: all errors of its frontiers
-/// or, if these have none, all errors of the cells.
+/// Builds the instances of these cells of a plan, which commands need to run, measure or check the
+/// cells.
+///
+/// # Errors
+/// All that is wrong with these cells and with the frontiers of the plan, at the places in the
+/// manifest. `report` computes the frontiers only after the run, so their errors would come late.
 pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
-    let prepared = prepare_frontiers(plan)
-        .and_then(|_| prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells));
-    prepared.map_err(|bad| {
-        let found = bad.into_iter().map(|Fault { key: path, message }| {
-            let named = |part: &&str| part.parse::<usize>().is_err();
-            let key = path.rsplit('.').find(named).unwrap_or_default();
-            let text = format!("`{key}`: {message}");
-            (path.into_owned(), text)
-        });
-        Failure::of_plan(plan, found)
-    })
+    let frontiers = prepare_frontiers(plan);
+    let prepared = prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells);
+    match (frontiers, prepared) {
+        (Ok(_), Ok(prepared)) => Ok(prepared),
+        (frontiers, prepared) => {
+            let faults = frontiers.err().into_iter().chain(prepared.err()).flatten();
+            Err(Failure::of_plan(plan, faults.map(diagnostic)))
+        }
+    }
+}
+
+/// The path of the setting at fault, and the message, which begins with the name of the last key in
+/// the path; the last part of a path may be the number of an entry.
+fn diagnostic(Fault { key: path, message }: Fault) -> (String, String) {
+    let key = path.rsplit('.').find(|part| part.parse::<usize>().is_err()).unwrap_or_default();
+    let text = format!("`{key}`: {message}");
+    (path.into_owned(), text)
 }
 
 /// Warns of what is allowed in a plan, but may not be meant.
@@ -56,4 +66,46 @@ pub fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
         .num_threads(threads)
         .build()
         .map_err(|e| Failure::input(format!("error: {threads} threads cannot be started: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_runner::manifest::Source;
+
+    /// A manifest whose start has one number where d is 2, and whose frontier is to have 5 clients
+    /// of two types in equal numbers.
+    const TWO_FAULTS: &str = "title = \"t\"
+seed = 1
+replicates = 1
+start.point = [1.0]
+budget.rounds = 4
+record.every = 1
+problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }
+
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 2
+
+[[frontier]]
+id = \"least\"
+clients = [2, 5]
+targets = [0.5, 0.2]
+step-size = { from = 1e-3, to = 1.0, points = 10 }
+budgets = [4.0]
+";
+
+    #[test]
+    fn faults_of_cells_and_of_frontiers_are_reported_together() {
+        let source = Source { name: "t.toml".into(), text: TWO_FAULTS.into(), ..Source::default() };
+        let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let cells: Vec<&Cell> = plan.cells.iter().collect();
+        let paths_of_faults = |cells: &[&Cell]| -> Vec<String> {
+            let rejected = prepared(&plan, cells).err().and_then(|failure| failure.rejected);
+            let faults = rejected.map_or(Vec::new(), |rejected| rejected.diagnostics);
+            faults.into_iter().map(|fault| fault.path).collect()
+        };
+        assert_eq!(paths_of_faults(&cells), ["start.point", "frontier.0.clients"]);
+        assert_eq!(paths_of_faults(&[]), ["frontier.0.clients"]);
+    }
 }

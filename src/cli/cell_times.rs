@@ -27,6 +27,8 @@ const MOST_SHAPES: usize = 64;
 const MOST_ROWS: u64 = 1 << 14;
 /// How often encoding is repeated; the shortest time counts.
 const REPEATS: usize = 2;
+/// The seconds of an operation at a typical rate, for cells of which none can be measured.
+const TYPICAL_OPERATION: f64 = 1.0 / 3.2e9;
 
 /// What cells have in common of which a round takes the same time.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -129,10 +131,13 @@ fn recorded_rounds(cell: &Cell) -> u64 {
 }
 
 /// The times of the cells of a plan.
+#[derive(Default)]
 pub struct CellTimes {
     measured: Vec<(CellShape, ShapeTime)>,
     /// The places of the shapes in `measured`.
     places: HashMap<CellShape, usize>,
+    /// Whether cells have times at [`TYPICAL_OPERATION`] if nothing was measured; else they have none.
+    counts_operations: bool,
 }
 
 impl CellTimes {
@@ -148,7 +153,7 @@ impl CellTimes {
 
     /// Measures those of the prepared cells that represent shapes of these cells.
     pub fn measure(plan: &Plan, cells: &[&Cell], prepared: &[Prepared<'_>]) -> Self {
-        let mut times = Self { measured: Vec::new(), places: HashMap::new() };
+        let mut times = Self::default();
         // The times are those of one thread: on several, runs go in parallel.
         let Ok(pool) = pool(Some(1)) else { return times };
         let begin = Instant::now();
@@ -170,13 +175,21 @@ impl CellTimes {
         times
     }
 
+    /// The same times; but if no cell was measured, as where a single round takes too many operations,
+    /// the times of all cells follow from their operations at a typical rate. This is good enough to
+    /// decide whether a run needs confirmation, and not to be stated.
+    pub fn or_counted(self) -> Self {
+        Self { counts_operations: true, ..self }
+    }
+
     fn add(&mut self, shape: CellShape, time: ShapeTime) {
         self.places.insert(shape.clone(), self.measured.len());
         self.measured.push((shape, time));
     }
 
-    /// The seconds of a cell on one thread; `None` if no cell was measured. Where no cell of its shape
-    /// was measured, the time of the most similar shape is scaled by operations.
+    /// The seconds of a cell on one thread. Where no cell of its shape was measured, the time of the
+    /// most similar shape is scaled by operations; where no cell at all was measured, the result is
+    /// `None`, unless [operations are counted](Self::or_counted) instead.
     pub fn seconds(&self, cell: &Cell) -> Option<f64> {
         let shape = CellShape::new(cell);
         if let Some(place) = self.places.get(&shape) {
@@ -186,10 +199,15 @@ impl CellTimes {
         let nearest = self.measured.iter().min_by(|(a, _), (b, _)| {
             distance(a).partial_cmp(&distance(b)).unwrap_or(Ordering::Equal)
         });
-        nearest.map(|(_, time)| time.of_operation * operations(&cell.identity) as f64)
+        let of_operation = match nearest {
+            Some((_, time)) => time.of_operation,
+            None if self.counts_operations => TYPICAL_OPERATION,
+            None => return None,
+        };
+        Some(of_operation * operations(&cell.identity) as f64)
     }
 
-    /// The seconds of these cells on so many threads; `None` if no cell was measured.
+    /// The seconds of these cells on so many threads; `None` where a cell [has no time](Self::seconds).
     pub fn total<'c>(&self, cells: impl Iterator<Item = &'c Cell>, threads: usize) -> Option<f64> {
         let seconds = cells.map(|cell| self.seconds(cell)).sum::<Option<f64>>()?;
         Some(seconds / threads as f64)
@@ -270,7 +288,7 @@ mod tests {
             let cells: Vec<&Cell> = plan.cells.iter().collect();
             let chosen = representatives(&cells);
             let built = prepared(&plan, &chosen).unwrap_or_else(|e| panic!("{}", e.message));
-            let mut measured = CellTimes { measured: Vec::new(), places: HashMap::new() };
+            let mut measured = CellTimes::default();
             for cell in &built {
                 let label = &cell.cell.label;
                 let time = ShapeTime::measure(&plan, cell);
@@ -290,7 +308,7 @@ mod tests {
     fn times_of_other_shapes_are_scaled() {
         let plan = plan_of(Path::new("experiments/smoke/garnet.toml"));
         let cells: Vec<&Cell> = plan.cells.iter().collect();
-        let none = CellTimes { measured: Vec::new(), places: HashMap::new() };
+        let none = CellTimes::default();
         assert_eq!(none.total(plan.cells.iter(), 1), None);
         assert_eq!(none.not_measured(&cells), "no cell could be measured\n");
         let mut one = none;
@@ -310,6 +328,28 @@ mod tests {
         }
         let others = cells.iter().filter(|cell| CellShape::new(cell) != shape).count();
         assert!(one.not_measured(&cells).starts_with(&format!("{others} cells not measured: ")));
+    }
+
+    /// Where no cell was measured, a question needs times nevertheless: operations are counted.
+    #[test]
+    fn operations_are_counted_where_no_cell_was_measured() {
+        let plan = plan_of(Path::new("experiments/smoke/garnet.toml"));
+        let cells: Vec<&Cell> = plan.cells.iter().collect();
+        let times = CellTimes::measure(&plan, &cells, &[]);
+        assert_eq!(times.seconds(cells[0]), None);
+        let mut times = times.or_counted();
+        for cell in &cells {
+            let counted = TYPICAL_OPERATION * operations(&cell.identity) as f64;
+            assert_eq!(times.seconds(cell), Some(counted));
+        }
+        assert!(times.total(plan.cells.iter(), 2).is_some_and(|seconds| seconds > 0.0));
+        assert_eq!(times.not_measured(&cells), "no cell could be measured\n");
+        let runs = TaskTime { runs: 1, start: 0.0, round: 1.0, row: 0.0 };
+        let time = ShapeTime { runs, encoding: 0.0, rows: 1, of_operation: 2e-9 };
+        times.add(CellShape::new(cells[0]), time);
+        let identity = &cells[0].identity;
+        let measured = runs.of_runs(identity.runs(), identity.rounds, recorded_rounds(cells[0]));
+        assert_eq!(times.seconds(cells[0]), Some(measured), "a measured time is preferred");
     }
 
     /// Cells that differ in their step sizes and budgets alone are measured once, at the smallest step.

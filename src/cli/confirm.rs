@@ -41,7 +41,7 @@ pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     let mut seconds = 0.0;
     if may_exceed(cells().copied(), MOST_SECONDS, threads) {
         for (plan, cells) in missing {
-            let times = CellTimes::of_cells(plan, cells)?;
+            let times = CellTimes::of_cells(plan, cells)?.or_counted();
             seconds += times.total(cells.iter().copied(), threads).unwrap_or(0.0);
         }
     }

@@ -77,7 +77,7 @@ impl Session<'_> {
             return Ok(Ok(()));
         }
         let cells: Vec<&Cell> = plan.cells.iter().chain(follows).collect();
-        let times = CellTimes::of_cells(plan, &cells)?;
+        let times = CellTimes::of_cells(plan, &cells)?.or_counted();
         let Some(planned) = PlannedTime::new(plan, &times, threads) else { return Ok(Ok(())) };
         Ok(planned.confirm(missing, follows, &times))
     }

@@ -16,7 +16,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-/// The time after which no further shape is measured. The costliest come first.
+/// The time after which no further shape is measured, since users wait for it. The shapes that take
+/// most operations come first.
 const MOST_TIME: Duration = Duration::from_secs(2);
 /// The most operations of a round, with what is recorded of it, that is measured: some tenths of a
 /// second.
@@ -30,7 +31,8 @@ const REPEATS: usize = 2;
 /// The seconds of an operation at a typical rate, for cells of which none can be measured.
 const TYPICAL_OPERATION: f64 = 1.0 / 3.2e9;
 
-/// What cells have in common of which a round takes the same time.
+/// What cells have in common if their rounds take equally long, so that one of them is measured for
+/// all. It is known before instances are built.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct CellShape {
     problem: String,
@@ -39,7 +41,8 @@ struct CellShape {
     /// The operations of a round and of a recorded row follow from N, d, local steps, batches,
     /// participation and metrics.
     cost: RunCost,
-    /// Bytes of the instance, since one that exceeds the caches is slower.
+    /// Bytes of the instance, since one that exceeds the caches is slower; 0 where a data file
+    /// determines them.
     bytes: u64,
 }
 
@@ -56,7 +59,9 @@ impl CellShape {
         }
     }
 
-    /// How unlike another shape is: kinds first, then the operations of a round.
+    /// How unlike another shape is, for comparisons alone: in how many of the problem, the algorithm
+    /// and the oracle they differ, and among equals of these the logarithm of the ratio of their
+    /// rounds' operations, without its sign.
     fn distance(&self, other: &Self) -> (usize, f64) {
         let differences = [
             self.problem != other.problem,
@@ -68,22 +73,27 @@ impl CellShape {
     }
 }
 
-/// The measured times of a shape.
+/// The measured times of a shape, on one thread.
 struct ShapeTime {
+    /// The times of the runs that go together as one task.
     runs: TaskTime,
-    /// The seconds in which a pack of the measured cell is encoded, and the rows of the pack.
+    /// The seconds in which a pack with `rows` rows of the measured cell was encoded.
     encoding: f64,
+    /// The rows of the pack that was encoded.
     rows: u64,
-    /// The seconds of the measured cell, divided by its operations.
+    /// The seconds of the whole measured cell, divided by its operations: the rate for cells of other
+    /// shapes.
     of_operation: f64,
 }
 
 impl ShapeTime {
-    /// Measures a cell; `None` if its first round fails or diverges.
+    /// Runs the first rounds of a cell and encodes as many rows as its results have, up to
+    /// [`MOST_ROWS`]; nothing is written. `None` if a round of these fails or diverges.
     fn measure(plan: &Plan, prepared: &Prepared<'_>) -> Option<Self> {
         let cell = prepared.cell;
         let MeasuredTask { time, trace } = prepared.measure()?;
         let wanted = rows_of(cell).min(MOST_ROWS);
+        // The trace of the first rounds stands for those of all runs, which are not there.
         let copies = wanted.div_ceil(trace_rows(&trace));
         let traces = vec![trace; copies as usize];
         let rows = traces.iter().map(trace_rows).sum();
@@ -102,7 +112,8 @@ impl ShapeTime {
         Some(measured)
     }
 
-    /// The seconds of a cell of this shape on one thread.
+    /// The seconds of a cell of this shape on one thread: of its runs and of encoding its rows, at
+    /// least those of the pack that was encoded.
     fn seconds(&self, cell: &Cell) -> f64 {
         let identity = &cell.identity;
         let recorded = recorded_rounds(cell);
@@ -111,11 +122,12 @@ impl ShapeTime {
     }
 }
 
+/// The rows of a trace, at least 1, since it divides.
 fn trace_rows(trace: &Trace) -> u64 {
     (trace.rows() as u64).max(1)
 }
 
-/// The rows of a cell's results.
+/// The rows of a cell's results, of all its runs.
 fn rows_of(cell: &Cell) -> u64 {
     recorded_rounds(cell).saturating_mul(cell.identity.runs())
 }
@@ -134,14 +146,16 @@ fn recorded_rounds(cell: &Cell) -> u64 {
 #[derive(Default)]
 pub struct CellTimes {
     measured: Vec<(CellShape, ShapeTime)>,
-    /// The places of the shapes in `measured`.
+    /// The place of each shape in `measured`.
     places: HashMap<CellShape, usize>,
     /// Whether cells have times at [`TYPICAL_OPERATION`] if nothing was measured; else they have none.
     counts_operations: bool,
 }
 
 impl CellTimes {
-    /// Measures these cells, whose instances are built first.
+    /// Measures a cell of each shape of these cells, after building their instances; of more than
+    /// [`MOST_SHAPES`] shapes those that take most operations. For commands that have no prepared
+    /// cells at hand.
     ///
     /// # Errors
     /// Why an instance cannot be built.
@@ -151,7 +165,8 @@ impl CellTimes {
         Ok(Self::measure(plan, cells, &prepared(plan, &chosen)?))
     }
 
-    /// Measures those of the prepared cells that represent shapes of these cells.
+    /// Measures a prepared cell of each shape of these cells, where there is one, as long as
+    /// [`MOST_TIME`] lasts.
     pub fn measure(plan: &Plan, cells: &[&Cell], prepared: &[Prepared<'_>]) -> Self {
         let mut times = Self::default();
         // The times are those of one thread: on several, runs go in parallel.
@@ -182,6 +197,7 @@ impl CellTimes {
         Self { counts_operations: true, ..self }
     }
 
+    /// Adds the times of a shape that was not measured before.
     fn add(&mut self, shape: CellShape, time: ShapeTime) {
         self.places.insert(shape.clone(), self.measured.len());
         self.measured.push((shape, time));
@@ -213,7 +229,8 @@ impl CellTimes {
         Some(seconds / threads as f64)
     }
 
-    /// What must be said of cells whose shapes were not measured.
+    /// The line that `plan` prints of these cells if the shapes of some were not measured, so that
+    /// their times are scaled; empty if all were.
     pub fn not_measured(&self, cells: &[&Cell]) -> String {
         let is_scaled = |cell: &&&Cell| !self.places.contains_key(&CellShape::new(cell));
         match cells.iter().filter(is_scaled).count() {
@@ -227,7 +244,8 @@ impl CellTimes {
     }
 }
 
-/// The seconds of each cell of a plan on so many threads, `None` where they cannot be measured.
+/// The seconds of each cell of a plan on so many threads, for `Plan.frame` of Python; all are `None`
+/// where an instance cannot be built or no cell can be measured.
 pub fn seconds_of_cells(plan: &Plan, threads: usize) -> Vec<Option<f64>> {
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let Ok(times) = CellTimes::of_cells(plan, &cells) else { return vec![None; cells.len()] };
@@ -235,8 +253,9 @@ pub fn seconds_of_cells(plan: &Plan, threads: usize) -> Vec<Option<f64>> {
     seconds.collect()
 }
 
-/// One cell of each shape, that with the smallest step size, since it diverges last. The shapes that
-/// take most operations come first.
+/// One cell of each shape among these, which is measured for the others of its shape: the cell with the
+/// smallest step size, since it diverges last. The shapes whose cells together take most operations
+/// come first.
 pub fn representatives<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     let mut by_shape: HashMap<CellShape, (u64, &'a Cell)> = HashMap::new();
     for &cell in cells {
@@ -251,11 +270,12 @@ pub fn representatives<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     chosen.into_iter().map(|(_, cell)| cell).collect()
 }
 
+/// γ as the manifest gives it.
 fn step_size(cell: &Cell) -> f64 {
     cell.identity.algorithm.scale().0
 }
 
-/// Of each shape the prepared cell that [represents](representatives) it.
+/// The prepared cell that [represents](representatives) each shape of the prepared cells.
 fn prepared_by_shape<'p, 'a>(prepared: &'p [Prepared<'a>]) -> HashMap<CellShape, &'p Prepared<'a>> {
     let cells: Vec<&Cell> = prepared.iter().map(|prepared| prepared.cell).collect();
     let chosen: HashSet<CellId> = representatives(&cells).iter().map(|cell| cell.id).collect();

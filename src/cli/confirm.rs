@@ -13,29 +13,31 @@ const MOST_CELLS: usize = 100_000;
 /// The longest estimated time that runs without confirmation: a day.
 const MOST_SECONDS: f64 = 86_400.0;
 
-/// The time that runs which follow from results take without confirmation, though it is more than
-/// what was planned.
+/// The seconds that runs which follow from results may take without confirmation even where less was
+/// planned.
 const SHORT_SECONDS: f64 = 600.0;
-/// The seconds that no operation takes on any machine. Cells are measured before a question only if
-/// they could take so long that the question is asked.
+/// The seconds of an operation on a machine slower than any: an upper bound. Cells whose time by this
+/// bound needs no question are not measured, since measuring takes seconds itself.
 const SLOWEST_OPERATION: f64 = 1e-7;
 
 /// A run was not confirmed: the answer is no, or there is no terminal to ask on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{question}; {outcome}{hint}")]
 pub struct NotConfirmed {
-    /// What was asked, without its last words.
+    /// What was asked, without the words "Run them?".
     question: String,
-    /// What becomes of the cells.
+    /// What became of the cells, or what runs them.
     outcome: &'static str,
-    /// What else a user can do.
+    /// What else a user can do, with a comma before it, or empty.
     hint: &'static str,
 }
 
-/// Asks whether to run these missing cells, if they are many or take long.
+/// Asks whether to run these missing cells, if they are more than [`MOST_CELLS`] or take longer than
+/// [`MOST_SECONDS`]; else it returns at once.
 ///
 /// # Errors
-/// If the answer is no; or, without a terminal to ask on, with the flag that confirms.
+/// If an instance cannot be built, to be measured; if the answer is no; or if there is no terminal to
+/// ask on, with a message that names the flag `--yes`.
 pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     let cells = || missing.iter().flat_map(|(_, cells)| cells);
     let mut seconds = 0.0;
@@ -49,33 +51,38 @@ pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     asked(&question, "nothing was run").map_err(|why| Failure::input(format!("error: {why}")))
 }
 
-/// Whether cells could take longer than so many seconds, judged by their operations.
+/// Whether cells could take longer than so many seconds on any machine, judged by their operations
+/// without measuring anything.
 pub fn may_exceed<'c>(cells: impl Iterator<Item = &'c Cell>, seconds: f64, threads: usize) -> bool {
     let all = cells.map(|cell| operations(&cell.identity)).fold(0, u64::saturating_add);
     all as f64 * SLOWEST_OPERATION / threads as f64 > seconds
 }
 
-/// Whether cells that follow from results may take long enough for a question.
+/// Whether all cells that `following` from results lists may take long enough for a question, so that
+/// it is worth measuring them.
 pub fn may_need_question(following: &[Cell], threads: usize) -> bool {
     may_exceed(following.iter(), SHORT_SECONDS, threads)
 }
 
-/// The time that the runs of a tuned experiment take without those that follow from results beyond
-/// what the manifest lists. What follows is run up to this without confirmation.
+/// The time of a tuned experiment that its manifest implies before there are results: of the candidates
+/// that it lists and of fresh runs of what is selected among them. Cells that follow from results, such
+/// as further candidates, may take as long again without confirmation.
 pub struct PlannedTime {
-    /// The seconds of the candidates in the manifest.
+    /// The seconds of the candidates in the manifest, of those that race with all their runs.
     pub candidates: f64,
     /// The most seconds of the fresh runs of what is selected.
     pub fresh: f64,
+    /// The number of threads of which all times are.
     threads: usize,
 }
 
 impl PlannedTime {
-    /// The time of a plan's candidates, whether they were run or not, and of what follows them;
-    /// `None` if no cell could be measured.
+    /// The time of a plan's candidates, whether they were run or not, and of the fresh runs; `None` if
+    /// `times` has no time of one of these cells, since no cell could be measured.
     pub fn new(plan: &Plan, times: &CellTimes, threads: usize) -> Option<Self> {
         let groups = plan.possible_evaluations();
-        // The selected candidate, and that which is best for all algorithms.
+        // A group is an algorithm at a grid point. Its best candidate is run afresh and, where several
+        // algorithms share a grid point, also the candidate that is best for all of them together.
         let most = if groups.len() > 1 { 2.0 } else { 1.0 };
         let mut fresh = 0.0;
         for cells in &groups {
@@ -91,16 +98,17 @@ impl PlannedTime {
         Some(Self { candidates, fresh, threads })
     }
 
-    /// What follows from results may take without a question, in seconds.
+    /// The seconds that all cells that follow from results may take without a question.
     pub fn unasked(&self) -> f64 {
         (self.candidates + self.fresh).max(SHORT_SECONDS)
     }
 
-    /// Asks whether to run these missing cells, if all that `follows` from results takes longer than
-    /// was planned.
+    /// Asks whether to run these missing cells, if all cells that have followed from results so far,
+    /// `follows`, take longer than [may be without a question](Self::unasked). `missing` are the cells
+    /// among them that have no results yet.
     ///
     /// # Errors
-    /// The message that they are not run, and what runs them.
+    /// If the answer is no or there is no terminal to ask on; the message says what runs them.
     pub fn confirm(
         &self,
         missing: &[&Cell],
@@ -149,7 +157,8 @@ fn asked(question: &str, refused: &'static str) -> Result<(), NotConfirmed> {
     Err(NotConfirmed { question: question.to_owned(), outcome, hint: "" })
 }
 
-/// The question about this many cells and seconds; `None` if no confirmation is needed.
+/// The question about this many cells, which take so many seconds on so many threads; `None` if no
+/// confirmation is needed.
 fn question(cells: usize, seconds: f64, threads: usize) -> Option<String> {
     let long = seconds > MOST_SECONDS;
     let time = if long {
@@ -160,12 +169,13 @@ fn question(cells: usize, seconds: f64, threads: usize) -> Option<String> {
     (long || cells > MOST_CELLS).then(|| format!("{} to run{time}", count(cells, "cell")))
 }
 
-/// Asks the question; whether the answer is yes.
+/// Asks the question on `to` and reads a line of `from`: whether the answer is yes. No answer is no.
 fn is_confirmed(question: &str, from: &mut dyn BufRead, to: &mut dyn Write) -> bool {
     ask(&format!("{question}. Run them? [y/N]"), from, to).is_some_and(|answer| is_yes(&answer))
 }
 
-/// The line that answers a question, trimmed; `None` if there is none.
+/// Writes a question to `to` and returns the line of `from` that answers it, trimmed; `None` at the end
+/// of `from` or if it cannot be read.
 pub fn ask(question: &str, from: &mut dyn BufRead, to: &mut dyn Write) -> Option<String> {
     let _ = write!(to, "{question} ");
     let _ = to.flush();

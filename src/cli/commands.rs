@@ -58,16 +58,15 @@ enum Subcommands {
     Completions(completions::Args),
 }
 
-/// The program: the command line of this process, with algorithms and problems of its own beside
-/// the built-in ones.
+/// Runs the command line of this process and returns its exit code: the whole `main` of a program that adds
+/// algorithms and problems of its own, in `registry`, to the built-in ones.
 pub fn main_with(registry: Registry) -> ExitCode {
     register(|registered| *registered = registry);
     main(std::env::args_os()).into()
 }
 
-/// Runs the command line, of which the first argument is the name of the program: the exit code.
-///
-/// Errors are printed.
+/// Runs a command line whose first argument is the name of the program, and returns the exit code. Errors
+/// are printed on standard error. Programs and the Python package call it.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let ended = match Cli::try_parse_from(arguments) {
         Ok(cli) => dispatch(cli),
@@ -84,10 +83,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     code as u8
 }
 
-/// Runs a command.
+/// Runs the command of a parsed command line.
 ///
 /// # Errors
-/// A [`Failure`] with the message and the exit code.
+/// A [`Failure`] with the message, which is not printed yet, and the exit code.
 pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
     match cli.command {
         Subcommands::Run(args) if args.until_decided => decide::run(&args),

@@ -8,19 +8,24 @@ use exactfed_runner::runner::memory::{of_instances, of_runs};
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Refuses instances that do not fit in memory.
+/// Refuses cells of a plan whose instances do not fit in the available memory together; for commands
+/// that build instances and run nothing.
 pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     check_fit(&[(plan, of_instances(cells))], available())
 }
 
-/// Refuses runs that do not fit in memory: the instances of all plans and the runs of the
-/// largest. `most` replaces the available memory.
+/// Refuses to run these cells, of several plans, on so many threads if they do not fit in memory: the
+/// instances of all plans, and the runs of the plan whose runs need most. `most` is the number of bytes
+/// that they may take; by default what is available.
 pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), Failure> {
     let need = |cells: &Vec<_>| [of_instances(cells), of_runs(cells, threads)].concat();
     let needs: Vec<_> = all.iter().map(|(plan, cells)| (*plan, need(cells))).collect();
     check_fit(&needs, most.or_else(available))
 }
 
+/// Refuses plans that need more than `most` bytes together, each with the parts of memory that it needs;
+/// the message is about the largest part, at the setting that makes it large. `None` refuses nothing,
+/// since the available memory is not known.
 fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<(), Failure> {
     // Plans run one after the other, but all their instances are built first.
     let is_instance = |part: &&MemoryPart| part.key.starts_with("problem.");
@@ -57,7 +62,8 @@ fn format_bytes(bytes: f64) -> String {
 #[error("a size is a number of bytes, such as 500M or 64G")]
 pub struct SizeError;
 
-/// Parses `64G`, `500M` or a number of bytes.
+/// The number of bytes that the option `--memory` names, such as `64G`, `500M` or `4096`. A unit is a
+/// power of 1000; a B after it has no effect.
 pub fn parse_size(text: &str) -> Result<f64, SizeError> {
     let plain = text.trim_end_matches(['B', 'b']);
     let unit = match plain.chars().last().map(|c| c.to_ascii_uppercase()) {
@@ -84,23 +90,29 @@ fn available() -> Option<f64> {
     [free, limit, control_group(Path::new("/sys/fs/cgroup"))].into_iter().flatten().reduce(f64::min)
 }
 
-/// A limit of this process, by its name in /proc; `None` where there is none, or no /proc.
+/// A limit of this process by its name in /proc/self/limits, such as the bytes of its address space;
+/// `None` where it has no limit, or the system has no such file.
 fn limit_of_process(name: &str) -> Option<f64> {
     field(&read_to_string("/proc/self/limits").ok()?, name)
 }
 
-/// The most bytes that this process has held so far, where the system counts them.
+/// The most bytes of memory that this process has held so far; `None` where the system does not count
+/// them.
 pub fn peak() -> Option<f64> {
     field(&read_to_string("/proc/self/status").ok()?, "VmHWM:").map(|kb| kb * 1024.0)
 }
 
-/// The number after a name at the beginning of a line.
+/// The number that follows `name` in the first line of a text that begins with it, as in the files of
+/// /proc; `None` if no line does, or no number follows.
 fn field(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The memory that the limits of the control groups of this process leave.
+/// The bytes that the control groups of this process may still use, by the group with the least room
+/// (each limits also all groups below it); `root` is where the groups are mounted. `None` if no group has
+/// a limit. The first version of control groups has other names for the files than the second, whose
+/// kind is empty.
 fn control_group(root: &Path) -> Option<f64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let mut least: Option<f64> = None;

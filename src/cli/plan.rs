@@ -41,7 +41,7 @@ pub struct Args {
 const MANY: usize = 1000;
 /// The shortest set-up that is printed, in seconds; a shorter one does not matter beside the runs.
 const SHORTEST_PRINTED: f64 = 1.0;
-/// Kinds of cells whose instances are built at most; the others resemble these.
+/// The most kinds of cells of a large grid whose instances are built; the others resemble these.
 const MOST_BUILT: usize = 64;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let begin = Instant::now();
     let all = args.manifests.plans()?.into_iter().map(|plan| tuned::all_stages(plan, &store));
     let plans = all.collect::<Result<Vec<Plan>, _>>()?;
-    // A run plans its cells too before the first.
+    // Part of the stated time, since a run plans its cells too before the first.
     let planning = begin.elapsed() / plans.len().max(1) as u32;
     for plan in &plans {
         print(&describe(plan, &store, &pool, planning, args.all)?)?;
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The frontiers and the maps of a plan, if it has some.
+/// The line that says how many frontiers and maps a plan has; empty if it has none.
 pub fn frontiers(plan: &Plan) -> String {
     let (frontiers, maps) = (plan.manifest.frontier.len(), plan.manifest.phase.len());
     let maps = if maps > 0 { format!(" with {}", count(maps, "map")) } else { String::new() };
@@ -68,7 +68,9 @@ pub fn frontiers(plan: &Plan) -> String {
     }
 }
 
-/// The cells of a plan, which took `planning`, their states and their times on the threads of a pool.
+/// What `plan` prints of an experiment: its cells with their states and with their times on the threads
+/// of the pool, what follows from results, and a sum of what is missing. `planning` is the time that it
+/// took to make the plan. `all` lists every cell also of a grid of more than [`MANY`].
 fn describe(
     plan: &Plan,
     store: &Store,
@@ -84,6 +86,7 @@ fn describe(
     let begin = Instant::now();
     let sample = pool.install(|| prepared(plan, &sample))?;
     let set_up_time = begin.elapsed();
+    let set_up_seconds = set_up_time.as_secs_f64();
     warn_of(plan, &sample);
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
@@ -100,10 +103,10 @@ fn describe(
     let times = CellTimes::measure(plan, timed, &sample);
     out.push_str(&list_cells(plan, &statuses, &times, threads, many && !all));
     out.push_str(&what_follows(plan, &times, threads)?);
-    out.push_str(&set_up(set_up_time));
+    out.push_str(&set_up_line(set_up_seconds));
     let runs_time = times.total(missing.iter().copied(), threads);
-    let stated = (set_up_time.as_secs_f64(), runs_time.unwrap_or(0.0));
-    out.push_str(&without_optimum(plan, &sample, stated, threads));
+    let runs_seconds = runs_time.unwrap_or(0.0);
+    out.push_str(&without_optimum(plan, &sample, set_up_seconds, runs_seconds, threads));
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
@@ -123,8 +126,9 @@ fn describe(
     Ok(out)
 }
 
-/// The lines of the cells with their states and times; of a large grid, which is `summarised`, the
-/// number of cells of each label and state, and an example of each.
+/// A line for each cell of a plan: its id, its state (`statuses` has one for each cell), its label, its
+/// varied settings and, unless it is done, its time on so many threads. If the list is `summarised`, as
+/// for a large grid, the number of cells of each label and state, and one line of each as an example.
 fn list_cells(
     plan: &Plan,
     statuses: &[Status],
@@ -159,8 +163,9 @@ fn list_cells(
     out
 }
 
-/// What is run after the candidates of a tuned experiment, at most, from the plan before any
-/// results.
+/// The sentence on what `run` computes, at most, after the candidates of a tuned experiment: fresh runs,
+/// further candidates, and how long they take. It follows from the manifest alone, whatever results
+/// there are. Empty if nothing is tuned.
 fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String, Failure> {
     if plan.tuning.is_none() {
         return Ok(String::new());
@@ -188,7 +193,7 @@ fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String
     ))
 }
 
-/// The runs of each cell, in words.
+/// The runs of each cell, in words: `20 replicates on each of 3 instances`.
 fn runs_of_each(plan: &Plan) -> String {
     let first = plan.cells.first().map(|cell| &cell.identity);
     let replicates = first.map_or(plan.manifest.replicates, |identity| identity.replicates);
@@ -199,24 +204,28 @@ fn runs_of_each(plan: &Plan) -> String {
     }
 }
 
-/// How long the problems took to set up, if it is long enough to matter.
-fn set_up(took: Duration) -> String {
-    let seconds = took.as_secs_f64();
+/// The line which says how many seconds the problems took to set up; empty if it is too short a time to
+/// matter.
+fn set_up_line(seconds: f64) -> String {
     if seconds < SHORTEST_PRINTED {
         return String::new();
     }
     format!("before the first step, problems are set up: {} here\n", duration(seconds))
 }
 
-/// The seconds of a search for θ* that are worth a sentence, or else the part of the stated time.
-const LONG_SEARCH: (f64, f64) = (10.0, 0.5);
+/// The seconds of a search for θ* beyond which a line is printed about it.
+const LONG_SEARCH: f64 = 10.0;
+/// The share of the stated time beyond which a line is printed about a shorter search too.
+const LARGE_SHARE: f64 = 0.5;
 
 /// The line which says that `[record] optimum = false` saves the search for θ*; empty where the search is short or
-/// something other than `sq-error` needs θ*. `set_up` and `runs` are the stated times, in seconds.
+/// something other than `sq-error` needs θ*. `set_up` is the time in which the instances of `sample` were built on so
+/// many threads, and `runs` the time of the missing cells, in seconds.
 fn without_optimum(
     plan: &Plan,
     sample: &[Prepared<'_>],
-    (set_up, runs): (f64, f64),
+    set_up: f64,
+    runs: f64,
     threads: usize,
 ) -> String {
     let scenarios = sample.iter().flat_map(|prepared| &prepared.scenarios);
@@ -225,7 +234,7 @@ fn without_optimum(
     let searches: HashMap<&str, f64> = searches.filter(|(_, seconds)| *seconds > 0.0).collect();
     let at_a_time = searches.len().clamp(1, threads);
     let seconds = (searches.values().sum::<f64>() / at_a_time as f64).min(set_up);
-    let is_long = seconds > LONG_SEARCH.0 || seconds > LONG_SEARCH.1 * (set_up + runs);
+    let is_long = seconds > LONG_SEARCH || seconds > LARGE_SHARE * (set_up + runs);
     if seconds < SHORTEST_PRINTED || !is_long {
         return String::new();
     }
@@ -245,31 +254,36 @@ fn without_optimum(
     )
 }
 
-/// N of each problem, for those whose data file determines it.
+/// The number of clients N by the address of the problem, of the problems that were built: where a data
+/// file determines N, the settings do not have it.
 type ClientCounts = HashMap<*const Spec, usize>;
 
-/// The local steps of all clients in all runs of a cell, where N may come from a data file.
+/// The local steps of all clients in all runs of a cell. N comes from the settings of the problem or else
+/// from `clients`; it counts as 1 where neither has it, since that problem was not built.
 fn client_steps(cell: &Cell, clients: &ClientCounts) -> u64 {
     let problem = &cell.identity.problem;
     let known = || clients.get(&Arc::as_ptr(problem)).copied().unwrap_or(1);
     cell.identity.client_steps(problem.extent().map_or_else(known, |extent| extent.clients))
 }
 
-/// The varied settings of a cell with their short names.
+/// The settings of a cell that vary over the grid, each as its short name and its value: `step-size 0.1`.
 fn varied(cell: &Cell) -> Vec<String> {
     let setting = |path: &String| Some(format!("{} {}", short(path), cell.settings.get(path)?));
     cell.varied.iter().filter_map(setting).collect()
 }
 
-/// Cells by label and state, and the first of each as an example.
+/// The summary of a large grid: its cells by label and state, and the first of each as an example.
 #[derive(Default)]
 struct Labels<'a> {
+    /// The numbers of cells by label and state, in the order in which these come first.
     counts: Vec<((&'a str, &'static str), usize)>,
+    /// The lines of the examples.
     examples: String,
 }
 
 impl<'a> Labels<'a> {
-    /// Counts a cell; whether it is the first of its label and state.
+    /// Counts a cell; returns whether it is the first of its label and state, whose line the caller then
+    /// adds to the examples.
     fn is_example(&mut self, cell: &'a Cell, state: &'static str) -> bool {
         let key = (cell.label.as_str(), state);
         // Cells of one label stand together.
@@ -285,7 +299,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// Writes the counts, then the examples, which the caller has collected.
+    /// Appends the counts and then the examples to `out`.
     fn write(&self, out: &mut String) {
         for ((label, state), count) in &self.counts {
             let _ = writeln!(out, "  {count} {state}  {label}");
@@ -294,11 +308,13 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// The cells of a large grid whose instances are built: one of every kind, and on the problems of
-/// these also those that are measured.
+/// The cells of a large grid whose instances `plan` builds: a sample of the [`kinds`], so that mistakes
+/// show; and, on the same problems, up to [`MOST_BUILT`] cells whose times are measured.
 fn sampled<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     let mut sample = kinds(cells);
-    let problem = |cell: &Cell| Arc::as_ptr(&cell.identity.problem);
+    fn problem(cell: &Cell) -> *const Spec {
+        Arc::as_ptr(&cell.identity.problem)
+    }
     let built: HashSet<_> = sample.iter().map(|cell| problem(cell)).collect();
     let on_built: Vec<&Cell> =
         cells.iter().copied().filter(|cell| built.contains(&problem(cell))).collect();
@@ -308,8 +324,8 @@ fn sampled<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     sample
 }
 
-/// A cell of every kind, a kind being a problem and an algorithm; of more than
-/// [`MOST_BUILT`] kinds an evenly spaced sample.
+/// The first cell of every kind, where a kind is a problem and a kind of algorithm; of more than
+/// [`MOST_BUILT`] kinds an evenly spaced sample, and a cell of each algorithm that it lacks.
 fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     fn name(cell: &Cell) -> &str {
         cell.identity.algorithm.kind()
@@ -330,9 +346,10 @@ fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     sample
 }
 
-/// What is known of the exact moments that a figure or a claim asks for, from
-/// some of the cells or all.
+/// The line which says for how many of the sampled cells the exact moments that a figure or a claim asks
+/// for can be computed, and why not for the others. `cells` is the number of all cells.
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
+    // The cells whose moments do not close, those whose moments take too long, and the others.
     let mut open = 0;
     let mut costly: Vec<Effort> = Vec::new();
     let mut unknown: Vec<MomentsError> = Vec::new();
@@ -373,7 +390,7 @@ mod tests {
 
     const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
 
-    /// What is said of a manifest whose search for θ* took so many of 30 seconds of set-up.
+    /// The line about a manifest whose search for θ* took so many of 30 seconds of set-up.
     fn said(searched: u64, sets: &[&str]) -> String {
         let overrides = ["record.metrics=[\"accuracy\", \"train-loss\"]"].iter().chain(sets);
         let overrides = overrides.map(|set| (*set).to_owned()).collect();
@@ -383,7 +400,7 @@ mod tests {
         let scenario = Arc::get_mut(&mut sample[0].scenarios[0]).unwrap();
         assert!(scenario.optimum_search > Duration::ZERO);
         scenario.optimum_search = Duration::from_secs(searched);
-        without_optimum(&plan, &sample, (30.0, 5.0), 2)
+        without_optimum(&plan, &sample, 30.0, 5.0, 2)
     }
 
     #[test]

@@ -37,23 +37,28 @@ fn diagnostic(Fault { key: path, message }: Fault) -> (String, String) {
     (path.into_owned(), text)
 }
 
-/// Warns of what is allowed in a plan, but may not be meant.
+/// Prints a warning on standard error for each thing in a plan that is allowed but may not be meant, as
+/// far as its prepared cells show it.
 pub fn warn_of(plan: &Plan, prepared: &[Prepared<'_>]) {
     for caution in cautions(prepared, &plan.folder()) {
         eprintln!("warning: {}: {caution}", plan.source.name);
     }
 }
 
-/// What a run of a cell runs on.
+/// What the run with this number of a cell runs on: the instance, the start and the limit. For Python's
+/// `Plan.clients`, which steps through a run by itself.
 ///
 /// # Errors
-/// If its instance cannot be built.
+/// If an instance of the cell cannot be built.
 pub fn scenario(plan: &Plan, cell: &Cell, run: u64) -> Result<Arc<Scenario>, Failure> {
     let prepared = prepared(plan, &[cell])?;
     Ok(prepared[0].scenarios[cell.identity.instance_of(run) as usize].clone())
 }
 
-/// A pool of so many threads; by default as many as the machine has.
+/// A pool of so many threads; by default as many as the machine has, up to [`MOST_THREADS`].
+///
+/// # Errors
+/// If `threads` is out of range, or the threads cannot be started.
 pub fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
     let there = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let threads = threads.unwrap_or_else(there);

@@ -1,10 +1,12 @@
-//! What follows a run.
+//! Who is told how a run goes on: the bar of a terminal, the pages of `--live`, a log, or Python.
 
 use exactfed_runner::runner::{Observer, RunWork, Silent};
 
-/// Follows a run from its first experiment on.
+/// Is told of the events of a run from its first experiment on, in addition to those of cells, which an
+/// [`Observer`] is told of. Methods are called from several threads.
 pub trait Follower: Observer {
-    /// The cells of an experiment are run from now on, after those of the experiment before.
+    /// The cells of an experiment are run from now on. It is called again where more of its cells follow,
+    /// with the workload of these.
     fn begins(&self, _workload: Workload<'_>) {}
     /// No more cells of an experiment are run, and those that were run are stored.
     fn ends(&self, _experiment: &str) {}
@@ -13,11 +15,12 @@ pub trait Follower: Observer {
     /// The process ends as soon as this returns, since a round has no end in sight. No cell is
     /// stored any more.
     fn leaves(&self) {}
-    /// What the other methods say, and how the run goes on: a line, by default for standard error.
+    /// A line of text on how the run goes on, by default for standard error.
     fn message(&self, text: &str) {
         eprintln!("{text}");
     }
-    /// Stored results are not as they were written: a line, by default for standard error.
+    /// A line of text that warns that stored results are not as they were written, or that cells are not
+    /// run without confirmation; by default for standard error.
     fn warning(&self, text: &str) {
         eprintln!("{text}");
     }
@@ -29,11 +32,11 @@ impl Follower for Silent {}
 pub struct Workload<'a> {
     /// The name of the experiment.
     pub experiment: &'a str,
-    /// Number of requested cells.
+    /// The number of cells that the command is for.
     pub cells: usize,
-    /// Number of those that are done. Before the experiment begins, it includes cells that failed
-    /// in an earlier run and are not run again.
+    /// The number of these cells that are done. Before the experiment begins, it includes cells that
+    /// failed in an earlier run and are not run again.
     pub done: usize,
-    /// The work on the others.
+    /// The work on the cells that are run from now on.
     pub work: RunWork,
 }

@@ -16,9 +16,14 @@ use exactfed_runner::plan::{Cell, CellId, Plan};
 use std::collections::HashSet;
 
 impl Session<'_> {
-    /// Runs the cells that follow from results: of an experiment with `[tune]` further candidates
-    /// and fresh runs of what is selected, as far as results decide. `before` cells of the command
-    /// were handled.
+    /// Runs the cells that follow from results, stage by stage: of an experiment with `[tune]` further
+    /// candidates, the other runs of candidates that race, and fresh runs of what is selected, as far as
+    /// results decide. The cells of the plan were run before, and its `lock` is held; `before` is their
+    /// number for the progress. Returns [`Code::Done`] where nothing follows, or a list of cells
+    /// (`--only`) names all that is to be run; [`Code::SomeFailed`] also if cells were not confirmed.
+    ///
+    /// # Errors
+    /// If cells cannot be prepared, do not fit in memory, or results cannot be read or written.
     pub(super) fn following(
         &self,
         plan: &Plan,
@@ -31,8 +36,9 @@ impl Session<'_> {
             return Ok(code);
         }
         let threads = self.pool.current_num_threads();
-        // All cells that followed so far.
+        // All cells that followed so far, with results or without.
         let mut follows: Vec<Cell> = Vec::new();
+        // The cells that were run, or had results, in this or an earlier stage.
         let mut handled: HashSet<CellId> = plan.cells.iter().map(|cell| cell.id).collect();
         let mut reported: HashSet<String> = HashSet::new();
         while !self.interrupt.is_requested() {
@@ -40,6 +46,7 @@ impl Session<'_> {
             let next = crate::evidence::plan(plan.experiment.clone(), source)?;
             let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
             self.report_left_out(&next, &mut reported, follower);
+            // Only those that no earlier stage has handled.
             let cells = next.all_cells().filter(|cell| handled.insert(cell.id));
             next.cells = cells.cloned().collect();
             if next.cells.is_empty() {
@@ -64,8 +71,9 @@ impl Session<'_> {
         Ok(code)
     }
 
-    /// Asks whether to run these missing cells, if all that `follows` from results takes longer than
-    /// was planned; the message that they are not run if they are not.
+    /// Asks whether to run the missing cells of a stage, if all cells that followed from results so far,
+    /// `follows`, take longer than was planned. The inner `Err` says that the user has not confirmed them;
+    /// the outer one that an instance cannot be built, to be measured.
     fn confirm_following(
         &self,
         plan: &Plan,
@@ -82,7 +90,8 @@ impl Session<'_> {
         Ok(planned.confirm(missing, follows, &times))
     }
 
-    /// Reports the further candidates that are left out, each reason once.
+    /// Tells the follower which further candidates are left out and why. `reported` has the texts that it
+    /// was told in earlier stages, which are not repeated.
     fn report_left_out(
         &self,
         plan: &Plan,
@@ -100,7 +109,8 @@ impl Session<'_> {
         }
     }
 
-    /// Reports that a shard has not all candidates from which the rest follows.
+    /// Tells the follower, where this is a shard, that it lacks results of candidates from which further
+    /// cells would follow.
     fn report_waiting(&self, plan: &Plan, follower: &dyn Follower) {
         let mut groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
         let is_open = groups.any(|group| !group.is_complete());

@@ -57,7 +57,9 @@ pub struct Args {
     pub reports: PathBuf,
 }
 
-/// The plans of manifests that are to be run.
+/// The plans of manifests that are to be run. Where a list names the cells (`--only`), they have the cells
+/// of all stages that results decide so far, since the list may name these; without a list, a run finds
+/// them by itself.
 pub fn plans(manifests: &Manifests, options: &RunOptions) -> Result<Vec<Plan>, Failure> {
     let plans = manifests.plans()?;
     if options.only.is_none() {
@@ -89,8 +91,8 @@ mod tests {
     use exactfed_runner::manifest::Source;
     use exactfed_runner::runner::fault;
 
-    /// A panic in one cell: its reason is stored, the others are stored, and it is not
-    /// run again unless that is asked for.
+    /// After a panic in one cell its reason is stored and so are the other cells, and the cell is not run
+    /// again unless that is asked for.
     #[test]
     fn a_failed_cell_is_remembered_until_it_is_run_again() {
         let folder = tempfile::tempdir().unwrap();

@@ -37,7 +37,8 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Whether a cell in this state is run.
+    /// Whether a cell in this state is to be run: one that failed before only with `--rerun-failed` or
+    /// `--force`, and one that is done only with `--force`.
     pub fn wants(&self, status: &Status) -> bool {
         match status {
             Status::Missing | Status::Damaged(_) => true,

@@ -17,18 +17,21 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Once;
 
-/// A valid run of which nothing is written yet.
+/// A run of the cells of several experiments which has been checked, and has written nothing yet.
 pub struct PreparedRun<'a> {
     session: Session<'a>,
+    /// The experiments that are still to be run, in their order.
     waiting: VecDeque<Task<'a>>,
 }
 
 impl<'a> PreparedRun<'a> {
-    /// Builds every instance before anything is written, so that bad input costs nothing.
-    /// Signals are handled from then on, unless `interrupt` does so already.
+    /// Finds the missing cells of these plans, asks for confirmation of a large run, and builds every
+    /// instance before anything is written, so that bad input costs nothing. Signals are handled from
+    /// then on, by `interrupt` if there is one: a caller passes it that handled them before, or that
+    /// leaves them to the process (Python).
     ///
     /// # Errors
-    /// What is wrong with the plans, or that they do not fit in memory.
+    /// What is wrong with the plans, that they do not fit in memory, or that the run was not confirmed.
     pub fn new(
         plans: &'a [Plan],
         options: &'a RunOptions,
@@ -67,14 +70,15 @@ impl<'a> PreparedRun<'a> {
         Ok(Self { session, waiting: waiting.into() })
     }
 
-    /// The same run, in which the experiments with these names come first.
+    /// The same run, in which the experiments with these names come first, as `reproduce --first` asks.
     pub fn beginning_with(mut self, names: &[String]) -> Self {
         let comes_first = |task: &Task<'_>| names.contains(&task.plan.experiment);
         self.waiting.make_contiguous().sort_by_key(|task| !comes_first(task));
         self
     }
 
-    /// The same run, in which runs of earlier cells are not run again, unless it is forced.
+    /// The same run, in which the first runs of cells are taken from `earlier` results and not run again,
+    /// unless `--force` asks to run everything. For `--until-decided`, which adds replicates.
     pub fn reusing(mut self, earlier: EarlierRuns) -> Self {
         if !self.session.options.force {
             self.session.earlier = earlier;
@@ -98,18 +102,26 @@ impl<'a> PreparedRun<'a> {
         &self.session.interrupt
     }
 
-    /// Hands over the handling of signals.
+    /// Ends the run and hands over the handling of signals, so that no signal is lost before the caller's
+    /// next run.
     pub fn into_interrupt(self) -> Interrupt {
         self.session.interrupt
     }
 
-    /// Runs the cells.
+    /// Runs the cells, experiment by experiment, and what follows from their results. Where another process
+    /// holds the lock of an experiment, the others come first. [`Code::SomeFailed`] if a cell failed; the
+    /// others are stored.
+    ///
+    /// # Errors
+    /// If results cannot be read or written, or a cell that follows from results cannot be run.
     pub fn execute(&mut self, follower: &dyn Follower) -> Result<Code, Failure> {
         let Self { session, waiting } = self;
         let store = &session.store;
         store.create()?;
         let mut code = Code::Done;
         let reported = Once::new();
+        // Called each time the run begins to wait, since other processes hold the locks of all
+        // experiments that are left; the message comes once.
         let busy = |name: &str| {
             follower.waits(name);
             reported.call_once(|| {
@@ -129,6 +141,7 @@ impl<'a> PreparedRun<'a> {
             let (plan, cells) = (task.plan, task.cells.len());
             let run = session.experiment(task, &lock, 0, follower)?;
             let run = run.and(session.following(plan, cells, &lock, follower)?);
+            // Reports refuse results from which cells are removed after this.
             if run == Code::Done && cells == plan.cells.len() && cells > 0 {
                 session.store.set_complete(plan, true)?;
             }
@@ -139,7 +152,8 @@ impl<'a> PreparedRun<'a> {
     }
 }
 
-/// Refuses a name that differs only in upper and lower case from one that has results.
+/// Refuses plans of experiments whose names differ only in upper and lower case from one that has
+/// results in the folder `out`, which `store` is.
 fn check_names(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
     // Before the first run there is no results folder.
     let stored = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };

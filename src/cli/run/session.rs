@@ -16,31 +16,34 @@ use exactfed_runner::runner::{self, Failed, Observer, Prepared, RunWork};
 use rayon::prelude::*;
 use std::collections::HashSet;
 
-/// The work on the runs of these cells.
+/// The work on the runs of these cells that are missing, for the progress.
 pub fn work_on(cells: &[Prepared<'_>]) -> RunWork {
     cells.iter().map(Prepared::work).sum()
 }
 
-/// An experiment and its cells that seem to be missing.
+/// An experiment of a run, with the cells that lacked results before its lock was held: another process
+/// may store some of them until then.
 pub struct Task<'a> {
     pub plan: &'a Plan,
-    /// The cells of this command.
+    /// The cells that the command is for, with results or without.
     pub cells: Vec<&'a Cell>,
-    /// How many of them have no results, and the work on those.
+    /// The number of them that have no results.
     pub missing: usize,
+    /// The work on the missing cells.
     pub work: RunWork,
-    /// Those, if they are not too many to be prepared at a time.
+    /// The missing cells, prepared; empty if they are more than [`AT_ONCE`].
     ready: Vec<Prepared<'a>>,
 }
 
-/// Cells whose instances, starts and limits are in memory at a time.
+/// The most cells whose instances, starts and limits are in memory at a time.
 const AT_ONCE: usize = 1 << 16;
 
 impl<'a> Task<'a> {
-    /// The missing ones among the cells of a command, each prepared once to see that it can be.
+    /// The task of running the `missing` ones among these cells of a plan. Each missing cell is prepared,
+    /// so that whatever is wrong with one is reported before the first cell of the command runs.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// What is wrong with the missing cells.
     pub fn new(
         plan: &'a Plan,
         cells: Vec<&'a Cell>,
@@ -57,7 +60,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Those of these cells that are to be run.
+/// The cells among these that are to be run, by what is stored of them and by the options: with `--force`
+/// also those that are done.
 pub fn missing<'a>(
     plan: &Plan,
     cells: &[&'a Cell],
@@ -93,7 +97,8 @@ struct RemainingCells<'a> {
 }
 
 impl<'a> RemainingCells<'a> {
-    /// The cells `wanted`, some of which may be among `ready`.
+    /// The cells `wanted`, which are prepared already where they are among `ready`. Cells of `ready` that
+    /// are not wanted are dropped: another process has stored them.
     fn new(plan: &'a Plan, wanted: Vec<&'a Cell>, mut ready: Vec<Prepared<'a>>) -> Self {
         let wanted_ids: HashSet<CellId> = wanted.iter().map(|cell| cell.id).collect();
         ready.retain(|prepared| wanted_ids.contains(&prepared.cell.id));
@@ -107,8 +112,9 @@ impl<'a> RemainingCells<'a> {
         self.ready.len() + self.unprepared.len()
     }
 
-    /// Takes the next part of the cells; an empty one if none is left. An interruption ends the process at once only
-    /// while cells are prepared: otherwise the run notices it and reports what is stored.
+    /// Takes the next part of the cells, prepared: those that are ready, and then up to [`AT_ONCE`] at a time; none if no
+    /// cell is left. An interruption ends the process at once only while cells are prepared: otherwise the run notices
+    /// it and reports what is stored.
     ///
     /// # Errors
     /// What is wrong with a cell of the part.
@@ -127,14 +133,21 @@ pub struct Session<'a> {
     pub store: Store,
     pub options: &'a RunOptions,
     pub pool: rayon::ThreadPool,
+    /// What is stored with each cell as the program that computed it.
     pub by: Provenance,
     pub interrupt: Interrupt,
+    /// Results from which cells take their first runs.
     pub earlier: EarlierRuns,
 }
 
 impl Session<'_> {
-    /// Runs the missing cells of an experiment whose lock is held, when `before` others of the
-    /// command were handled.
+    /// Runs the missing cells of an experiment whose `lock` is held, stores them, and tells the follower.
+    /// `before` cells of the experiment were handled by earlier calls of the command, as where fresh runs
+    /// follow from candidates; they count in what the follower is told. Returns how it ended: some cells
+    /// may have failed, now or before.
+    ///
+    /// # Errors
+    /// If a cell cannot be prepared, or results cannot be read or written.
     pub fn experiment(
         &self,
         task: Task<'_>,
@@ -159,6 +172,8 @@ impl Session<'_> {
         let mut remaining = RemainingCells::new(plan, self.wanted(&all, &found), ready);
         let wanted = remaining.count();
         let mut code = if stored.failed.is_empty() { Code::Done } else { Code::SomeFailed };
+        // Code of an algorithm may start runs by itself. Such a run fails where it would wait for a lock
+        // of this run, which waits for it.
         let locks = lock.with_locks_of_thread();
         self.pool.broadcast(|_| work_for(locks.clone()));
         loop {
@@ -190,13 +205,14 @@ impl Session<'_> {
         }
     }
 
-    /// Those of these cells that are run, given what is stored of each.
+    /// The cells among these that are to be run, where `found` is what is stored of each.
     fn wanted<'a>(&self, cells: &[&'a Cell], found: &[Status]) -> Vec<&'a Cell> {
         let wanted = cells.iter().zip(found).filter(|(_, status)| self.options.wants(status));
         wanted.map(|(cell, _)| *cell).collect()
     }
 
-    /// What is stored of these cells; reports those that failed before and are not run again.
+    /// Sorts these cells of a plan by what is stored of each (`found`), and tells the follower which failed
+    /// before and are not run again.
     fn stored<'a>(
         &self,
         plan: &Plan,
@@ -226,7 +242,11 @@ impl Session<'_> {
         StoredCells { done, failed }
     }
 
-    /// Runs these cells, when `before` of the `all` cells of the experiment are done.
+    /// Runs these cells and stores each as it ends, when `before` of the `all` cells that the command is for
+    /// are done. After an interruption the cells that have ended are stored.
+    ///
+    /// # Errors
+    /// If results cannot be written; the message says how many cells are stored.
     fn cells<'a>(
         &'a self,
         plan: &'a Plan,
@@ -245,6 +265,7 @@ impl Session<'_> {
         let store_cell = |done| writer.add(self.earlier.complete(plan, &self.store, done)?);
         let run = || self.pool.install(|| runner::run(cells, threads, &observer, store_cell));
         let done = || before + writer.stored();
+        // What is left to do if a round has no end in sight after an interruption.
         let last = || {
             let closed = writer.close();
             progress.finish();
@@ -269,6 +290,8 @@ impl Session<'_> {
         Ok(if failed.is_empty() { Code::Done } else { Code::SomeFailed })
     }
 
+    /// Tells the follower how many stored cells of the experiment are none of its plan, since the manifest
+    /// was changed after they were run: reports leave them out.
     fn report_others(&self, plan: &Plan, follower: &dyn Follower) {
         let name = &plan.experiment;
         if self.earlier.replicates.contains_key(name) {
@@ -292,7 +315,7 @@ impl Session<'_> {
     }
 }
 
-/// Those who observe the cells of an experiment.
+/// Passes what happens to the cells of an experiment on to all that observe it.
 struct Observers<'a> {
     progress: &'a Progress,
     follower: &'a dyn Follower,
@@ -331,7 +354,8 @@ impl Observer for Observers<'_> {
     }
 }
 
-/// Says that there is nothing to do.
+/// Tells the follower that there is nothing to do, since all cells of the command are done; of an
+/// experiment with frontiers alone, what `report` computes.
 fn all_done(plan: &Plan, cells: usize, follower: &dyn Follower) {
     let name = &plan.experiment;
     match cells {
@@ -348,7 +372,7 @@ fn interrupted_message(name: &str, stored: usize, all: usize) -> String {
     format!("{name}: interrupted: {stored}, the rest is run when you run it again")
 }
 
-/// How many of all cells are stored, in words.
+/// How many of all cells are stored, in words: `3 of 80 cells are stored`.
 fn stored_in_words(stored: usize, all: usize) -> String {
     let cells = count(all, "cell");
     let are = if all == 1 { "is" } else { "are" };

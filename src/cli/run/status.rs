@@ -29,47 +29,53 @@ pub enum Phase {
     Stopped,
 }
 
-/// Most failed cells that are listed with their reasons.
+/// The most failed cells that are listed with their reasons; the others are counted alone.
 const MOST_FAILURES: usize = 100;
 /// Least time between two lines of the log while cells are run.
 const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
-/// Counts what a run has done.
+/// How far a run is, counted from the events of which it is told as a [`Follower`], and read as a JSON
+/// object by the pages of `run --live` and by the log of `run --log json`.
 pub struct RunStatus {
     state: Mutex<State>,
     /// The work that was done.
     done: RunWorkCount,
     /// The work that is not done, because a run diverged.
     skipped: RunWorkCount,
-    /// Called when the process is about to end during a round.
+    /// Called when the process is about to end during a round, to write the last pages.
     leave: Box<dyn Fn(&Self) + Send + Sync>,
-    /// When the last line was written, if what happens is written to standard error as JSON.
+    /// When the last line of the log was written; `None` if there is no log.
     log: Option<Mutex<Instant>>,
 }
 
+/// The part of the status that changes with cells and experiments, and not with each round.
 #[derive(Default)]
 struct State {
     phase: Phase,
+    /// The counts of each experiment of the run, by its name.
     experiments: BTreeMap<String, Counts>,
-    /// The experiment of which cells are run.
+    /// The name of the experiment whose cells are run; the last one once none is.
     current: String,
-    /// Since when cells are run, and how long they were, once they no longer are.
+    /// When the first cell began; `None` before it.
     begin: Option<Instant>,
+    /// How long cells were run, once no more are.
     took: Option<Duration>,
-    /// Cells that this run stored.
+    /// The number of cells that this run stored.
     stored: u64,
+    /// The first [`MOST_FAILURES`] failed cells as JSON objects, with their reasons.
     failures: Vec<Value>,
+    /// The messages of errors that ended a part of the run.
     errors: Vec<String>,
     /// Why the last report of the running experiments could not be written.
     report_error: Option<String>,
 }
 
-/// The cells of an experiment.
+/// The cells of an experiment for which the command is, and what became of them.
 struct Counts {
     all: usize,
     done: usize,
     failed: usize,
-    /// The work on the missing cells at the beginning.
+    /// The work on the cells that were missing when the experiment, or the last part of its cells, began.
     work: RunWork,
     /// How often its results changed: the pages of the run write its report again when this has grown
     /// ([`ChangingResults`]).
@@ -77,8 +83,8 @@ struct Counts {
 }
 
 impl RunStatus {
-    /// The status of a run of so much work, which calls `leave` if the process ends during a
-    /// round.
+    /// The status of a run of these workloads before its first cell; `leave` is called with it if the
+    /// process ends during a round.
     pub fn new<'a>(
         workloads: impl Iterator<Item = Workload<'a>>,
         leave: impl Fn(&Self) + Send + Sync + 'static,
@@ -92,13 +98,13 @@ impl RunStatus {
         Self { state: Mutex::new(state), done, skipped, leave: Box::new(leave), log: None }
     }
 
-    /// The same with a log on standard error: the status, and what is said of the run, as lines of
-    /// JSON.
+    /// The same status with a log on standard error for programs: a line of JSON for the status at most
+    /// every [`BETWEEN_LINES`], and one for each message and warning.
     pub fn logged(self) -> Self {
         Self { log: Some(Mutex::new(Instant::now())), ..self }
     }
 
-    /// Enters a stage.
+    /// Enters a stage after the last cell, which ends the time during which cells are run.
     pub fn enter(&self, phase: Phase) {
         let mut state = lock(&self.state);
         state.phase = phase;
@@ -111,10 +117,10 @@ impl RunStatus {
         self.log(true);
     }
 
-    /// Writes the status to the log, if there is one; not soon after the last time, unless `anyway`.
+    /// Writes the status to the log, if there is one. Unless `anyway`, it is left out where the last line is
+    /// more recent than [`BETWEEN_LINES`], or another thread is writing one.
     fn log(&self, anyway: bool) {
         let Some(last) = &self.log else { return };
-        // Another thread may be writing.
         let last = if anyway { Some(lock(last)) } else { last.try_lock().ok() };
         if let Some(mut last) = last.filter(|last| anyway || last.elapsed() >= BETWEEN_LINES) {
             *last = Instant::now();
@@ -122,7 +128,8 @@ impl RunStatus {
         }
     }
 
-    /// Writes a message or a warning: to the log, if there is one.
+    /// Writes a text of this kind (`message` or `warning`) as a JSON object to the log or, if there is none,
+    /// as it is to standard error.
     fn say(&self, kind: &str, text: &str) {
         match self.log {
             Some(_) => write_line(&json!({ kind: text })),
@@ -135,7 +142,9 @@ impl RunStatus {
         lock(&self.state).errors.push(message);
     }
 
-    /// The status, as a JSON object.
+    /// The status as a JSON object, whose keys the script of the pages reads: cells and steps over all
+    /// experiments, the share of the work that is done, and `seconds_left`, which is null while no cells
+    /// are run.
     pub fn read(&self) -> Value {
         let state = lock(&self.state);
         let counts = || state.experiments.values();
@@ -166,7 +175,7 @@ impl RunStatus {
         })
     }
 
-    /// Changes the counts of the experiment of which cells are run, and notes that its results changed; a `change` that
+    /// Changes the counts of the experiment whose cells are run, and notes that its results changed; a `change` that
     /// does nothing only notes this.
     fn count(&self, change: impl FnOnce(&mut Counts)) {
         let state = &mut *lock(&self.state);
@@ -177,7 +186,7 @@ impl RunStatus {
     }
 }
 
-/// Writes a line; a closed standard error is ignored.
+/// Writes a JSON value as a line of standard error; a closed standard error is ignored.
 fn write_line(value: &Value) {
     let _ = writeln!(stderr(), "{value}");
 }

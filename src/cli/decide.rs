@@ -23,19 +23,21 @@ use exactfed_runner::runner::Silent;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-/// The looks at the claims of an experiment, some of which may be open.
+/// The planned looks at the verdicts of an experiment, some of whose claims may be open.
 struct OpenLooks {
+    /// The first and the largest number of replicates, from which all looks follow.
     planned: Looks,
+    /// The planned looks, each with its number of replicates and the level at which claims are judged.
     all: Vec<Look>,
-    /// The look that is next.
+    /// The place in `all` of the look that is taken next.
     next: usize,
-    /// Whether each claim is decided.
+    /// For each claim, whether a look has supported or refuted it.
     decided: Vec<bool>,
-    /// Whether the looks are recorded in the results.
+    /// Whether the looks are recorded in the results folder.
     is_recorded: bool,
 }
 
-/// How and for whom claims are judged.
+/// The context in which the claims of all experiments of a command are judged.
 struct Judging<'a> {
     options: &'a RunOptions,
     pool: ThreadPool,
@@ -43,7 +45,7 @@ struct Judging<'a> {
 }
 
 impl Judging<'_> {
-    /// Says something, unless nothing is to be printed.
+    /// Tells the follower a message, unless `--quiet` is set.
     fn say(&self, text: &str) {
         if !self.options.quiet {
             self.follower.message(text);
@@ -51,13 +53,20 @@ impl Judging<'_> {
     }
 }
 
-/// Runs the missing cells, and adds replicates while claims are open.
+/// The command `run --until-decided`.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     decide(args.manifests.plans()?, &args.options, args.max_replicates, None, &Silent)
 }
 
-/// Runs the missing cells of these plans, and adds replicates, up to `most`, while claims are
-/// open; signals are handled from the first preparation on, unless `interrupt` does.
+/// Runs the missing cells of these plans, judges their claims, and adds replicates while claims are open, at
+/// the looks that are planned beforehand: up to `most` replicates, by default
+/// [`Looks::GROWTH`] times those of the manifest. All plans take their first look, then those with open
+/// claims their second, and so on. Signals are handled by `interrupt` or, if there is none, from the first
+/// preparation on.
+///
+/// # Errors
+/// If more replicates cannot decide the claims of a plan, other looks were planned before, or cells cannot
+/// be run.
 pub fn decide(
     plans: Vec<Plan>,
     options: &RunOptions,
@@ -100,7 +109,8 @@ pub fn decide(
     Ok(code)
 }
 
-/// Why claims of a plan are not decided by more replicates of its cells, whatever the results.
+/// Why more replicates of a plan's cells cannot decide its claims, whatever the results: the end of a
+/// sentence about the manifest. `None` if they can.
 fn unsuitable(plan: &Plan) -> Option<&'static str> {
     if plan.claim_tables.is_empty() {
         return Some("has no claims that could be decided");
@@ -117,8 +127,13 @@ fn unsuitable(plan: &Plan) -> Option<&'static str> {
 }
 
 impl OpenLooks {
-    /// The looks of a plan, with the plan of the first: those that its results record, or new
-    /// ones.
+    /// Plans the looks at the claims of a plan: the looks that its results record where these were taken or
+    /// begun, or new ones up to `most` replicates. Returns the plan with the replicates of the first look,
+    /// and the looks.
+    ///
+    /// # Errors
+    /// If the manifest is not suitable, `most` contradicts it or the recorded looks, or looks of other
+    /// numbers of replicates are recorded for the same cells.
     fn new(plan: Plan, store: &Store, most: Option<u64>) -> Result<(Plan, Self), Failure> {
         let (file, first) = (&plan.source.name, plan.manifest.replicates);
         let refuse = |why: String| Failure::input(format!("error: {file}: {why}"));
@@ -158,7 +173,8 @@ impl OpenLooks {
         Ok((plan, Self { planned, all, next: 0, decided, is_recorded }))
     }
 
-    /// Records the looks in the results, before anything is judged.
+    /// Records the looks in the results folder, unless they are recorded, before anything is judged: a level
+    /// holds only for looks that no verdict has influenced. Says so if a page has shown verdicts before.
     fn record(&mut self, plan: &Plan, store: &Store, by: &Judging<'_>) -> Result<(), Failure> {
         if self.is_recorded {
             return Ok(());
@@ -183,8 +199,10 @@ impl OpenLooks {
         Ok(())
     }
 
-    /// Takes the looks whose cells have all their results, as after an interruption, except the
-    /// last that is needed: the run of that one stores its plan as that of the experiment.
+    /// Takes the looks whose cells have all their results already, as after an interruption, and replaces
+    /// `plan` by that of the first look that is not skipped. The last look that is needed is not skipped
+    /// even if its results are there: only a run stores its plan as that of the experiment. With `--force`
+    /// no look is skipped.
     fn skip_stored(&mut self, plan: &mut Plan, by: &Judging<'_>) -> Result<(), Failure> {
         while self.is_recorded && !by.options.force && self.next + 1 < self.all.len() {
             let store = Store::open(&by.options.out)?;
@@ -202,15 +220,16 @@ impl OpenLooks {
         Ok(())
     }
 
-    /// Judges the claims at the look that is next, whose cells were run. Whether another look
-    /// follows.
+    /// Judges and reports the claims at the look that is next, whose cells were run. Returns whether another
+    /// look follows.
     fn take(&mut self, plan: &Plan, by: &Judging<'_>) -> Result<bool, Failure> {
         let open = self.judge(plan, by)?;
         self.report(plan, open, by);
         Ok(open > 0 && self.next + 1 < self.all.len())
     }
 
-    /// Judges the claims and returns how many are open.
+    /// Judges the claims at the look that is next, notes which are decided, and returns how many are open:
+    /// no look has decided them, and more replicates may.
     fn judge(&mut self, plan: &Plan, by: &Judging<'_>) -> Result<usize, Failure> {
         // A new store: an open one remembers the packs that it has seen.
         let store = Store::open_existing(&by.options.out)?;
@@ -225,13 +244,13 @@ impl OpenLooks {
         Ok(claims.iter().zip(&mut self.decided).map(is_open).filter(|open| *open).count())
     }
 
-    /// The plan of the look after this one, which is next from now on.
+    /// Goes on to the look after this one and returns the plan with its number of replicates.
     fn advance(&mut self, plan: &Plan) -> Result<Plan, Failure> {
         self.next += 1;
         Ok(plan.with_replicates(self.all[self.next].replicates)?)
     }
 
-    /// Reports how many claims are open at this look, and what comes next.
+    /// Tells the follower how many claims are open at this look, and what comes next.
     fn report(&self, plan: &Plan, open: usize, by: &Judging<'_>) {
         let (name, looks, look) = (&plan.experiment, self.all.len(), self.all[self.next]);
         let at = format!(
@@ -272,8 +291,8 @@ enum LooksError {
     OthersPlanned { planned: Looks, replicates: u64 },
 }
 
-/// Refuses new looks at cells for which looks were planned. The caller has found that the plan is at none of those
-/// looks; else they would go on.
+/// Refuses new looks at cells for which looks are recorded. The caller has found that the plan's number of
+/// replicates is at none of the recorded looks; else the command would go on with these.
 fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), LooksError> {
     let recorded = store.planned_looks(&plan.experiment)?;
     let of_these_cells = |p: &&PlannedLooks| plan.has_cells(p.looks.first, &p.cells);

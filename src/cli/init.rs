@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// The manifest of the README: a synthetic problem, for those who have no records at hand.
 const SYNTHETIC: &str = include_str!("mine.toml");
-/// Its name, where none is given.
+/// The name of the synthetic manifest, where none is given.
 const SYNTHETIC_NAME: &str = "mine.toml";
 
-/// Answers to a question after which nothing more is asked.
+/// How often a question is asked at most; the last wrong answer ends the command.
 const ATTEMPTS: usize = 5;
 
 #[derive(clap::Args)]
@@ -78,14 +78,18 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Where questions are asked and answered.
+/// Where questions are asked and answered: the terminal, or texts in tests.
 struct Dialogue<'a> {
     from: &'a mut dyn BufRead,
     to: &'a mut dyn Write,
 }
 
 impl Dialogue<'_> {
-    /// What `check` makes of the answer to a question, which is asked again with what is wrong.
+    /// Asks a question and returns what `check` makes of the answer. A wrong answer is reported and the
+    /// question asked again, up to [`ATTEMPTS`] times.
+    ///
+    /// # Errors
+    /// If there is no answer, or the last attempt is wrong too.
     fn answer<T>(
         &mut self,
         question: &str,
@@ -107,8 +111,10 @@ impl Dialogue<'_> {
     }
 }
 
-/// Asks for the file of the records, for the manifest if its name is taken, and what to do with
-/// the records; no records stand for a synthetic problem.
+/// Asks all that `init` without FILE needs: the data file, the manifest if its name is taken, the column of
+/// the labels if the file has named columns, and whether to tune. Returns the answers as the arguments of
+/// `data`, `None` for a synthetic problem, and the path of the new manifest. `out` is the path that the
+/// command line names, if it does; `force` allows to replace a manifest.
 fn questions(
     out: Option<&Path>,
     force: bool,
@@ -148,7 +154,11 @@ fn questions(
     Ok((Some(records), out))
 }
 
-/// The names of the columns of a file and that of its labels, where it has named columns.
+/// The names of the columns of a data file in one text, and the name of the column that holds the labels by
+/// default; `None` for a file without named columns, after a check that its records give a manifest.
+///
+/// # Errors
+/// If the file cannot be read, or gives no manifest.
 fn known_file(path: &str) -> Result<Option<(String, String)>, Failure> {
     let columns = columns(path, Some(read_table));
     let columns = columns.map_err(|e| Failure::input(format!("error: {e}")))?;
@@ -158,7 +168,8 @@ fn known_file(path: &str) -> Result<Option<(String, String)>, Failure> {
     Ok(columns)
 }
 
-/// The manifest of records, in the current folder.
+/// The path of the manifest that is made of a data file by default: the file's name with `.toml`, in the
+/// current folder, with `-` for characters that names of experiments cannot have.
 fn named_after(file: &Path) -> PathBuf {
     let stem = file.file_stem().unwrap_or(OsStr::new("")).to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
@@ -166,22 +177,27 @@ fn named_after(file: &Path) -> PathBuf {
     format!("{}.toml", name.trim_start_matches('.')).into()
 }
 
-/// The file as a manifest names it, which is read relative to its own folder.
+/// The path by which a new manifest names a data file: manifests read paths relative to their own folder,
+/// so that it is absolute where that is not the current folder.
 fn seen_from(manifest: &Path, file: PathBuf) -> PathBuf {
-    let beside = manifest.parent().is_none_or(|folder| folder.as_os_str().is_empty());
-    if beside { file } else { std::path::absolute(&file).unwrap_or(file) }
+    let is_here = manifest.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    if is_here { file } else { std::path::absolute(&file).unwrap_or(file) }
 }
 
-/// The name of the experiment of a new manifest.
+/// The name of the experiment that a new manifest at this path describes.
+///
+/// # Errors
+/// If the path does not end in `.toml`, exists (unless `force` replaces it), or names no experiment.
 fn check_name(out: &Path, force: bool) -> Result<String, Failure> {
-    let (name, wrong) = (out.display(), |what: String| Err(Failure::input(what)));
+    let name = out.display();
     if out.extension() != Some(OsStr::new("toml")) {
-        return wrong(format!("error: {name}: the name of a manifest ends in .toml"));
+        let message = format!("error: {name}: the name of a manifest ends in .toml");
+        return Err(Failure::input(message));
     }
     if !force && out.symlink_metadata().is_ok() {
-        return wrong(format!(
+        return Err(Failure::input(format!(
             "error: {name} exists; --force replaces it, and --out names another manifest"
-        ));
+        )));
     }
     names::from_manifest(out).map_err(|e| Failure::input(format!("{e}  = help: --out names it")))
 }
@@ -192,7 +208,8 @@ mod tests {
 
     type Found = Result<(Option<data::Args>, PathBuf), Failure>;
 
-    /// What these answers give, and what was asked. The manifest is called `out`, if it is given.
+    /// What [`questions`] returns for these lines of answers, and the text that it printed. `out` is the
+    /// manifest that the command line names.
     fn answered(answers: &str, out: Option<&Path>) -> (Found, String) {
         let mut asked = Vec::new();
         let mut dialogue = Dialogue { from: &mut answers.as_bytes(), to: &mut asked };

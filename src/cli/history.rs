@@ -7,7 +7,7 @@ use crate::compare::record;
 use crate::report::diff::DiffFormat;
 use crate::report::history::{BENCHMARKS, HistoryScope, render};
 use crate::store::git::{self, Commit};
-use exactfed_runner::files::{error, write_named};
+use exactfed_runner::files::{Error, error, write_named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub struct Args {
     diffs: Option<PathBuf>,
 }
 
-/// The commits that are read where no range is given.
+/// The most commits that are read where the range has no beginning.
 const MOST: usize = 100;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -50,16 +50,17 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let is_cut = base.is_some() && !args.range.contains("..");
     let last = if is_cut { format!(", the last {MOST} commits") } else { String::new() };
     let (mut history, mut files) = (History::default(), BTreeMap::new());
+    // The commits of the range have the numbers 1, 2, …; 0 is the one with which the first is compared.
     let numbers = usize::from(base.is_none())..;
     for (number, commit) in numbers.zip(base.into_iter().chain(commits)) {
-        files = read(&mut history, number, commit, folder, &files)?;
+        files = add_commit(&mut history, number, commit, folder, &files)?;
     }
     let mut pages = BTreeMap::new();
     if let Some(diffs) = &args.diffs {
         std::fs::create_dir_all(diffs).map_err(|e| error(diffs, e))?;
         for i in 1..history.steps.len() {
             let before = history.steps[i - 1].commit.id.clone();
-            let path = page(&before, &mut history.steps[i], diffs)?;
+            let path = write_diff_page(&before, &mut history.steps[i], diffs)?;
             let address = path.zip(args.out.as_ref()).and_then(|(path, out)| address(&path, out));
             pages.extend(address.map(|address| (history.steps[i].number, address)));
         }
@@ -73,27 +74,41 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The commit with which the first is compared, and the commits of the range, the oldest first.
+/// The commits of a range (`A..B` or `B`) that change the reports in `folder` or the benchmarks, the oldest
+/// first, and before them the commit with which the first is compared: A, or the one before the last
+/// [`MOST`] up to B. The latter is `None` if there are no more than [`MOST`], whose first is then compared
+/// with nothing.
+///
+/// # Errors
+/// The message of git, if a revision is none.
 fn commits(range: &str, folder: &str) -> Result<(Option<Commit>, Vec<Commit>), Failure> {
-    let id =
-        |revision: &str| git::commit(if revision.is_empty() { "HEAD" } else { revision }, "no");
     let paths = [folder, &BENCHMARKS.join("/")];
     let Some((from, to)) = range.split_once("..") else {
-        let mut found = git::log(&format!("--max-count={}", MOST + 1), &id(range)?, paths)?;
+        let mut found = git::log(&format!("--max-count={}", MOST + 1), &commit_id(range)?, paths)?;
         found.reverse();
         let base = (found.len() > MOST).then(|| found.remove(0));
         return Ok((base, found));
     };
-    let (from, to) = (id(from)?, id(to)?);
+    let from = commit_id(from)?;
+    let to = commit_id(to)?;
     let mut found = git::log(&format!("^{from}"), &to, paths)?;
     found.reverse();
     let id = git::short(&from).to_owned();
     Ok((Some(Commit { id, date: String::new(), subject: String::new() }), found))
 }
 
-/// Adds a commit to the history: reads the files of the experiments in which anything is not as
-/// in `files`, the paths and object ids of the commit before. The paths and ids of this one.
-fn read(
+/// The id of the commit that a revision names; an end of a range that is empty is HEAD.
+fn commit_id(revision: &str) -> Result<String, Error> {
+    git::commit(if revision.is_empty() { "HEAD" } else { revision }, "no")
+}
+
+/// Adds a commit with this number to the history. It reads only the experiments whose files differ from
+/// those of the commit before, of which `files` has the object ids by path; returns the object ids by path
+/// of this commit, for the next call. `folder` is the folder of the reports.
+///
+/// # Errors
+/// If git cannot be run, or does not give the files.
+fn add_commit(
     history: &mut History,
     number: usize,
     commit: Commit,
@@ -105,7 +120,7 @@ fn read(
     now.retain(|(path, _)| path == table);
     now.extend(git::listing(&commit.id, folder, &RECORDS)?);
     let now: BTreeMap<String, String> = now.into_iter().collect();
-    // The table of benchmarks is in no folder.
+    // The table of benchmarks has the name of no experiment.
     let experiment = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
     let differs = |path: &&String| files.get(*path) != now.get(*path);
     let changed: BTreeSet<String> =
@@ -134,13 +149,19 @@ fn read(
     Ok(now)
 }
 
-/// Writes the page of a step's diff, if cells or verdicts changed: where it is.
-fn page(before: &str, step: &mut HistoryStep, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+/// Writes the page of the diff between a step of the history and the commit `before` it into a folder, and
+/// returns the path of the page; writes none and returns `None` if no cell and no verdict changed.
+fn write_diff_page(
+    before: &str,
+    step: &mut HistoryStep,
+    folder: &Path,
+) -> Result<Option<PathBuf>, Failure> {
     if step.comparison.is_unchanged() {
         return Ok(None);
     }
     let path = folder.join(format!("{before}-{}.html", step.commit.id));
     let classes = classes(&FAIL_ON.split(',').map(str::to_owned).collect::<Vec<_>>())?;
+    // The comparison goes back into the step below: the page of the history shows it too.
     let compared = Compared::of_reports(std::mem::take(&mut step.comparison), classes);
     let text = compared.render(DiffFormat::Html(compared.drawn(None)))?;
     write_named(&path, text.as_bytes())?;

@@ -14,11 +14,12 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 /// Least time between two updates of the bar.
 const BETWEEN_STATES: Duration = Duration::from_millis(200);
 
-/// The bars of all that goes on at the same time, below each other.
+/// The bars of everything that is in progress at the same time, below each other.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
-/// How far something is, in a line of its own.
+/// How far one experiment is: a bar, or lines of text without a terminal.
 struct ProgressLine {
+    /// The name of the experiment, at the end of the bar or the beginning of lines.
     name: String,
     /// Counts the work; hidden if there is no terminal or nothing is printed.
     bar: ProgressBar,
@@ -29,6 +30,7 @@ struct ProgressLine {
 }
 
 impl ProgressLine {
+    /// The progress over so much work, in any unit; nothing is printed if it is `quiet`.
     fn new(name: &str, work: u64, quiet: bool) -> Self {
         let on_terminal = !quiet && stderr().is_terminal();
         let bar = match on_terminal {
@@ -50,13 +52,13 @@ impl ProgressLine {
         }
     }
 
-    /// Seconds since the begin.
+    /// Seconds since the work began.
     fn seconds(&self) -> f64 {
         self.bar.elapsed().as_secs_f64()
     }
 
-    /// `12 %`, what else there is to say, and `, 40 s left`. The percentage comes first, since a
-    /// narrow terminal truncates the end.
+    /// The share of the work that is done, the text `between`, and the time that is left: `12 %`,
+    /// `between`, `, 40 s left`. The percentage comes first, since a narrow terminal truncates the end.
     fn state(&self, between: &str) -> String {
         let (work, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
         let share = 100.0 * work as f64 / total.max(1) as f64;
@@ -70,10 +72,10 @@ impl ProgressLine {
         format!("{:.0} %{between}{left}", share.min(100.0).floor())
     }
 
-    /// Prints the state, unless it was printed a moment ago.
+    /// Prints the state that the function returns. Nothing is done, and the function not called, if the last
+    /// state is more recent than `between` or another thread is printing one.
     fn report(&self, state: impl FnOnce() -> String) {
         let Some(between) = self.between else { return };
-        // Another thread is printing.
         let Ok(mut last) = self.last.try_lock() else { return };
         if last.elapsed() < between {
             return;
@@ -82,6 +84,7 @@ impl ProgressLine {
         self.show(&state());
     }
 
+    /// Shows a state beside the bar, or prints it where the bar is hidden.
     fn show(&self, state: &str) {
         match self.bar.is_hidden() {
             false => self.bar.set_message(format!("{state}  {}", self.name)),
@@ -89,7 +92,7 @@ impl ProgressLine {
         }
     }
 
-    /// Clears the bar and prints a summary.
+    /// Clears the bar and, unless it is quiet, prints the summary that the function returns.
     fn finish(&self, summary: impl FnOnce() -> String) {
         self.bar.finish_and_clear();
         if self.between.is_some() {
@@ -103,23 +106,27 @@ impl ProgressLine {
     }
 }
 
-/// Counts cells and work, and prints the progress.
+/// Counts the cells and the work of one experiment, and prints the progress.
 pub struct Progress {
     line: ProgressLine,
-    /// Number of cells that were done before.
+    /// The number of cells that were done before.
     before: u64,
-    /// Number of requested cells.
+    /// The number of cells that the command is for.
     all: u64,
+    /// The number of cells that have ended since.
     done: AtomicU64,
+    /// The number of these in which runs diverged.
     diverged: AtomicU64,
     /// The work so far.
     work: RunWorkCount,
+    /// Whether the work is to stop, as those who do it ask through [`Observer::interrupted`].
     stop: Arc<AtomicBool>,
 }
 
 impl Progress {
-    /// Progress over all of `total` until `stop` is true, of which `before` of `all` requested cells
-    /// were done before.
+    /// The progress of the experiment `name` over the work `total`, which is that on the cells that are not
+    /// done: `before` of the `all` cells of the command are. The work stops once `stop` is true. Nothing
+    /// is printed if it is `quiet`.
     pub fn new(
         name: &str,
         before: usize,
@@ -143,7 +150,7 @@ impl Progress {
         progress
     }
 
-    /// Clears the bar and prints a summary.
+    /// Clears the bar and prints a summary: the cells that ended, their local steps, and the time.
     pub fn finish(&self) {
         self.line.finish(|| {
             let (done, steps) = (self.done.load(Ordering::Relaxed), self.work.get().steps);
@@ -161,7 +168,7 @@ impl Progress {
         });
     }
 
-    /// The state: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`.
+    /// The state in words: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`. Steps are local steps.
     fn state(&self) -> String {
         let cells = self.before + self.done.load(Ordering::Relaxed);
         let rate = steps_text(self.work.get().steps as f64 / self.line.seconds().max(1e-9));
@@ -169,13 +176,14 @@ impl Progress {
     }
 }
 
-/// Computes the frontiers of an experiment, of which `compute` reports each share that is done, and
-/// prints how far they are.
+/// Calls `compute`, which computes the frontiers of an experiment, and prints how far it is. `compute` calls
+/// the function that it gets with each share of its work that is done; the shares add up to 1.
 pub fn of_frontiers<T, E>(
     experiment: &str,
     quiet: bool,
     compute: impl FnOnce(&(dyn Fn(f64) + Sync)) -> Result<T, E>,
 ) -> Result<T, E> {
+    // A bar counts whole numbers.
     const ALL: f64 = 1e9;
     let line = ProgressLine::new(experiment, ALL as u64, quiet);
     let computed = compute(&|share| {
@@ -187,7 +195,7 @@ pub fn of_frontiers<T, E>(
     Ok(computed)
 }
 
-/// A count of steps in three digits: `2.20e10`.
+/// A count of steps in three digits, or below a million as it is: `2.20e10`, `1500`.
 fn steps_text(count: f64) -> String {
     if count < 1e6 { format!("{count:.0}") } else { format!("{count:.2e}") }
 }

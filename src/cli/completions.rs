@@ -17,7 +17,8 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Prints what a shell completes of this command line.
+/// Prints the script by which a shell completes the commands and options of `command`, which is the whole
+/// command line.
 pub fn run(args: &Args, command: &mut Command) -> Result<Code, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "exactfed", &mut script);

@@ -30,7 +30,11 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The description of a data file, line by line, and a manifest that begins with it in comments.
+/// The description of a data file, line by line, and the text of a manifest for it, which begins with the
+/// description in comments.
+///
+/// # Errors
+/// If the file cannot be read, or no problem takes its records; the message then has the description.
 pub fn manifest(args: &Args) -> Result<(Vec<String>, String), Failure> {
     let path = args.file.to_str().ok_or_else(|| {
         Failure::input(format!("error: {} is not UTF-8 text", args.file.display()))

@@ -83,11 +83,13 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     })
 }
 
-/// Runs cells of a results folder again, of one experiment or of all, and compares their numbers
-/// and the cached theory with the stored ones.
+/// Runs a sample of the stored cells of a results folder again, of one experiment or of all, computes the
+/// cached theory of these cells and of a sample of the frontiers again, and compares both with what is
+/// stored. Differences, damaged files and cells that cannot be run are findings and no errors. After an
+/// interruption the findings so far are returned, without a summary.
 ///
 /// # Errors
-/// If the folder or the code cannot be read.
+/// If the folder or the files of `rerun.run_code` cannot be read.
 pub fn verify_results(
     results: &Path,
     experiment: Option<&str>,
@@ -99,6 +101,7 @@ pub fn verify_results(
     let mut findings = Findings::default();
     let mut plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
     if !rerun.run_code.is_empty() {
+        // The plans say which code is lacking; with the code they are read once more.
         let left_out = load_for_cells(&plans, &rerun.run_code)?;
         findings = Findings::default();
         left_out.iter().for_each(|line| findings.add(line));
@@ -118,7 +121,12 @@ pub fn verify_results(
     Ok(findings)
 }
 
-/// The plans of all experiments, with the ids of the cells that have results.
+/// The plans of all experiments of a results folder, or of the one that is `wanted`, each with the sorted
+/// ids of the cells that have results. An experiment whose files or manifest cannot be read is left out
+/// and added to the findings.
+///
+/// # Errors
+/// If the folder cannot be listed, or the results of candidates are damaged.
 pub fn stored_plans(
     store: &Store,
     wanted: Option<&str>,
@@ -155,8 +163,9 @@ pub fn stored_plans(
     Ok(plans)
 }
 
-/// What is computed again of each plan, among its frontiers and the cells that have results: the
-/// first in the order of hashes, which nobody chooses.
+/// What is computed again of each plan, in the order of the plans: among the frontiers and the cells that
+/// have results of all plans, the first `rerun.sample` in the order of hashes that depend on the seed,
+/// so that nobody chooses them; or all.
 fn chosen<'a>(plans: &'a [(Plan, Vec<CellId>)], rerun: &Rerun) -> Vec<Chosen<'a>> {
     enum Item<'a> {
         Cell(&'a Cell),
@@ -164,11 +173,11 @@ fn chosen<'a>(plans: &'a [(Plan, Vec<CellId>)], rerun: &Rerun) -> Vec<Chosen<'a>
     }
     let mut order: Vec<(String, usize, Item<'a>)> = Vec::new();
     for (k, (plan, ids)) in plans.iter().enumerate() {
-        let name = |id: &str| sha256(format!("{} {} {id}", rerun.seed, plan.experiment).as_bytes());
+        let hash = |id: &str| sha256(format!("{} {} {id}", rerun.seed, plan.experiment).as_bytes());
         let stored = plan.cells.iter().filter(|cell| ids.binary_search(&cell.id).is_ok());
-        order.extend(stored.map(|cell| (name(&cell.id), k, Item::Cell(cell))));
+        order.extend(stored.map(|cell| (hash(&cell.id), k, Item::Cell(cell))));
         let frontiers = plan.manifest.frontier.iter().map(|frontier| frontier.id.as_str());
-        order.extend(frontiers.map(|id| (name(&format!("frontier {id}")), k, Item::Frontier(id))));
+        order.extend(frontiers.map(|id| (hash(&format!("frontier {id}")), k, Item::Frontier(id))));
     }
     order.sort_by(|a, b| a.0.cmp(&b.0));
     let most = if rerun.all { order.len() } else { rerun.sample };
@@ -182,7 +191,12 @@ fn chosen<'a>(plans: &'a [(Plan, Vec<CellId>)], rerun: &Rerun) -> Vec<Chosen<'a>
     chosen
 }
 
-/// Runs cells again and compares their numbers, and their cached theory, with the stored ones.
+/// Runs the chosen cells of a plan again, computes their cached theory and that of the chosen frontiers
+/// again, and adds what differs from the stored numbers to the findings. Damaged cells, and cells that
+/// cannot be run here, are added too.
+///
+/// # Errors
+/// If results cannot be read while cells are run.
 fn run_again(
     plan: &Plan,
     chosen: &Chosen<'_>,
@@ -192,6 +206,7 @@ fn run_again(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let name = &plan.experiment;
+    // The digests of the stored cells; the numbers themselves are read again where digests differ.
     let mut stored: HashMap<CellId, TraceDigest> = HashMap::new();
     let mut sound = Vec::new();
     for cell in &chosen.cells {
@@ -222,6 +237,7 @@ fn run_again(
         Ok(())
     };
     let before = &findings.text;
+    // Prints what was found so far, if a round has no end in sight after an interruption.
     let last = || {
         let mut found = lock(&differences);
         found.sort();
@@ -244,11 +260,13 @@ fn run_again(
     Ok(())
 }
 
-/// The cells whose instances can be built; the others are counted and named.
+/// Prepares these cells of a plan; those whose instances cannot be built are left out and added to the
+/// findings.
 fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Vec<Prepared<'a>> {
     if let Ok(all) = prepare(&plan.folder(), cells) {
         return all;
     }
+    // Some cannot be built: each is tried by itself.
     let mut all = Vec::new();
     for cell in cells {
         match prepare(&plan.folder(), &[cell]) {
@@ -264,7 +282,8 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Ve
     all
 }
 
-/// The cells of algorithms whose code is at hand; the others are counted and named.
+/// The cells of algorithms whose code is at hand; the others are counted as left out and added to the
+/// findings, a line for each kind of algorithm.
 fn with_code<'a>(
     plan: &Plan,
     mut cells: Vec<Prepared<'a>>,
@@ -289,7 +308,8 @@ fn with_code<'a>(
     cells
 }
 
-/// The first place where a cell's numbers differ from the stored ones.
+/// A sentence on a cell whose numbers differ from the stored ones, `before`: the first place where its
+/// squared errors differ, both digests (`digest` is that of `now`), and the program that stored it.
 fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: TraceDigest) -> String {
     let by = &before.record.provenance;
     let place = before.traces.iter().zip(now).enumerate().find_map(|(r, (a, b))| {

@@ -15,8 +15,9 @@ use exactfed_runner::runner::{Prepared, PreparedPhase, prepare_frontiers};
 use rayon::prelude::*;
 use std::collections::HashSet;
 
-/// Computes again what is cached of these cells, which were built without caches, and of the
-/// chosen frontiers.
+/// Computes again what is cached of these cells (exact moments, optima and measures of heterogeneity) and of
+/// the chosen frontiers and their maps, and adds each cache with other numbers to the findings. The cells
+/// must have been built without caches, which are what is checked. Ends early after an interruption.
 pub fn check(
     plan: &Plan,
     cells: &[Prepared<'_>],
@@ -35,9 +36,12 @@ pub fn check(
     let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
     let instances = scenarios.filter(|scenario| seen.insert(&*scenario.key));
     checked.extend(instances.filter_map(|scenario| store.check_optimum(scenario)));
+    // Measures depend on the first instance and on the oracle alone: one cell stands for all others.
     let mut seen = HashSet::new();
-    let oracle = |cell: &Prepared<'_>| cell.cell.identity.oracle == Oracle::Exact;
-    let first = cells.iter().filter(|cell| seen.insert((&*cell.scenarios[0].key, oracle(cell))));
+    let first = cells.iter().filter(|cell| {
+        let is_exact = cell.cell.identity.oracle == Oracle::Exact;
+        seen.insert((&*cell.scenarios[0].key, is_exact))
+    });
     let first = first.filter(|_| going_on());
     checked.extend(first.filter_map(|cell| store.check_cached(&cacheable_measures(cell))));
     let frontiers = match chosen.frontiers.is_empty() {

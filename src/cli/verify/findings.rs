@@ -4,15 +4,17 @@ use exactfed_core::words::count;
 use exactfed_runner::plan::Cell;
 use std::fmt::{Display, Write};
 
-/// What is computed again of an experiment.
+/// What of an experiment is computed again.
 #[derive(Default)]
 pub struct Chosen<'a> {
+    /// The cells that are run again.
     pub cells: Vec<&'a Cell>,
-    /// The ids of frontiers.
+    /// The ids of the frontiers whose caches are computed again.
     pub frontiers: Vec<&'a str>,
 }
 
 impl Chosen<'_> {
+    /// Whether nothing of the experiment is computed again.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty() && self.frontiers.is_empty()
     }
@@ -21,24 +23,24 @@ impl Chosen<'_> {
 /// The findings so far: lines for the user, and numbers of cells and caches.
 #[derive(Default)]
 pub struct Findings {
-    /// A line for each cell and cache that is not as it was, and a summary.
+    /// A line for each cell and cache that is not as it was, or cannot be compared, and a summary.
     pub text: String,
-    /// Cells that are bit-identical.
+    /// The number of cells that are bit-identical.
     pub equal: usize,
-    /// Cells with other numbers.
+    /// The number of cells with other numbers.
     pub other: usize,
-    /// Cells and experiments that cannot be compared.
+    /// The number of cells, experiments and files that cannot be compared.
     pub wrong: usize,
-    /// Cells whose code is not at hand.
+    /// The number of cells that are left out, since their code is not at hand.
     pub left_out: usize,
-    /// Caches that were computed again.
+    /// The number of caches that were computed again.
     pub caches: usize,
-    /// Those of them with other numbers.
+    /// The number of these caches with other numbers.
     pub stale: usize,
 }
 
 impl Findings {
-    /// The number of cells and caches with other numbers.
+    /// The number of cells and caches with other numbers than were stored.
     pub fn different(&self) -> usize {
         self.other + self.stale
     }
@@ -59,7 +61,8 @@ impl Findings {
         self.add(line);
     }
 
-    /// Adds the numbers of cells and of caches.
+    /// Adds the lines that count what was found: `chosen` is the number of chosen cells, and `planned` that
+    /// of all cells of the plans, with results or without.
     pub fn summarise(&mut self, chosen: usize, planned: usize) {
         let Self { equal, other, wrong, left_out, caches, stale, .. } = *self;
         let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::SomeFailed)
 }
 
-/// The format that a file's name ends in.
+/// The format that the ending of a file's name asks for.
 fn format(file: &Path) -> Result<ExportFormat, Failure> {
     match file.extension().and_then(|e| e.to_str()) {
         Some("parquet") => Ok(ExportFormat::Parquet),
@@ -70,7 +70,11 @@ fn format(file: &Path) -> Result<ExportFormat, Failure> {
     }
 }
 
-/// The experiments of these names, or all if there are no names.
+/// The plans, with all their stages, of the stored experiments with these names, or of all if there are no
+/// names.
+///
+/// # Errors
+/// If there are no results of a name, or a manifest in the results cannot be read.
 fn plans(store: &Store, names: &[String]) -> Result<Vec<Plan>, Failure> {
     let mut all = store.experiments()?;
     let known: Vec<&str> = all.iter().map(|e| e.name.as_str()).collect();

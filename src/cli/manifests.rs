@@ -34,12 +34,15 @@ pub struct Manifests {
 }
 
 impl Manifests {
-    /// Reads all manifests.
+    /// Loads the Python code that the command line names, reads all manifests, and returns their plans in
+    /// the order of the names of experiments. Warnings about plans are printed.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// Everything that is wrong with any of them; also if two have the same name, or names that differ only
+    /// in upper and lower case.
     pub fn plans(&self) -> Result<Vec<Plan>, Failure> {
         load_named(&self.python)?;
+        // The name and the file of each experiment so far, by the name in lower case.
         let mut known: BTreeMap<String, (String, String)> = BTreeMap::new();
         let plans = self.files.iter().map(|file| {
             let plan = self.plan(file)?;
@@ -62,6 +65,7 @@ impl Manifests {
         Ok(plans)
     }
 
+    /// The plan of one of the files, with the overrides of the command line.
     fn plan(&self, file: &Path) -> Result<Plan, Failure> {
         let replicates = self.replicates.map(|r| format!("replicates={r}"));
         let overrides = self.overrides.iter().cloned().chain(replicates).collect();
@@ -70,7 +74,8 @@ impl Manifests {
     }
 }
 
-/// The plan of a manifest, whose texts on its results are checked too.
+/// The plan of a manifest, with the algorithms of the Python code that it names. The texts in it that state
+/// results, such as its finding, are checked too, so that a mistake shows before the runs.
 ///
 /// # Errors
 /// Everything that is wrong with the manifest.
@@ -84,8 +89,9 @@ pub fn planned(experiment: String, source: Source) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The experiment that a file describes: a manifest, or an `experiment.toml` of results, which
-/// holds a manifest as it was run; with these overrides in addition.
+/// The name of the experiment that a file describes, and its manifest with these overrides in addition. The
+/// file is a manifest, or the `experiment.toml` in a folder of results, which holds a manifest as it was
+/// run, its name and copies of its data files.
 ///
 /// # Errors
 /// If the file cannot be read, or its path names no experiment.
@@ -112,8 +118,8 @@ pub fn manifest_source(file: &Path, overrides: Vec<String>) -> Result<(String, S
     Ok((kept.name, source))
 }
 
-/// A manifest that is in no file, for an experiment of this name. Data files are looked for in
-/// the working directory.
+/// The source of a manifest that is a text and in no file, for an experiment of this name; Python's
+/// `Manifest` takes such texts. Data files are looked for in the working directory.
 ///
 /// # Errors
 /// If no experiment can have this name.
@@ -128,6 +134,7 @@ pub fn unfiled_source(
     Ok(Source { name, unfiled: true, ..text_source(text, overrides) })
 }
 
+/// The source of a manifest's text without a name, with the reader of Parquet files.
 fn text_source(text: String, overrides: Vec<String>) -> Source {
     Source { text, overrides, tables: Some(read_table), ..Source::default() }
 }

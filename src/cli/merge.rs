@@ -39,7 +39,7 @@ pub struct Args {
     quiet: bool,
 }
 
-/// Things that a message names, at most.
+/// The most entries of a list that are printed.
 const NAMED: usize = 20;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -88,8 +88,9 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(if complete { Code::Done } else { Code::SomeFailed })
 }
 
-/// Expected cells that the results do not hold after the merge: every file is read from the
-/// disk and checked again.
+/// The lines of the expected cells (`id` or `experiment/id`, with their numbers) that have no sound results in
+/// the folder `out` after the merge: every file is read from the disk and checked again, since the caller may
+/// remove the merged folders.
 fn missing<'a>(expected: &'a [(usize, String)], out: &Path) -> Result<Vec<&'a str>, Failure> {
     let store = Store::open(out)?;
     let names: Vec<String> = match expected.is_empty() || !out.is_dir() {
@@ -105,7 +106,11 @@ fn missing<'a>(expected: &'a [(usize, String)], out: &Path) -> Result<Vec<&'a st
     Ok(lines.into_par_iter().filter(absent).collect())
 }
 
-/// The folders, the one that is written first; it may be among the others.
+/// Opens the folder `out`, which comes first since it is written, and then the folders of results, each once;
+/// `out` may be one of them.
+///
+/// # Errors
+/// If a folder has no results, or `out` is the only one and does not exist.
 fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
     let mut seen = vec![real_path(out)];
     let mut all = vec![Store::open(out)?];
@@ -122,12 +127,14 @@ fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
     Err(Failure::input("error: there is nothing to merge"))
 }
 
-/// A path that is the same for the same folder.
+/// The path of a folder without symbolic links, by which folders are compared; a path that does not exist
+/// stays as it is.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Refuses to mix cells of different versions or manifests.
+/// Refuses to merge folders with cells of different versions of exactfed, with different manifests of an
+/// experiment (unless one is preferred), or with different planned looks at verdicts.
 fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Failure> {
     let name = |folder: usize| folders[folder].root.display();
     let mut wrong = Vec::new();
@@ -164,7 +171,7 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
     if wrong.is_empty() { Ok(()) } else { Err(Failure::input(wrong.join("\n"))) }
 }
 
-/// In what two manifests differ.
+/// In what two manifests of an experiment differ, in words: the first line, the overrides, or the data files.
 fn difference(a: &Source, b: &Source) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {
@@ -185,6 +192,8 @@ fn difference(a: &Source, b: &Source) -> String {
     parts.join("; ")
 }
 
+/// A line about a cell that has other numbers in other folders: the digest of each version and the folders
+/// that hold it.
 fn describe(conflict: &Conflict, folders: &[Store]) -> String {
     let mut digests = Vec::new();
     for (digest, holders) in &conflict.digests {
@@ -194,6 +203,7 @@ fn describe(conflict: &Conflict, folders: &[Store]) -> String {
     format!("{}/{}: {}", conflict.cell.0, conflict.cell.1, digests.join("; "))
 }
 
+/// Prints the first [`NAMED`] lines, indented, and how many follow.
 fn print_list<T: AsRef<str>>(lines: &[T]) {
     for line in lines.iter().take(NAMED) {
         eprintln!("  {}", line.as_ref());

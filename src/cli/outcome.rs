@@ -26,7 +26,8 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code of a command of two parts: that of the later part, unless it is [`Self::Done`].
+    /// The code of a command of two parts, `self` and then `other`: the code of the second part, or that of
+    /// the first if the second is [`Self::Done`].
     pub fn and(self, other: Self) -> Self {
         if other == Self::Done { self } else { other }
     }
@@ -45,12 +46,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Bad input.
+    /// A failure because of bad input, with [`Code::BadInput`].
     pub fn input(message: impl Display) -> Self {
         Self { message: message.to_string(), code: Code::BadInput, rejected: None }
     }
 
-    /// What these give, or all that is wrong with any of them.
+    /// All results; or, if any failed, one failure with the messages of all that did, so that a user sees
+    /// them at once.
     pub fn join<T>(all: impl Iterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
         let (mut good, mut wrong) = (Vec::new(), Vec::new());
         for one in all {
@@ -62,7 +64,8 @@ impl Failure {
         if wrong.is_empty() { Ok(good) } else { Err(Self::input(wrong.join("\n"))) }
     }
 
-    /// Errors in a plan's manifest, each with the path of its key.
+    /// The failure for errors in a plan's manifest, each the path of a key and a message, which are shown at
+    /// their lines in the manifest.
     pub fn of_plan(plan: &Plan, found: impl Iterator<Item = (String, String)>) -> Self {
         let root = parse(&plan.source).ok();
         let diagnostics = found.map(|(path, message)| {

@@ -32,8 +32,9 @@ pub fn run(args: Args) -> Result<Code, Failure> {
         let folder = args.experiments.display();
         return Err(Failure::input(format!("error: {folder} contains no manifest (*.toml)")));
     }
-    let (overrides, python, replicates) = Default::default();
-    let plans = Manifests { files, overrides, replicates, python }.plans()?;
+    let manifests =
+        Manifests { files, overrides: Vec::new(), replicates: None, python: Vec::new() };
+    let plans = manifests.plans()?;
     if let Some(name) = args.first.iter().find(|name| !plans.iter().any(|p| p.experiment == **name))
     {
         let folder = args.experiments.display();
@@ -59,10 +60,11 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     Ok(pages.write_final()?.and(code))
 }
 
-/// The experiments whose cells were run, each of which changes its page once.
+/// Notes which experiments have ended, whose pages are then written: each changes once.
 struct FinishedExperiments<'a> {
+    /// The experiments that have ended, each with one change.
     changes: Mutex<Changes>,
-    /// The names of those whose pages are written before any other experiment is run.
+    /// The names of the experiments whose pages are written before any other experiment is run.
     first: &'a [String],
     pages: &'a LivePages<'a>,
 }
@@ -84,7 +86,7 @@ impl ChangingResults for FinishedExperiments<'_> {
     }
 }
 
-/// The manifests below a folder, sorted.
+/// The paths of all files `*.toml` in a folder and the folders below it, sorted.
 fn manifests_below(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let (mut open, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = open.pop() {

@@ -19,6 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// The folder of all submissions below the results.
 const ALL: &str = ".slurm";
 
 /// The command that runs this program again, where that is not the executable of the process.
@@ -30,12 +31,14 @@ pub fn set_program(command: Vec<OsString>) {
     let _ = PROGRAM.set(command);
 }
 
-/// The folder of the next submission.
+/// The path of the folder of the next submission into the results `out`: the number after the last. It is
+/// not created.
 pub fn next_folder(out: &Path) -> PathBuf {
     let last = existing(out).into_iter().map(|(number, _)| number).max().unwrap_or(0);
     out.join(ALL).join((last + 1).to_string())
 }
 
+/// The numbers and folders of all submissions into the results `out`, in increasing order.
 fn existing(out: &Path) -> Vec<(u64, PathBuf)> {
     let entries = fs::read_dir(out.join(ALL)).into_iter().flatten().flatten();
     let numbered =
@@ -50,7 +53,8 @@ pub fn manifest_path(folder: &Path, plan: &Plan) -> PathBuf {
     folder.join("experiments").join(&plan.experiment).join("experiment.toml")
 }
 
-/// Refuses cells of an earlier submission that is not merged yet.
+/// Refuses a list of cells, `experiment/id` a line, if one is in an earlier submission into the results `out`
+/// that is not merged yet: it would be computed twice. The message says how to merge that submission.
 pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
     let cells: HashSet<&str> = list.lines().collect();
     for (_, folder) in existing(out) {
@@ -75,16 +79,22 @@ pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The folder of a submission whose jobs are not submitted yet.
+/// The folder of a submission whose jobs are not submitted yet; it is removed when this is dropped, unless
+/// they were.
 pub struct SubmissionFolder<'a> {
     job: &'a Job,
-    /// The outermost folder that was created for it.
+    /// The outermost folder that was created for it, which may be that of the results.
     made: PathBuf,
+    /// Whether the jobs were submitted.
     submitted: bool,
 }
 
 impl<'a> SubmissionFolder<'a> {
-    /// Writes everything that the jobs read.
+    /// Creates the folder of a job and writes everything that the tasks and the merge read: the manifests of
+    /// these plans, the `list` of cells, the `scripts` by their names, and a copy of the program.
+    ///
+    /// # Errors
+    /// If a file cannot be written; no files are left then.
     pub fn write(
         store: &Store,
         job: &'a Job,
@@ -94,6 +104,7 @@ impl<'a> SubmissionFolder<'a> {
     ) -> Result<Self, Failure> {
         let new = job.folder.ancestors().take_while(|folder| !folder.exists());
         let made = new.last().unwrap_or(&job.folder).to_owned();
+        // From now on a failure removes what is written.
         let folder = Self { job, made, submitted: false };
         store.create()?;
         let own = &job.folder;
@@ -110,7 +121,12 @@ impl<'a> SubmissionFolder<'a> {
         Ok(folder)
     }
 
-    /// Records the jobs. From now on reports follow these manifests, as after a run.
+    /// Keeps the folder, and writes into it how the jobs (`ids`: the array, the merge) are watched and
+    /// cancelled. The plans become those of their experiments in the results, so that reports follow these
+    /// manifests from now on, as after a run.
+    ///
+    /// # Errors
+    /// If a file cannot be written; the jobs are submitted all the same.
     pub fn submitted(
         mut self,
         store: &Store,
@@ -133,8 +149,9 @@ impl Drop for SubmissionFolder<'_> {
     }
 }
 
-/// Copies this program, so that a later build does not affect the tasks. Where it runs in an
-/// interpreter, a script calls it, and another version of its package would be another program.
+/// Copies this program to a path, so that a later build does not affect the tasks. Where the process is an
+/// interpreter of Python (see [`set_program`]), it writes a script that calls the package instead, which
+/// must not be upgraded before the tasks have ended.
 fn copy_program(to: &Path) -> Result<(), Error> {
     if let Some(command) = PROGRAM.get() {
         let words: Vec<String> = command

@@ -69,9 +69,9 @@ pub struct Args {
     sbatch: Vec<String>,
 }
 
-/// Number of cells whose instances are built at a time, to validate them.
+/// The most cells whose instances are in memory at a time while all cells are checked.
 const CHECKED: usize = 4096;
-/// The most tasks that the table lists.
+/// The most tasks that the table of `--dry-run` lists.
 const LISTED: usize = 20;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -134,7 +134,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     if args.wait { wait::follow(&job.folder, ids, cells) } else { Ok(Code::Done) }
 }
 
-/// Refuses options of sbatch that this command sets.
+/// Refuses options for sbatch, which the user wrote after `--`, that this command sets itself; the message
+/// names what to use instead.
 fn refuse_own_options(options: &[String]) -> Result<(), Failure> {
     let own = [("--array", "--tasks"), ("-a", "--tasks"), ("--wrap", "manifests")];
     for option in options {
@@ -148,28 +149,32 @@ fn refuse_own_options(options: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The cells without sound results, plan by plan, and the number of failed cells that are
-/// omitted.
+/// The cells of each plan that are to be submitted: those without sound results. Cells that failed before
+/// are among them only with `rerun_failed`; the number that is returned is that of the failed cells that
+/// are left out.
 fn missing_cells<'a>(
     plans: &'a [Plan],
     store: &Store,
     rerun_failed: bool,
 ) -> (Vec<Cells<'a>>, usize) {
+    let mut missing = Vec::new();
     let mut failed = 0;
-    let mut missing_of = |plan: &'a Plan| {
-        let is_missing = |cell: &&Cell| {
-            let status = store.status(&plan.experiment, &cell.id);
-            let left_out = matches!(status, Status::Failed(_)) && !rerun_failed;
-            failed += usize::from(left_out);
-            status != Status::Done && !left_out
-        };
-        (plan, plan.cells.iter().filter(is_missing).collect())
-    };
-    let missing = plans.iter().map(&mut missing_of).collect();
+    for plan in plans {
+        let mut cells = Vec::new();
+        for cell in &plan.cells {
+            match store.status(&plan.experiment, &cell.id) {
+                Status::Done => {}
+                Status::Failed(_) if !rerun_failed => failed += 1,
+                Status::Missing | Status::Damaged(_) | Status::Failed(_) => cells.push(cell),
+            }
+        }
+        missing.push((plan, cells));
+    }
     (missing, failed)
 }
 
-/// The cells as `run --only` reads them.
+/// The list of the cells of a submission, a line `experiment/id` each, as the tasks pass it to `run --only`
+/// and the merge to `merge --expect`.
 fn cell_list(missing: &[Cells<'_>]) -> String {
     let mut list = String::new();
     for (plan, cells) in missing {
@@ -180,20 +185,27 @@ fn cell_list(missing: &[Cells<'_>]) -> String {
     list
 }
 
-/// The cells of a task.
+/// The cells that one task of the array runs.
 #[derive(Clone, Copy, Default)]
 struct TaskLoad {
+    /// The number of cells.
     cells: usize,
-    /// Their time on one thread of this machine; `None` where no cell could be measured.
+    /// The time of all these cells on one thread of this machine; `None` where no cell of an experiment
+    /// could be measured.
     seconds: Option<f64>,
 }
 
-/// The number of cells and the estimated time of each task.
+/// The table that `--dry-run` prints: for each task the number of its cells and the estimated time on so many
+/// threads of this machine; of more than [`LISTED`] tasks the first, and the range of all times.
+///
+/// # Errors
+/// If an instance cannot be built, to be measured.
 fn task_table(missing: &[Cells<'_>], tasks: u64, threads: u64) -> Result<String, Failure> {
     let mut load = vec![TaskLoad { cells: 0, seconds: Some(0.0) }; tasks as usize];
     let mut shards = shard::split(missing, tasks).into_iter();
     for (plan, cells) in missing {
         let times = CellTimes::of_cells(plan, cells)?;
+        // The shards of the cells of all plans come one after another.
         for (cell, shard) in cells.iter().zip(&mut shards) {
             let task = &mut load[shard as usize];
             task.cells += 1;
@@ -230,7 +242,9 @@ fn merge_command(job: &Job, options: &[String], array: &str) -> Vec<String> {
     sbatch(job, &["--job-name=exactfed-merge"], options, after, ["merge.log", "merge.sh"])
 }
 
-/// A command of Slurm: options that the user may override, those of the user, and then those that he may not.
+/// The words of a command that submits `script` and logs into `log`, both in the folder of the submission:
+/// the `defaults`, the user's `options`, which override them, and then what the user may not override,
+/// `own` among it.
 fn sbatch(
     job: &Job,
     defaults: &[&str],
@@ -249,7 +263,8 @@ fn sbatch(
     words
 }
 
-/// What would be submitted: the table, and each command with its script.
+/// The text that `--dry-run` prints: the table of tasks, and each command with its script. The number of the
+/// first job, on which the second depends, is not known yet.
 fn dry_run(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -> String {
     let mut out = String::from(table);
     let commands = [
@@ -262,7 +277,8 @@ fn dry_run(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -
     out
 }
 
-/// What was submitted, and how it is watched and cancelled.
+/// The text that is printed once both jobs (`ids`: the array, the merge) are submitted: how many cells they
+/// run, where they write, and how they are watched and cancelled.
 fn summary(job: &Job, cells: usize, plans: &[Plan], ids: [&slurm::Id; 2]) -> String {
     let [watch, cancel] = slurm::commands(ids);
     let [array, merge] = ids.map(|id| &id.number);

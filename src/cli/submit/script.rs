@@ -9,13 +9,15 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// The fixed part of the script of a task.
 const TASK: &str = include_str!("../../../templates/slurm/task.sh");
+/// The fixed part of the script of the merge.
 const MERGE: &str = include_str!("../../../templates/slurm/merge.sh");
 
 /// How often in a row a task may end early without having finished a cell.
 const TRIES: u32 = 3;
 
-/// The paths and numbers that the scripts need.
+/// The paths and numbers of a submission that its scripts and commands need.
 pub struct Job {
     /// The directory of the call: relative paths in manifests begin there.
     pub here: PathBuf,
@@ -36,7 +38,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The script of the tasks.
+    /// The script that each task of the array runs; the task finds its number in a variable of Slurm.
     ///
     /// # Errors
     /// If a path is not UTF-8.
@@ -50,7 +52,7 @@ impl Job {
         Ok(script + TASK)
     }
 
-    /// The script of the job that merges.
+    /// The script of the job that runs after all tasks and merges their folders.
     ///
     /// # Errors
     /// If a path is not UTF-8.
@@ -61,6 +63,7 @@ impl Job {
         Ok(script + MERGE)
     }
 
+    /// The first lines of a script: its title in a comment, and the variables that both scripts use.
     fn head(&self, title: &str) -> Result<String, Failure> {
         let (here, job) = (path(&self.here)?, path(&self.folder)?);
         Ok(format!("#!/bin/sh\n# {title}\nhere={here}\njob={job}\n"))
@@ -78,7 +81,7 @@ fn path(path: &Path) -> Result<String, Failure> {
     Ok(quoted(text))
 }
 
-/// A command as a user types it.
+/// A command as a user types it into a shell: each word is quoted where it needs it.
 pub fn typed(words: &[String]) -> String {
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }

@@ -4,16 +4,18 @@ use super::script;
 use crate::cli::outcome::Failure;
 use std::process::{Command, Output};
 
-/// The identifier of a job.
+/// The identifier of a job, or of an array of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id {
-    /// Its number.
+    /// The number that Slurm gave it, in digits.
     pub number: String,
+    /// The cluster that runs it; `None` where Slurm has only one.
     cluster: Option<String>,
 }
 
 impl Id {
-    /// Parses the output of `sbatch --parsable`: `number`, or `number;cluster`.
+    /// Parses the output of `sbatch --parsable`, which is `number` or `number;cluster`; `None` of anything
+    /// else.
     pub fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?.trim();
         let (number, cluster) = match line.split_once(';') {
@@ -24,12 +26,13 @@ impl Id {
         is_number.then(|| Self { number: number.to_owned(), cluster })
     }
 
+    /// The option by which Slurm's programs find the job, where it needs one.
     fn cluster(&self) -> Vec<String> {
         self.cluster.iter().map(|name| format!("--clusters={name}")).collect()
     }
 }
 
-/// Submits a job: `sbatch` and its arguments.
+/// Runs a command that submits a job, `sbatch` and its arguments, and returns the identifier of the job.
 ///
 /// # Errors
 /// The message of `sbatch`, or that it is not installed.
@@ -47,7 +50,7 @@ pub fn submit(words: &[String]) -> Result<Id, Failure> {
     }
 }
 
-/// Why a job was not accepted.
+/// The message that a job was not accepted: what `sbatch` printed on either stream, and the command.
 fn refusal(words: &[String], stdout: &str, stderr: &str) -> String {
     let (stdout, stderr) = (stdout.trim(), stderr.trim());
     let mut message = match stderr {
@@ -65,18 +68,19 @@ pub fn cancel(id: &Id) {
     let _ = Command::new("scancel").args(id.cluster()).arg(&id.number).output();
 }
 
-/// A task that waits or runs.
+/// The state of a task that waits or runs.
 pub struct TaskState {
-    /// The number of its job.
+    /// The number of the job to whose array it belongs.
     pub job: String,
-    /// As Slurm calls it: `RUNNING`.
+    /// Its state as Slurm calls it, such as `RUNNING`.
     pub state: String,
-    /// Whether it starts only if somebody releases it.
+    /// Whether it starts only after somebody releases it.
     pub is_held: bool,
 }
 
 impl TaskState {
-    /// The state in a line of `squeue`: job, state and reason.
+    /// Reads a line of `squeue`: the number of the job, the state, and the reason why it waits; `None` if the
+    /// line has not these parts.
     pub fn read(line: &str) -> Option<Self> {
         let mut parts = line.trim().splitn(3, ' ');
         let (job, state) = (parts.next()?.to_owned(), parts.next()?.to_owned());
@@ -86,7 +90,8 @@ impl TaskState {
     }
 }
 
-/// The tasks of these jobs that wait or run; `None` if Slurm does not answer.
+/// The states of all tasks of these jobs that wait or run, empty once all have ended; `None` if Slurm does not
+/// answer.
 pub fn states(ids: [&Id; 2]) -> Option<Vec<TaskState>> {
     let numbers = ids.map(|id| id.number.clone()).join(",");
     let output = Command::new("squeue")
@@ -102,13 +107,14 @@ pub fn states(ids: [&Id; 2]) -> Option<Vec<TaskState>> {
     Some(stdout.lines().filter_map(TaskState::read).collect())
 }
 
-/// The commands that show and that cancel these jobs.
+/// The commands by which a user shows and cancels these jobs, which are the array and the merge.
 pub fn commands(ids: [&Id; 2]) -> [String; 2] {
     let cluster: String = ids[0].cluster().iter().map(|c| format!(" {c}")).collect();
     let [tasks, merge] = ids.map(|id| id.number.as_str());
     [format!("squeue{cluster} -j {tasks},{merge}"), format!("scancel{cluster} {tasks} {merge}")]
 }
 
+/// What a program printed on standard output and on standard error.
 fn texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))

@@ -15,8 +15,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// First and longest time between two queries of Slurm.
+/// The time before the second query of Slurm; intervals grow from it.
 const FIRST_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest time between two queries of Slurm.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(15);
 /// Time between two checks for Ctrl-C.
 const TICK: Duration = Duration::from_millis(100);
@@ -25,10 +26,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The most lines of the merge's log that are printed.
 const LOG_LINES: usize = 30;
 
-/// Follows the jobs until the second, which merges, has ended.
+/// Shows the state of the jobs of a submission (`ids`: the array, the merge) until the merge has ended, and
+/// returns the code of the merge, which it writes into `folder`. `cells` is the number of submitted cells.
+/// After Ctrl-C it returns [`Code::Interrupted`], and the jobs continue.
 ///
 /// # Errors
-/// If it ended without having merged.
+/// If the jobs are gone and the merge has left no code, [`PATIENCE`] after they were seen last.
 pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failure> {
     eprintln!("waiting for the jobs; Ctrl-C stops waiting and does not affect them");
     let interrupt = Interrupt::listen()?;
@@ -70,6 +73,7 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
     }
 }
 
+/// The failure that both jobs are gone and nothing was merged, with the command that merges.
 fn unmerged(folder: &Path, ids: [&Id; 2]) -> Failure {
     let message = format!(
         "error: jobs {} and {} are gone and nothing was merged: see {}; to merge the finished cells: sh {}",
@@ -81,21 +85,22 @@ fn unmerged(folder: &Path, ids: [&Id; 2]) -> Failure {
     Failure { code: Code::SomeFailed, ..Failure::input(message) }
 }
 
-/// The code that the merge wrote.
+/// The exit code that the merge wrote as a number; [`Code::BadInput`] if it is none of the known ones.
 fn parse_code(text: &str) -> Code {
     use Code::{BadInput, Done, Interrupted, NotComparable, Refuted, SomeFailed};
     let mut all = [Done, Refuted, NotComparable, SomeFailed, Interrupted].into_iter();
     all.find(|code| (*code as u8).to_string() == text).unwrap_or(BadInput)
 }
 
-/// The number of cells that the tasks have finished.
+/// The number of cells in the results folders of the tasks, which grow while they run.
 fn finished_cells(folder: &Path) -> usize {
     let tasks = fs::read_dir(folder.join("tasks")).into_iter().flatten().flatten();
     let tasks = tasks.filter(|entry| entry.path().is_dir());
     tasks.filter_map(|task| Some(Store::open(&task.path()).ok()?.count())).sum()
 }
 
-/// The number of tasks in each state, as text.
+/// How many tasks of the array (`tasks` is its identifier) are in which state, in words. `states` has those of
+/// the merge too, which waits for them.
 fn describe(states: &[TaskState], tasks: &Id) -> String {
     let mine = || states.iter().filter(|task| task.job == tasks.number);
     let count = |wanted: &str| mine().filter(|task| task.state == wanted && !task.is_held).count();
@@ -115,6 +120,7 @@ fn describe(states: &[TaskState], tasks: &Id) -> String {
     text
 }
 
+/// Prints the last [`LOG_LINES`] lines of a log.
 fn print_log(file: &Path) {
     let text = read_regular_text(file).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
@@ -123,7 +129,8 @@ fn print_log(file: &Path) {
     }
 }
 
-/// A bar on a terminal, otherwise a line for each change.
+/// Shows the number of finished cells and the text on the tasks: in the bar on a terminal, otherwise as a line
+/// unless it is the same as `last`, which becomes this line.
 fn show(bar: &ProgressBar, last: &mut String, finished: usize, tasks: &str) {
     bar.set_position(finished as u64);
     bar.set_message(tasks.to_owned());

@@ -28,8 +28,11 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Failure::join(checked).map(|_| Code::Done)
 }
 
-/// Checks what a plan does not show: that its instances can be built, and fit in memory. Warns of
-/// what is allowed, but may not be meant.
+/// Checks what making a plan does not: that the instances of its cells and frontiers can be built, and fit in
+/// memory. Prints warnings about what is allowed but may not be meant.
+///
+/// # Errors
+/// All that is wrong with the cells and the frontiers.
 pub fn check(plan: &Plan) -> Result<(), Failure> {
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     memory::fits_instances(plan, &cells)?;

@@ -17,8 +17,12 @@ use std::path::{Path, PathBuf};
 /// The module of algorithms that is part of the package, as manifests name it.
 const SHIPPED: &str = "exactfed.algorithms";
 
-/// Loads the Python code that a manifest names, which registers its algorithms; of a manifest in
-/// results the algorithms that the package ships, and nothing else.
+/// Loads the Python code that a manifest names under `python`, which registers its algorithms, before the
+/// manifest is planned. Of a manifest in results only the algorithms that the package ships are loaded,
+/// since anybody may have written it. A manifest that is wrong otherwise is no error here.
+///
+/// # Errors
+/// The entries of `python` that cannot be loaded.
 pub fn load_python(source: &Source) -> Result<(), Rejected> {
     // What is wrong with the manifest is found when it is read.
     let Ok(root) = parse(source) else { return Ok(()) };
@@ -39,26 +43,34 @@ pub fn load_python(source: &Source) -> Result<(), Rejected> {
     if found.is_empty() { Ok(()) } else { Err(Rejected::new(source, found)) }
 }
 
-/// The file of Python code that a manifest names, or the module: a name without the ending is one
-/// of an installed module.
+/// What to load for an entry of a manifest's `python`: the path of a file `*.py`, which the manifest names
+/// relative to its folder, or the name of an installed module as it is.
 fn code_path(source: &Source, code: &str) -> PathBuf {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     if code.ends_with(".py") { base.join(code) } else { code.into() }
 }
 
-/// Loads the code that the command line names.
+/// Loads the files or modules of Python code that the option `--python` names.
+///
+/// # Errors
+/// The first that cannot be loaded.
 pub fn load_named(files: &[PathBuf]) -> Result<(), Failure> {
     files.iter().try_for_each(|file| {
         load(file, None).map(drop).map_err(|e| unloadable("--python", file, &e))
     })
 }
 
+/// The failure to load a file that an option of the command line names.
 fn unloadable(option: &str, file: &Path, error: &LoadError) -> Failure {
     Failure::input(format!("error: {option} {}: {error}", file.display()))
 }
 
-/// The code of these plans and that the command line named, for other processes: absolute paths
-/// of files, and modules. A plan of results says nothing of where its code is.
+/// The Python code of these plans together with that which the command line named, so that the tasks of a
+/// submission, which run elsewhere, can load it: absolute paths of files, and names of modules. A plan from
+/// results has none, since it does not say where its code is.
+///
+/// # Errors
+/// If the working directory, from which relative paths begin, is not known.
 pub fn code_of_all(plans: &[Plan], named: &[PathBuf]) -> std::io::Result<BTreeSet<PathBuf>> {
     let own = plans.iter().filter(|plan| !plan.source.is_stored());
     let code = own.flat_map(|plan| plan.manifest.python.iter().map(|c| code_path(&plan.source, c)));
@@ -69,8 +81,10 @@ pub fn code_of_all(plans: &[Plan], named: &[PathBuf]) -> std::io::Result<BTreeSe
     code.chain(named.iter().cloned()).map(absolute).collect()
 }
 
-/// Refuses cells of algorithms for which there is no code.
+/// Refuses to run these cells of a plan if one is of an algorithm in Python whose code is not loaded; the
+/// failure names the algorithm at its place in the manifest.
 pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
+    // By the entry of the algorithm, of which there may be many cells.
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for cell in cells {
         if let Some(kind) = cell.identity.algorithm.kind_without_code() {
@@ -83,16 +97,21 @@ pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     if found.is_empty() { Ok(()) } else { Err(Failure::of_plan(plan, found.into_iter())) }
 }
 
-/// Why something of results is left out: the code of this kind is not at hand.
+/// Why cells or frontiers of results are left out of `verify`, in words: the code of this kind of algorithm is
+/// not loaded.
 pub fn no_code(kind: &str) -> String {
     format!(
         "the code of `{kind}` is not at hand, or is not what made them; results run no code, so name a file that defines it: --run-code FILE, in Python run_code=FILE"
     )
 }
 
-/// Runs of these files of Python what the source of an algorithm contains that made stored cells or
-/// is of a frontier, and has no code here. The hash in the ids of the cells is that of the source. Returns what was
-/// left out of the files, a line each.
+/// Loads from these files of Python (`--run-code`) the algorithms of stored cells and of frontiers that have no
+/// code here. Of a file only those statements run that are part of the source which the results keep of such an
+/// algorithm: the hash in the ids of the cells vouches for that source. `plans` are those of the results, with
+/// the sorted ids of the stored cells. Returns a line for each part of the files that was left out.
+///
+/// # Errors
+/// The first file that cannot be loaded.
 pub fn load_for_cells(
     plans: &[(Plan, Vec<CellId>)],
     files: &[PathBuf],

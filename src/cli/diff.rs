@@ -55,13 +55,13 @@ enum DiffFormatName {
     Json,
 }
 
-/// What makes the exit code 1 by default.
+/// The classes of changes that make the exit code 1 by default.
 pub const FAIL_ON: &str = "worse,diverged,failed,claims";
 
-/// The files of reports that are compared.
+/// The names of the files of an experiment's report that are compared.
 pub const RECORDS: [&str; 2] = [record::RECORD, record::FINALS];
 
-/// The largest number of changed cells that are drawn.
+/// The most changed cells whose charts are drawn on a page.
 const MOST_DRAWN: usize = 24;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -81,16 +81,20 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(compared.code())
 }
 
-/// Two sides that were compared.
+/// Two sides that were compared, with what pages and the exit code need of them.
 pub struct Compared {
     /// The comparison.
     pub comparison: Comparison,
+    /// Before and after, from which curves and links to pages come; both empty if the comparison is of
+    /// reports alone.
     sides: [DiffSource; 2],
-    /// The classes that make it fail, with their numbers of cells.
+    /// The classes that occur in the comparison and make it fail, each with its number of cells or claims.
     fails: Vec<(Class, usize)>,
 }
 
-/// Compares two sides, each a results folder, a reports folder or a git revision.
+/// Compares the side `a` (before) with `b` (after), each the name of a results folder, a reports folder or a
+/// git revision. The comparison fails if a class of `failing` occurs in it. Unless `judge_claims`, claims of
+/// results are not judged, which saves time; those of reports have their verdicts already.
 ///
 /// # Errors
 /// If a side is none of these, or cannot be read.
@@ -102,6 +106,7 @@ pub fn compare_sides(
     judge_claims: bool,
 ) -> Result<Compared, Failure> {
     let (mut a, mut b) = (DiffSource::open(a)?, DiffSource::open(b)?);
+    // Results are read only where the other side differs.
     a.complete(&b.side, ResultsFolder::fill);
     b.complete(&a.side, ResultsFolder::fill);
     if judge_claims {
@@ -114,14 +119,15 @@ pub fn compare_sides(
 }
 
 impl Compared {
-    /// A comparison of two sides that are reports without pages.
+    /// A comparison of two sides of which there are neither results nor pages, as in the history of reports:
+    /// charts then show final errors and no curves. It fails if a class of `failing` occurs in it.
     pub fn of_reports(comparison: Comparison, failing: Vec<Class>) -> Self {
         let fails = failing.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0);
         let fails = fails.collect();
         Self { comparison, sides: Default::default(), fails }
     }
 
-    /// The comparison as text.
+    /// The comparison in a format: text, Markdown, a page or JSON.
     ///
     /// # Errors
     /// If a chart cannot be drawn.
@@ -129,7 +135,7 @@ impl Compared {
         Ok(pages::render(&self.comparison, &self.fails, format)?)
     }
 
-    /// The exit code of the command.
+    /// The exit code of `diff`: whether there was anything to compare, and whether it fails.
     pub fn code(&self) -> Code {
         match self.comparison.is_empty() {
             true => Code::NotComparable,
@@ -138,8 +144,10 @@ impl Compared {
         }
     }
 
-    /// The largest changes with their charts, curves where both sides have them, for a page that is
-    /// written to `out`.
+    /// The changed cells that changed most, up to [`MOST_DRAWN`], each with its charts and the address of its
+    /// experiment's page after the change. Charts are curves where both sides are results folders, and else
+    /// final errors. `out` is the file to which the page with the charts is written, since addresses are
+    /// relative to it; `None` leaves them out.
     pub fn drawn<'c>(&'c self, out: Option<&Path>) -> Vec<DrawnChange<'c>> {
         let [a, b] = &self.sides;
         let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
@@ -161,10 +169,10 @@ impl Compared {
     }
 }
 
-/// The classes of these names, which `--fail-on` takes; `none` is no class.
+/// The classes of changes with these names, as `--fail-on` lists them; the name `none` stands for no class.
 ///
 /// # Errors
-/// If a name is none of a class.
+/// If a name is unknown.
 pub fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
     let class = |name: &String| {
         let found = Class::ALL.into_iter().find(|(_, known)| known == name);
@@ -176,6 +184,10 @@ pub fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
     names.iter().filter(|name| *name != "none").map(class).collect()
 }
 
+/// The margin and the floor of the comparison, from the command line.
+///
+/// # Errors
+/// If one of them is out of range.
 fn options(args: &Args) -> Result<Options, Failure> {
     for (key, value, most) in [("margin", args.margin, 10.0), ("floor", args.floor, 1.0)] {
         if !(value > 0.0 && value <= most) {
@@ -187,17 +199,22 @@ fn options(args: &Args) -> Result<Options, Failure> {
     Ok(Options { margin: args.margin, floor: args.floor })
 }
 
-/// A side and where it is from.
+/// A side of a comparison and where it is from.
 #[derive(Default)]
 struct DiffSource {
     side: Side,
+    /// The results folder, if the side is one: verdicts and curves are computed from it.
     folder: Option<ResultsFolder>,
-    /// A folder with the pages of its experiments.
+    /// The reports folder, if the side is one: charts link to its pages.
     pages: Option<PathBuf>,
 }
 
 impl DiffSource {
-    /// An existing folder of results or of reports, or else a revision.
+    /// The side that a name on the command line means: an existing folder of results or of reports, or else a
+    /// git revision. Results of another schema give a side without experiments, which says so.
+    ///
+    /// # Errors
+    /// If the name is none of these, or the side cannot be read.
     fn open(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
         if !path.exists() {
@@ -221,8 +238,11 @@ impl DiffSource {
         Ok(Self { pages: Some(path.to_owned()), ..source })
     }
 
-    /// The revision that is called as a path is which holds neither results nor reports. A bare
-    /// repository has a file HEAD, and a branch may be called as a folder is.
+    /// The revision of this name, where the path of the same name holds neither results nor reports: a bare
+    /// repository has a file HEAD, and a branch may have the name of a folder.
+    ///
+    /// # Errors
+    /// What the path is, if there is no such revision either.
     fn of_other_path(name: &str, path: &Path) -> Result<Self, Failure> {
         let is_commit = git::commit(name.split(':').next().unwrap_or(name), "no").is_ok();
         if is_commit {
@@ -239,7 +259,8 @@ impl DiffSource {
         Err(Failure::input(format!("error: {name}: {what}")))
     }
 
-    /// Adds to the side what only its results can give.
+    /// Calls `add` to add to the side what only its results folder can give, if it has one, as far as the
+    /// `other` side needs it for the comparison.
     fn complete(&mut self, other: &Side, add: fn(&ResultsFolder, &mut Side, &Side)) {
         if let Some(folder) = &self.folder {
             add(folder, &mut self.side, other);
@@ -247,7 +268,10 @@ impl DiffSource {
     }
 }
 
-/// A revision: `REV`, with `reports`, or `REV:folder`.
+/// The side of the committed reports that a name means: `REV:folder`, or `REV` for its folder `reports`.
+///
+/// # Errors
+/// If git knows no such revision, or it has no reports in the folder.
 fn revision(name: &str) -> Result<DiffSource, Failure> {
     let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
     let folder = folder.trim_matches('/');
@@ -264,12 +288,16 @@ fn revision(name: &str) -> Result<DiffSource, Failure> {
     reports(name, revision_name(name, commit, folder), files)
 }
 
-/// The name of the side that a revision gives.
+/// The name that pages print for a side from a git revision: `name` as the user wrote it, the commit and the
+/// folder.
 pub fn revision_name(name: &str, commit: &str, folder: &str) -> String {
     format!("{name} (git revision, commit {commit}, {folder}/)")
 }
 
-/// A side from the files of reports.
+/// A side called `full_name` from the files of reports, each with its path and text; errors call it `name`.
+///
+/// # Errors
+/// If the record of an experiment cannot be read.
 fn reports(
     name: &str,
     full_name: String,
@@ -286,7 +314,8 @@ fn reports(
     Ok(DiffSource { side, ..DiffSource::default() })
 }
 
-/// The records of reports below a folder, by their paths below it.
+/// The texts of all files in a folder and the folders below it that reports are compared by ([`RECORDS`]),
+/// each with its path relative to the folder, with `/` on every system.
 fn gather(root: &Path) -> Result<Vec<(String, record::FileText)>, Error> {
     let (mut open, mut found) = (vec![root.to_owned()], Vec::new());
     while let Some(folder) = open.pop() {
@@ -302,8 +331,9 @@ fn gather(root: &Path) -> Result<Vec<(String, record::FileText)>, Error> {
     Ok(found)
 }
 
-/// The address of a page relative to the file that is written, if it is in the same folder or
-/// below it, and its address needs no escapes.
+/// The address of an existing page as a link in the file `out`: its path relative to the folder of `out`.
+/// `None` if the page does not exist, is not in that folder or below it, or its path has characters that
+/// would need escapes; the link is then left out.
 pub fn address(page: &Path, out: &Path) -> Option<String> {
     let page = page.canonicalize().ok()?;
     let folder = Path::new(".").join(out.parent()?).canonicalize().ok()?;

@@ -24,9 +24,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub struct Interrupt {
     /// True once a signal came.
     pub stop: Arc<AtomicBool>,
+    /// True once this value is dropped, so that signals have their default effect.
     dropped: Arc<AtomicBool>,
+    /// True while nothing can be lost, so that the first signal ends the process.
     immediate: Arc<AtomicBool>,
-    /// Whether the process ends where work does not end by itself.
+    /// Whether the process is ended where work does not end by itself after a signal.
     exits: bool,
 }
 
@@ -34,7 +36,10 @@ pub struct Interrupt {
 const CODE: i32 = Code::Interrupted as i32;
 
 impl Interrupt {
-    /// Installs the handlers.
+    /// Handles SIGINT and SIGTERM from now on.
+    ///
+    /// # Errors
+    /// If the system does not allow to install the handlers.
     pub fn listen() -> Result<Self, Failure> {
         let [stop, dropped, immediate, heard]: [Arc<AtomicBool>; 4] = Default::default();
         for signal in [SIGINT, SIGTERM] {
@@ -54,13 +59,14 @@ impl Interrupt {
         Ok(Self { stop, dropped, immediate, exits: true })
     }
 
-    /// Handles no signal: `stop` requests the end, and the process never ends. For callers in
-    /// whose process other work goes on.
+    /// Handles no signal: whoever sets `stop` requests the end of the work, and the process is never ended. For
+    /// callers in whose process other work goes on, as in Python.
     pub fn by_request(stop: Arc<AtomicBool>) -> Self {
         Self { stop, dropped: Arc::default(), immediate: Arc::default(), exits: false }
     }
 
-    /// Does work that writes nothing, during which a signal ends the process immediately.
+    /// Does work that writes nothing, and returns what it returns. A signal that came before or comes meanwhile ends
+    /// the process immediately.
     pub fn immediately<T>(&self, work: impl FnOnce() -> T) -> T {
         self.immediate.store(true, Ordering::SeqCst);
         if self.is_requested() && self.exits {
@@ -71,8 +77,9 @@ impl Interrupt {
         done
     }
 
-    /// Does work that polls [`Interrupt::stop`]. If it has not ended [`PATIENCE`] after a signal,
-    /// another thread calls `last` and the process ends.
+    /// Does work that polls [`Interrupt::stop`], and returns what it returns. If the work has not ended
+    /// [`PATIENCE`] after a signal, another thread calls `last`, which stores what is complete, and ends the
+    /// process.
     pub fn in_time<T>(&self, last: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
         if !self.exits {
             return work();
@@ -91,7 +98,7 @@ impl Interrupt {
         beside(watch, work)
     }
 
-    /// Whether to stop.
+    /// Whether a signal, or the caller of [`Self::by_request`], asked the work to stop.
     pub fn is_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

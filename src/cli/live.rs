@@ -33,7 +33,12 @@ pub struct Args {
 /// Time between two writes of the status, which pages look at as often.
 const BETWEEN_STATUSES: Duration = Duration::from_secs(1);
 
-/// Runs the missing cells of manifests, and writes the reports to a folder.
+/// Runs the missing cells of manifests, and writes the reports of all experiments in the results into the folder
+/// `reports`: again and again while cells are run, and in the end.
+///
+/// # Errors
+/// If the manifests cannot be planned or prepared, or nothing can be written into the folder. Later failures
+/// are printed, appear on the pages, and set the code.
 pub fn run(manifests: &Manifests, options: &RunOptions, reports: &Path) -> Result<Code, Failure> {
     let plans = run::plans(manifests, options)?;
     let mut run = PreparedRun::new(&plans, options, None)?;
@@ -52,7 +57,7 @@ pub fn run(manifests: &Manifests, options: &RunOptions, reports: &Path) -> Resul
     ))
 }
 
-/// Runs the cells, writes pages meanwhile, and then the final pages.
+/// Runs the cells, writes pages meanwhile, and then the final pages. Returns the exit code of the command.
 fn execute(run: &mut PreparedRun<'_>, pages: &LivePages<'_>, status: &RunStatus) -> Code {
     let stop = run.interrupt().stop.clone();
     let ran = pages.during(status, &stop, || run.execute(status));
@@ -60,7 +65,7 @@ fn execute(run: &mut PreparedRun<'_>, pages: &LivePages<'_>, status: &RunStatus)
     conclude(code, pages, status)
 }
 
-/// Writes the status every second, until the run has ended.
+/// Writes the status, which open pages read, every second until `ended` is disconnected.
 fn write_statuses(pages: &LivePages<'_>, status: &RunStatus, ended: Receiver<()>) {
     while ended.recv_timeout(BETWEEN_STATUSES) == Err(RecvTimeoutError::Timeout) {
         // If there is no room for it, the pages and the results report that.
@@ -68,14 +73,15 @@ fn write_statuses(pages: &LivePages<'_>, status: &RunStatus, ended: Receiver<()>
     }
 }
 
-/// Reports a failure of the whole run, which has the code of the result.
+/// Prints a failure of the run or of its pages, adds it to the status, and returns its exit code.
 fn report_failure(failure: Failure, status: &RunStatus) -> Code {
     eprintln!("{}", failure.message.trim_end());
     status.add_error(failure.message);
     failure.code
 }
 
-/// Writes the final pages of a run that ended with this code.
+/// Writes the final pages of a run that ended with this code, and returns the exit code of the command. A
+/// failed run takes precedence over claims that the pages refute.
 fn conclude(code: Code, pages: &LivePages<'_>, status: &RunStatus) -> Code {
     status.enter(Phase::Reporting);
     let judged = pages.write_final().unwrap_or_else(|failure| report_failure(failure, status));

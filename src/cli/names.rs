@@ -8,7 +8,7 @@
 use crate::store::is_cell;
 use std::path::{Path, PathBuf};
 
-/// Extensions of the files in results and reports.
+/// The endings of the files that the program writes into results and reports.
 const OWN_ENDINGS: &[&str] =
     &[".toml", ".md", ".html", ".csv", ".json", ".jsonl", ".svg", ".tex", ".parquet"];
 
@@ -46,15 +46,16 @@ pub fn from_manifest(file: &Path) -> Result<String, NameError> {
     Ok(name)
 }
 
-/// Whether the rule allows a name that `file` gives to an experiment.
+/// Checks that the rule allows the name of an experiment, which comes from the manifest `file`.
 ///
 /// # Errors
-/// The file, the part of the name, and the rule.
+/// The file, the part of the name that is not allowed, and the rule.
 pub fn check(name: &str, file: &Path) -> Result<(), NameError> {
     let Some(part) = name.split('/').find(|part| !is_allowed(part)) else { return Ok(()) };
     Err(NameError { file: file.to_owned(), part: part.to_owned() })
 }
 
+/// Whether a part of a name, between two `/`, follows [`RULE`].
 fn is_allowed(part: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let lower = part.to_ascii_lowercase();

@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
-/// Number of changes of each experiment's results.
+/// How often the results of each experiment have changed, by its name.
 pub type Changes = BTreeMap<String, u64>;
 
 /// Least time between the end of a report and the next, while cells are run.
@@ -29,36 +29,41 @@ const REST: u32 = 3;
 /// Time between two checks whether there is something to do.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A run during which pages are written.
+/// A run during which pages are written, as far as those who write them need to know it.
 pub trait ChangingResults: Sync {
     /// How often the results of each experiment have changed in a way that its page should show.
     fn changes(&self) -> Changes;
-    /// Pages were written, or could not be written for this reason.
+    /// Is called after each attempt to write pages, with the reason if they could not be written.
     fn reported(&self, _error: Option<String>) {}
 }
 
-/// Writes reports.
+/// Writes the reports of a results folder, while cells are run and in the end.
 pub struct LivePages<'p> {
+    /// The results folder.
     results: PathBuf,
     /// The experiments that have pages; if `None`, all that have results.
     plans: Option<&'p [Plan]>,
     writer: Writer,
     quiet: bool,
-    /// What was written while cells are run; `None` once the final pages are written.
+    /// What was written while cells are run; `None` once the final pages are begun.
     live: Mutex<Option<LiveEntries>>,
-    /// Done once it is printed where the first page is.
+    /// Makes the message that says where the first page is come once.
     announced: Once,
-    /// What this message says of the time after the first page.
+    /// The end of this message, on what happens after the first page.
     sequel: &'static str,
 }
 
-/// Of each experiment, the number of changes that its page has, and its entry of the index.
+/// By experiment, the number of changes of its results that its page shows (`None` for an experiment that is not
+/// run), and its entry of the index or why it has no page.
 type LiveEntries = BTreeMap<String, (Option<u64>, Result<Written, Unreported>)>;
 
 impl<'p> LivePages<'p> {
-    /// Pages of all experiments of these results in this folder, which is created, or of these
-    /// plans. The latter depend on the manifests alone and not on what else the results contain, so
-    /// that everybody who reproduces published pages gets the same.
+    /// The pages, in the folder `reports`, which is created, of these plans or, without plans, of all experiments in
+    /// the folder `results`. The pages of plans depend on the manifests alone and not on what else the results
+    /// contain, so that everybody who reproduces published pages gets the same.
+    ///
+    /// # Errors
+    /// If the folder of the pages cannot be created.
     pub fn new(
         plans: Option<&'p [Plan]>,
         results: &Path,
@@ -74,21 +79,24 @@ impl<'p> LivePages<'p> {
         Ok(Self { results, plans, writer, quiet, live, announced, sequel })
     }
 
-    /// The same pages. Until the final ones are written, those of these experiments and those about
-    /// all experiments show the progress and reload themselves.
+    /// The same pages, of which those of these experiments and those about all experiments show the progress of the run
+    /// and reload themselves, until the final pages are written.
+    ///
+    /// # Errors
+    /// If nothing can be written into the folder of the pages.
     pub fn reloading(mut self, experiments: BTreeSet<String>) -> Result<Self, Failure> {
         self.writer.begin_live(experiments)?;
         self.sequel = "pages that are open reload themselves";
         Ok(self)
     }
 
-    /// Writes the status that the pages of a run show, a JSON object.
+    /// Writes the status of a run, a JSON object, into the file from which open pages read it.
     pub fn write_status(&self, status: Value) -> Result<(), Failure> {
         Ok(self.writer.write_status(status)?)
     }
 
-    /// Does the work of a run, and writes pages meanwhile where results change, until it ends or
-    /// `stop` is true.
+    /// Does `work`, which runs cells, on this thread, and returns what it returns. Meanwhile another thread writes the
+    /// pages of experiments whose results change, until the work ends or `stop` is true.
     pub fn during<T>(
         &self,
         run: &impl ChangingResults,
@@ -98,6 +106,9 @@ impl<'p> LivePages<'p> {
         beside(|ended| self.write_repeatedly(run, stop, ended), work)
     }
 
+    /// Writes the pages of experiments whose results have changed, as long as `ended` is connected and `stop` is not
+    /// true, with a pause after each time ([`BETWEEN_REPORTS`], [`REST`]). Nothing is written before the first
+    /// change.
     fn write_repeatedly(&self, run: &impl ChangingResults, stop: &AtomicBool, ended: Receiver<()>) {
         // The other threads belong to the run.
         let Ok(pool) = pool(Some(1)) else { return };
@@ -122,8 +133,8 @@ impl<'p> LivePages<'p> {
         }
     }
 
-    /// Writes the pages of experiments that changed since they were written, or that were never
-    /// written, until `stop` is true, and the index.
+    /// Writes the pages of experiments whose results have changed since their pages were written, or whose pages were
+    /// never written, until `stop` is true, and then the index. Does nothing once the final pages are begun.
     fn update(&self, changes: &Changes, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         let mut live = lock(&self.live);
         let Some(entries) = &mut *live else { return Ok(()) };
@@ -151,15 +162,16 @@ impl<'p> LivePages<'p> {
         Ok(())
     }
 
-    /// Writes the pages of experiments that changed, with all threads of the machine: what is run waits. A
-    /// page that cannot be written is reported at the end.
+    /// Writes the pages of experiments whose results have changed at once, with all threads of the machine, while the
+    /// run, which calls this, waits. A page that cannot be written is reported with the final pages.
     pub fn write_now(&self, changes: &Changes) {
         let Ok(pool) = pool(None) else { return };
         let _ = pool.install(|| self.update(changes, &|| false));
     }
 
-    /// The experiments that have pages; while cells are run, those of plans of which results have
-    /// changed, or those of a results folder, the ones of the run first.
+    /// The experiments whose pages are to be written: the plans, or all experiments in `store`. `changes` are those of
+    /// the run so far, and `None` for the final pages. While cells are run, plans without a change are left out,
+    /// and of stored experiments those of the run come first.
     fn subjects(
         &self,
         store: &Store,
@@ -175,7 +187,11 @@ impl<'p> LivePages<'p> {
         Ok(stored)
     }
 
-    /// Writes the pages of all experiments, as `report` does. They no longer show the progress.
+    /// Writes the final pages of all experiments, as `report` does, which no longer show the progress, and returns the
+    /// exit code of `report`. From now on nothing else is written.
+    ///
+    /// # Errors
+    /// If results cannot be listed, or the index cannot be written.
     pub fn write_final(&self) -> Result<Code, Failure> {
         let entries = lock(&self.live).take().unwrap_or_default();
         self.writer.end_bars();
@@ -185,8 +201,8 @@ impl<'p> LivePages<'p> {
         written
     }
 
-    /// Writes the pages of all experiments except for those that these entries show as final: the
-    /// page of a plan that lacks no cell does not change any more.
+    /// Writes the pages of all experiments except for those whose page, by these entries, is final already: the page of
+    /// a plan that lacks no cell does not change any more.
     fn write_with_final(&self, entries: LiveEntries) -> Result<Code, Failure> {
         let is_final = |written: &Written| self.plans.is_some() && written.0.is_complete();
         let entries = entries

@@ -54,7 +54,7 @@ pub struct Args {
     quiet: bool,
 }
 
-/// The widths of figures that are allowed, in inches.
+/// The widths of figures that `--figure-width` allows, in inches.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1.0..=20.0;
 
 /// A text is no width of figures.
@@ -68,10 +68,11 @@ pub enum WidthError {
     OutOfRange,
 }
 
-/// The width that a text names, in inches: `column`, `text`, or a length such as `89mm`.
+/// The width of figures in inches that a text names: `column` or `text` of a paper with two columns, or a
+/// length such as `89mm`.
 ///
 /// # Errors
-/// What is allowed.
+/// If it names no length, or one out of range; the message says what is allowed.
 pub fn figure_inches(text: &str) -> Result<f64, WidthError> {
     let length = || {
         let units = [("in", 1.0), ("mm", 25.4), ("cm", 2.54), ("pt", 72.0)];
@@ -105,7 +106,11 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     write_all(stored(&store)?, BTreeMap::new(), &store, &writer, args.quiet)
 }
 
-/// All experiments of a results folder, with the algorithms that the package ships.
+/// All experiments of a results folder, each as it was last run or with why it cannot be read. The Python
+/// algorithms that the package ships, where manifests name them, are loaded, and no other code.
+///
+/// # Errors
+/// If the folder cannot be listed.
 pub fn stored<'p>(store: &Store) -> Result<Vec<Subject<'p>>, Failure> {
     let listing = store.listing()?;
     let known = listing.iter().filter_map(|(_, experiment)| experiment.as_ref().ok());
@@ -114,16 +119,16 @@ pub fn stored<'p>(store: &Store) -> Result<Vec<Subject<'p>>, Failure> {
     Ok(listing.into_iter().map(|listed| Subject::Stored(Box::new(listed))).collect())
 }
 
-/// An experiment that has pages.
+/// An experiment whose pages are to be written, and where its manifest comes from.
 pub enum Subject<'p> {
-    /// As its manifest is now.
+    /// The manifest as the command read it, for `reproduce`.
     Planned(&'p Plan),
-    /// As it was last run.
+    /// The manifest in the results, as the experiment was last run.
     Stored(Box<ListedExperiment>),
 }
 
 impl Subject<'_> {
-    /// Its name.
+    /// The name of the experiment.
     pub fn name(&self) -> &str {
         match self {
             Self::Planned(plan) => &plan.experiment,
@@ -131,7 +136,11 @@ impl Subject<'_> {
         }
     }
 
-    /// Analyses it and writes its pages.
+    /// Analyses the results of the experiment and writes its pages; `printed` says what of the way there is
+    /// printed.
+    ///
+    /// # Errors
+    /// The name of the experiment, and why it cannot be reported.
     pub fn write(
         self,
         store: &Store,
@@ -149,20 +158,25 @@ impl Subject<'_> {
     }
 }
 
-/// An experiment as it was last run.
+/// The plan of an experiment as it was last run, with the cells that its manifest lists: none that follow
+/// from results.
+///
+/// # Errors
+/// If the stored manifest is no longer valid.
 pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
     let source = experiment.source();
     Ok(crate::evidence::plan(experiment.name, source)?)
 }
 
-/// The formats of reports for which none is chosen.
+/// The formats of reports whose formats are not chosen: those of `run --live` and `reproduce`.
 pub const FORMATS: [Format; 2] = [Format::Html, Format::Md];
 
 /// What the index needs of an experiment whose pages were written, and a message for each claim
 /// that did not end as the manifest expects.
 pub type Written = (IndexEntry, Vec<String>);
 
-/// Analyses a plan and writes its pages.
+/// Analyses the results of a plan, with the cells that follow from results, and writes its pages. A panic is
+/// a reason like any other, so that the other experiments are reported.
 fn write_one(
     plan: &Plan,
     store: &Store,
@@ -195,16 +209,18 @@ fn write_one(
     done.map_err(|e| unreported(plan.experiment.clone(), &e))
 }
 
-/// Where a warning is not, and where it belongs.
+/// The sentence that follows a warning which `reproduce` prints instead of writing it on the page.
 const NOT_ON_PAGE: &str = "The page does not say so, since `reproduce` writes pages that depend on the manifests alone: if the manifest was changed after verdicts had been seen, add an [[amendment]] to it.";
 
-/// Whether a page shows verdicts that rest on runs, at a level that knows of no further look.
+/// Whether a page shows verdicts that rest on runs and were not planned as one of several looks. The results
+/// then note it, since replicates that are added later would be a second look at them.
 fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
     let rests_on_runs = |claim: &JudgedClaim<'_>| claim.n > 0;
     experiment.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
 }
 
-/// The frontiers of a plan; how far they are is printed if they take time.
+/// Computes the frontiers of a plan, or reads them from the cache. If they are not cached, the progress is
+/// printed where `printed` says so, since they may take minutes.
 fn frontiers_of<'a>(
     plan: &'a Plan,
     store: &Store,
@@ -237,17 +253,18 @@ impl Printed {
     }
 }
 
-/// Pages that were written, and those that were not.
+/// Which experiments were reported, and which claims contradict their manifests.
 pub struct Reported {
-    /// Experiments with a page.
+    /// The number of experiments whose pages are written.
     pub written: usize,
-    /// Experiments without one, and why.
+    /// The experiments that could not be reported, and why.
     pub failed: Vec<Unreported>,
     /// A message for each claim that did not end as its manifest expects.
     pub contradictions: Vec<String>,
 }
 
-/// Writes the pages of all experiments of a results folder, and their index.
+/// Writes the pages of all experiments of a results folder, and the index of all pages. Experiments that cannot
+/// be reported are in the result.
 ///
 /// # Errors
 /// If the index cannot be written.
@@ -259,8 +276,8 @@ pub fn report_results(
     report_all(stored(store)?, BTreeMap::new(), store, writer, printed)
 }
 
-/// Writes the pages of these experiments, several in parallel, except those that were written
-/// before, and the index.
+/// Writes the pages of these experiments, several in parallel, and the index. The experiments in `before`, by
+/// name, have pages that are up to date: they are not analysed again and have their entry in the index.
 fn report_all(
     subjects: Vec<Subject<'_>>,
     mut before: BTreeMap<String, Written>,
@@ -278,7 +295,11 @@ fn report_all(
     write_index(each, writer)
 }
 
-/// Writes the index of these experiments.
+/// Writes the pages about all experiments (the index and the list of claims), given what became of the pages of
+/// each experiment, and counts what was reported.
+///
+/// # Errors
+/// If these pages cannot be written.
 pub fn write_index(
     each: impl IntoIterator<Item = Result<Written, Unreported>>,
     writer: &Writer,
@@ -298,7 +319,8 @@ pub fn write_index(
     Ok(Reported { written, failed, contradictions })
 }
 
-/// The same for a terminal.
+/// Writes the pages of these experiments and the index as [`report_all`] does, prints what could not be
+/// reported and which claims contradict their manifests, and returns the exit code.
 pub fn write_all(
     subjects: Vec<Subject<'_>>,
     before: BTreeMap<String, Written>,
@@ -325,7 +347,8 @@ pub fn write_all(
 /// The name of an experiment whose pages could not be written, and why.
 pub type Unreported = (String, String);
 
-/// The reason without the prefix of all messages and without the experiment's name.
+/// The name of an experiment and why it cannot be reported: the message of the failure without the prefix
+/// `error: ` and without the name, which callers print before it.
 fn unreported(name: String, failure: &Failure) -> Unreported {
     let reason = failure.message.strip_prefix("error: ").unwrap_or(&failure.message).trim_end();
     let rest = reason.strip_prefix(name.as_str()).and_then(|r| r.strip_prefix(": "));

@@ -11,30 +11,32 @@ use exactfed_runner::runner::{Done, Prepared};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Where the first runs of cells are stored.
+/// Where the first runs of cells are stored already, so that only the others need to be run.
 #[derive(Default)]
 pub struct EarlierRuns {
-    /// The numbers of replicates of earlier cells, by experiment; each has one instance, or one per
-    /// replicate.
+    /// By experiment, the number of replicates with which its cells were run for the look before the
+    /// present one; such cells have one instance, or one per replicate. Experiments that are not there take
+    /// first runs from candidates that race, if they have any.
     pub replicates: HashMap<String, u64>,
-    /// Whether all runs are to be run again.
+    /// Whether all runs are to be run again, whatever is stored.
     pub is_forced: bool,
 }
 
-/// A cell whose runs are the first of another one.
+/// A cell whose runs are the first runs of another cell, which has more.
 struct FirstCell {
     id: CellId,
+    /// The number of its runs.
     runs: u64,
 }
 
 impl EarlierRuns {
-    /// The runs of cells that have these numbers of replicates, by experiment.
+    /// Takes the first runs from cells with these numbers of replicates, by experiment.
     pub fn with_replicates(replicates: HashMap<String, u64>) -> Self {
         Self { replicates, is_forced: false }
     }
 
-    /// The cell whose runs are the first of a cell, if there is one: with the replicates of an earlier look, or
-    /// the first runs of a candidate.
+    /// The cell whose runs are the first of a cell, whether it is stored or not: the same cell with the replicates
+    /// of an earlier look, or the first runs of a candidate. `None` if there is no such cell with fewer runs.
     fn first_cell(&self, plan: &Plan, cell: &Cell) -> Option<FirstCell> {
         let first = match self.replicates.get(&plan.experiment) {
             Some(&runs) => FirstCell { id: cell.identity.id_with(runs), runs },
@@ -46,7 +48,8 @@ impl EarlierRuns {
         (!self.is_forced && first.runs < cell.identity.runs()).then_some(first)
     }
 
-    /// Leaves out the runs of these cells that the same version of exactfed has stored.
+    /// Marks the first runs of these cells as not to be run where this version of exactfed has stored them: another
+    /// version may compute other numbers.
     pub fn leave_out(&self, plan: &Plan, store: &Store, cells: &mut [Prepared<'_>]) {
         for prepared in cells {
             let Some(first) = self.first_cell(plan, prepared.cell) else { continue };
@@ -58,10 +61,11 @@ impl EarlierRuns {
         }
     }
 
-    /// A cell with all its runs, the stored ones first.
+    /// What is stored of a cell once its runs have ended: where its first runs were [left out](Self::leave_out), they
+    /// are read and put before those that were run, and their time is added.
     ///
     /// # Errors
-    /// If these cannot be read any more.
+    /// If the first runs cannot be read any more.
     pub fn complete<'c>(
         &self,
         plan: &Plan,

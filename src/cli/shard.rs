@@ -12,14 +12,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::path::Path;
 
-/// Some of a plan's cells.
+/// A plan and some of its cells.
 pub type Cells<'a> = (&'a Plan, Vec<&'a Cell>);
 
-/// The cells that a command is for, plan by plan: those of the list `only`, or all; and of
-/// these, over all plans together, share I of N.
+/// The cells that a command is for, plan by plan, in the order of the plans: the cells that the file `only`
+/// lists, or all; and of these, over all plans together, the share I of N where `shard` is (I, N).
 ///
 /// # Errors
-/// If the list cannot be read, or names cells that are not there.
+/// If the list cannot be read, or names cells that these plans do not have.
 pub fn chosen<'a>(
     plans: &'a [Plan],
     only: Option<&Path>,
@@ -43,8 +43,10 @@ pub fn chosen<'a>(
     Ok(all)
 }
 
-/// The share of each of these cells, from 0, in their order: the costliest first, each to
-/// the share that has least so far, the first of equals. Cells of one cost go by id.
+/// Splits these cells into n shares of about the same number of operations, and returns the share of each cell,
+/// from 0 to n − 1, in the order of the cells. The cells that take most operations are dealt out first, each
+/// to the share that has least so far, the first of equals; cells with the same operations by id. So the split
+/// does not depend on the order of the cells.
 pub fn split(cells: &[Cells<'_>], n: u64) -> Vec<u64> {
     let mut order = Vec::new();
     for (plan, cells) in cells {
@@ -66,11 +68,13 @@ pub fn split(cells: &[Cells<'_>], n: u64) -> Vec<u64> {
     shares
 }
 
-/// Unknown cells that a message names.
+/// The most unknown cells that a message names.
 const NAMED: usize = 5;
 
-/// The lines of a list, `-` being standard input: an id a line, or `experiment/id`; an error if it
-/// names cells that these plans do not have.
+/// The lines of a list of cells, each an id or `experiment/id`; the file `-` is standard input.
+///
+/// # Errors
+/// If it cannot be read, or names cells that these plans do not have.
 fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
     let experiments: BTreeMap<&str, HashSet<&str>> = plans
         .iter()
@@ -102,7 +106,10 @@ fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
 /// The most bytes of a list: more than three million cells.
 const MOST_LIST: u64 = 64 << 20;
 
-/// The lines of a list that name cells, by their numbers; `-` is standard input.
+/// The lines of a list that name cells, each with its number from 1; the file `-` is standard input.
+///
+/// # Errors
+/// If it cannot be read, or has more than [`MOST_LIST`] bytes.
 pub fn lines(file: &Path) -> Result<Vec<(usize, String)>, Failure> {
     let text = read_stream_text(file, MOST_LIST).map_err(|e| {
         Failure::input(format!("error: {} cannot be read: {}", file.display(), e.message))
@@ -121,7 +128,7 @@ pub fn parse_lines(text: &str) -> Vec<(usize, String)> {
 #[error("a share is I/N with I from 1 to N, such as 2/8")]
 pub struct ShardError;
 
-/// Shard I of N, as `I/N`.
+/// Parses the value of `--shard`, `I/N` with I from 1 to N, as (I, N).
 pub fn parse(text: &str) -> Result<(u64, u64), ShardError> {
     let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match parsed {

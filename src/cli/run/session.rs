@@ -112,9 +112,9 @@ impl<'a> RemainingCells<'a> {
         self.ready.len() + self.unprepared.len()
     }
 
-    /// Takes the next part of the cells, prepared: those that are ready, and then up to [`AT_ONCE`] at a time; none if no
-    /// cell is left. An interruption ends the process at once only while cells are prepared: otherwise the run notices
-    /// it and reports what is stored.
+    /// Takes the next part of the cells, prepared: those that are ready, and then up to [`AT_ONCE`] at a time; none if
+    /// no cell is left. An interruption ends the process at once only while cells are prepared: otherwise the run
+    /// notices it and reports what is stored.
     ///
     /// # Errors
     /// What is wrong with a cell of the part.

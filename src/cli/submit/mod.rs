@@ -20,7 +20,7 @@ use super::shard::{self, Cells};
 use crate::store::{Status, Store};
 use exactfed_core::words::count;
 use exactfed_runner::files::error;
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::Plan;
 use folder::SubmissionFolder;
 pub use folder::set_program;
 use script::{Job, typed};

@@ -2,9 +2,11 @@
 
 use std::io::{Cursor, Write};
 
-/// Name, type, order (whether the first index runs fastest), shape and bytes of an array.
+/// An array of an archive: its name, its type as NumPy writes it (`<f8`), whether it is in Fortran's order (the first index
+/// runs fastest), its shape and its bytes.
 pub type Stored<'a> = (&'a str, &'a str, bool, &'a [usize], Vec<u8>);
 
+/// The bytes of an archive `.npz` of these arrays.
 pub fn npz(arrays: &[Stored<'_>]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, descr, fortran, shape, bytes) in arrays {
@@ -22,19 +24,20 @@ pub fn npz(arrays: &[Stored<'_>]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Name, shape and numbers of an array.
+/// An array of numbers: its name, its shape and the numbers in C order.
 pub type Named<'a> = (&'a str, &'a [usize], Vec<f64>);
 
-/// An archive of these arrays of doubles.
+/// The bytes of an archive `.npz` of these arrays in double precision.
 pub fn doubles(arrays: &[Named<'_>]) -> Vec<u8> {
     of_numbers(arrays, "<f8", |x| x.to_le_bytes().to_vec())
 }
 
-/// An archive of these arrays in single precision.
+/// The bytes of an archive `.npz` of these arrays in single precision.
 pub fn singles(arrays: &[Named<'_>]) -> Vec<u8> {
     of_numbers(arrays, "<f4", |x| (x as f32).to_le_bytes().to_vec())
 }
 
+/// The bytes of an archive of these arrays, whose numbers have the type `descr` and are turned into bytes by `bytes`.
 fn of_numbers(arrays: &[Named<'_>], descr: &str, bytes: impl Fn(f64) -> Vec<u8>) -> Vec<u8> {
     let entries = arrays.iter().map(|(name, shape, numbers)| {
         let bytes = numbers.iter().flat_map(|x| bytes(*x)).collect();

@@ -15,14 +15,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What any program may take, on a machine that is busy with other things too.
+/// The time that any program may take, on a machine that is busy with other things too.
 pub const DEADLINE: Duration = Duration::from_secs(300);
-/// Time between two looks at something that changes without saying so.
+/// The time between two looks at something that gives no notice when it changes.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
-/// What a killed process may take to be gone.
+/// The time that a killed process may take to be gone.
 const AFTER_KILL: Duration = Duration::from_secs(20);
 
-/// Looks again and again until there is something, at most until the deadline.
+/// Calls `look` again and again until it returns something, and returns that; `None` if it has returned nothing by the
+/// deadline.
 pub fn wait_until<T>(deadline: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         // The clock is read before the look, so that one look follows the deadline.
@@ -35,13 +36,14 @@ pub fn wait_until<T>(deadline: Instant, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// A program and its arguments; it reads nothing, and what it prints is kept.
+/// A program that is to be started, and its arguments. It reads nothing, and what it prints is kept.
 pub struct Program {
     command: Command,
     deadline: Duration,
 }
 
 impl Program {
+    /// The program of this path or name, without arguments, in a group of processes of its own.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -70,7 +72,7 @@ impl Program {
         self
     }
 
-    /// Its standard output is a pipe that nobody reads any more.
+    /// The same program, whose standard output is a pipe that nobody reads any more.
     pub fn without_reader(mut self) -> Self {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -78,6 +80,8 @@ impl Program {
         self
     }
 
+    /// Starts the program.
+    ///
     /// # Errors
     /// If it cannot be started.
     pub fn try_start(mut self) -> std::io::Result<Running> {
@@ -92,27 +96,29 @@ impl Program {
         })
     }
 
+    /// Starts the program; the test fails if it cannot be started.
     #[track_caller]
     pub fn start(self) -> Running {
         let name = self.command.get_program().to_owned();
         self.try_start().unwrap_or_else(|e| panic!("{name:?} cannot be started: {e}"))
     }
 
-    /// Starts it and waits for its end.
+    /// Starts the program, waits for its end, and returns what it printed; the test fails if it misses its deadline.
     #[track_caller]
     pub fn run(self) -> Output {
         self.start().finish()
     }
 }
 
-/// What a program has printed, read by a thread of its own.
+/// What a program has printed on one of its streams so far, which a thread reads, so that the program never waits.
 struct Stream {
     bytes: Arc<Mutex<Vec<u8>>>,
-    /// Disconnected when there is no more to read.
+    /// Disconnected when there is no more to read: all processes that hold the stream have ended.
     ended: Receiver<()>,
 }
 
 impl Stream {
+    /// Begins to read a pipe; without a pipe the stream is empty and has ended.
     fn new(pipe: Option<impl Read + Send + 'static>) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (end, ended) = channel::<()>();
@@ -137,6 +143,7 @@ impl Stream {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
+    /// Waits until there is no more to read, at most so long; returns whether that is so.
     fn ends_within(&self, time: Duration) -> bool {
         matches!(self.ended.recv_timeout(time), Err(RecvTimeoutError::Disconnected))
     }
@@ -157,30 +164,31 @@ impl Running {
         self.child.id()
     }
 
-    /// What it has printed so far.
+    /// What the program has printed on standard output so far.
     pub fn out(&self) -> String {
         self.out.text()
     }
 
-    /// What it has printed so far on standard error.
+    /// What the program has printed on standard error so far.
     pub fn err(&self) -> String {
         self.err.text()
     }
 
-    /// Sends it a signal, such as `TERM`.
+    /// Sends the program a signal, such as `TERM`.
     #[track_caller]
     pub fn signal(&self, name: &str) {
         let sent = Program::new("kill").args(["-s", name, &self.id().to_string()]).run();
         assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
     }
 
-    /// Whether it has ended.
+    /// Whether the program has ended; processes that it started may go on.
     #[track_caller]
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits for something to come true while it runs, such as a file to be there.
+    /// Waits until `look` returns something while the program runs, such as a file that it writes, and returns that. The
+    /// test fails, naming `what`, if the program ends before or misses its deadline.
     #[track_caller]
     pub fn wait_for<T>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
         // Looked at after the end too: it may have come true just before.
@@ -195,7 +203,8 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the program and of what it started, and returns what it printed; the test fails if it misses
+    /// its deadline.
     #[track_caller]
     pub fn finish(mut self) -> Output {
         let left = || self.deadline.saturating_sub(self.begin.elapsed());
@@ -207,7 +216,7 @@ impl Running {
         Output { status, stdout: self.out.bytes(), stderr: self.err.bytes() }
     }
 
-    /// Kills it and all the processes of its group.
+    /// Kills the program and all the processes of its group, unless all have ended.
     pub fn kill(&mut self) {
         let silent = [&self.out, &self.err].iter().all(|s| s.ends_within(Duration::ZERO));
         if silent && matches!(self.child.try_wait(), Ok(Some(_))) {
@@ -224,7 +233,7 @@ impl Running {
         reap(&mut self.child);
     }
 
-    /// Kills it at once, as `kill -9` does; what it started goes on.
+    /// Kills the program at once, as `kill -9` does; processes that it started go on.
     pub fn kill_alone(&mut self) {
         let _ = self.child.kill();
         reap(&mut self.child);
@@ -233,6 +242,7 @@ impl Running {
         }
     }
 
+    /// Kills the program and fails the test with the message and what was printed.
     #[track_caller]
     fn fail(&mut self, what: impl Display) -> ! {
         self.kill();
@@ -248,6 +258,7 @@ impl Drop for Running {
     }
 }
 
+/// Waits until a killed process is gone, so that none is left as a zombie.
 fn reap(child: &mut Child) {
     wait_until(Instant::now() + AFTER_KILL, || child.try_wait().ok().flatten());
 }

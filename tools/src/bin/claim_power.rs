@@ -13,39 +13,54 @@ use exactfed::rng::Stream;
 use exactfed::stats::log_means::{LogMeans, hall};
 use exactfed::stats::verdict::LEVEL;
 
-/// A name, and a draw with mean 1.
-type Distribution = (&'static str, fn(&mut Stream) -> f64);
+/// A distribution of squared errors.
+#[derive(Clone, Copy)]
+struct Distribution {
+    name: &'static str,
+    /// Draws a number with mean 1.
+    draw: fn(&mut Stream) -> f64,
+}
 
+/// A draw of χ²₁.
 fn square(rng: &mut Stream) -> f64 {
     let x = rng.gaussian();
     x * x
 }
 
 const DISTRIBUTIONS: [Distribution; 6] = [
-    ("normal, spread 10 %", |rng| 1.0 + 0.1 * rng.gaussian()),
-    ("χ²₈", |rng| (0..8).map(|_| square(rng)).sum::<f64>() / 8.0),
-    ("χ²₁", square),
-    ("lognormal, σ = 0.5", |rng| libm::exp(0.5 * rng.gaussian() - 0.125)),
-    ("lognormal, σ = 1", |rng| libm::exp(rng.gaussian() - 0.5)),
-    ("Pareto, index 3", |rng| libm::exp(-libm::log(1.0 - rng.uniform()) / 3.0) * 2.0 / 3.0),
+    Distribution { name: "normal, spread 10 %", draw: |rng| 1.0 + 0.1 * rng.gaussian() },
+    Distribution { name: "χ²₈", draw: |rng| (0..8).map(|_| square(rng)).sum::<f64>() / 8.0 },
+    Distribution { name: "χ²₁", draw: square },
+    Distribution {
+        name: "lognormal, σ = 0.5",
+        draw: |rng| libm::exp(0.5 * rng.gaussian() - 0.125),
+    },
+    Distribution { name: "lognormal, σ = 1", draw: |rng| libm::exp(rng.gaussian() - 0.5) },
+    Distribution {
+        name: "Pareto, index 3",
+        draw: |rng| libm::exp(-libm::log(1.0 - rng.uniform()) / 3.0) * 2.0 / 3.0,
+    },
 ];
 
+/// The numbers of runs of each side.
 const RUNS: [usize; 3] = [5, 10, 20];
 
-/// Level of the first of ten claims that are tested together.
+/// The level at which the first of ten claims is tested that are tested together, by Holm's correction.
 const FIRST_OF_TEN: f64 = LEVEL / 10.0;
 
-/// A transformation of Student's statistic.
+/// A transformation of Student's statistic t > 0 that corrects it for skewness: a function of t and of a, the skewness
+/// of the sample over √n.
 type Transformation = fn(f64, f64) -> f64;
 
-/// Hall's cubic for every statistic.
+/// Hall's cubic for every t, also where it is flat; `hall` departs from it there.
 fn cubic(t: f64, a: f64) -> f64 {
     t.min(t + a * t * t / 3.0 + a * a * t * t * t / 27.0 + a / 6.0)
 }
 
 const TRANSFORMATIONS: [Transformation; 2] = [cubic, hall];
 
-/// Two samples with means 1, paired by the runs' common noise or independent.
+/// Two samples of n runs with means that are equal: `paired` by the common noise of runs of the same number, or
+/// independent with means 1.
 fn samples(
     rng: &mut Stream,
     draw: fn(&mut Stream) -> f64,
@@ -60,10 +75,16 @@ fn samples(
     [one(), one()]
 }
 
-/// Of how many samples the claim is decided at each level where the means are equal, and supported
-/// where they are not: two levels, two ratios, for each transformation.
-fn counts(rng: &mut Stream, row: (bool, Distribution, usize), trials: usize) -> [[usize; 4]; 2] {
-    let (paired, (_, draw), n) = row;
+/// In how many of so many pairs of samples, of n runs each, the claim that the left mean is at most the right one is
+/// decided where the means are equal (by itself, as the first of ten), and supported as the first of ten where the left
+/// mean is a half and a fifth of the right one: these four counts for each of the [`TRANSFORMATIONS`].
+fn counts(
+    rng: &mut Stream,
+    paired: bool,
+    draw: fn(&mut Stream) -> f64,
+    n: usize,
+    trials: usize,
+) -> [[usize; 4]; 2] {
     let mut counts = [[0; 4]; 2];
     for _ in 0..trials {
         let [left, right] = samples(rng, draw, n, paired);
@@ -94,14 +115,14 @@ fn main() {
     for paired in [false, true] {
         for distribution in DISTRIBUTIONS {
             for n in RUNS {
-                let [old, new] = counts(&mut rng, (paired, distribution, n), trials);
+                let [old, new] = counts(&mut rng, paired, distribution.draw, n, trials);
                 let percent = |count: usize| 100.0 * count as f64 / trials as f64;
                 let cells = [0, 1, 2, 3].map(|k| {
                     let digits = if k == 1 { 2 } else { 1 };
                     format!("{:.digits$} → {:.digits$}", percent(old[k]), percent(new[k]))
                 });
                 let kind = if paired { "common noise" } else { "independent" };
-                println!("| {kind} | {} | {n} | {} |", distribution.0, cells.join(" | "));
+                println!("| {kind} | {} | {n} | {} |", distribution.name, cells.join(" | "));
             }
         }
     }

@@ -11,24 +11,27 @@ use exactfed::rng::Stream;
 use exactfed::stats::verdict::{Doubt, Evidence, slope_weights};
 use exactfed::stats::{log_means::LogMeans, verdict};
 
-/// A distribution of squared errors with mean 1.
+/// A distribution of squared errors: its name, and a draw with mean 1.
 type Distribution = (&'static str, fn(&mut Stream) -> f64);
 
+/// A draw of χ²₁.
 fn square(rng: &mut Stream) -> f64 {
     let x = rng.gaussian();
     x * x
 }
 
+/// A draw of the lognormal distribution with mean 1 whose logarithm has the standard deviation `sigma`.
 fn lognormal(rng: &mut Stream, sigma: f64) -> f64 {
     libm::exp(sigma * rng.gaussian() - 0.5 * sigma * sigma)
 }
 
-/// The square of Pareto's root: P(X > x) ~ x^-index.
+/// A draw of Pareto's distribution with mean 1: P(X > x) falls as x^−index.
 fn pareto(rng: &mut Stream, index: f64) -> f64 {
     libm::exp(-libm::log(1.0 - rng.uniform()) / index) * (index - 1.0) / index
 }
 
-/// e² after sixty steps e ← (1 − γ(1 + τ z)) e + γ w at γ = 0.3, over its exact mean.
+/// The squared error e² after sixty steps e ← (1 − γ(1 + τ z)) e + γ w from 0 at γ = 0.3, with standard normal z and w,
+/// divided by its exact mean: an error under multiplicative noise, whose tail is heavy for large τ.
 fn multiplicative(rng: &mut Stream, tau: f64) -> f64 {
     let step = 0.3;
     let (mut error, mut square) = (0.0, 0.0);
@@ -57,15 +60,20 @@ const DISTRIBUTIONS: [Distribution; 13] = [
     ("Pareto, index 2.2", |rng| pareto(rng, 2.2)),
 ];
 
+/// The numbers of runs of each sample.
 const RUNS: [usize; 6] = [2, 3, 5, 10, 30, 100];
 
-/// A kind of claim: its weights on logarithms of means, and whether runs share their noise.
+/// A kind of claim, on a weighted sum of the logarithms of the means of several samples.
 struct Kind {
     name: &'static str,
+    /// The weight of each sample.
     weights: Vec<f64>,
+    /// Whether runs of the same number have noise in common in all samples.
     paired: bool,
 }
 
+/// A sample of n runs for each weight of a kind of claim; the means of all are equal, so that the weighted sum of their
+/// logarithms is 0, the boundary of what is claimed.
 fn sample(rng: &mut Stream, distribution: Distribution, kind: &Kind, n: usize) -> Vec<Vec<f64>> {
     let shared: Vec<f64> = (0..n).map(|_| distribution.1(rng)).collect();
     let mut one = |paired: bool| -> Vec<f64> {
@@ -77,31 +85,30 @@ fn sample(rng: &mut Stream, distribution: Distribution, kind: &Kind, n: usize) -
     kind.weights.iter().map(|_| one(kind.paired)).collect()
 }
 
-fn row(
+/// The entry of a table: the percentage of samples whose interval lies above the truth and below it, with a star if
+/// every wrong verdict came with a warning.
+fn wrong_verdicts(
     rng: &mut Stream,
     distribution: Distribution,
     kind: &Kind,
     n: usize,
     trials: usize,
 ) -> String {
-    // Of paired samples all means are equal, and of a single one it is 1.
-    let region = |above: bool| match above {
-        true => (f64::NEG_INFINITY, 0.0),
-        false => (0.0, f64::INFINITY),
-    };
+    // What "at most" and "at least" claim of the sum of logarithms, which is 0.
+    let at_most = (f64::NEG_INFINITY, 0.0);
+    let at_least = (0.0, f64::INFINITY);
     let (mut above, mut below, mut warned) = (0, 0, true);
     for _ in 0..trials {
         let all = sample(rng, distribution, kind, n);
         let points: Vec<(f64, &[f64])> =
             kind.weights.iter().copied().zip(all.iter().map(|x| &x[..])).collect();
         let Some(known) = LogMeans::new(&points) else { continue };
-        let refuted = |side: bool| {
-            let evidence = Evidence::from_log_means(&known, region(side));
-            (evidence.alone() == verdict::Verdict::Refuted).then_some(evidence.doubt)
-        };
-        for (doubt, count) in [(refuted(true), &mut above), (refuted(false), &mut below)] {
-            *count += usize::from(doubt.is_some());
-            warned &= doubt.is_none_or(|doubt| doubt != Doubt::None);
+        for (region, count) in [(at_most, &mut above), (at_least, &mut below)] {
+            let evidence = Evidence::from_log_means(&known, region);
+            if evidence.alone() == verdict::Verdict::Refuted {
+                *count += 1;
+                warned &= evidence.doubt != Doubt::None;
+            }
         }
     }
     let percent = |count: usize| 100.0 * count as f64 / trials as f64;
@@ -109,7 +116,9 @@ fn row(
     format!("{:.1} + {:.1}{star}", percent(above), percent(below))
 }
 
-/// A vector of skewed entries, a fifth away from its prediction, with a margin of a fifth.
+/// The entry of the table of vectors: the percentages of samples that wrongly refute and that wrongly support the claim
+/// that the mean of a vector of `size` skewed entries is within a margin of its prediction, where it is at the margin:
+/// one entry is a fifth above its prediction.
 fn vectors(
     rng: &mut Stream,
     distribution: Distribution,
@@ -150,7 +159,8 @@ fn main() {
     for kind in &kinds {
         println!("\n**{}**\n\n| distribution | {heads} |\n| --- | {rule} |", kind.name);
         for distribution in DISTRIBUTIONS {
-            let cells = RUNS.map(|n| row(&mut rng, distribution, kind, n, trials)).join(" | ");
+            let cells = RUNS.map(|n| wrong_verdicts(&mut rng, distribution, kind, n, trials));
+            let cells = cells.join(" | ");
             println!("| {} | {cells} |", distribution.0);
         }
     }

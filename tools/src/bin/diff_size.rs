@@ -12,16 +12,16 @@ use exactfed::rng::Stream;
 use exactfed::stats::paired::Shift;
 use exactfed::trace::TraceDigest;
 
-/// Draws from a distribution.
+/// A function that draws from a distribution.
 type Draw = fn(&mut Stream) -> f64;
 
-/// Student's t with three degrees of freedom.
+/// A draw of Student's t with three degrees of freedom.
 fn student(rng: &mut Stream) -> f64 {
     let squares: f64 = (0..3).map(|_| rng.gaussian()).map(|x| x * x).sum();
     rng.gaussian() / (squares / 3.0).sqrt()
 }
 
-/// The logarithm of an exponential.
+/// The logarithm of a draw of the exponential distribution.
 fn log_exponential(rng: &mut Stream) -> f64 {
     libm::log(-libm::log(1.0 - rng.uniform()))
 }
@@ -37,7 +37,8 @@ const DIFFERENCES: [(&str, Draw); 4] = [
 /// Distributions of log errors before and after a change that changes nothing.
 const LOG_ERRORS: [Draw; 3] = [|rng| rng.gaussian(), student, log_exponential];
 
-/// The share of intervals that contain the true shift, and their mean width.
+/// The share of 95 % intervals of the shift of n differences, over so many trials, that contain the true shift 0, and
+/// their mean width, where a width counts at most as 100.
 fn coverage(draw: Draw, n: usize, trials: u32) -> (f64, f64) {
     let (mut rng, mut resampling) = (Stream::shared_instance(11), Stream::shared_instance(12));
     let (mut covered, mut width) = (0, 0.0);
@@ -51,7 +52,8 @@ fn coverage(draw: Draw, n: usize, trials: u32) -> (f64, f64) {
     (f64::from(covered) / f64::from(trials), width)
 }
 
-/// A side with a cell for each list of final errors.
+/// A side of a diff with one experiment, which has a cell for each list of final errors; all its cells have the digest of
+/// this text, so that sides with other texts are compared.
 fn side(cells: Vec<Vec<Option<f64>>>, digest: &str) -> Side {
     let cell = |(i, finals): (usize, Vec<Option<f64>>)| {
         let runs = SideRuns::done(TraceDigest::of(digest), finals);
@@ -62,7 +64,8 @@ fn side(cells: Vec<Vec<Option<f64>>>, digest: &str) -> Side {
     Side { experiments: [("e".to_owned(), experiment)].into(), ..Side::default() }
 }
 
-/// How many of these diffs, of so many unchanged pairs with n runs each, raise any alarm.
+/// How many of so many diffs find a change for the better or the worse in any of their pairs of cells, although both
+/// cells of each pair are draws of the same distribution, with n runs each.
 fn false_alarms(diffs: usize, pairs: usize, n: usize) -> usize {
     let mut rng = Stream::shared_instance(2024);
     let mut finals = |draw: Draw| -> Vec<Option<f64>> {

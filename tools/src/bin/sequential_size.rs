@@ -11,24 +11,38 @@ use exactfed::stats::log_means::LogMeans;
 use exactfed::stats::looks::{Look, Looks};
 use exactfed::stats::verdict::{Evidence, LEVEL, Verdict, verdicts};
 
-/// A distribution of squared errors: its name, its relative standard deviation, and a draw with
-/// mean 1.
-type Distribution = (&'static str, f64, fn(&mut Stream) -> f64);
+/// A distribution of squared errors.
+#[derive(Clone, Copy)]
+struct Distribution {
+    name: &'static str,
+    /// The standard deviation over the mean.
+    spread: f64,
+    /// Draws a number with mean 1.
+    draw: fn(&mut Stream) -> f64,
+}
 
 const DISTRIBUTIONS: [Distribution; 2] = [
-    ("Gaussian, spread 10 %", 0.1, |rng| 1.0 + 0.1 * rng.gaussian()),
-    ("lognormal, σ = 1", 1.310_832, |rng| libm::exp(rng.gaussian() - 0.5)),
+    Distribution {
+        name: "Gaussian, spread 10 %",
+        spread: 0.1,
+        draw: |rng| 1.0 + 0.1 * rng.gaussian(),
+    },
+    Distribution {
+        name: "lognormal, σ = 1",
+        spread: 1.310_832,
+        draw: |rng| libm::exp(rng.gaussian() - 0.5),
+    },
 ];
 
-/// Replicates of the first look.
+/// The replicates of the first look.
 const FIRST: u64 = 10;
-/// How many times as many there are at most.
+/// The most replicates R, as multiples of [`FIRST`].
 const GROWTHS: [u64; 3] = [4, 16, 64];
 
-/// Ways to look at claims.
+/// The ways to look at claims that are compared; "by hand" is at a level that knows of no other look.
 const WAYS: [&str; 4] = ["one look at R", "planned looks", "doubled by hand", "10 more by hand"];
 
-/// The looks of such a way.
+/// The looks, up to `most` replicates, of one of the [`WAYS`].
 fn looks_of(way: &str, most: u64) -> Vec<Look> {
     let at_level = |replicates| Look { replicates, level: LEVEL };
     match way {
@@ -42,8 +56,8 @@ fn looks_of(way: &str, most: u64) -> Vec<Look> {
     }
 }
 
-/// Looks at a family of claims, each with a sample, that its mean is at most 1, until all are
-/// decided; returns the verdicts and the replicates of the last look.
+/// Looks at a family of claims until all are decided. Each claim has a sample, and says that the mean is at most 1.
+/// Returns the verdict of each claim and the replicates of the last look that was taken.
 fn verdicts_of(samples: &[Vec<f64>], looks: &[Look]) -> (Vec<Verdict>, u64) {
     let mut found = vec![Verdict::Inconclusive; samples.len()];
     let mut replicates = 0;
@@ -68,30 +82,31 @@ fn verdicts_of(samples: &[Vec<f64>], looks: &[Look]) -> (Vec<Verdict>, u64) {
     (found, replicates)
 }
 
-/// Samples of claims whose true mean is this.
+/// A sample of n replicates for each of so many claims, with this true mean.
 fn samples(
     rng: &mut Stream,
-    (_, _, draw): Distribution,
+    distribution: Distribution,
     claims: usize,
     mean: f64,
     n: u64,
 ) -> Vec<Vec<f64>> {
-    (0..claims).map(|_| (0..n).map(|_| mean * draw(rng)).collect()).collect()
+    let mut sample = || (0..n).map(|_| mean * (distribution.draw)(rng)).collect();
+    (0..claims).map(|_| sample()).collect()
 }
 
-/// The percentage of trials in which some claim is wrongly refuted, and wrongly supported, if the
-/// truth is at the boundary.
+/// The percentages of trials in which some of the claims is wrongly refuted and in which some is wrongly supported, as
+/// text, where all true means are 1, at the boundary of what is claimed; `looks` are up to `most` replicates.
 fn size(
     rng: &mut Stream,
     distribution: Distribution,
     claims: usize,
-    (way, most): (&str, u64),
+    looks: &[Look],
+    most: u64,
     trials: usize,
 ) -> String {
-    let looks = looks_of(way, most);
     let (mut refuted, mut supported) = (0, 0);
     for _ in 0..trials {
-        let (found, _) = verdicts_of(&samples(rng, distribution, claims, 1.0, most), &looks);
+        let (found, _) = verdicts_of(&samples(rng, distribution, claims, 1.0, most), looks);
         refuted += usize::from(found.contains(&Verdict::Refuted));
         supported += usize::from(found.contains(&Verdict::Supported));
     }
@@ -99,6 +114,7 @@ fn size(
     format!("{:.1} + {:.1}", percent(refuted), percent(supported))
 }
 
+/// Prints the table of wrong verdicts.
 fn sizes(rng: &mut Stream, trials: usize) {
     let heads = GROWTHS.map(|growth| format!("R = {growth} r")).join(" | ");
     println!("| errors | claims | looks | {heads} |\n| --- | --- | --- | --- | --- | --- |");
@@ -106,23 +122,25 @@ fn sizes(rng: &mut Stream, trials: usize) {
         for claims in [1, 10] {
             // Ten claims with many looks would take a minute and show the same.
             for way in &WAYS[..if claims == 1 { 4 } else { 3 }] {
-                let cells = GROWTHS
-                    .map(|growth| size(rng, distribution, claims, (way, growth * FIRST), trials));
-                println!("| {} | {claims} | {way} | {} |", distribution.0, cells.join(" | "));
+                let cells = GROWTHS.map(|growth| {
+                    let most = growth * FIRST;
+                    size(rng, distribution, claims, &looks_of(way, most), most, trials)
+                });
+                println!("| {} | {claims} | {way} | {} |", distribution.name, cells.join(" | "));
             }
         }
     }
 }
 
-/// How often one claim is rightly supported, and with how many replicates in the mean, if its true
-/// mean is below the boundary by so many standard deviations.
+/// Prints the table of how often one claim is rightly supported, and with how many replicates in the mean, if its true
+/// mean is below the boundary by several numbers of standard deviations.
 fn powers(rng: &mut Stream, trials: usize) {
     let most = 16 * FIRST;
     println!("\n| errors | distance | one look at R = {most} | planned looks | mean replicates |");
     println!("| --- | --- | --- | --- | --- |");
     for distribution in DISTRIBUTIONS {
         for distance in [0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0] {
-            let mean = libm::exp(-distance * distribution.1);
+            let mean = libm::exp(-distance * distribution.spread);
             let (mut single, mut planned, mut replicates) = (0, 0, 0);
             for _ in 0..trials {
                 let all = samples(rng, distribution, 1, mean, most);
@@ -135,7 +153,7 @@ fn powers(rng: &mut Stream, trials: usize) {
             let percent = |count: usize| 100.0 * count as f64 / trials as f64;
             println!(
                 "| {} | {distance} | {:.0} % | {:.0} % | {:.0} |",
-                distribution.0,
+                distribution.name,
                 percent(single),
                 percent(planned),
                 replicates as f64 / trials as f64

@@ -10,13 +10,20 @@ use exactfed::runner::cost::operations;
 use exactfed::store::Store;
 use std::path::Path;
 
-/// The id of a cell, its measured time in seconds and its operations.
-type Timed<'a> = (&'a str, f64, f64);
+/// A cell that was run.
+struct TimedCell<'a> {
+    id: &'a str,
+    /// The seconds that its runs took on one thread.
+    seconds: f64,
+    /// Its operations, as they are counted from its settings.
+    operations: f64,
+}
 
-/// The time of the slowest of `n` shards, divided by that of the mean.
-fn imbalance(cells: &[Timed<'_>], n: usize, shard: impl Fn(usize) -> usize) -> f64 {
+/// The time of the slowest of `n` shards, divided by the mean time of a shard; `shard` returns the shard, from 0, of the
+/// cell at a place.
+fn imbalance(cells: &[TimedCell<'_>], n: usize, shard: impl Fn(usize) -> usize) -> f64 {
     let mut load = vec![0.0; n];
-    cells.iter().enumerate().for_each(|(i, (_, seconds, _))| load[shard(i)] += seconds);
+    cells.iter().enumerate().for_each(|(i, cell)| load[shard(i)] += cell.seconds);
     let mean = load.iter().sum::<f64>() / n as f64;
     load.into_iter().fold(0.0, f64::max) / mean
 }
@@ -30,20 +37,22 @@ fn main() -> Result<(), Error> {
             exactfed::evidence::plan(e.name.clone(), e.source()).unwrap_or_else(|e| panic!("{e}"))
         })
         .collect();
-    let mut cells: Vec<Timed<'_>> = Vec::new();
+    let mut cells: Vec<TimedCell<'_>> = Vec::new();
     for (plan, cell) in plans.iter().flat_map(|plan| plan.cells.iter().map(move |c| (plan, c))) {
         let stored = store.summary(&plan.experiment, &cell.id)?;
         let seconds = stored.expect("`exactfed run` has run every cell").seconds;
-        cells.push((&cell.id, seconds, operations(&cell.identity) as f64));
+        let operations = operations(&cell.identity) as f64;
+        cells.push(TimedCell { id: &cell.id, seconds, operations });
     }
-    let measured: f64 = cells.iter().map(|(_, seconds, _)| seconds).sum();
-    let operations: f64 = cells.iter().map(|(.., operations)| operations).sum();
+    let measured: f64 = cells.iter().map(|cell| cell.seconds).sum();
+    let operations: f64 = cells.iter().map(|cell| cell.operations).sum();
     let (all, experiments) = (cells.len(), plans.len());
     println!(
         "{all} cells of {experiments} experiments: {operations:.2e} operations in {measured:.0} s"
     );
-    let long = cells.iter().filter(|(_, seconds, _)| *seconds > 0.01);
-    let mut rates: Vec<f64> = long.map(|(_, seconds, operations)| operations / seconds).collect();
+    // A shorter cell is timed badly, and does not matter for the balance.
+    let long = cells.iter().filter(|cell| cell.seconds > 0.01);
+    let mut rates: Vec<f64> = long.map(|cell| cell.operations / cell.seconds).collect();
     rates.sort_by(f64::total_cmp);
     let median = rates[rates.len() / 2];
     for factor in [2.0, 3.0] {
@@ -55,8 +64,9 @@ fn main() -> Result<(), Error> {
             rates.len()
         );
     }
+    // For comparison: a split that knows no costs deals the cells out in the order of their ids.
     let mut by_id: Vec<usize> = (0..all).collect();
-    by_id.sort_by_key(|&i| cells[i].0);
+    by_id.sort_by_key(|&i| cells[i].id);
     let mut rank = vec![0; all];
     by_id.iter().enumerate().for_each(|(place, &i)| rank[i] = place);
     let chosen: Vec<Cells<'_>> =
@@ -67,7 +77,7 @@ fn main() -> Result<(), Error> {
         let by_cost = imbalance(&cells, n, |i| shards[i] as usize);
         println!("| {n} | {by_cost:.2} | {:.2} |", imbalance(&cells, n, |i| rank[i] % n));
     }
-    let longest = cells.iter().map(|(_, seconds, _)| *seconds).fold(0.0, f64::max);
+    let longest = cells.iter().map(|cell| cell.seconds).fold(0.0, f64::max);
     println!("\nthe longest cell is {:.2} of a shard at 16", longest / (measured / 16.0));
     Ok(())
 }

@@ -15,9 +15,9 @@ use std::process::ExitCode;
 
 /// Documents outside `docs/`.
 const TOP: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
-/// The list of all documents.
+/// The page that lists all documents.
 const DOCUMENTS: &str = "docs/index.html";
-/// The navigation of every page.
+/// The links of the navigation at the top of every page: a name, and a page of the site.
 const NAVIGATION: [(&str, &str); 5] = [
     ("exactfed", "index.html"),
     ("Experiments", "reports/index.html"),
@@ -28,7 +28,7 @@ const NAVIGATION: [(&str, &str); 5] = [
 const NAVIGATION_STYLE: &str = include_str!("../../../templates/site.css");
 const DOCUMENT_STYLE: &str = include_str!("../../../templates/document.css");
 const DOCUMENT: &str = include_str!("../../../templates/document.html");
-/// A file in each folder that this program wrote, so that it removes no other.
+/// The name of a file in every site that this program wrote, so that it removes no other folder.
 const MARK: &str = ".exactfed-site";
 
 fn main() -> ExitCode {
@@ -50,7 +50,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the site from a repository and a folder of reports; the number of its pages.
+/// Builds the site in the folder `out` from a repository and a folder of reports, and returns the number of its pages.
+/// An earlier site there is removed.
 ///
 /// # Errors
 /// If there are no reports in HTML, the folder holds something else, or a file cannot be read or
@@ -88,22 +89,30 @@ pub fn build(root: &Path, reports: &Path, out: &Path) -> Result<usize, String> {
 #[derive(Serialize)]
 struct Document {
     title: String,
+    /// The headings of its sections, for the contents.
     sections: Vec<Heading>,
     body: String,
 }
 
+/// A site that is being built.
 struct Site<'a> {
+    /// The folder of the repository.
     root: &'a Path,
+    /// The folder of the reports.
     reports: &'a Path,
+    /// The folder of the site.
     out: &'a Path,
-    /// Where sources can be read, if `Cargo.toml` says it.
+    /// The address of the repository's host, if `Cargo.toml` has it: documents link there to sources.
     repository: Option<String>,
     /// The documents, as paths below the root.
     sources: BTreeSet<String>,
 }
 
 impl<'a> Site<'a> {
-    /// An empty site; removes an earlier one.
+    /// Begins a site in the folder `out`, from which an earlier one is removed, and lists the documents.
+    ///
+    /// # Errors
+    /// If the folder holds something else than a site.
     fn open(root: &'a Path, reports: &'a Path, out: &'a Path) -> Result<Self, String> {
         if out.exists() {
             let is_empty = fs::read_dir(out).map_err(|e| failed(out, e))?.next().is_none();
@@ -134,8 +143,9 @@ impl<'a> Site<'a> {
         fs::write(&path, bytes).map_err(|e| failed(&path, e))
     }
 
-    /// Copies the pages in a folder below the reports, with the site's navigation, and the files
-    /// that they link to; the number of pages. Markdown is left out: each page is there as HTML.
+    /// Copies what is in a folder below the reports (empty, or with a `/` at the end) into the site: pages, which get the
+    /// site's navigation, and all other files. Markdown is left out, since each page is there as HTML. Returns the
+    /// number of pages.
     fn copy_reports(&self, folder: &str) -> Result<usize, String> {
         let mut pages = 0;
         for name in names(&self.reports.join(folder))? {
@@ -153,7 +163,7 @@ impl<'a> Site<'a> {
         Ok(pages)
     }
 
-    /// A page of a document.
+    /// Writes the page of a document, by the template of documents.
     fn write_document(&self, page: &str, document: &Document) -> Result<(), String> {
         // The contents follow the heading of the page.
         let (heading, rest) = document.body.split_once("</h1>\n").unwrap_or(("", &document.body));
@@ -164,7 +174,9 @@ impl<'a> Site<'a> {
         self.write(page, text.map_err(|e| failed(Path::new(page), e))?)
     }
 
-    /// A document as HTML, with the anchors of GitHub and links to pages of the site.
+    /// Renders a document, whose path below the root is `source`, as HTML: with the anchors of GitHub, with links to pages
+    /// of the site in place of those to documents, and with tables that can be scrolled. A link that leads nowhere is
+    /// left out, and its text stays. Images that it shows are copied.
     fn document(&mut self, source: &str, text: &str) -> Result<Document, String> {
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
         let events: Vec<Event<'_>> = Parser::new_ext(text, options).collect();
@@ -214,8 +226,9 @@ impl<'a> Site<'a> {
         Ok(Document { title, sections, body })
     }
 
-    /// Where a link of a document leads: to a page or an image of the site, to the repository's
-    /// address, or nowhere if it has none.
+    /// The address to which a link of the document `source` leads on its page: another site, a page of this one, an image,
+    /// which is copied, or a file at the repository's host. `None` if there is no such address: a report that was not
+    /// written, or a source where the repository has no address.
     fn target(&mut self, source: &str, link: &str) -> Result<Option<String>, String> {
         if link.starts_with('#') || link.contains("://") || link.starts_with("mailto:") {
             return Ok(Some(link.to_owned()));
@@ -248,12 +261,14 @@ impl<'a> Site<'a> {
 /// A heading of a document.
 #[derive(Serialize)]
 struct Heading {
+    /// Whether it is of the second level.
     is_section: bool,
     text: String,
     /// Its anchor on GitHub.
     id: String,
 }
 
+/// The headings of a document in their order; an anchor that was there before gets a number, as on GitHub.
 fn headings(events: &[Event<'_>]) -> Vec<Heading> {
     let (mut all, mut open, mut seen) = (Vec::new(), None, BTreeMap::new());
     for event in events {
@@ -280,7 +295,7 @@ fn headings(events: &[Event<'_>]) -> Vec<Heading> {
     all
 }
 
-/// The page of a document.
+/// The path of the page of a document, both below the root; a file that is no Markdown keeps its path.
 fn page_of(source: &str) -> String {
     match source.strip_suffix(".md") {
         Some("README") => "index.html".into(),
@@ -289,12 +304,12 @@ fn page_of(source: &str) -> String {
     }
 }
 
-/// The way from a page to the site's folder.
+/// The relative address of the site's folder on a page, with a `/` at the end unless it is empty: `../` for each folder.
 fn up(page: &str) -> String {
     "../".repeat(page.matches('/').count())
 }
 
-/// The path to which a relative link in a document leads.
+/// The path below the root to which a relative link in the document `source` leads.
 fn joined(source: &str, link: &str) -> String {
     let mut parts: Vec<&str> = source.split('/').collect();
     parts.pop();
@@ -308,6 +323,7 @@ fn joined(source: &str, link: &str) -> String {
     parts.join("/")
 }
 
+/// The navigation on a page, which marks the link to this page.
 fn navigation(page: &str) -> String {
     let up = up(page);
     let links = NAVIGATION.iter().map(|(name, file)| {
@@ -318,7 +334,8 @@ fn navigation(page: &str) -> String {
     format!("<nav class=\"site\" aria-label=\"Site\">{}</nav>", links.join(" "))
 }
 
-/// A page of a report with the site's navigation, after the link past it if there is one.
+/// The HTML of a report's page with the site's navigation at the beginning of its body, but after the link by which
+/// keyboards skip it, if there is one; `page` is its path in the site.
 fn with_navigation(report: &str, page: &str) -> String {
     let styled =
         report.replacen("</head>", &format!("<style>{NAVIGATION_STYLE}</style>\n</head>"), 1);
@@ -330,7 +347,7 @@ fn with_navigation(report: &str, page: &str) -> String {
     format!("{before}\n{}{after}", navigation(page))
 }
 
-/// The names in a folder, in order, without hidden ones.
+/// The names of the files and folders in a folder, sorted, without hidden ones.
 fn names(folder: &Path) -> Result<BTreeSet<String>, String> {
     let entries = fs::read_dir(folder).map_err(|e| failed(folder, e))?;
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());

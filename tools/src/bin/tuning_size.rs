@@ -19,14 +19,15 @@ use exactfed_runner::runner::{Silent, prepare, run};
 use std::convert::Infallible;
 use std::sync::Mutex;
 
-/// Instances of the problem.
+/// The number of instances of the problem.
 const INSTANCES: u64 = 12;
-/// Candidates, each 1.44 times the one before.
+/// The number of candidates: step sizes, each 1.44 times the one before.
 const CANDIDATES: usize = 17;
-/// Fresh runs of what was selected.
+/// The number of fresh runs of what was selected.
 const FRESH: usize = 20;
 
-/// Logistic regression on heterogeneous data, ten clients.
+/// The manifest of FedAvg and Scaffold with all candidates on an instance of logistic regression, whose ten clients have
+/// heterogeneous data.
 fn manifest(seed: u64, runs: usize) -> String {
     let step = |i: usize| 0.004 * libm::pow(1.44, i as f64);
     let steps: Vec<String> = (0..CANDIDATES).map(|i| format!("{:e}", step(i))).collect();
@@ -40,11 +41,12 @@ fn manifest(seed: u64, runs: usize) -> String {
     )
 }
 
-/// The final errors of an algorithm on an instance: of each candidate one per run.
+/// The final errors of an algorithm on an instance: for each candidate the errors of its runs.
 type Errors = Vec<Vec<f64>>;
 
-/// The errors of both algorithms on an instance.
-fn instance(seed: u64, runs: usize) -> [Errors; 2] {
+/// Runs both algorithms on the instance of a seed and returns the errors of each; a run that diverged has an infinite
+/// error.
+fn run_instance(seed: u64, runs: usize) -> [Errors; 2] {
     let source = Source { name: "t".into(), text: manifest(seed, runs), ..Source::default() };
     let plan = exactfed::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<_> = plan.cells.iter().collect();
@@ -62,18 +64,23 @@ fn instance(seed: u64, runs: usize) -> [Errors; 2] {
     [all, second]
 }
 
-/// So many of a candidate's runs, from one on, around the end.
-fn some(runs: &[f64], from: usize, count: usize) -> Vec<f64> {
+/// So many of a candidate's runs from the one at a place on, beginning again after the last.
+fn some_runs(runs: &[f64], from: usize, count: usize) -> Vec<f64> {
     (0..count).map(|i| runs[(from + i) % runs.len()]).collect()
 }
 
-/// One selection: the candidate, its runs by which it was selected, and fresh ones.
+/// The candidate that was selected in a trial.
 struct Selection {
+    /// The place of the candidate.
     candidate: usize,
+    /// The errors of its runs by which it was selected.
     seen: Vec<f64>,
+    /// The errors of other runs of it.
     fresh: Vec<f64>,
 }
 
+/// Selects the candidate with the least mean error over so many replicates, which differ between trials. If the noise is
+/// `common`, all candidates have runs of the same numbers and so the same noise.
 fn select(errors: &Errors, trial: usize, replicates: usize, common: bool) -> Selection {
     let all = errors[0].len();
     let begin = |candidate: usize| {
@@ -81,24 +88,31 @@ fn select(errors: &Errors, trial: usize, replicates: usize, common: bool) -> Sel
         let shift = if common { 0 } else { candidate * 2 * (replicates + FRESH) };
         trial * replicates + shift
     };
-    let means = (0..errors.len()).map(|c| (c, mean(&some(&errors[c], begin(c), replicates))));
+    let means = (0..errors.len()).map(|c| (c, mean(&some_runs(&errors[c], begin(c), replicates))));
     let best = means.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(c, _)| c);
     Selection {
         candidate: best,
-        seen: some(&errors[best], begin(best), replicates),
-        fresh: some(&errors[best], begin(best) + all / 2, FRESH),
+        seen: some_runs(&errors[best], begin(best), replicates),
+        fresh: some_runs(&errors[best], begin(best) + all / 2, FRESH),
     }
 }
 
-/// Sums over trials, in per cent of them.
+/// Sums over the trials of all instances, which are divided by the number of trials.
 #[derive(Default)]
 struct Found {
+    /// The number of trials.
     trials: f64,
+    /// By what share the mean of the runs by which a candidate was selected is above its true mean.
     optimism: f64,
+    /// By what share the true mean of the selected candidate is above that of the best.
     regret: f64,
+    /// How often an interval holds: of the mean from the same runs and from fresh ones, and of the ratio of both
+    /// algorithms from the same runs and from fresh ones.
     covered: [f64; 4],
 }
 
+/// Tunes both algorithms by so many replicates, with common noise or not, in as many trials as there are runs for, and
+/// sums up what comes of it.
 fn tuned(instances: &[[Errors; 2]], replicates: usize, common: bool) -> Found {
     let mut found = Found::default();
     for [first, second] in instances {
@@ -130,8 +144,9 @@ fn tuned(instances: &[[Errors; 2]], replicates: usize, common: bool) -> Found {
     found
 }
 
-/// How often the interval of a ratio over instances holds, in per cent: by Student's t over
-/// instance means, and over all runs as if they were independent.
+/// How often the interval of a ratio over instances holds, in per cent of the trials: by Student's t over the means of
+/// the instances, and over all runs as if they were independent. `between` is the standard deviation between the
+/// logarithms of the instances' means, where that of runs on an instance is 1.
 fn over_instances(rng: &mut Stream, instances: usize, between: f64, trials: usize) -> [f64; 2] {
     const RUNS: usize = 5;
     let mut covered = [0.0; 2];
@@ -155,11 +170,11 @@ fn over_instances(rng: &mut Stream, instances: usize, between: f64, trials: usiz
     covered.map(|count| 100.0 * count / trials as f64)
 }
 
-/// How two equal algorithms are tuned and compared.
+/// How two algorithms of one law are tuned and compared: they do not differ, and every difference that is found is wrong.
 struct TunedPair {
-    /// Instances by which a candidate is selected, and as many fresh ones of the comparison.
+    /// The number of instances by which a candidate is selected, and of fresh ones of the comparison.
     instances: usize,
-    /// Runs on each instance.
+    /// The number of runs on each instance.
     runs: usize,
     /// The ratio of neighbouring step sizes.
     ratio: f64,
@@ -170,13 +185,16 @@ struct TunedPair {
     common: f64,
 }
 
-/// An instance of a simulated problem: the error with step size γ is e^(−100 h γ) + s γ.
+/// An instance of a simulated problem: the expected error with step size γ is e^(−100 h γ) + s γ.
 struct Simulated {
+    /// h, which says how fast errors fall.
     hardness: f64,
+    /// s, the noise.
     noise: f64,
 }
 
 impl TunedPair {
+    /// Draws the instances by which a candidate is selected, or those of the comparison.
     fn draw_instances(&self, rng: &mut Stream) -> Vec<Simulated> {
         let mut draw = || Simulated {
             hardness: libm::exp(self.spread[0] * rng.gaussian()),
@@ -185,7 +203,7 @@ impl TunedPair {
         (0..self.instances).map(|_| draw()).collect()
     }
 
-    /// The mean errors of each candidate on each instance.
+    /// Runs an algorithm and returns, for each candidate, its mean error on each instance.
     fn run(&self, rng: &mut Stream, instances: &[Simulated]) -> Vec<Vec<f64>> {
         const CANDIDATES: i32 = 11;
         let mut errors = vec![Vec::new(); CANDIDATES as usize];
@@ -206,8 +224,8 @@ impl TunedPair {
         errors
     }
 
-    /// In per cent of the trials: how often the algorithms are found to differ, without and with the
-    /// error of the selection; and by how much that widens the interval in the median.
+    /// In per cent: how often the algorithms are found to differ, without and with the error of the selection; and by how
+    /// much the latter widens the interval in the median of the trials.
     fn found_to_differ(&self, rng: &mut Stream, trials: usize) -> [f64; 3] {
         let mut alone = 0.0;
         let mut with_selection = 0.0;
@@ -241,7 +259,7 @@ impl TunedPair {
     }
 }
 
-/// The table of equal algorithms that are tuned on few instances.
+/// Prints the table of algorithms of one law that are tuned on few instances.
 fn print_equal_algorithms(trials: usize) {
     println!(
         "\n| instances | runs | ratio of step sizes | sd of hardness, noise, run | common noise | found to differ: fresh runs alone | with the selection | wider by |"
@@ -267,7 +285,8 @@ fn print_equal_algorithms(trials: usize) {
 
 fn main() {
     let runs = std::env::args().nth(1).and_then(|t| t.parse().ok()).unwrap_or(400);
-    let instances: Vec<[Errors; 2]> = (1..=INSTANCES).map(|seed| instance(seed, runs)).collect();
+    let instances: Vec<[Errors; 2]> =
+        (1..=INSTANCES).map(|seed| run_instance(seed, runs)).collect();
     let mut tables = [String::new(), String::new()];
     for (noise, common) in [("common", true), ("independent", false)] {
         for replicates in [5, 10] {

@@ -20,10 +20,10 @@ use thiserror::Error;
 
 /// An algorithm whose runs are iterators in Python.
 struct PythonAlgorithm {
-    /// Called with the clients, θ_0, γ, H and the keys: an iterator of estimates.
+    /// A callable that gets the clients, θ_0, γ, H and the keys of the algorithm, and returns an iterator of estimates.
     start: Py<PyAny>,
-    /// Called with two lots of the same clients and the rest: the program of the rounds as JSON, or
-    /// why there is none.
+    /// A callable that follows the rounds symbolically: it gets the same clients twice, θ_0, γ, H, the keys and T, and
+    /// returns (true, the program of the rounds as JSON) or (false, why there is none).
     trace: Py<PyAny>,
     /// The most seconds of a round in Python.
     patience: u64,
@@ -32,11 +32,16 @@ struct PythonAlgorithm {
 /// A run of an algorithm in Python.
 struct PythonRun<'p> {
     clients: Py<PythonClients>,
+    /// What the algorithm returned, which does a round whenever it is asked for the next estimate.
     iterator: Py<PyIterator>,
     clock: Arc<RoundClock>,
+    /// The estimate that the last round yielded, θ_0 before the first; d numbers.
     estimate: Vec<f64>,
+    /// The cost of the rounds so far.
     cost: Cost,
+    /// The number of rounds that were begun.
     round: u64,
+    /// Why the run has failed, if it has: no further round is done then.
     failure: Option<String>,
     /// The clients refer to the problem.
     problem: PhantomData<&'p ()>,
@@ -129,9 +134,10 @@ enum YieldError {
     OtherShape { shape: String, dimension: usize },
 }
 
-/// θ_0, γ, H and the keys.
+/// θ_0, γ, H, and the values of the algorithm's keys by name.
 type Arguments<'py> = (Bound<'py, PyArray1<f64>>, f64, u64, Bound<'py, PyDict>);
 
+/// The arguments of an algorithm after the clients. Names of keys have `_` in place of `-`, as Python needs.
 fn arguments<'py>(
     py: Python<'py>,
     settings: &CustomRun<'_>,
@@ -152,7 +158,7 @@ fn arguments<'py>(
 }
 
 impl PythonRun<'_> {
-    /// Reads what the round yielded.
+    /// Takes what a round yielded as the estimate: an array of d numbers.
     fn take(&mut self, value: &Bound<'_, PyAny>) -> Result<(), YieldError> {
         if value.is_none() {
             return Err(YieldError::Nothing);
@@ -208,7 +214,8 @@ impl Run for PythonRun<'_> {
     }
 }
 
-/// What ended the code of an algorithm: an exception, and why the clock sent it, if it did.
+/// The text on what ended the code of an algorithm: the exception with its traceback and, before it, why the clock
+/// sent it, if it did.
 fn ended_by(py: Python<'_>, error: &PyErr, clock: &RoundClock) -> String {
     let why = clock.ended().map_or(String::new(), |why| format!("{why}\n"));
     why + &traceback(py, error)
@@ -226,8 +233,11 @@ pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
     lines().unwrap_or_else(|_| error.to_string()).trim_end().to_owned()
 }
 
-/// Loads a file of Python or a module, which registers its algorithms; of a file only what these
-/// sources contain, if there are some.
+/// Loads a file of Python or a module, which registers its algorithms. With `sources` of algorithms, only those
+/// statements of a file run that the sources contain, and a line for each other one is returned; else none is.
+///
+/// # Errors
+/// The traceback of the code, or why the file cannot be loaded.
 pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>, LoadError> {
     Python::attach(|py| {
         let load = || -> PyResult<Vec<String>> {

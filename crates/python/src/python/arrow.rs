@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Mutex;
 
-/// A table that is read by `__arrow_c_stream__`.
+/// A table of results that Python reads by `__arrow_c_stream__`.
 #[pyclass(frozen)]
 pub struct NativeFrame(Mutex<DataFrame>);
 
 impl NativeFrame {
-    /// A frame, or the exception for a failure to make it.
+    /// Makes a table of a frame; the exception if the frame could not be made.
     pub fn new(py: Python<'_>, frame: PolarsResult<DataFrame>) -> PyResult<Self> {
         let frame = frame.map_err(|e| raise_text(py, format!("error: {e}")))?;
         Ok(Self(Mutex::new(frame)))

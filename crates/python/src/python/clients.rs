@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::sync::{Arc, Mutex};
 
-/// A number of clients, or a fraction of all.
+/// The size of a cohort as Python passes it: a number of clients, or a fraction of all.
 #[derive(FromPyObject)]
 enum CohortSize {
     Number(i64),
@@ -28,9 +28,9 @@ enum CohortSize {
 /// the cost of the run.
 #[pyclass(frozen, module = "exactfed", name = "Clients")]
 pub struct PythonClients {
-    /// `None` once the run has ended.
+    /// The clients themselves; `None` once the run has ended.
     inner: Mutex<Option<RoundClients<'static>>>,
-    /// What the clients refer to, where no run keeps it.
+    /// The instance to which the clients refer, where no run keeps it.
     _instance: Option<Arc<dyn Instance>>,
     /// N, the number of clients.
     #[pyo3(get)]
@@ -43,15 +43,17 @@ pub struct PythonClients {
     /// T of the run.
     #[pyo3(get)]
     rounds: u64,
+    /// Counts the time of rounds in Python, without that of the methods below that leave Python.
     clock: Arc<RoundClock>,
+    /// The generator of [`Self::rng`], made at its first use.
     generator: PyOnceLock<Py<PyAny>>,
 }
 
 impl PythonClients {
-    /// The clients of a run.
+    /// The clients of a run of so many rounds, for Python.
     ///
     /// # Safety
-    /// What they refer to must exist until [`Clients::end`] has returned, or be `instance`.
+    /// What they refer to must exist until [`Self::end`] has returned, or be `instance`.
     pub unsafe fn new(
         clients: RoundClients<'_>,
         instance: Option<Arc<dyn Instance>>,
@@ -85,7 +87,7 @@ impl PythonClients {
         *lock(&self.inner) = None;
     }
 
-    /// Ends a round; what the rounds so far have cost.
+    /// Ends a round and returns what the rounds so far have cost; no cost once the run has ended.
     pub fn end_round(&self) -> Cost {
         self.locked(|clients| {
             clients.end_round();
@@ -109,8 +111,11 @@ impl PythonClients {
         self.clock.outside(|| py.detach(|| self.locked(f)))
     }
 
-    /// Whether an array has a row of d numbers for each client, rather than one for all clients; an error if it has
-    /// another shape.
+    /// Whether the argument `what` has a row of d numbers for each client, shape (N, d), rather than one row for all
+    /// clients, shape (d,).
+    ///
+    /// # Errors
+    /// If it has another shape.
     fn has_row_per_client(
         &self,
         what: &str,
@@ -126,7 +131,10 @@ impl PythonClients {
         }
     }
 
-    /// The array of N rows of d into which results are written: `out`, or a new one.
+    /// The array of shape (N, d) into which results are written: `out`, or a new one of zeros.
+    ///
+    /// # Errors
+    /// If `out` has another shape, or is not contiguous.
     fn output<'py>(
         &self,
         py: Python<'py>,
@@ -161,7 +169,7 @@ impl PythonClients {
         Ok(PyArray1::from_vec(py, members))
     }
 
-    /// Ends a round where no run does.
+    /// Ends a round where no run does: of clients that a user steps through by himself.
     fn _end_round(&self) {
         self.end_round();
     }
@@ -404,12 +412,12 @@ impl PythonClients {
     }
 }
 
-/// The error for an array that results cannot be written to.
+/// The error for an array `out` that cannot be written to, or is also an argument.
 fn not_writable() -> PyErr {
     PyValueError::new_err("out must be writable, and another array than the arguments")
 }
 
-/// The indices of the members, as Python has them.
+/// The indices of the clients that take part, as an array of NumPy has them.
 fn indices(members: &Members) -> Vec<i64> {
     members.indices().iter().map(|&k| k as i64).collect()
 }

@@ -4,7 +4,7 @@ use exactfed::cli::Failure;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
-/// An exception of the package by its name.
+/// Calls the exception of the package with this name; if that fails, the exception that it raised.
 fn exception<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
     let module = py.import("exactfed._errors");
     let made = module.and_then(|module| module.call_method1(name, arguments));
@@ -19,7 +19,8 @@ pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
     }
 }
 
-/// The exception for a failure to read a manifest.
+/// A `ManifestError` for a failure to read a manifest, with a diagnostic for each mistake (file, line, column, key,
+/// message, hint, what is allowed); without diagnostics if the manifest cannot be read at all.
 pub fn raise_manifest(py: Python<'_>, failure: Failure) -> PyErr {
     let text = failure.message.trim_end().to_owned();
     let rejected = failure.rejected.as_deref();
@@ -36,7 +37,7 @@ pub fn raise_manifest(py: Python<'_>, failure: Failure) -> PyErr {
     exception(py, "ManifestError", (text, diagnostics))
 }
 
-/// The exception for any other bad input.
+/// An `ExactfedError` with this text, for any other bad input.
 pub fn raise_text(py: Python<'_>, text: String) -> PyErr {
     exception(py, "ExactfedError", (text.trim_end(),))
 }

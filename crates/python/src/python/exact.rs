@@ -12,18 +12,19 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 type FloatArray = Py<PyArray1<f64>>;
-/// The id and the name of a cell, the recorded rounds, the values, the bounds, and the program or
-/// why there is none.
+/// The id and the name of a cell, the recorded rounds, the values, the bounds, and the program of its rounds.
 type FoundCell = (String, String, Vec<u64>, Vec<FoundValue>, Vec<FoundBound>, FoundProgram);
+/// The program of the rounds of an algorithm as JSON, or why there is none: one of both is there.
 type FoundProgram = (Option<String>, Option<String>);
-/// A value: its name, the lengths of its axes, its numbers, and why there are none.
+/// A value: its name, the lengths of its axes, and its numbers or why there are none.
 type FoundValue = (&'static str, Vec<usize>, Option<FloatArray>, Option<String>);
-/// A bound: its name, formula and quantity, whether it is proved, its numbers, and the conditions
-/// that fail at the last round.
+/// A bound: its name, its formula and the quantity that it bounds, whether it is proved, a number for each recorded
+/// round, and the conditions that fail at the last round.
 type FoundBound = (&'static str, &'static str, &'static str, bool, FloatArray, Vec<String>);
 
-/// What theory knows of the one cell of a plan whose id begins with `cell` and that is of a
-/// selection in JSON.
+/// What theory knows of a cell of a plan on one of its instances, for `exactfed.exact` of Python. The cell is the only
+/// one whose id begins with `cell` and that matches `selection`, a table of settings as JSON; it is an error if there
+/// is none or there are several.
 #[pyfunction]
 pub fn exact(
     py: Python<'_>,
@@ -60,7 +61,8 @@ pub fn exact(
     Ok((id.to_string(), name, rounds, values.collect(), bounds, program))
 }
 
-/// The kinds of values: name, axes and meaning of each.
+/// The kinds of values that [`exact`] returns: the name of each, its axes as letters (R recorded rounds, N clients, d
+/// entries of θ), and its meaning.
 #[pyfunction]
 pub fn theory_kinds() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
     let axis = |axis: &ArrayAxis| match axis {

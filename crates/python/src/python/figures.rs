@@ -11,10 +11,11 @@ use exactfed::plan::{Setting, short};
 use serde_json::{Map as JsonMap, Value, json};
 use std::collections::HashMap;
 
-/// Radius of the outlines of markers.
+/// The radius of markers for which their outlines are computed, in whole numbers; they are divided by it.
 const RADIUS: u32 = 1000;
 
-/// A figure of an experiment with all that a drawing of it needs.
+/// A figure of an experiment as JSON, with all that the package needs to draw it by matplotlib: a plot of curves or
+/// maps, the legend, and what is left out.
 pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     let body = match &figure.body {
         Body::Plot(plot) => json!({ "plot": plot_body(figure, plot, experiment) }),
@@ -36,6 +37,7 @@ pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     })
 }
 
+/// The panels of a plot with their axes and curves; curves that stay at x = 0 are left out.
 fn plot_body(figure: &Figure, plot: &Plot, experiment: &Experiment<'_>) -> Value {
     let settings = SettingsOfCells::new(experiment);
     let drawn = |one: &&Series| !stays_at_0(figure, one);
@@ -53,9 +55,11 @@ fn plot_body(figure: &Figure, plot: &Plot, experiment: &Experiment<'_>) -> Value
     })
 }
 
-/// The settings in which the cells of an experiment differ.
+/// The settings in which the cells of an experiment differ: by them a user chooses curves of a drawing.
 struct SettingsOfCells<'a> {
+    /// The short names of the settings.
     names: Vec<&'a str>,
+    /// The cells by their ids.
     cells: HashMap<&'a str, &'a CellResult<'a>>,
 }
 
@@ -68,8 +72,8 @@ impl<'a> SettingsOfCells<'a> {
         }
     }
 
-    /// The label of these cells, and each setting that has one value in all of them, with the value
-    /// in the notation of pages.
+    /// An object with the label of the first of the cells with these ids, and each setting that has one value in all
+    /// of them. Each is a pair: the plain value, and the value in the notation of pages. Empty without cells.
     fn shared_by(&self, ids: &[String]) -> Value {
         let cells: Vec<_> = ids.iter().filter_map(|id| self.cells.get(&**id)).collect();
         let Some(first) = cells.first() else { return json!({}) };
@@ -89,6 +93,7 @@ impl<'a> SettingsOfCells<'a> {
     }
 }
 
+/// A curve with its points, its style and the settings of its cells.
 fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
     let column = |of: fn(&Point) -> f64| {
         series.points.iter().map(|point| number(of(point))).collect::<Vec<_>>()
@@ -114,6 +119,7 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
     })
 }
 
+/// An entry of the legend, with the kind of symbol that is drawn for it.
 fn legend_entry(entry: &LegendEntry) -> Value {
     let line = match entry {
         LegendEntry::Line(Line::Reference(_)) => "reference",
@@ -125,6 +131,8 @@ fn legend_entry(entry: &LegendEntry) -> Value {
     json!({ "name": entry.name(), "kind": line, "style": style_values(entry.style()) })
 }
 
+/// The colour, the dash pattern and the marker of a style; the marker is the outline of a polygon around the origin
+/// whose circle has the radius 1.
 fn style_values(style: Style) -> Value {
     let dashes = style::dash_array(style.dash).split_whitespace();
     let outline = style::marker(style).outline(RADIUS);
@@ -139,11 +147,12 @@ fn style_values(style: Style) -> Value {
     })
 }
 
+/// A colour as `#rrggbb`.
 fn hex(color: Color) -> String {
     style::hex(style::rgb(color))
 }
 
-/// A number as JSON: a text where JSON has no such number.
+/// A number as JSON; NaN and infinities, which JSON does not have, as a text that Python's `float` reads.
 fn number(x: f64) -> Value {
     if x.is_finite() { json!(x) } else { json!(x.to_string()) }
 }

@@ -14,14 +14,20 @@ const MOST_NAMED: usize = 6;
 /// Why no point of a cell is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
+    /// The x axis is a setting that the cell's algorithm does not have.
     NoSetting,
+    /// The x axis is a cost that the cell's algorithm never pays.
     StaysAt0,
+    /// Some of its runs diverged.
     Diverged,
+    /// The x axis is logarithmic and the cell's value is not above 0.
     NotPositive,
+    /// Its values are not finite, were not recorded, or lie outside of the axes.
     NoValue,
 }
 
 impl Reason {
+    /// Why no point of a cell is drawn, which the caller has found: the first reason that applies.
     fn new(cell: &CellResult<'_>, shown: &Exploration, plot: &Plot) -> Self {
         let mut series = plot.series().filter(|series| series.cells == [cell.cell.id.as_str()]);
         if matches!(shown.x, XAxis::Rounds(_)) && series.any(has_no_width) {
@@ -39,6 +45,7 @@ impl Reason {
         }
     }
 
+    /// The end of a sentence that says how many curves or points are left out.
     fn in_words(self, shown: &Exploration) -> String {
         let x = match &shown.x {
             XAxis::Cells(name) => name,
@@ -54,22 +61,25 @@ impl Reason {
     }
 }
 
-/// Whether a cell has a setting of this name, or this is the name of a quantity.
+/// Whether a cell has a value on an x axis of this name: a setting that it has, or a quantity, which all cells have.
 fn has_setting(cell: &CellResult<'_>, name: &str) -> bool {
     cell.cell.settings.get(name).is_some() || exactfed::manifest::Quantity::named(name).is_some()
 }
 
-/// Whether a curve over a cost would be a vertical line, since its algorithm has no such cost.
+/// Whether a curve of a figure over rounds or costs would be a vertical line at 0, since its algorithm has no such
+/// cost; such a curve is not drawn.
 pub fn stays_at_0(figure: &Figure, series: &Series) -> bool {
     let over_rounds = |shown: &Exploration| matches!(shown.x, XAxis::Rounds(_));
     figure.exploration.as_ref().is_some_and(over_rounds) && has_no_width(series)
 }
 
+/// Whether all points of a curve, two or more, have x = 0.
 fn has_no_width(series: &Series) -> bool {
     series.points.len() > 1 && series.points.iter().all(|point| point.x == 0.0)
 }
 
-/// What a figure leaves out; empty if it draws all cells that its manifest asks for.
+/// Sentences on what a figure leaves out of the cells that its manifest asks for: whole curves, single points, and
+/// cells beyond a sample. Empty if it draws them all, or is no figure of curves.
 pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     let (Body::Plot(plot), Some(shown)) = (&figure.body, &figure.exploration) else {
         return Vec::new();
@@ -77,10 +87,12 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     let (view, drawn) = (&shown.views[0], drawn_cells(figure, plot));
     let cells: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|cell| (cell.cell.id.as_str(), cell)).collect();
+    // The ids of the cells of each curve.
     let mut of_curve: Vec<Vec<&str>> = vec![Vec::new(); view.curves.len()];
     shown.cells.iter().zip(&view.curve_of_cell).for_each(|(id, i)| of_curve[*i].push(id));
-    let (mut curves, mut points): (BTreeMap<Reason, Vec<String>>, BTreeMap<Reason, usize>) =
-        Default::default();
+    // The names of the curves without any point, and the numbers of cells without one in other curves.
+    let mut curves: BTreeMap<Reason, Vec<String>> = BTreeMap::new();
+    let mut points: BTreeMap<Reason, usize> = BTreeMap::new();
     for (curve, ids) in view.curves.iter().zip(&of_curve) {
         let hidden = ids.iter().filter(|id| !drawn.contains(**id)).filter_map(|id| cells.get(id));
         let reasons: Vec<Reason> = hidden.map(|cell| Reason::new(cell, shown, plot)).collect();
@@ -110,7 +122,8 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     sampled.into_iter().chain(of_curves).chain(of_points).chain(without).collect()
 }
 
-/// Whether the x axis is logarithmic and the cells have values that have no place on it.
+/// Whether the x axis of a figure over a setting is logarithmic although cells have values of 0 or less, which have no
+/// place on it: a figure that a user draws in place of those of the manifest then gets a linear axis.
 pub fn needs_linear_axis(figure: &Figure, experiment: &Experiment<'_>) -> bool {
     let (Body::Plot(plot), Some(shown)) = (&figure.body, &figure.exploration) else {
         return false;
@@ -121,7 +134,7 @@ pub fn needs_linear_axis(figure: &Figure, experiment: &Experiment<'_>) -> bool {
     plot.scale_x == Scale::Log && cells.filter_map(|cell| x_value(cell, name)).any(|x| x <= 0.0)
 }
 
-/// The cells of which a measured point is inside the axes of a panel.
+/// The ids of the cells with at least one measured point inside the axes of a panel; predictions do not count.
 fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
     let frames = chart::frames(plot);
     let mut drawn = HashSet::new();
@@ -133,7 +146,7 @@ fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
         };
         let is_drawn = |one: &&Series| one.line.is_measured() && !stays_at_0(figure, one);
         for series in panel.series.iter().filter(is_drawn) {
-            // One cell for all points, or one for each.
+            // A curve along rounds has one cell for all points; one over a setting has a cell for each.
             let ids = (0..series.points.len()).map(|i| &series.cells[i % series.cells.len()]);
             let inside = series.points.iter().zip(ids).filter(|(point, _)| {
                 is_inside(frame.x, plot.scale_x, point.x)
@@ -145,7 +158,7 @@ fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
     drawn
 }
 
-/// The first names of a list, and how many follow.
+/// The first [`MOST_NAMED`] names of a list in words, and how many follow.
 fn listed(names: &[String]) -> String {
     let mut text = names[..names.len().min(MOST_NAMED)].join("; ");
     if names.len() > MOST_NAMED {

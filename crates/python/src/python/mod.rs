@@ -37,7 +37,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 
-/// Adds the classes and functions to the module.
+/// Adds the classes and functions to the module while Python imports it, and tells the library how Python code is
+/// loaded.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     worker::loaded();
     module.add_function(wrap_pyfunction!(main, module)?)?;
@@ -59,8 +60,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }
 
-/// Runs the command line in this process and returns its exit code. `program` is the command by
-/// which another process can do the same.
+/// Runs the command line in this process and returns its exit code; `arguments` begin with the name of the program.
+/// `program` is the command, with its first arguments, by which another process can run the command line: jobs of
+/// `submit` call it.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> PyResult<u8> {
     cli::set_program(program);
@@ -74,15 +76,15 @@ fn figure_inches(text: &str) -> PyResult<f64> {
     cli::figure_inches(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The name in manifests of a quantity, which figures can show along the rounds; `None` of what is
-/// none, such as a setting.
+/// The name in manifests of a quantity that figures can show along the rounds, by any name under which it is known;
+/// `None` if there is no such quantity, as for the name of a setting.
 #[pyfunction]
 fn quantity(name: &str) -> Option<&'static str> {
     Quantity::known_as(name).map(Quantity::name)
 }
 
-/// Compares two sides: the text for a terminal, the page, JSON, and the exit code of the command.
-/// `fail_on` names the classes that make the code 1.
+/// Compares the side `a` (before) with `b` (after), and returns the comparison as text for a terminal, as a page and
+/// as JSON, and the exit code of `exactfed diff`. `fail_on` names the classes of changes that make the code 1.
 #[pyfunction]
 fn diff(
     py: Python<'_>,

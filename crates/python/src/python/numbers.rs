@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 use std::borrow::Cow;
 
-/// A shape as Python writes it.
+/// The shape of an array as Python writes it: `(3,)`, `(3, 2)`.
 pub fn tuple(shape: &[usize]) -> String {
     match shape {
         [one] => format!("({one},)"),
@@ -17,7 +17,11 @@ pub fn tuple(shape: &[usize]) -> String {
     }
 }
 
-/// A number, or one of each of n clients.
+/// Reads an argument that is one number for all clients or an array with one for each of n clients; returns one number
+/// or n. `what` is the name of the argument in errors, here and below.
+///
+/// # Errors
+/// If it is no real number, or an array of another shape.
 pub fn floats_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<Vec<f64>> {
     check_real(value, what)?;
     if let Ok(one) = value.extract::<f64>() {
@@ -38,7 +42,11 @@ pub fn wrong_shape(what: &str, shape: &[usize], expected: &str) -> PyErr {
     PyValueError::new_err(format!("{what} has the shape {shape}; expected {expected}"))
 }
 
-/// Whole numbers of 1 or more: one, or one of each of n clients.
+/// Reads an argument that is one whole number for all clients or an array with one for each of n clients, all from 1
+/// to 10⁹; returns one number or n.
+///
+/// # Errors
+/// If a number is not whole or out of range, or the array has another shape.
 pub fn counts_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<Vec<u64>> {
     if let Ok(one) = value.extract::<u64>() {
         return counts(&[one as f64], what);
@@ -46,7 +54,7 @@ pub fn counts_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyRe
     counts(&floats_per_client(value, what, n)?, what)
 }
 
-/// An array as a slice in C order, copied if it is not.
+/// The numbers of an array as a slice in C order; they are copied only if the array has another order.
 pub fn flat<'a>(array: &'a PyReadonlyArrayDyn<'_, f64>) -> Cow<'a, [f64]> {
     match array.as_slice() {
         Ok(slice) => Cow::Borrowed(slice),
@@ -54,7 +62,7 @@ pub fn flat<'a>(array: &'a PyReadonlyArrayDyn<'_, f64>) -> Cow<'a, [f64]> {
     }
 }
 
-/// A number.
+/// Reads an argument that is one real number.
 pub fn float(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
     check_real(value, what)?;
     value.extract::<f64>().map_err(|e| {
@@ -76,7 +84,11 @@ fn check_real(value: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
     }
 }
 
-/// Takes any array of real numbers as one of 64-bit floats.
+/// Reads an argument that is an array of real numbers, or anything that NumPy converts to one, as 64-bit floats; an
+/// array of these is not copied.
+///
+/// # Errors
+/// If it is complex, or NumPy cannot convert it.
 pub fn floats<'py>(
     value: &Bound<'py, PyAny>,
     what: &str,
@@ -95,16 +107,22 @@ pub fn floats<'py>(
     Ok(array.cast::<PyArrayDyn<f64>>()?.readonly())
 }
 
-/// The largest number of local steps of a client in a round.
+/// The largest number of local steps of a client in a round, or of draws in a local step.
 const MOST_COUNT: f64 = 1e9;
 
-/// Whole numbers of 1 or more.
+/// The values as whole numbers.
+///
+/// # Errors
+/// If one is not whole, or not from 1 to [`MOST_COUNT`].
 pub fn counts(values: &[f64], what: &str) -> PyResult<Vec<u64>> {
-    let one = |value: &f64| match *value {
-        value if value.fract() == 0.0 && (1.0..=MOST_COUNT).contains(&value) => Ok(value as u64),
-        value => Err(PyValueError::new_err(format!(
-            "{what} must be a whole number from 1 to 10⁹, not {value}"
-        ))),
-    };
-    values.iter().map(one).collect()
+    let mut counts = Vec::with_capacity(values.len());
+    for &value in values {
+        if value.fract() != 0.0 || !(1.0..=MOST_COUNT).contains(&value) {
+            return Err(PyValueError::new_err(format!(
+                "{what} must be a whole number from 1 to 10⁹, not {value}"
+            )));
+        }
+        counts.push(value as u64);
+    }
+    Ok(counts)
 }

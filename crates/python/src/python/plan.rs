@@ -21,12 +21,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A manifest that was read, with its cells.
+/// A manifest that was read, with the plan of its cells.
 #[pyclass(frozen)]
 pub struct NativePlan {
-    /// The manifest.
+    /// The manifest as it was read.
     pub source: Source,
-    /// Its cells.
+    /// The plan, whose own source has the hashes and sizes of data files in addition.
     pub plan: Arc<Plan>,
 }
 
@@ -82,7 +82,7 @@ impl NativePlan {
         known.map(|known| known.definition.kind.clone()).collect()
     }
 
-    /// The same with the cells that follow from the results of a folder.
+    /// The same plan with the cells of all stages, as far as the results in the folder `out` decide which follow.
     fn following(&self, py: Python<'_>, out: PathBuf) -> PyResult<Self> {
         let (experiment, source) = (self.plan.experiment.clone(), self.source.clone());
         let plan = interruptible(py, raise, move || {
@@ -92,13 +92,14 @@ impl NativePlan {
         Ok(Self { source: self.source.clone(), plan: Arc::new(plan) })
     }
 
-    /// Builds the instances of all cells, as a run would.
+    /// Builds the instances of all cells and frontiers, as a run would, and drops them; an exception says what is wrong.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let plan = self.plan.clone();
         interruptible(py, raise_manifest, move || cli::check(&plan))
     }
 
-    /// The clients of a run of a cell, before its first round, and θ_0.
+    /// The clients of the run with this number of the cell at this place, before its first round, and θ_0: a user
+    /// steps through the run by himself.
     fn clients<'py>(
         &self,
         py: Python<'py>,
@@ -127,8 +128,9 @@ impl NativePlan {
         Ok((clients, PyArray1::from_slice(py, &built.start)))
     }
 
-    /// The cells as a frame, with their state in a results folder, and with the seconds that they take
-    /// on so many threads; or with their operations, which are counted and not measured.
+    /// The cells of all stages as a frame, with their state in the results folder `out`, and with the seconds that each
+    /// takes on so many `threads`, which are measured now; or without `threads` with their operations, which are
+    /// counted.
     fn frame(&self, py: Python<'_>, out: PathBuf, threads: Option<usize>) -> PyResult<NativeFrame> {
         let plan = self.following(py, out.clone())?.plan;
         let made = move || {

@@ -20,20 +20,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// The results of an experiment, as it was last run when they were opened.
+/// The results of an experiment, with its manifest as it was last run when they were opened.
 #[pyclass(frozen)]
 pub struct NativeResults {
+    /// The results folder.
     root: PathBuf,
     experiment: StoredExperiment,
+    /// The analysis, computed when it is first asked for.
     analysed: OnceLock<Analysed>,
 }
 
-/// What an analysis gives, computed once.
+/// What Python shows of the analysis of an experiment.
 struct Analysed {
     /// The id of each figure, and the figure as JSON.
     figures: Vec<(String, String)>,
     /// The frames by the names of their methods; `tuned` where something is tuned.
     tables: BTreeMap<&'static str, PolarsResult<DataFrame>>,
+    /// The headline, the first figure and the claims, for notebooks.
     html: String,
 }
 
@@ -57,10 +60,12 @@ fn figures_of(experiment: &Experiment<'_>) -> Vec<(String, String)> {
     figures.map(|one| (one.id.clone(), figures::figure(one, experiment).to_string())).collect()
 }
 
-/// How a plan follows the results: [`tuned::follow`] or [`tuned::all_stages`].
+/// How a plan of a tuned experiment follows the results: to the fresh runs alone ([`tuned::follow`]), as pages do, or
+/// to the cells of all stages ([`tuned::all_stages`]).
 type Stages = fn(Plan, &dyn Results) -> Result<Plan, Error>;
 
-/// Experiments without a page, and why; and claims that did not end as expected.
+/// The experiments that could not be reported with the reasons, and a message for each claim that did not end as its
+/// manifest expects.
 type ReportNotes = (Vec<(String, String)>, Vec<String>);
 
 /// Analyses the results of a plan, if its instances fit in memory.
@@ -71,7 +76,8 @@ fn analysed<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Failure
 }
 
 impl NativeResults {
-    /// Does work on the results and the plan, with these overrides, as far as it follows them.
+    /// Calls `work` with the opened results and the plan of the stored manifest with these overrides in addition, whose
+    /// cells follow the results by `stages`; returns what it returns.
     fn following<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -89,7 +95,7 @@ impl NativeResults {
         })
     }
 
-    /// Does work on the results and the plan of all its stages.
+    /// Calls `work` with the opened results and the plan with the cells of all stages; returns what it returns.
     fn with_plan<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -98,6 +104,7 @@ impl NativeResults {
         self.following(py, tuned::all_stages, Vec::new(), work)
     }
 
+    /// The analysis of the results, which is computed at the first call and not again when results change.
     fn analysed(&self, py: Python<'_>) -> PyResult<&Analysed> {
         if self.analysed.get().is_none() {
             let analyse = |store: &Store, plan| Analysed::new(&analysed(&plan, store)?);
@@ -111,7 +118,7 @@ impl NativeResults {
 
 #[pymethods]
 impl NativeResults {
-    /// The results of an experiment in the folder `root`, of the only one if none is named.
+    /// Opens the results of an experiment in the folder `root`: of the one that is named, or of the only one.
     #[new]
     fn new(py: Python<'_>, root: PathBuf, experiment: Option<String>) -> PyResult<Self> {
         let folder = root.clone();
@@ -125,7 +132,8 @@ impl NativeResults {
         &self.experiment.name
     }
 
-    /// The rows of the cells of the last run, or of all cells, and why cells are left out.
+    /// The rows of the cells of the last run or, if `earlier`, also of cells with other settings that were stored
+    /// before; and a message for each damaged cell, which is left out. `None` if no cell has results.
     fn rows(&self, py: Python<'_>, earlier: bool) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
         let (frame, damaged) =
             self.with_plan(py, |store, plan| Ok(export::frame(store, &[plan])?))?;
@@ -138,7 +146,7 @@ impl NativeResults {
         Ok((frame, damaged.iter().map(Error::to_string).collect()))
     }
 
-    /// The plan of all its stages, with a cell for each that is stored.
+    /// The plan of the stored manifest with the cells of all stages that results decide.
     fn plan(&self, py: Python<'_>) -> PyResult<NativePlan> {
         let plan = self.with_plan(py, |_, plan| Ok(plan))?;
         Ok(NativePlan { source: plan.source.clone(), plan: Arc::new(plan) })
@@ -152,7 +160,7 @@ impl NativeResults {
         })
     }
 
-    /// The cells that failed, with the reasons.
+    /// A frame of the cells that failed or are damaged, with the reasons.
     fn failures(&self, py: Python<'_>) -> PyResult<NativeFrame> {
         let failed = self.with_plan(py, |store, plan| {
             let failed = |cell: &Cell| match store.status(&plan.experiment, &cell.id) {
@@ -166,7 +174,7 @@ impl NativeResults {
         NativeFrame::new(py, tables::failures(&failed))
     }
 
-    /// The digest of each cell that has results, by its id.
+    /// The id and the digest of each cell that has results, after a check of its numbers.
     fn digests(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         self.with_plan(py, |store, plan| {
             let mut all = Vec::new();
@@ -179,8 +187,9 @@ impl NativeResults {
         })
     }
 
-    /// Runs cells again, with the code of these files: a text, and how many have equal, other and
-    /// no comparable numbers.
+    /// Runs `sample` of the stored cells again, or all, and compares their numbers with the stored ones; files of
+    /// `run_code` define algorithms in Python. Returns the findings as text, and the numbers of cells that are
+    /// bit-identical, of cells and caches that are different, and of those that cannot be compared.
     #[pyo3(signature = (sample, seed, threads, run_code))]
     fn verify(
         &self,
@@ -206,13 +215,14 @@ impl NativeResults {
         Ok(self.analysed(py)?.figures.iter().map(|(id, _)| id.clone()).collect())
     }
 
-    /// A figure as JSON.
+    /// The figure of this id as JSON; `None` if the page has none.
     fn figure(&self, py: Python<'_>, id: &str) -> PyResult<Option<String>> {
         let figures = &self.analysed(py)?.figures;
         Ok(figures.iter().find(|(known, _)| known == id).map(|(_, json)| json.clone()))
     }
 
-    /// The figure of this id as JSON, of the manifest with these overrides.
+    /// The figure of this id as JSON, of the manifest with these overrides in addition, which may define it; `None` if
+    /// there is none.
     fn other_figure(
         &self,
         py: Python<'_>,
@@ -244,8 +254,8 @@ impl NativeResults {
         Ok(self.analysed(py)?.html.clone())
     }
 
-    /// Writes the reports of the results folder: what could not be reported, and the claims that
-    /// did not end as expected.
+    /// Writes the reports of all experiments in the results folder into `out`, in these formats, with figures that are
+    /// so many inches wide. Returns what could not be reported, and the claims that did not end as expected.
     fn report(
         &self,
         py: Python<'_>,
@@ -271,7 +281,10 @@ impl NativeResults {
     }
 }
 
-/// The experiment of a results folder that has this name, or the only one.
+/// The experiment with this name in a results folder or, without a name, the only one.
+///
+/// # Errors
+/// If there is no such experiment, there are several and none is named, or it cannot be read.
 fn find(root: &Path, name: Option<&str>) -> Result<StoredExperiment, Failure> {
     let listing = Store::open_existing(root)?.listing()?;
     let names: Vec<String> = listing.iter().map(|(name, _)| name.clone()).collect();

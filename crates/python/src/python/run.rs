@@ -17,27 +17,34 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// A cell that failed: its id, its label and the reason.
+/// A cell that failed: its id, its label and the reason, as Python gets them.
 type FailedCell = (String, String, String);
 
-/// Counts the progress of a run for the thread that shows it.
+/// Counts the progress of a run for the thread that shows it, and collects what Python is told at the end.
 #[derive(Default)]
 struct RunProgress {
+    /// The operations of the work so far.
     done: AtomicU64,
+    /// The operations of all work, without that which a divergence saved.
     total: AtomicU64,
+    /// The number of cells that are done.
     cells: AtomicU64,
+    /// The local steps of clients so far.
     steps: AtomicU64,
     failed: Mutex<Vec<FailedCell>>,
+    /// The warnings of the run, such as that results are damaged.
     warnings: Mutex<Vec<String>>,
     /// The cells, by id, in whose runs an algorithm in Python made θ infinite or NaN.
     not_finite: Mutex<BTreeMap<String, NotFinite>>,
 }
 
-/// The runs of a cell in which θ ceased to be finite.
+/// The runs of a cell in which θ became infinite or NaN.
 struct NotFinite {
+    /// The label of the cell.
     label: String,
-    /// The first round in which it did, and the run.
+    /// The first round in which θ was not finite in any run, and the number of the first such run.
     first: (u64, u64),
+    /// The number of these runs.
     runs: u64,
 }
 
@@ -56,8 +63,8 @@ impl NotFinite {
 }
 
 impl RunProgress {
-    /// The operations of the work so far and in all, the number of cells that
-    /// are done, and steps of clients.
+    /// What Python's `progress` is called with: the operations of the work so far and in all, the number of cells that
+    /// are done, and the local steps of clients so far.
     fn state(&self) -> [u64; 4] {
         [&self.done, &self.total, &self.cells, &self.steps].map(|count| count.load(Relaxed))
     }
@@ -108,7 +115,8 @@ impl Follower for RunProgress {
     }
 }
 
-/// The locks for which this thread works: see [`work_for`].
+/// The paths of the locks whose holders wait for this thread, which is set in rounds of algorithms in Python: a run
+/// that starts from a round passes them on to [`run`].
 #[pyfunction]
 pub fn locks() -> Vec<PathBuf> {
     locks_of_thread()
@@ -166,7 +174,8 @@ pub fn run(
     Ok((take(&seen.failed), warnings))
 }
 
-/// Adds the cells of an experiment in the results folder `part` to those in `out`.
+/// Adds the cells of an experiment in the results folder `part`, which a task of an executor has written, to those in
+/// `out`. It is an error if a cell of `part` is damaged or has other numbers in `out`.
 #[pyfunction]
 pub fn add_results(
     py: Python<'_>,
@@ -189,6 +198,7 @@ pub fn add_results(
     })
 }
 
+/// Takes what was collected, and leaves nothing.
 fn take<T: Default>(all: &Mutex<T>) -> T {
     std::mem::take(&mut *lock(all))
 }

@@ -41,7 +41,9 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(claims.len(), columns)
 }
 
-/// What tuning selected, a row for each algorithm at each point of the grid.
+/// What tuning selected, a row for each algorithm at each point of the grid: the settings, the mean of the runs by which
+/// they were selected, the mean of fresh runs with its interval, and the gain: how many times larger the mean loss is
+/// with the settings that are best for all algorithms together.
 pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
     let rows = &found.rows;
     let gain = |row: &TunedRow, of: fn(&Ratio) -> f64| {
@@ -75,7 +77,7 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
     DataFrame::new(rows.len(), columns)
 }
 
-/// Every point of all frontiers.
+/// Every point of all frontiers, in the columns of `frontier.csv`. The type of a column follows from its first value.
 pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     let points: Vec<(&ComputedFrontier<'_>, &FrontierPoint<'_>)> =
         frontiers.iter().flat_map(|f| f.best.iter().map(move |point| (f, point))).collect();
@@ -93,7 +95,8 @@ pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(points.len(), COLUMNS.map(column_of).into())
 }
 
-/// Which algorithm ranks first at each point of the grid.
+/// Which algorithm ranks first at each point of the grid, a row for each: the leaders, those that are not separated
+/// from the best; and the next one, with the ratio of its error to that of the best.
 pub fn ranking(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let standings = &experiment.standings;
     let rows = &standings.rows;
@@ -118,15 +121,20 @@ pub fn ranking(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     DataFrame::new(rows.len(), columns)
 }
 
-/// An algorithm at a point of the grid, with its sample there.
+/// An algorithm at a point of the grid: a row of [`ranking_of_all`].
 struct RankedRow<'a> {
+    /// The ranking at the point.
     at: &'a Standing,
     algorithm: &'a RankedAlgorithm,
+    /// The label of its cell.
     label: &'a str,
+    /// Its mean over runs or instances, or why there is none.
     sample: Result<Summary, NoSample>,
 }
 
 impl RankedRow<'_> {
+    /// How the algorithm compares with the best one, by a word, or why it has no rank; `None` if what ranks was not
+    /// recorded.
     fn separation(&self) -> Option<&'static str> {
         match (&self.algorithm.rival, self.algorithm.rank, &self.sample) {
             (Some(rival), ..) => Some(separation_name(rival)),
@@ -138,6 +146,7 @@ impl RankedRow<'_> {
         }
     }
 
+    /// Whether it is the best or not found to be worse than the best.
     fn leads(&self) -> bool {
         let rival = self.algorithm.rival.as_ref();
         let is_close = rival.is_none_or(|rival| rival.separation != Separation::Larger);
@@ -145,7 +154,7 @@ impl RankedRow<'_> {
     }
 }
 
-/// Every algorithm at each point of the grid, from the best to the last.
+/// Every algorithm at each point of the grid, a row for each, from the best to the last.
 pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let standings = &experiment.standings;
     let cells: HashMap<&str, &CellResult<'_>> =
@@ -186,12 +195,12 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     DataFrame::new(rows.len(), columns)
 }
 
-/// The instances of a sample of this size, where it is of several.
+/// The number of instances in a sample of this size; `None` if it is a sample of runs on one instance.
 fn instances(at: &Standing, size: usize) -> Option<u64> {
     (at.unit == "instance").then_some(size as u64)
 }
 
-/// The runs of a sample of this size.
+/// The number of runs in a sample of this size, whose elements are runs or instances with several runs each.
 fn runs(at: &Standing, size: usize, experiment: &Experiment<'_>) -> u64 {
     match instances(at, size) {
         Some(instances) => instances * experiment.plan.manifest.replicates,
@@ -199,6 +208,7 @@ fn runs(at: &Standing, size: usize, experiment: &Experiment<'_>) -> u64 {
     }
 }
 
+/// How an algorithm compares with the best one, by a word.
 fn separation_name(rival: &Rival) -> &'static str {
     match rival.separation {
         Separation::Larger => "larger",
@@ -208,7 +218,7 @@ fn separation_name(rival: &Rival) -> &'static str {
     }
 }
 
-/// The cells without results: those that failed with the reason, and those that were not run.
+/// The cells that failed or are damaged; each of `cells` is an id, a label and the reason.
 pub fn failures(cells: &[[String; 3]]) -> PolarsResult<DataFrame> {
     let part = |name: &str, i: usize| column(name, cells, |cell| cell[i].clone());
     let columns = vec![part("cell", 0), part("label", 1), part("reason", 2)];
@@ -220,7 +230,8 @@ fn numbers<'a, T>(name: &str, rows: &'a [T], of: impl Fn(&'a T) -> f64) -> Colum
     column(name, rows, |row| Some(of(row)).filter(|value| !value.is_nan()))
 }
 
-/// The columns of the settings of these names, of which `of` gives the values by number.
+/// A column for each of the settings that are called `axes`; `of` returns the value of a row by the place of the setting
+/// among them, `None` if the row has no such setting.
 fn settings<'a, T>(
     axes: &[String],
     rows: &'a [T],
@@ -230,7 +241,8 @@ fn settings<'a, T>(
     axes.iter().enumerate().map(|(i, axis)| setting(axis, values(i))).collect()
 }
 
-/// The column of a setting: of numbers, if all its values are.
+/// The column of a setting, a value for each row: of numbers if all values are, and else of texts. It is null, or an
+/// empty text, where a row has no value.
 fn setting(name: &str, values: Vec<Option<&Setting>>) -> Column {
     let name = snake(name);
     let number = |value: &Option<&Setting>| match value {
@@ -247,7 +259,7 @@ fn setting(name: &str, values: Vec<Option<&Setting>>) -> Column {
     }
 }
 
-/// A column of numbers, of whole ones if all are.
+/// A column of numbers, which are integers if all values are whole; null where there is no value.
 fn whole_or_real(name: &str, values: Vec<Option<f64>>) -> Column {
     let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() < 1e15;
     if !values.iter().flatten().all(is_whole) {
@@ -256,6 +268,7 @@ fn whole_or_real(name: &str, values: Vec<Option<f64>>) -> Column {
     column(name, &values, |value| value.map(|value| value as i64))
 }
 
+/// The name of a setting as a name of a column, with `_` for `-` and `.`.
 fn snake(name: &str) -> String {
     name.replace(['-', '.'], "_")
 }

@@ -16,8 +16,11 @@ unsafe extern "C" {
     fn PyThread_get_thread_ident() -> c_ulong;
 }
 
+/// The seconds since the thread that counts them was started; it may lag behind the clock.
 static SECONDS: AtomicU64 = AtomicU64::new(1);
+/// Whether a run was interrupted, so that rounds have a second left.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// The clocks of all runs of this process; those of runs that have ended are dropped now and then.
 static CLOCKS: Mutex<Vec<Weak<RoundClock>>> = Mutex::new(Vec::new());
 /// The process that has the thread which counts: that of a parent does not exist after a fork.
 static WATCHED_BY: AtomicU32 = AtomicU32::new(0);
@@ -27,7 +30,7 @@ static WATCHED_BY: AtomicU32 = AtomicU32::new(0);
 struct RoundState {
     /// The thread that runs Python code of the round; 0 between rounds and during local steps.
     thread: c_ulong,
-    /// The second at which that code began.
+    /// The value of [`SECONDS`] when that code began, plus the seconds of local steps since.
     since: u64,
     /// Whether an exception was sent to the thread.
     sent: bool,
@@ -38,12 +41,13 @@ pub struct RoundClock {
     /// The most seconds of a round in Python.
     patience: u64,
     state: Mutex<RoundState>,
-    /// Why a round was ended.
+    /// Why a round was ended, once one was.
     ended: OnceLock<String>,
 }
 
 impl RoundClock {
-    /// The clock of a run whose rounds may take so many seconds in Python.
+    /// The clock of a run whose rounds may take `patience` seconds in Python. The first clock of a process starts the
+    /// thread that counts.
     pub fn new(patience: u64) -> Arc<Self> {
         let clock = Arc::new(Self { patience, state: Mutex::default(), ended: OnceLock::new() });
         let mut clocks = lock(&CLOCKS);
@@ -56,7 +60,8 @@ impl RoundClock {
         clock
     }
 
-    /// What the code of a round returns, which is called with the interpreter attached.
+    /// Calls the code of a round, with the interpreter attached, and returns what it returns; its time counts. If it
+    /// takes too long, it gets an exception.
     pub fn during<T>(&self, code: impl FnOnce() -> T) -> T {
         // SAFETY: a function without conditions.
         let thread = unsafe { PyThread_get_thread_ident() };
@@ -73,7 +78,7 @@ impl RoundClock {
         done
     }
 
-    /// What a call out of Python returns, whose time does not count.
+    /// Calls Rust from the code of a round, such as local steps, and returns what it returns; its time does not count.
     pub fn outside<T>(&self, call: impl FnOnce() -> T) -> T {
         let thread = std::mem::take(&mut lock(&self.state).thread);
         let before = SECONDS.load(Ordering::Relaxed);
@@ -86,12 +91,13 @@ impl RoundClock {
         done
     }
 
-    /// Why a round was ended before it yielded, if it was.
+    /// Why this clock ended a round before it yielded; `None` if it has not.
     pub fn ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 
-    /// Sends an exception to the thread of a round that is overdue.
+    /// Sends an exception to the thread of the run's round if it is overdue at the second `now`; after an interruption
+    /// a round is overdue after one second.
     fn check(&self, now: u64) {
         let interrupted = INTERRUPTED.load(Ordering::Relaxed);
         let patience = if interrupted { 1 } else { self.patience };
@@ -121,11 +127,13 @@ impl RoundClock {
     }
 }
 
-/// Ends all rounds within seconds from now on, or not any more.
+/// Sets whether all rounds in Python are to end within seconds, because the run was interrupted; a run that begins
+/// sets it to false.
 pub fn interrupt_rounds(interrupt: bool) {
     INTERRUPTED.store(interrupt, Ordering::Relaxed);
 }
 
+/// Counts seconds for ever, and checks at each which rounds are overdue.
 fn watch() {
     loop {
         std::thread::sleep(Duration::from_secs(1));

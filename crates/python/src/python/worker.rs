@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The id of the process that loaded the module.
 static LOADED_BY: OnceLock<u32> = OnceLock::new();
 
-/// Remembers that this process has loaded the module.
+/// Remembers that this process has loaded the module; a process that is forked from it has another id.
 pub fn loaded() {
     let _ = LOADED_BY.set(process::id());
 }
@@ -46,7 +46,10 @@ pub enum WorkError {
     Ended,
 }
 
-/// Does work in a pool of threads that exist, or returns why there is none.
+/// Does work that uses rayon, in a pool whose threads exist in this process: the global one, or after a fork a new one.
+///
+/// # Errors
+/// If the threads of a new pool cannot be started.
 pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WorkError> {
     if LOADED_BY.get() == Some(&process::id()) {
         return Ok(work());
@@ -55,8 +58,11 @@ pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WorkError>
     Ok(pool?.install(work))
 }
 
-/// Does work that may be left alone at any time, because it writes nothing or only whole files.
-/// `raise` makes the exception for its failure.
+/// Does work that may be left alone at any time, because it writes nothing or only whole files, and returns what it
+/// returns. `raise` makes the exception for its failure.
+///
+/// # Errors
+/// That exception; or, at once, a KeyboardInterrupt, while the thread of the work goes on to its end.
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     raise: fn(Python<'_>, Failure) -> PyErr,
@@ -65,7 +71,12 @@ pub fn interruptible<T: Send + 'static>(
     while_polling(py, Duration::ZERO, |_| Ok(()), || {}, work)?.map_err(|e| raise(py, e))
 }
 
-/// Does work that `stop` asks to end, and calls `poll` meanwhile.
+/// Does work that ends soon once `stop` is called, and returns what it returns. Meanwhile `poll`, such as a user's
+/// function that shows the progress, is called every [`POLL_INTERVAL`].
+///
+/// # Errors
+/// The exception for its failure; or a KeyboardInterrupt or an exception of `poll`, after which the work has
+/// [`PATIENCE`] to end.
 pub fn stoppable<T: Send + 'static>(
     py: Python<'_>,
     poll: impl Fn(Python<'_>) -> PyResult<()> + Sync,
@@ -75,6 +86,9 @@ pub fn stoppable<T: Send + 'static>(
     while_polling(py, PATIENCE, poll, stop, work)?.map_err(|e| raise(py, e))
 }
 
+/// Does work in a thread of its own and returns what it returns. Meanwhile this thread checks for signals and calls
+/// `poll`; at the first exception of either it calls `stop`, waits for the work up to `patience`, and raises the
+/// exception.
 fn while_polling<T: Send + 'static>(
     py: Python<'_>,
     patience: Duration,

@@ -47,6 +47,7 @@ struct CellShape {
 }
 
 impl CellShape {
+    /// The shape of a cell, from its settings alone.
     fn new(cell: &Cell) -> Self {
         let identity = &cell.identity;
         let parts = identity.problem.extent().map_or(Vec::new(), |extent| extent.parts);
@@ -132,7 +133,7 @@ fn rows_of(cell: &Cell) -> u64 {
     recorded_rounds(cell).saturating_mul(cell.identity.runs())
 }
 
-/// The number of recorded rounds of a run.
+/// The number of rounds of each run of a cell that are recorded, and so of the rows of a run.
 fn recorded_rounds(cell: &Cell) -> u64 {
     let identity = &cell.identity;
     match identity.record.spacing {

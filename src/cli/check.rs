@@ -14,6 +14,10 @@ pub struct Args {
     manifests: Manifests,
 }
 
+/// The command `check`: validates manifests one after another, and prints a line for each that is right.
+///
+/// # Errors
+/// The mistakes of all manifests together.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let checked = plans.iter().map(|plan| {

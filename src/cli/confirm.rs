@@ -133,7 +133,7 @@ impl PlannedTime {
     }
 }
 
-/// A time in words, to two digits or more.
+/// A time of so many seconds in words with the unit that suits it, to two digits or more: `1.4 s`, `2.5 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 0.9995 => format!("{:.0} ms", s * 1e3),

@@ -25,6 +25,7 @@ pub struct Args {
     pub tune: bool,
 }
 
+/// The command `data`: prints the description of a data file and a manifest for it.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     print(&manifest(args)?.1)?;
     Ok(Code::Done)

@@ -64,6 +64,8 @@ pub const RECORDS: [&str; 2] = [record::RECORD, record::FINALS];
 /// The most changed cells whose charts are drawn on a page.
 const MOST_DRAWN: usize = 24;
 
+/// The command `diff`: compares the sides `a` and `b`, and prints or writes the comparison in the chosen format. The
+/// exit code says whether it fails.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let classes = classes(&args.fail_on)?;
     let compared = compare_sides(&args.a, &args.b, classes, options(args)?, !args.no_claims)?;

@@ -20,6 +20,8 @@ pub struct Args {
     results: PathBuf,
 }
 
+/// The command `digest`: prints a line `id digest` for each stored cell, sorted, so that two results folders are
+/// compared by comparing texts. A cell that occurs in several experiments has one line.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
     let (mut lines, mut damaged) = (BTreeSet::new(), Vec::new());

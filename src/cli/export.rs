@@ -33,6 +33,10 @@ pub struct Args {
     quiet: bool,
 }
 
+/// The command `export`: writes the rows of all cells of the chosen experiments to one file.
+///
+/// # Errors
+/// If no cell has results, or the file cannot be written. Damaged cells are printed and set the code.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let format = format(&args.out)?;
     let store = Store::open_existing(&args.results)?;

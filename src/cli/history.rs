@@ -36,6 +36,11 @@ pub struct Args {
 /// The most commits that are read where the range has no beginning.
 const MOST: usize = 100;
 
+/// The command `history`: reads the committed reports commit by commit, compares each commit with the one before, and
+/// prints or writes the history; with `--diffs`, also a page for each comparison.
+///
+/// # Errors
+/// If no commit of the range changes reports or benchmarks, or git cannot be run.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let folder = args.reports.trim_matches('/');
     let (base, commits) = commits(&args.range, folder)?;

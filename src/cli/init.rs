@@ -43,6 +43,8 @@ pub struct Args {
     force: bool,
 }
 
+/// The command `init`: writes a manifest for a data file, which it asks for on a terminal, or for a synthetic
+/// problem, and prints what to do next.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
     let (records, out) = match &args.file {

@@ -49,7 +49,7 @@ fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<()
     Err(Failure::of_plan(plan, std::iter::once((part.key.clone(), message))))
 }
 
-/// Bytes with a unit: `64.0 GB`.
+/// A number of bytes in words with the unit that suits it, a power of 1000: `64.0 GB`.
 fn format_bytes(bytes: f64) -> String {
     let units = [(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
     let (unit, name) = units.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1e3, "kB"));

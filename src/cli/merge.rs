@@ -42,6 +42,12 @@ pub struct Args {
 /// The most entries of a list that are printed.
 const NAMED: usize = 20;
 
+/// The command `merge`: copies the cells of several results folders into one. Cells with contradictory numbers are not
+/// copied and set the code [`Code::Refuted`]; damaged cells without a sound copy, and expected cells that are not there
+/// in the end, set [`Code::SomeFailed`].
+///
+/// # Errors
+/// If the folders cannot be mixed; then nothing is copied.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let expected = args.expect.as_deref().map(shard::lines).transpose()?.unwrap_or_default();
     let folders = open(&args.results, &args.out)?;

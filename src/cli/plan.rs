@@ -44,6 +44,8 @@ const SHORTEST_PRINTED: f64 = 1.0;
 /// The most kinds of cells of a large grid whose instances are built; the others resemble these.
 const MOST_BUILT: usize = 64;
 
+/// The command `plan`: prints the cells of each manifest with their states and estimated times. Nothing is run but
+/// the first rounds of some cells, to measure them.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open(&args.out)?;
     let pool = pool(args.threads)?;

@@ -25,6 +25,8 @@ pub struct Args {
     options: run::RunOptions,
 }
 
+/// The command `reproduce`: runs all manifests below a folder, and writes the pages of each experiment as soon as it
+/// has ended. Pages depend on these manifests alone, whatever else the results contain.
 pub fn run(args: Args) -> Result<Code, Failure> {
     let files = manifests_below(&args.experiments)
         .map_err(|e| Failure::input(format!("error: {}: {e}", args.experiments.display())))?;
@@ -72,6 +74,7 @@ struct FinishedExperiments<'a> {
 impl Observer for FinishedExperiments<'_> {}
 
 impl Follower for FinishedExperiments<'_> {
+    /// Notes that the page of an experiment should be written, and writes it at once if `--first` names it.
     fn ends(&self, experiment: &str) {
         lock(&self.changes).insert(experiment.to_owned(), 1);
         if self.first.iter().any(|name| name == experiment) {

@@ -11,6 +11,8 @@ pub struct Args {
     markdown: bool,
 }
 
+/// The command `schema`: prints the JSON Schema of manifests, with which editors complete them, or the reference
+/// page, which is docs/MANIFEST.md.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     if args.markdown {
         print(&KINDS.reference())?;

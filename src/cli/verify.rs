@@ -65,6 +65,8 @@ pub struct Rerun {
     pub quiet: bool,
 }
 
+/// The command `verify`: runs stored cells again, and prints what differs. Differences set the code
+/// [`Code::Refuted`]; cells that cannot be compared set [`Code::SomeFailed`].
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let interrupt = Interrupt::listen()?;
     let findings = verify_results(&args.results, None, &args.rerun, &interrupt)?;

@@ -2,8 +2,8 @@
 
 use std::io::{Cursor, Write};
 
-/// An array of an archive: its name, its type as NumPy writes it (`<f8`), whether it is in Fortran's order (the first index
-/// runs fastest), its shape and its bytes.
+/// An array of an archive: its name, its type as NumPy writes it (`<f8`), whether it is in Fortran's order (the first
+/// index runs fastest), its shape and its bytes.
 pub type Stored<'a> = (&'a str, &'a str, bool, &'a [usize], Vec<u8>);
 
 /// The bytes of an archive `.npz` of these arrays.

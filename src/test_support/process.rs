@@ -187,8 +187,8 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until `look` returns something while the program runs, such as a file that it writes, and returns that. The
-    /// test fails, naming `what`, if the program ends before or misses its deadline.
+    /// Waits until `look` returns something while the program runs, such as a file that it writes, and returns that.
+    /// The test fails, naming `what`, if the program ends before or misses its deadline.
     #[track_caller]
     pub fn wait_for<T>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
         // Looked at after the end too: it may have come true just before.
@@ -203,8 +203,8 @@ impl Running {
         }
     }
 
-    /// Waits for the end of the program and of what it started, and returns what it printed; the test fails if it misses
-    /// its deadline.
+    /// Waits for the end of the program and of what it started, and returns what it printed; the test fails if it
+    /// misses its deadline.
     #[track_caller]
     pub fn finish(mut self) -> Output {
         let left = || self.deadline.saturating_sub(self.begin.elapsed());

@@ -234,6 +234,7 @@ impl Observer for RunStatus {
 }
 
 impl Follower for RunStatus {
+    /// Replaces what was known of the experiment before its lock was held by what is known now.
     fn begins(&self, workload: Workload<'_>) {
         let mut state = lock(&self.state);
         let Workload { experiment, cells, done, work } = workload;

@@ -74,6 +74,12 @@ const CHECKED: usize = 4096;
 /// The most tasks that the table of `--dry-run` lists.
 const LISTED: usize = 20;
 
+/// The command `submit`: checks all missing cells, writes the folder of a submission, and submits the array of tasks
+/// and the merge that follows it. With `--dry-run` it prints what it would do instead; with `--wait` it returns the
+/// code of the merge. If all cells are done, nothing is submitted.
+///
+/// # Errors
+/// If a cell cannot be prepared, is in an earlier submission that is not merged, or Slurm refuses a job.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     refuse_own_options(&args.sbatch)?;
     let plans = args.manifests.plans()?;

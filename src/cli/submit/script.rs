@@ -70,7 +70,10 @@ impl Job {
     }
 }
 
-/// A path as a word of a shell script.
+/// A path as a quoted word of a shell script.
+///
+/// # Errors
+/// If it is not UTF-8.
 fn path(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().ok_or_else(|| {
         Failure::input(format!(

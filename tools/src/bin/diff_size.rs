@@ -52,8 +52,8 @@ fn coverage(draw: Draw, n: usize, trials: u32) -> (f64, f64) {
     (f64::from(covered) / f64::from(trials), width)
 }
 
-/// A side of a diff with one experiment, which has a cell for each list of final errors; all its cells have the digest of
-/// this text, so that sides with other texts are compared.
+/// A side of a diff with one experiment, which has a cell for each list of final errors; all its cells have the
+/// digest of this text, so that sides with other texts are compared.
 fn side(cells: Vec<Vec<Option<f64>>>, digest: &str) -> Side {
     let cell = |(i, finals): (usize, Vec<Option<f64>>)| {
         let runs = SideRuns::done(TraceDigest::of(digest), finals);

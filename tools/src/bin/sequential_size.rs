@@ -114,7 +114,8 @@ fn size(
     format!("{:.1} + {:.1}", percent(refuted), percent(supported))
 }
 
-/// Prints the table of wrong verdicts.
+/// Prints the table of how often some claim of a family gets a wrong verdict, by the way of looking and the most
+/// replicates.
 fn sizes(rng: &mut Stream, trials: usize) {
     let heads = GROWTHS.map(|growth| format!("R = {growth} r")).join(" | ");
     println!("| errors | claims | looks | {heads} |\n| --- | --- | --- | --- | --- | --- |");

@@ -19,8 +19,8 @@ struct TimedCell<'a> {
     operations: f64,
 }
 
-/// The time of the slowest of `n` shards, divided by the mean time of a shard; `shard` returns the shard, from 0, of the
-/// cell at a place.
+/// The time of the slowest of `n` shards, divided by the mean time of a shard; `shard` returns the shard, from 0, of
+/// the cell at a place.
 fn imbalance(cells: &[TimedCell<'_>], n: usize, shard: impl Fn(usize) -> usize) -> f64 {
     let mut load = vec![0.0; n];
     cells.iter().enumerate().for_each(|(i, cell)| load[shard(i)] += cell.seconds);

@@ -143,9 +143,9 @@ impl<'a> Site<'a> {
         fs::write(&path, bytes).map_err(|e| failed(&path, e))
     }
 
-    /// Copies what is in a folder below the reports (empty, or with a `/` at the end) into the site: pages, which get the
-    /// site's navigation, and all other files. Markdown is left out, since each page is there as HTML. Returns the
-    /// number of pages.
+    /// Copies what is in a folder below the reports (empty, or with a `/` at the end) into the site: pages, which get
+    /// the site's navigation, and all other files. Markdown is left out, since each page is there as HTML. Returns
+    /// the number of pages.
     fn copy_reports(&self, folder: &str) -> Result<usize, String> {
         let mut pages = 0;
         for name in names(&self.reports.join(folder))? {
@@ -174,9 +174,9 @@ impl<'a> Site<'a> {
         self.write(page, text.map_err(|e| failed(Path::new(page), e))?)
     }
 
-    /// Renders a document, whose path below the root is `source`, as HTML: with the anchors of GitHub, with links to pages
-    /// of the site in place of those to documents, and with tables that can be scrolled. A link that leads nowhere is
-    /// left out, and its text stays. Images that it shows are copied.
+    /// Renders a document, whose path below the root is `source`, as HTML: with the anchors of GitHub, with links to
+    /// pages of the site in place of those to documents, and with tables that can be scrolled. A link that leads
+    /// nowhere is left out, and its text stays. Images that it shows are copied.
     fn document(&mut self, source: &str, text: &str) -> Result<Document, String> {
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
         let events: Vec<Event<'_>> = Parser::new_ext(text, options).collect();
@@ -226,9 +226,9 @@ impl<'a> Site<'a> {
         Ok(Document { title, sections, body })
     }
 
-    /// The address to which a link of the document `source` leads on its page: another site, a page of this one, an image,
-    /// which is copied, or a file at the repository's host. `None` if there is no such address: a report that was not
-    /// written, or a source where the repository has no address.
+    /// The address to which a link of the document `source` leads on its page: another site, a page of this one, an
+    /// image, which is copied, or a file at the repository's host. `None` if there is no such address: a report that
+    /// was not written, or a source where the repository has no address.
     fn target(&mut self, source: &str, link: &str) -> Result<Option<String>, String> {
         if link.starts_with('#') || link.contains("://") || link.starts_with("mailto:") {
             return Ok(Some(link.to_owned()));
@@ -304,7 +304,8 @@ fn page_of(source: &str) -> String {
     }
 }
 
-/// The relative address of the site's folder on a page, with a `/` at the end unless it is empty: `../` for each folder.
+/// The relative address of the site's folder on a page, with a `/` at the end unless it is empty: `../` for each
+/// folder.
 fn up(page: &str) -> String {
     "../".repeat(page.matches('/').count())
 }

@@ -26,8 +26,8 @@ const CANDIDATES: usize = 17;
 /// The number of fresh runs of what was selected.
 const FRESH: usize = 20;
 
-/// The manifest of FedAvg and Scaffold with all candidates on an instance of logistic regression, whose ten clients have
-/// heterogeneous data.
+/// The manifest of FedAvg and Scaffold with all candidates on an instance of logistic regression, whose ten clients
+/// have heterogeneous data.
 fn manifest(seed: u64, runs: usize) -> String {
     let step = |i: usize| 0.004 * libm::pow(1.44, i as f64);
     let steps: Vec<String> = (0..CANDIDATES).map(|i| format!("{:e}", step(i))).collect();
@@ -79,8 +79,8 @@ struct Selection {
     fresh: Vec<f64>,
 }
 
-/// Selects the candidate with the least mean error over so many replicates, which differ between trials. If the noise is
-/// `common`, all candidates have runs of the same numbers and so the same noise.
+/// Selects the candidate with the least mean error over so many replicates, which differ between trials. If the noise
+/// is `common`, all candidates have runs of the same numbers and so the same noise.
 fn select(errors: &Errors, trial: usize, replicates: usize, common: bool) -> Selection {
     let all = errors[0].len();
     let begin = |candidate: usize| {
@@ -170,7 +170,8 @@ fn over_instances(rng: &mut Stream, instances: usize, between: f64, trials: usiz
     covered.map(|count| 100.0 * count / trials as f64)
 }
 
-/// How two algorithms of one law are tuned and compared: they do not differ, and every difference that is found is wrong.
+/// How two algorithms of one law are tuned and compared: they do not differ, and every difference that is found is
+/// wrong.
 struct TunedPair {
     /// The number of instances by which a candidate is selected, and of fresh ones of the comparison.
     instances: usize,
@@ -224,8 +225,8 @@ impl TunedPair {
         errors
     }
 
-    /// In per cent: how often the algorithms are found to differ, without and with the error of the selection; and by how
-    /// much the latter widens the interval in the median of the trials.
+    /// In per cent: how often the algorithms are found to differ, without and with the error of the selection; and by
+    /// how much the latter widens the interval in the median of the trials.
     fn found_to_differ(&self, rng: &mut Stream, trials: usize) -> [f64; 3] {
         let mut alone = 0.0;
         let mut with_selection = 0.0;

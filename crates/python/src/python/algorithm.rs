@@ -55,6 +55,8 @@ impl Drop for PythonRun<'_> {
 }
 
 impl StartCustom for PythonAlgorithm {
+    /// Calls the algorithm's code up to its first round. If that fails, the result is a run that has failed, which the
+    /// engine reports with the traceback.
     fn start<'p>(
         &self,
         settings: &CustomRun<'_>,
@@ -89,6 +91,8 @@ impl StartCustom for PythonAlgorithm {
         Box::new(PythonRun { clients, iterator, clock, estimate, cost, round, failure, problem })
     }
 
+    /// Follows the rounds of the algorithm symbolically, on two values of the same clients, since what is traced is
+    /// compared with a run.
     fn program(
         &self,
         settings: &CustomRun<'_>,
@@ -178,6 +182,7 @@ impl PythonRun<'_> {
 }
 
 impl Run for PythonRun<'_> {
+    /// Asks the iterator for the next estimate, which does a round. Nothing is done once the run has failed.
     fn round(&mut self) {
         if self.failure.is_some() {
             return;
@@ -221,7 +226,7 @@ fn ended_by(py: Python<'_>, error: &PyErr, clock: &RoundClock) -> String {
     why + &traceback(py, error)
 }
 
-/// An exception with its traceback, as Python prints it.
+/// The text of an exception with its traceback, as Python prints it; the exception alone if that fails.
 pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
     let lines = || -> PyResult<String> {
         let traceback = py.import("traceback")?;

@@ -64,6 +64,7 @@ struct SettingsOfCells<'a> {
 }
 
 impl<'a> SettingsOfCells<'a> {
+    /// The settings that vary in any cell, in the order of the cells.
     fn new(experiment: &'a Experiment<'a>) -> Self {
         let varied = experiment.cells.iter().flat_map(|cell| cell.cell.varied.iter());
         Self {

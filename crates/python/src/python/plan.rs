@@ -92,7 +92,8 @@ impl NativePlan {
         Ok(Self { source: self.source.clone(), plan: Arc::new(plan) })
     }
 
-    /// Builds the instances of all cells and frontiers, as a run would, and drops them; an exception says what is wrong.
+    /// Builds the instances of all cells and frontiers, as a run would, and drops them; an exception says what is
+    /// wrong.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let plan = self.plan.clone();
         interruptible(py, raise_manifest, move || cli::check(&plan))

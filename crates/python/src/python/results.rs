@@ -41,6 +41,7 @@ struct Analysed {
 }
 
 impl Analysed {
+    /// Makes the frames, the figures and the HTML of an experiment that was analysed.
     fn new(experiment: &Experiment<'_>) -> Result<Self, Failure> {
         let mut tables = BTreeMap::from([
             ("claims", tables::claims(&experiment.claims)),

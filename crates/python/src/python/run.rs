@@ -84,6 +84,8 @@ impl Observer for RunProgress {
         self.cells.fetch_add(1, Relaxed);
     }
 
+    /// Notes that a run of an algorithm in Python has θ that is infinite or NaN from this round on, for a warning at
+    /// the end: in user code it may be a mistake.
     fn not_finite(&self, cell: &Cell, run: u64, round: u64) {
         // A built-in algorithm diverges where its step size is too large, and pages say so.
         if cell.custom_place.is_none() {

@@ -41,9 +41,9 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(claims.len(), columns)
 }
 
-/// What tuning selected, a row for each algorithm at each point of the grid: the settings, the mean of the runs by which
-/// they were selected, the mean of fresh runs with its interval, and the gain: how many times larger the mean loss is
-/// with the settings that are best for all algorithms together.
+/// What tuning selected, a row for each algorithm at each point of the grid: the settings, the mean of the runs by
+/// which they were selected, the mean of fresh runs with its interval, and the gain: how many times larger the mean
+/// loss is with the settings that are best for all algorithms together.
 pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
     let rows = &found.rows;
     let gain = |row: &TunedRow, of: fn(&Ratio) -> f64| {
@@ -230,8 +230,8 @@ fn numbers<'a, T>(name: &str, rows: &'a [T], of: impl Fn(&'a T) -> f64) -> Colum
     column(name, rows, |row| Some(of(row)).filter(|value| !value.is_nan()))
 }
 
-/// A column for each of the settings that are called `axes`; `of` returns the value of a row by the place of the setting
-/// among them, `None` if the row has no such setting.
+/// A column for each of the settings that are called `axes`; `of` returns the value of a row by the place of the
+/// setting among them, `None` if the row has no such setting.
 fn settings<'a, T>(
     axes: &[String],
     rows: &'a [T],

@@ -1,4 +1,4 @@
-//! The command line, with nothing registered beside the built-in algorithms and problems.
+//! The program `exactfed`: the command line with the built-in algorithms and problems alone.
 
 #![forbid(unsafe_code)]
 

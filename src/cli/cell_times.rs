@@ -28,7 +28,7 @@ const MOST_SHAPES: usize = 64;
 const MOST_ROWS: u64 = 1 << 14;
 /// How often encoding is repeated; the shortest time counts.
 const REPEATS: usize = 2;
-/// The seconds of an operation at a typical rate, for cells of which none can be measured.
+/// The seconds of an operation at a typical rate, for plans in which no cell can be measured.
 const TYPICAL_OPERATION: f64 = 1.0 / 3.2e9;
 
 /// What cells have in common if their rounds take equally long, so that one of them is measured for
@@ -94,7 +94,7 @@ impl ShapeTime {
         let cell = prepared.cell;
         let MeasuredTask { time, trace } = prepared.measure()?;
         let wanted = rows_of(cell).min(MOST_ROWS);
-        // The trace of the first rounds stands for those of all runs, which are not there.
+        // The trace of the first rounds stands for the traces of all runs, which are not there.
         let copies = wanted.div_ceil(trace_rows(&trace));
         let traces = vec![trace; copies as usize];
         let rows = traces.iter().map(trace_rows).sum();
@@ -113,8 +113,8 @@ impl ShapeTime {
         Some(measured)
     }
 
-    /// The seconds of a cell of this shape on one thread: of its runs and of encoding its rows, at
-    /// least those of the pack that was encoded.
+    /// The seconds of a cell of this shape on one thread: of its runs, and of encoding its rows. The
+    /// latter grow with the rows, and are never less than what the encoded pack took.
     fn seconds(&self, cell: &Cell) -> f64 {
         let identity = &cell.identity;
         let recorded = recorded_rounds(cell);
@@ -170,7 +170,7 @@ impl CellTimes {
     /// [`MOST_TIME`] lasts.
     pub fn measure(plan: &Plan, cells: &[&Cell], prepared: &[Prepared<'_>]) -> Self {
         let mut times = Self::default();
-        // The times are those of one thread: on several, runs go in parallel.
+        // On several threads runs would go in parallel, and a time would not be of one run.
         let Ok(pool) = pool(Some(1)) else { return times };
         let begin = Instant::now();
         let by_shape = prepared_by_shape(prepared);

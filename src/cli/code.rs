@@ -107,7 +107,7 @@ pub fn no_code(kind: &str) -> String {
 
 /// Loads from these files of Python (`--run-code`) the algorithms of stored cells and of frontiers that have no
 /// code here. Of a file only those statements run that are part of the source which the results keep of such an
-/// algorithm: the hash in the ids of the cells vouches for that source. `plans` are those of the results, with
+/// algorithm: the hash in the ids of the cells vouches for that source. `plans` come from the results, with
 /// the sorted ids of the stored cells. Returns a line for each part of the files that was left out.
 ///
 /// # Errors

@@ -72,7 +72,7 @@ pub struct PlannedTime {
     pub candidates: f64,
     /// The most seconds of the fresh runs of what is selected.
     pub fresh: f64,
-    /// The number of threads of which all times are.
+    /// The number of threads on which all these times are to be spent.
     threads: usize,
 }
 

@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 
 /// Runs the missing cells of these plans, judges their claims, and adds replicates while claims are open, at
 /// the looks that are planned beforehand: up to `most` replicates, by default
-/// [`Looks::GROWTH`] times those of the manifest. All plans take their first look, then those with open
+/// [`Looks::GROWTH`] times the manifest's number. All plans take their first look, then those with open
 /// claims their second, and so on. Signals are handled by `interrupt` or, if there is none, from the first
 /// preparation on.
 ///
@@ -200,9 +200,9 @@ impl OpenLooks {
     }
 
     /// Takes the looks whose cells have all their results already, as after an interruption, and replaces
-    /// `plan` by that of the first look that is not skipped. The last look that is needed is not skipped
-    /// even if its results are there: only a run stores its plan as that of the experiment. With `--force`
-    /// no look is skipped.
+    /// `plan` by the plan of the first look that is not skipped. The last look that is needed is not skipped
+    /// even if its results are there: only a run stores its plan as the plan of the experiment. With
+    /// `--force` no look is skipped.
     fn skip_stored(&mut self, plan: &mut Plan, by: &Judging<'_>) -> Result<(), Failure> {
         while self.is_recorded && !by.options.force && self.next + 1 < self.all.len() {
             let store = Store::open(&by.options.out)?;

@@ -96,7 +96,7 @@ pub struct Compared {
 
 /// Compares the side `a` (before) with `b` (after), each the name of a results folder, a reports folder or a
 /// git revision. The comparison fails if a class of `failing` occurs in it. Unless `judge_claims`, claims of
-/// results are not judged, which saves time; those of reports have their verdicts already.
+/// results are not judged, which saves time; claims of reports have their verdicts already.
 ///
 /// # Errors
 /// If a side is none of these, or cannot be read.
@@ -121,7 +121,7 @@ pub fn compare_sides(
 }
 
 impl Compared {
-    /// A comparison of two sides of which there are neither results nor pages, as in the history of reports:
+    /// A comparison of two sides for which there are neither results nor pages, as in the history of reports:
     /// charts then show final errors and no curves. It fails if a class of `failing` occurs in it.
     pub fn of_reports(comparison: Comparison, failing: Vec<Class>) -> Self {
         let fails = failing.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0);

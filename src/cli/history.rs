@@ -107,9 +107,9 @@ fn commit_id(revision: &str) -> Result<String, Error> {
     git::commit(if revision.is_empty() { "HEAD" } else { revision }, "no")
 }
 
-/// Adds a commit with this number to the history. It reads only the experiments whose files differ from
-/// those of the commit before, of which `files` has the object ids by path; returns the object ids by path
-/// of this commit, for the next call. `folder` is the folder of the reports.
+/// Adds a commit with this number to the history. `files` has, by path, the object ids of the commit before,
+/// and only experiments with a file that has another object id now are read. Returns the object ids of this
+/// commit by path, for the next call. `folder` is the folder of the reports.
 ///
 /// # Errors
 /// If git cannot be run, or does not give the files.

@@ -1,4 +1,4 @@
-//! Pages that are written while cells are run, and those of the end.
+//! Pages that are written while cells are run, and the final pages.
 //!
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
 //! those that one report at the end would have written (`tests/suite/live.rs`).
@@ -79,8 +79,8 @@ impl<'p> LivePages<'p> {
         Ok(Self { results, plans, writer, quiet, live, announced, sequel })
     }
 
-    /// The same pages, of which those of these experiments and those about all experiments show the progress of the run
-    /// and reload themselves, until the final pages are written.
+    /// The same pages; until the final pages are written, the pages of these experiments and the pages about all
+    /// experiments show the progress of the run and reload themselves.
     ///
     /// # Errors
     /// If nothing can be written into the folder of the pages.
@@ -169,9 +169,9 @@ impl<'p> LivePages<'p> {
         let _ = pool.install(|| self.update(changes, &|| false));
     }
 
-    /// The experiments whose pages are to be written: the plans, or all experiments in `store`. `changes` are those of
-    /// the run so far, and `None` for the final pages. While cells are run, plans without a change are left out,
-    /// and of stored experiments those of the run come first.
+    /// The experiments whose pages are to be written: the plans, or all experiments in `store`. `changes` counts the
+    /// changes of results in the run so far; it is `None` for the final pages. While cells are run, plans without a
+    /// change are left out, and among stored experiments the experiments of the run come first.
     fn subjects(
         &self,
         store: &Store,

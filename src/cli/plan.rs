@@ -39,7 +39,7 @@ pub struct Args {
 
 /// Cells beyond which only a summary is printed, and not every instance is built.
 const MANY: usize = 1000;
-/// The shortest set-up that is printed, in seconds; a shorter one does not matter beside the runs.
+/// The shortest time of a set-up that is printed, in seconds; a shorter one does not matter.
 const SHORTEST_PRINTED: f64 = 1.0;
 /// The most kinds of cells of a large grid whose instances are built; the others resemble these.
 const MOST_BUILT: usize = 64;

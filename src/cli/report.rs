@@ -170,7 +170,7 @@ pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
     Ok(crate::evidence::plan(experiment.name, source)?)
 }
 
-/// The formats of reports whose formats are not chosen: those of `run --live` and `reproduce`.
+/// The formats in which `run --live` and `reproduce` write reports, where nobody chooses formats.
 pub const FORMATS: [Format; 2] = [Format::Html, Format::Md];
 
 /// What the index needs of an experiment whose pages were written, and a message for each claim

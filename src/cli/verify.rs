@@ -311,7 +311,7 @@ fn with_code<'a>(
 }
 
 /// A sentence on a cell whose numbers differ from the stored ones, `before`: the first place where its
-/// squared errors differ, both digests (`digest` is that of `now`), and the program that stored it.
+/// squared errors differ, both digests (`digest` is the digest of `now`), and the program that stored it.
 fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: TraceDigest) -> String {
     let by = &before.record.provenance;
     let place = before.traces.iter().zip(now).enumerate().find_map(|(r, (a, b))| {

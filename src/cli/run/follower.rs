@@ -2,8 +2,8 @@
 
 use exactfed_runner::runner::{Observer, RunWork, Silent};
 
-/// Is told of the events of a run from its first experiment on, in addition to those of cells, which an
-/// [`Observer`] is told of. Methods are called from several threads.
+/// Is told how a run of several experiments goes on. An [`Observer`] is told of the cells alone. Methods are
+/// called from several threads.
 pub trait Follower: Observer {
     /// The cells of an experiment are run from now on. It is called again where more of its cells follow,
     /// with the workload of these.

@@ -83,7 +83,7 @@ pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
 /// they were.
 pub struct SubmissionFolder<'a> {
     job: &'a Job,
-    /// The outermost folder that was created for it, which may be that of the results.
+    /// The outermost folder that was created for it, which may be the results folder.
     made: PathBuf,
     /// Whether the jobs were submitted.
     submitted: bool,
@@ -122,8 +122,8 @@ impl<'a> SubmissionFolder<'a> {
     }
 
     /// Keeps the folder, and writes into it how the jobs (`ids`: the array, the merge) are watched and
-    /// cancelled. The plans become those of their experiments in the results, so that reports follow these
-    /// manifests from now on, as after a run.
+    /// cancelled. The results take over these plans, so that reports follow their manifests from now on, as
+    /// after a run.
     ///
     /// # Errors
     /// If a file cannot be written; the jobs are submitted all the same.

@@ -156,8 +156,8 @@ fn refuse_own_options(options: &[String]) -> Result<(), Failure> {
 }
 
 /// The cells of each plan that are to be submitted: those without sound results. Cells that failed before
-/// are among them only with `rerun_failed`; the number that is returned is that of the failed cells that
-/// are left out.
+/// are among them only with `rerun_failed`; the number that is returned counts the failed cells that are
+/// left out.
 fn missing_cells<'a>(
     plans: &'a [Plan],
     store: &Store,

@@ -99,8 +99,8 @@ fn finished_cells(folder: &Path) -> usize {
     tasks.filter_map(|task| Some(Store::open(&task.path()).ok()?.count())).sum()
 }
 
-/// How many tasks of the array (`tasks` is its identifier) are in which state, in words. `states` has those of
-/// the merge too, which waits for them.
+/// How many tasks of the array (`tasks` is its identifier) are in which state, in words. `states` has the
+/// state of the merge too, which waits for the tasks.
 fn describe(states: &[TaskState], tasks: &Id) -> String {
     let mine = || states.iter().filter(|task| task.job == tasks.number);
     let count = |wanted: &str| mine().filter(|task| task.state == wanted && !task.is_held).count();

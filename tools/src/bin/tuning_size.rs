@@ -146,7 +146,7 @@ fn tuned(instances: &[[Errors; 2]], replicates: usize, common: bool) -> Found {
 
 /// How often the interval of a ratio over instances holds, in per cent of the trials: by Student's t over the means of
 /// the instances, and over all runs as if they were independent. `between` is the standard deviation between the
-/// logarithms of the instances' means, where that of runs on an instance is 1.
+/// logarithms of the instances' means; the standard deviation of runs on an instance is 1.
 fn over_instances(rng: &mut Stream, instances: usize, between: f64, trials: usize) -> [f64; 2] {
     const RUNS: usize = 5;
     let mut covered = [0.0; 2];

@@ -261,8 +261,9 @@ pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>,
     })
 }
 
-/// Registers an algorithm: its definition as JSON, of which the hash of the source is made here,
-/// the callables that start a run and trace its rounds, and the most seconds of a round in Python.
+/// Registers an algorithm, for the decorator in Python: its definition as JSON, to which the hash of its source is
+/// added here; the callables that start a run and that trace its rounds ([`PythonAlgorithm`]); and the most seconds of
+/// a round in Python. It is an error if the definition is wrong, or the name is taken.
 #[pyfunction]
 pub fn register_algorithm(
     definition: &str,

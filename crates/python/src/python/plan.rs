@@ -67,7 +67,7 @@ impl NativePlan {
         &self.plan.experiment
     }
 
-    /// The data files, where they are beside the manifest, by the hashes of their bytes.
+    /// The paths of the data files, in the folder of the manifest, by the hashes of their bytes.
     #[getter]
     fn files(&self) -> BTreeMap<String, PathBuf> {
         let base = Path::new(&self.source.name).parent().unwrap_or(Path::new(""));

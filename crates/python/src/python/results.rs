@@ -140,7 +140,7 @@ impl NativeResults {
             self.with_plan(py, |store, plan| Ok(export::frame(store, &[plan])?))?;
         let chosen = |frame: DataFrame| match earlier {
             true => Ok(frame),
-            // On this thread: those of polars do not exist in a process that was forked.
+            // On this thread: the threads of polars do not exist in a process that was forked.
             false => frame.filter_seq(frame.column("last_run")?.bool()?),
         };
         let frame = frame.map(|frame| NativeFrame::new(py, chosen(frame))).transpose()?;

@@ -20,9 +20,9 @@ unsafe extern "C" {
 static SECONDS: AtomicU64 = AtomicU64::new(1);
 /// Whether a run was interrupted, so that rounds have a second left.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-/// The clocks of all runs of this process; those of runs that have ended are dropped now and then.
+/// The clocks of all runs of this process; clocks of runs that have ended are dropped when another run begins.
 static CLOCKS: Mutex<Vec<Weak<RoundClock>>> = Mutex::new(Vec::new());
-/// The process that has the thread which counts: that of a parent does not exist after a fork.
+/// The id of the process in which the counting thread was started: after a fork the child has no such thread.
 static WATCHED_BY: AtomicU32 = AtomicU32::new(0);
 
 /// What is known of the present round of a run.

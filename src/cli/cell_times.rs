@@ -99,7 +99,8 @@ impl ShapeTime {
         let traces = vec![trace; copies as usize];
         let rows = traces.iter().map(trace_rows).sum();
         let elapsed = Duration::ZERO;
-        let (clients, programs) = (prepared.clients(), Vec::new());
+        let clients = prepared.clients();
+        let programs = Vec::new();
         let optimum_error = prepared.optimum_error();
         let done = [Done { cell, clients, traces, elapsed, optimum_error, programs }];
         let mut encoding = f64::INFINITY;

@@ -36,7 +36,8 @@ pub fn load_python(source: &Source) -> Result<(), Rejected> {
             continue;
         }
         if let Err(message) = load(&code_path(source, code), None) {
-            let (place, path) = (Some(node.place.clone()), format!("python.{i}"));
+            let place = Some(node.place.clone());
+            let path = format!("python.{i}");
             found.push(Diagnostic::new(place, &path, format!("`{code}`: {message}")));
         }
     }

@@ -122,7 +122,8 @@ impl PlannedTime {
         let planned = duration(self.candidates + self.fresh);
         let time = times.total(missing.iter().copied(), self.threads).unwrap_or(0.0);
         let time = duration(time);
-        let (cells, threads) = (count(missing.len(), "cell"), count(self.threads, "thread"));
+        let cells = count(missing.len(), "cell");
+        let threads = count(self.threads, "thread");
         let question = format!(
             "{cells} that follow from the candidates to run, about {time} on {threads}, where {planned} were planned"
         );
@@ -145,15 +146,18 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Asks a question; an error if the answer is no, which has the outcome `refused`, or if there is
-/// no terminal to ask on.
+/// Asks a question on the terminal; `refused` is what became of the cells if the answer is no.
+///
+/// # Errors
+/// If the answer is no, or there is no terminal to ask on.
 fn asked(question: &str, refused: &'static str) -> Result<(), NotConfirmed> {
-    let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
-    let outcome = match stdin.is_terminal() && stderr.is_terminal() {
-        true if is_confirmed(question, &mut stdin.lock(), &mut stderr) => return Ok(()),
-        true => refused,
-        false => "pass --yes to run them",
-    };
+    let stdin = std::io::stdin();
+    let mut stderr = std::io::stderr();
+    let is_terminal = stdin.is_terminal() && stderr.is_terminal();
+    if is_terminal && is_confirmed(question, &mut stdin.lock(), &mut stderr) {
+        return Ok(());
+    }
+    let outcome = if is_terminal { refused } else { "pass --yes to run them" };
     Err(NotConfirmed { question: question.to_owned(), outcome, hint: "" })
 }
 

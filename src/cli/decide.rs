@@ -135,7 +135,8 @@ impl OpenLooks {
     /// If the manifest is not suitable, `most` contradicts it or the recorded looks, or looks of other
     /// numbers of replicates are recorded for the same cells.
     fn new(plan: Plan, store: &Store, most: Option<u64>) -> Result<(Plan, Self), Failure> {
-        let (file, first) = (&plan.source.name, plan.manifest.replicates);
+        let file = &plan.source.name;
+        let first = plan.manifest.replicates;
         let refuse = |why: String| Failure::input(format!("error: {file}: {why}"));
         if let Some(why) = unsuitable(&plan) {
             return Err(refuse(format!("--until-decided: the manifest {why}")));
@@ -164,12 +165,10 @@ impl OpenLooks {
         };
         // What is wrong at the last look is reported before the first.
         plan.with_replicates(planned.most)?;
-        let plan = match planned.first == first {
-            true => plan,
-            false => plan.with_replicates(planned.first)?,
-        };
+        let plan = if planned.first == first { plan } else { plan.with_replicates(planned.first)? };
         let decided = vec![false; plan.claim_tables.len()];
-        let (all, is_recorded) = (planned.all(), recorded.is_some());
+        let all = planned.all();
+        let is_recorded = recorded.is_some();
         Ok((plan, Self { planned, all, next: 0, decided, is_recorded }))
     }
 
@@ -252,7 +251,9 @@ impl OpenLooks {
 
     /// Tells the follower how many claims are open at this look, and what comes next.
     fn report(&self, plan: &Plan, open: usize, by: &Judging<'_>) {
-        let (name, looks, look) = (&plan.experiment, self.all.len(), self.all[self.next]);
+        let name = &plan.experiment;
+        let looks = self.all.len();
+        let look = self.all[self.next];
         let at = format!(
             "{name}: look {} of at most {looks}, at {}",
             self.next + 1,

@@ -107,7 +107,8 @@ pub fn compare_sides(
     options: Options,
     judge_claims: bool,
 ) -> Result<Compared, Failure> {
-    let (mut a, mut b) = (DiffSource::open(a)?, DiffSource::open(b)?);
+    let mut a = DiffSource::open(a)?;
+    let mut b = DiffSource::open(b)?;
     // Results are read only where the other side differs.
     a.complete(&b.side, ResultsFolder::fill);
     b.complete(&a.side, ResultsFolder::fill);
@@ -139,10 +140,12 @@ impl Compared {
 
     /// The exit code of `diff`: whether there was anything to compare, and whether it fails.
     pub fn code(&self) -> Code {
-        match self.comparison.is_empty() {
-            true => Code::NotComparable,
-            false if self.fails.is_empty() => Code::Done,
-            false => Code::Refuted,
+        if self.comparison.is_empty() {
+            Code::NotComparable
+        } else if self.fails.is_empty() {
+            Code::Done
+        } else {
+            Code::Refuted
         }
     }
 
@@ -319,7 +322,8 @@ fn reports(
 /// The texts of all files in a folder and the folders below it that reports are compared by ([`RECORDS`]),
 /// each with its path relative to the folder, with `/` on every system.
 fn gather(root: &Path) -> Result<Vec<(String, record::FileText)>, Error> {
-    let (mut open, mut found) = (vec![root.to_owned()], Vec::new());
+    let mut open = vec![root.to_owned()];
+    let mut found = Vec::new();
     while let Some(folder) = open.pop() {
         let FolderEntries { folders, files } = contents(&folder)?;
         open.extend(folders);

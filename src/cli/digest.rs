@@ -24,7 +24,8 @@ pub struct Args {
 /// compared by comparing texts. A cell that occurs in several experiments has one line.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
-    let (mut lines, mut damaged) = (BTreeSet::new(), Vec::new());
+    let mut lines = BTreeSet::new();
+    let mut damaged = Vec::new();
     for (name, experiment) in store.listing()? {
         damaged.extend(experiment.err());
         let Ok(ids) = store.ids(&name).map_err(|e| damaged.push(e)) else { continue };

@@ -54,7 +54,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     let is_cut = base.is_some() && !args.range.contains("..");
     let last = if is_cut { format!(", the last {MOST} commits") } else { String::new() };
-    let (mut history, mut files) = (History::default(), BTreeMap::new());
+    let mut history = History::default();
+    let mut files = BTreeMap::new();
     // The commits of the range have the numbers 1, 2, …; 0 is the one with which the first is compared.
     let numbers = usize::from(base.is_none())..;
     for (number, commit) in numbers.zip(base.into_iter().chain(commits)) {

@@ -46,10 +46,12 @@ pub struct Args {
 /// The command `init`: writes a manifest for a data file, which it asks for on a terminal, or for a synthetic
 /// problem, and prints what to do next.
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
+    let stdin = std::io::stdin();
+    let mut stderr = std::io::stderr();
     let (records, out) = match &args.file {
         Some(file) => {
-            let (file, label) = (file.clone(), args.label.clone());
+            let file = file.clone();
+            let label = args.label.clone();
             let out = args.out.clone().unwrap_or_else(|| named_after(&file));
             (Some(data::Args { file, label, tune: args.tune }), out)
         }
@@ -230,7 +232,8 @@ mod tests {
     #[test]
     fn questions_are_asked_one_after_another() {
         let (folder, file) = records();
-        let (path, out) = (file.to_str().unwrap(), folder.path().join("o.toml"));
+        let path = file.to_str().unwrap();
+        let out = folder.path().join("o.toml");
         for (answers, label, tune) in [
             ("\n\n", None, false),
             ("age\nyes\n", Some("age"), true),
@@ -257,7 +260,8 @@ mod tests {
     #[test]
     fn wrong_answers_are_asked_again_at_once() {
         let (folder, file) = records();
-        let (path, out) = (file.to_str().unwrap(), folder.path().join("o.toml"));
+        let path = file.to_str().unwrap();
+        let out = folder.path().join("o.toml");
         let answers = format!("gone.csv\n{path}\noutcom\noutcome\nmaybe\ny\n");
         let (found, asked) = answered(&answers, Some(&out));
         let found = found.unwrap().0.unwrap();
@@ -288,7 +292,8 @@ mod tests {
         let named = folder.path().join("Cargo.csv");
         std::fs::copy(&file, &named).unwrap();
         assert!(Path::new("Cargo.toml").exists());
-        let (free, taken) = (folder.path().join("p.toml"), taken.display());
+        let free = folder.path().join("p.toml");
+        let taken = taken.display();
         let answers = format!("{}\n{taken}\n{}\n\n\n", named.display(), free.display());
         let (found, asked) = answered(&answers, None);
         assert_eq!(found.unwrap().1, free);

@@ -46,7 +46,8 @@ impl Manifests {
         let mut known: BTreeMap<String, (String, String)> = BTreeMap::new();
         let plans = self.files.iter().map(|file| {
             let plan = self.plan(file)?;
-            let (name, file) = (&plan.experiment, &plan.source.name);
+            let name = &plan.experiment;
+            let file = &plan.source.name;
             match known.insert(name.to_ascii_lowercase(), (name.clone(), file.clone())) {
                 None => Ok(plan),
                 Some((same, other)) if same == *name => Err(Failure::input(format!(
@@ -99,10 +100,11 @@ pub fn manifest_source(file: &Path, overrides: Vec<String>) -> Result<(String, S
     let name = file.display().to_string();
     let text = files::read_text(file, MOST_MANIFEST)
         .map_err(|e| Failure::input(format!("error: {name} cannot be read: {}\n", e.message)))?;
-    let kept = match file.file_name().is_some_and(|name| name == EXPERIMENT) {
-        true => StoredExperiment::parse(&text)
-            .map_err(|e| Failure::input(format!("error: {name}: {e}\n")))?,
-        false => None,
+    let kept = if file.file_name().is_some_and(|name| name == EXPERIMENT) {
+        StoredExperiment::parse(&text)
+            .map_err(|e| Failure::input(format!("error: {name}: {e}\n")))?
+    } else {
+        None
     };
     let Some(kept) = kept else {
         let experiment = names::from_manifest(file).map_err(Failure::input)?;

@@ -77,7 +77,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     let missing = missing(&expected, &args.out)?;
     if let Some(file) = args.expect.as_deref().filter(|_| !missing.is_empty()) {
-        let (without, all) = (missing.len(), count(expected.len(), "cell"));
+        let without = missing.len();
+        let all = count(expected.len(), "cell");
         eprintln!("error: without results: {without} of the {all} of {}:", file.display());
         print_list(&missing);
     }
@@ -99,9 +100,10 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 /// remove the merged folders.
 fn missing<'a>(expected: &'a [(usize, String)], out: &Path) -> Result<Vec<&'a str>, Failure> {
     let store = Store::open(out)?;
-    let names: Vec<String> = match expected.is_empty() || !out.is_dir() {
-        true => Vec::new(),
-        false => store.listing()?.into_iter().map(|(name, _)| name).collect(),
+    let names: Vec<String> = if expected.is_empty() || !out.is_dir() {
+        Vec::new()
+    } else {
+        store.listing()?.into_iter().map(|(name, _)| name).collect()
     };
     let done = |name: &str, id: &str| store.status(name, id) == Status::Done;
     let absent = |line: &&str| match line.rsplit_once('/') {

@@ -54,7 +54,8 @@ impl Failure {
     /// All results; or, if any failed, one failure with the messages of all that did, so that a user sees
     /// them at once.
     pub fn join<T>(all: impl Iterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
-        let (mut good, mut wrong) = (Vec::new(), Vec::new());
+        let mut good = Vec::new();
+        let mut wrong = Vec::new();
         for one in all {
             match one {
                 Ok(one) => good.push(one),

@@ -117,7 +117,8 @@ impl<'p> LivePages<'p> {
             let has_ended = lock(&ended).try_recv() == Err(TryRecvError::Disconnected);
             has_ended || stop.load(Ordering::Relaxed)
         };
-        let (mut next, mut written) = (Instant::now(), None);
+        let mut next = Instant::now();
+        let mut written = None;
         while lock(&ended).recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let changes = run.changes();
             let is_begun = changes.values().any(|count| *count > 0);
@@ -144,7 +145,8 @@ impl<'p> LivePages<'p> {
             if stop() {
                 break;
             }
-            let (name, count) = (subject.name().to_owned(), changes.get(subject.name()).copied());
+            let name = subject.name().to_owned();
+            let count = changes.get(subject.name()).copied();
             if entries.get(&name).is_some_and(|(written, _)| *written == count) {
                 continue;
             }
@@ -155,7 +157,8 @@ impl<'p> LivePages<'p> {
         report::write_index(written, &self.writer)?;
         if !self.quiet && !entries.is_empty() {
             self.announced.call_once(|| {
-                let (index, sequel) = (self.writer.index_file(), self.sequel);
+                let index = self.writer.index_file();
+                let sequel = self.sequel;
                 eprintln!("the first page is written: open {}; {sequel}", index.display());
             });
         }

@@ -62,7 +62,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 
 /// The line that says how many frontiers and maps a plan has; empty if it has none.
 pub fn frontiers(plan: &Plan) -> String {
-    let (frontiers, maps) = (plan.manifest.frontier.len(), plan.manifest.phase.len());
+    let frontiers = plan.manifest.frontier.len();
+    let maps = plan.manifest.phase.len();
     let maps = if maps > 0 { format!(" with {}", count(maps, "map")) } else { String::new() };
     match frontiers {
         0 => String::new(),
@@ -92,7 +93,8 @@ fn describe(
     warn_of(plan, &sample);
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
-    let (cells, runs) = (count(plan.cells.len(), "cell"), runs_of_each(plan));
+    let cells = count(plan.cells.len(), "cell");
+    let runs = runs_of_each(plan);
     let mut out = format!("{}: {cells} of {runs}\n", plan.experiment);
     let statuses: Vec<Status> =
         plan.cells.iter().map(|cell| store.status(&plan.experiment, &cell.id)).collect();
@@ -182,13 +184,15 @@ fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String
             "then fresh runs of what is selected, up to {fresh}; and, where candidates are best at the edge of their range, up to {more}\n"
         ));
     };
-    let (of_fresh, unasked) = (duration(time.fresh), duration(time.unasked()));
-    let race = match plan.has_race() {
-        true => format!(
+    let of_fresh = duration(time.fresh);
+    let unasked = duration(time.unasked());
+    let race = if plan.has_race() {
+        format!(
             "these are the first runs of candidates that race: then the others of those that are not stopped, about {} for all; ",
             duration(time.candidates)
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     Ok(format!(
         "{race}then fresh runs of what is selected, up to {fresh}, about {of_fresh}; and, where candidates are best at the edge of their range, up to {more}: run asks before what follows takes more than {unasked}\n"

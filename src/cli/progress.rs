@@ -33,10 +33,8 @@ impl ProgressLine {
     /// The progress over so much work, in any unit; nothing is printed if it is `quiet`.
     fn new(name: &str, work: u64, quiet: bool) -> Self {
         let on_terminal = !quiet && stderr().is_terminal();
-        let bar = match on_terminal {
-            true => BARS.add(ProgressBar::no_length()),
-            false => ProgressBar::hidden(),
-        };
+        let bar =
+            if on_terminal { BARS.add(ProgressBar::no_length()) } else { ProgressBar::hidden() };
         bar.set_length(work);
         if on_terminal {
             // A message is truncated to the terminal's width: wrapped lines would not be cleared.
@@ -60,7 +58,8 @@ impl ProgressLine {
     /// The share of the work that is done, the text `between`, and the time that is left: `12 %`,
     /// `between`, `, 40 s left`. The percentage comes first, since a narrow terminal truncates the end.
     fn state(&self, between: &str) -> String {
-        let (work, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        let work = self.bar.position();
+        let total = self.bar.length().unwrap_or(0);
         let share = 100.0 * work as f64 / total.max(1) as f64;
         let left = match work {
             0 => String::new(),
@@ -86,9 +85,10 @@ impl ProgressLine {
 
     /// Shows a state beside the bar, or prints it where the bar is hidden.
     fn show(&self, state: &str) {
-        match self.bar.is_hidden() {
-            false => self.bar.set_message(format!("{state}  {}", self.name)),
-            true => self.print(state),
+        if self.bar.is_hidden() {
+            self.print(state);
+        } else {
+            self.bar.set_message(format!("{state}  {}", self.name));
         }
     }
 
@@ -153,7 +153,8 @@ impl Progress {
     /// Clears the bar and prints a summary: the cells that ended, their local steps, and the time.
     pub fn finish(&self) {
         self.line.finish(|| {
-            let (done, steps) = (self.done.load(Ordering::Relaxed), self.work.get().steps);
+            let done = self.done.load(Ordering::Relaxed);
+            let steps = self.work.get().steps;
             let seconds = self.line.seconds();
             let diverged = match self.diverged.load(Ordering::Relaxed) {
                 0 => String::new(),

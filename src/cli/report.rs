@@ -228,11 +228,12 @@ fn frontiers_of<'a>(
     store: &Store,
     printed: Printed,
 ) -> Result<Vec<ComputedFrontier<'a>>, Failure> {
-    let computed = match are_known(plan, store) {
-        true => frontiers(plan, store, &|_| ()),
-        false => progress::of_frontiers(&plan.experiment, printed != Printed::Progress, |worked| {
+    let computed = if are_known(plan, store) {
+        frontiers(plan, store, &|_| ())
+    } else {
+        progress::of_frontiers(&plan.experiment, printed != Printed::Progress, |worked| {
             frontiers(plan, store, worked)
-        }),
+        })
     };
     Ok(computed?)
 }
@@ -306,7 +307,9 @@ pub fn write_index(
     each: impl IntoIterator<Item = Result<Written, Unreported>>,
     writer: &Writer,
 ) -> Result<Reported, Failure> {
-    let (mut entries, mut failed, mut contradictions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut entries = Vec::new();
+    let mut failed = Vec::new();
+    let mut contradictions = Vec::new();
     for one in each {
         match one {
             Ok((entry, found)) => {

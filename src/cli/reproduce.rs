@@ -91,7 +91,8 @@ impl ChangingResults for FinishedExperiments<'_> {
 
 /// The paths of all files `*.toml` in a folder and the folders below it, sorted.
 fn manifests_below(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let (mut open, mut files) = (vec![folder.to_owned()], Vec::new());
+    let mut open = vec![folder.to_owned()];
+    let mut files = Vec::new();
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();

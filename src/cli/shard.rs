@@ -151,7 +151,8 @@ mod tests {
 
     fn plan((name, text): (&str, &str), overrides: &[&str]) -> Plan {
         let overrides = overrides.iter().map(|o| (*o).to_owned()).collect();
-        let (name, text) = (name.to_owned(), text.to_owned());
+        let name = name.to_owned();
+        let text = text.to_owned();
         let source = Source { name: name.clone(), text, overrides, ..Source::default() };
         crate::evidence::plan(name, source).unwrap_or_else(|e| panic!("{e}"))
     }
@@ -188,7 +189,8 @@ mod tests {
             assert_eq!(all, costs.keys().collect::<Vec<_>>(), "every cell once, of {n}");
             let load = shares.iter().map(|s| s.iter().map(|id| costs[id.as_str()]).sum::<u64>());
             let load: Vec<u64> = load.collect();
-            let (least, most) = (load.iter().min().unwrap(), load.iter().max().unwrap());
+            let least = load.iter().min().unwrap();
+            let most = load.iter().max().unwrap();
             assert!(*most <= least + largest, "{n}: {load:?}");
         }
     }

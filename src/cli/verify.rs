@@ -74,7 +74,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         print(&findings.text)?;
         return Ok(Code::Interrupted);
     }
-    let (different, incomparable) = (findings.different(), findings.incomparable());
+    let different = findings.different();
+    let incomparable = findings.incomparable();
     if !args.rerun.quiet || different + incomparable > 0 {
         print(&findings.text)?;
     }
@@ -275,7 +276,9 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Ve
             Ok(one) => all.extend(one),
             Err(bad) => {
                 let why = bad.first().map_or("", |bad| bad.message.as_str());
-                let (name, id, label) = (&plan.experiment, &cell.id, &cell.label);
+                let name = &plan.experiment;
+                let id = &cell.id;
+                let label = &cell.label;
                 let line = format_args!("{name}: cell {id} ({label}) cannot be run: {why}");
                 findings.add_wrong(line);
             }
@@ -299,7 +302,8 @@ fn with_code<'a>(
     });
     for (kind, cells) in left_out {
         findings.left_out += cells.len();
-        let (name, number) = (&plan.experiment, count(cells.len(), "cell"));
+        let name = &plan.experiment;
+        let number = count(cells.len(), "cell");
         let named = cells.iter().map(|cell| format!("{} ({})", cell.id, cell.label));
         findings.add(format_args!(
             "{name}: {number} left out: {}: {}",
@@ -316,7 +320,8 @@ fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: TraceDige
     let by = &before.record.provenance;
     let place = before.traces.iter().zip(now).enumerate().find_map(|(r, (a, b))| {
         let i = a.sq_error.iter().zip(&b.sq_error).position(|(x, y)| x.to_bits() != y.to_bits())?;
-        let (x, y) = (a.sq_error[i], b.sq_error[i]);
+        let x = a.sq_error[i];
+        let y = b.sq_error[i];
         Some(format!("replicate {r}, round {}: sq_error {x:e} stored, {y:e} now", a.round[i]))
     });
     let place = place.unwrap_or_else(|| "in other columns than sq_error".into());

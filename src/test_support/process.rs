@@ -246,8 +246,10 @@ impl Running {
     #[track_caller]
     fn fail(&mut self, what: impl Display) -> ! {
         self.kill();
-        let (name, seconds) = (&self.name, self.begin.elapsed().as_secs_f64());
-        let (out, err) = (self.out.text(), self.err.text());
+        let name = &self.name;
+        let seconds = self.begin.elapsed().as_secs_f64();
+        let out = self.out.text();
+        let err = self.err.text();
         panic!("{name}: {what}; killed after {seconds:.1} s\nstdout:\n{out}\nstderr:\n{err}");
     }
 }

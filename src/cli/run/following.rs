@@ -100,7 +100,8 @@ impl Session<'_> {
     ) {
         for group in plan.tuning.iter().flat_map(|tuning| &tuning.groups) {
             for reason in &group.refused {
-                let (name, label) = (&plan.experiment, &group.label);
+                let name = &plan.experiment;
+                let label = &group.label;
                 let text = format!("{name}: {label}: a further candidate is left out: {reason}");
                 if reported.insert(text.clone()) && !self.options.quiet {
                     follower.message(&text);

@@ -103,9 +103,11 @@ mod tests {
         let source = Source { name: "t".into(), text, ..Source::default() };
         let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
         let id = plan.cells[1].id.to_string();
-        let (total, plans) = (plan.cells.len(), vec![plan]);
+        let total = plan.cells.len();
+        let plans = vec![plan];
         let run = |rerun_failed| {
-            let (out, threads) = (folder.path().join("r"), Some(2));
+            let out = folder.path().join("r");
+            let threads = Some(2);
             let options =
                 RunOptions { out, threads, rerun_failed, quiet: true, ..RunOptions::default() };
             PreparedRun::new(&plans, &options, None)

@@ -64,8 +64,8 @@ impl<'a> PreparedRun<'a> {
         // their pages, which takes a time that is not known.
         let place = |task: &Task<'_>| (!are_known(task.plan, &store), task.work.operations);
         waiting.sort_by_cached_key(place);
-        let (by, earlier) =
-            (provenance(), EarlierRuns { is_forced: options.force, ..EarlierRuns::default() });
+        let by = provenance();
+        let earlier = EarlierRuns { is_forced: options.force, ..EarlierRuns::default() };
         let session = Session { store, options, pool, by, interrupt, earlier };
         Ok(Self { session, waiting: waiting.into() })
     }
@@ -138,7 +138,8 @@ impl<'a> PreparedRun<'a> {
             // Another run's experiments come last: it may have completed them by then.
             waiting.rotate_left(place);
             let Some(task) = waiting.pop_front() else { break };
-            let (plan, cells) = (task.plan, task.cells.len());
+            let plan = task.plan;
+            let cells = task.cells.len();
             let run = session.experiment(task, &lock, 0, follower)?;
             let run = run.and(session.following(plan, cells, &lock, follower)?);
             // Reports refuse results from which cells are removed after this.

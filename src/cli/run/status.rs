@@ -94,7 +94,8 @@ impl RunStatus {
             (experiment.to_owned(), Counts { all: cells, done, failed: 0, work, changes: 0 })
         });
         let state = State { experiments: experiments.collect(), ..State::default() };
-        let (done, skipped) = (RunWorkCount::default(), RunWorkCount::default());
+        let done = RunWorkCount::default();
+        let skipped = RunWorkCount::default();
         Self { state: Mutex::new(state), done, skipped, leave: Box::new(leave), log: None }
     }
 

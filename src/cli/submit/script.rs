@@ -58,14 +58,16 @@ impl Job {
     /// If a path is not UTF-8.
     pub fn merge(&self) -> Result<String, Failure> {
         let mut script = self.head("The merge of `exactfed submit`.")?;
-        let (out, reports) = (path(&self.out)?, path(&self.reports)?);
+        let out = path(&self.out)?;
+        let reports = path(&self.reports)?;
         let _ = writeln!(script, "out={out}\nreports={reports}");
         Ok(script + MERGE)
     }
 
     /// The first lines of a script: its title in a comment, and the variables that both scripts use.
     fn head(&self, title: &str) -> Result<String, Failure> {
-        let (here, job) = (path(&self.here)?, path(&self.folder)?);
+        let here = path(&self.here)?;
+        let job = path(&self.folder)?;
         Ok(format!("#!/bin/sh\n# {title}\nhere={here}\njob={job}\n"))
     }
 }

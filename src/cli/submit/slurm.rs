@@ -52,7 +52,8 @@ pub fn submit(words: &[String]) -> Result<Id, Failure> {
 
 /// The message that a job was not accepted: what `sbatch` printed on either stream, and the command.
 fn refusal(words: &[String], stdout: &str, stderr: &str) -> String {
-    let (stdout, stderr) = (stdout.trim(), stderr.trim());
+    let stdout = stdout.trim();
+    let stderr = stderr.trim();
     let mut message = match stderr {
         "" => format!("error: sbatch printed \"{stdout}\" instead of the number of a job"),
         _ => format!("error: sbatch refused: {stderr}"),
@@ -83,7 +84,8 @@ impl TaskState {
     /// line has not these parts.
     pub fn read(line: &str) -> Option<Self> {
         let mut parts = line.trim().splitn(3, ' ');
-        let (job, state) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+        let job = parts.next()?.to_owned();
+        let state = parts.next()?.to_owned();
         // JobHeldUser, JobHeldAdmin, launch failed requeued held.
         let is_held = parts.next().is_some_and(|reason| reason.to_lowercase().contains("held"));
         Some(Self { job, state, is_held })

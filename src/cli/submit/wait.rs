@@ -35,8 +35,10 @@ const LOG_LINES: usize = 30;
 pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failure> {
     eprintln!("waiting for the jobs; Ctrl-C stops waiting and does not affect them");
     let interrupt = Interrupt::listen()?;
-    let (bar, mut last) = (status_bar(cells), String::new());
-    let (mut between, mut gone) = (FIRST_INTERVAL, None);
+    let bar = status_bar(cells);
+    let mut last = String::new();
+    let mut between = FIRST_INTERVAL;
+    let mut gone = None;
     loop {
         if let Ok(text) = read_regular_text(&folder.join("ended")) {
             bar.finish_and_clear();
@@ -104,7 +106,8 @@ fn finished_cells(folder: &Path) -> usize {
 fn describe(states: &[TaskState], tasks: &Id) -> String {
     let mine = || states.iter().filter(|task| task.job == tasks.number);
     let count = |wanted: &str| mine().filter(|task| task.state == wanted && !task.is_held).count();
-    let (running, waiting) = (count("RUNNING"), count("PENDING"));
+    let running = count("RUNNING");
+    let waiting = count("PENDING");
     let held = mine().filter(|task| task.is_held).count();
     let others = mine().count() - running - waiting - held;
     if mine().next().is_none() {

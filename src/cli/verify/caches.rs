@@ -44,17 +44,17 @@ pub fn check(
     });
     let first = first.filter(|_| going_on());
     checked.extend(first.filter_map(|cell| store.check_cached(&cacheable_measures(cell))));
-    let frontiers = match chosen.frontiers.is_empty() {
-        true => Ok(Vec::new()),
-        false => prepare_frontiers(plan),
-    };
+    let frontiers =
+        if chosen.frontiers.is_empty() { Ok(Vec::new()) } else { prepare_frontiers(plan) };
     match frontiers {
         Ok(all) => {
             let all = all.iter().filter(|one| chosen.frontiers.contains(&one.frontier.id.as_str()));
             let all = all.filter(|_| going_on());
             for frontier in all {
                 if let Some(kind) = frontier.frontier.lacking_code().next() {
-                    let (name, id, why) = (&plan.experiment, &frontier.frontier.id, no_code(kind));
+                    let name = &plan.experiment;
+                    let id = &frontier.frontier.id;
+                    let why = no_code(kind);
                     findings.add_wrong(format_args!("{name}: frontier \"{id}\" left out: {why}"));
                     continue;
                 }

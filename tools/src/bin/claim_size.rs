@@ -34,7 +34,8 @@ fn pareto(rng: &mut Stream, index: f64) -> f64 {
 /// divided by its exact mean: an error under multiplicative noise, whose tail is heavy for large τ.
 fn multiplicative(rng: &mut Stream, tau: f64) -> f64 {
     let step = 0.3;
-    let (mut error, mut square) = (0.0, 0.0);
+    let mut error = 0.0;
+    let mut square = 0.0;
     for _ in 0..60 {
         error = (1.0 - step * (1.0 + tau * rng.gaussian())) * error + step * rng.gaussian();
         square = ((1.0 - step) * (1.0 - step) + step * step * tau * tau) * square + step * step;
@@ -97,7 +98,9 @@ fn wrong_verdicts(
     // What "at most" and "at least" claim of the sum of logarithms, which is 0.
     let at_most = (f64::NEG_INFINITY, 0.0);
     let at_least = (0.0, f64::INFINITY);
-    let (mut above, mut below, mut warned) = (0, 0, true);
+    let mut above = 0;
+    let mut below = 0;
+    let mut warned = true;
     for _ in 0..trials {
         let all = sample(rng, distribution, kind, n);
         let points: Vec<(f64, &[f64])> =
@@ -129,7 +132,8 @@ fn vectors(
     let mut target = vec![1.0; size];
     target[0] = 1.0 / 1.2;
     let apart = (1.0 - target[0]) / target.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let (mut supported, mut refuted) = (0, 0);
+    let mut supported = 0;
+    let mut refuted = 0;
     for _ in 0..trials {
         let all: Vec<Vec<f64>> =
             (0..n).map(|_| (0..size).map(|_| distribution.1(rng)).collect()).collect();

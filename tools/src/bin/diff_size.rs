@@ -40,8 +40,10 @@ const LOG_ERRORS: [Draw; 3] = [|rng| rng.gaussian(), student, log_exponential];
 /// The share of 95 % intervals of the shift of n differences, over so many trials, that contain the true shift 0, and
 /// their mean width, where a width counts at most as 100.
 fn coverage(draw: Draw, n: usize, trials: u32) -> (f64, f64) {
-    let (mut rng, mut resampling) = (Stream::shared_instance(11), Stream::shared_instance(12));
-    let (mut covered, mut width) = (0, 0.0);
+    let mut rng = Stream::shared_instance(11);
+    let mut resampling = Stream::shared_instance(12);
+    let mut covered = 0;
+    let mut width = 0.0;
     for _ in 0..trials {
         let sample: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
         let Some(shift) = Shift::new(&sample, 1.0, |n| resampling.index(n)) else { continue };
@@ -72,7 +74,8 @@ fn false_alarms(diffs: usize, pairs: usize, n: usize) -> usize {
         (0..n).map(|_| Some(libm::exp(draw(&mut rng)))).collect()
     };
     let mut raises_alarm = |diff: usize| {
-        let (mut old, mut new) = (Vec::new(), Vec::new());
+        let mut old = Vec::new();
+        let mut new = Vec::new();
         for pair in 0..pairs {
             let draw = LOG_ERRORS[(diff + pair) % LOG_ERRORS.len()];
             old.push(finals(draw));
@@ -130,7 +133,9 @@ mod tests {
     /// The largest count that a rate of 5 % exceeds less than once in a thousand, by
     /// the binomial distribution.
     fn bound(trials: usize) -> usize {
-        let (mut mass, mut below, rate) = (libm::pow(0.95, trials as f64), 0.0, 0.05);
+        let mut mass = libm::pow(0.95, trials as f64);
+        let mut below = 0.0;
+        let rate = 0.05;
         for k in 0..=trials {
             below += mass;
             if below >= 0.999 {
@@ -147,7 +152,8 @@ mod tests {
         for n in [5, 10] {
             // One pair, ten pairs, and 200 pairs that are tested together.
             for (diffs, pairs) in [(200, 1), (100, 10), (12, 200)] {
-                let (found, most) = (false_alarms(diffs, pairs, n), bound(diffs));
+                let found = false_alarms(diffs, pairs, n);
+                let most = bound(diffs);
                 assert!(found <= most, "n = {n}: {found} of {diffs} with {pairs} pairs");
             }
         }

@@ -104,7 +104,8 @@ fn size(
     most: u64,
     trials: usize,
 ) -> String {
-    let (mut refuted, mut supported) = (0, 0);
+    let mut refuted = 0;
+    let mut supported = 0;
     for _ in 0..trials {
         let (found, _) = verdicts_of(&samples(rng, distribution, claims, 1.0, most), looks);
         refuted += usize::from(found.contains(&Verdict::Refuted));
@@ -142,7 +143,9 @@ fn powers(rng: &mut Stream, trials: usize) {
     for distribution in DISTRIBUTIONS {
         for distance in [0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0] {
             let mean = libm::exp(-distance * distribution.spread);
-            let (mut single, mut planned, mut replicates) = (0, 0, 0);
+            let mut single = 0;
+            let mut planned = 0;
+            let mut replicates = 0;
             for _ in 0..trials {
                 let all = samples(rng, distribution, 1, mean, most);
                 let (one, _) = verdicts_of(&all, &looks_of(WAYS[0], most));

@@ -46,7 +46,8 @@ fn main() -> Result<(), Error> {
     }
     let measured: f64 = cells.iter().map(|cell| cell.seconds).sum();
     let operations: f64 = cells.iter().map(|cell| cell.operations).sum();
-    let (all, experiments) = (cells.len(), plans.len());
+    let all = cells.len();
+    let experiments = plans.len();
     println!(
         "{all} cells of {experiments} experiments: {operations:.2e} operations in {measured:.0} s"
     );

@@ -149,7 +149,8 @@ impl<'a> Site<'a> {
     fn copy_reports(&self, folder: &str) -> Result<usize, String> {
         let mut pages = 0;
         for name in names(&self.reports.join(folder))? {
-            let (below, path) = (format!("{folder}{name}"), self.reports.join(folder).join(&name));
+            let below = format!("{folder}{name}");
+            let path = self.reports.join(folder).join(&name);
             let file = format!("reports/{below}");
             if path.is_dir() {
                 pages += self.copy_reports(&format!("{below}/"))?;
@@ -167,7 +168,8 @@ impl<'a> Site<'a> {
     fn write_document(&self, page: &str, document: &Document) -> Result<(), String> {
         // The contents follow the heading of the page.
         let (heading, rest) = document.body.split_once("</h1>\n").unwrap_or(("", &document.body));
-        let (up, navigation) = (up(page), navigation(page));
+        let up = up(page);
+        let navigation = navigation(page);
         let values =
             context! { heading, rest, up, navigation, document => Value::from(Serde(document)) };
         let text = Environment::new().render_named_str("document.html", DOCUMENT, values);
@@ -182,7 +184,9 @@ impl<'a> Site<'a> {
         let events: Vec<Event<'_>> = Parser::new_ext(text, options).collect();
         let headings = headings(&events);
         let mut ids = headings.iter();
-        let (mut out, mut links, mut images) = (Vec::new(), Vec::new(), Vec::new());
+        let mut out = Vec::new();
+        let mut links = Vec::new();
+        let mut images = Vec::new();
         for event in events {
             match event {
                 Event::Start(Tag::Heading { level, classes, attrs, .. }) => {
@@ -270,7 +274,9 @@ struct Heading {
 
 /// The headings of a document in their order; an anchor that was there before gets a number, as on GitHub.
 fn headings(events: &[Event<'_>]) -> Vec<Heading> {
-    let (mut all, mut open, mut seen) = (Vec::new(), None, BTreeMap::new());
+    let mut all = Vec::new();
+    let mut open = None;
+    let mut seen = BTreeMap::new();
     for event in events {
         match event {
             Event::Start(Tag::Heading { level, .. }) => open = Some((*level, String::new())),

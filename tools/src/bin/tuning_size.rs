@@ -117,12 +117,14 @@ fn tuned(instances: &[[Errors; 2]], replicates: usize, common: bool) -> Found {
     let mut found = Found::default();
     for [first, second] in instances {
         let truth = |errors: &Errors| errors.iter().map(|runs| mean(runs)).collect::<Vec<f64>>();
-        let (true_first, true_second) = (truth(first), truth(second));
+        let true_first = truth(first);
+        let true_second = truth(second);
         let least = true_first.iter().copied().fold(f64::INFINITY, f64::min);
         for trial in 0..first[0].len() / replicates / 2 {
             let a = select(first, trial, replicates, common);
             let b = select(second, trial, replicates, common);
-            let (of_a, of_b) = (true_first[a.candidate], true_second[b.candidate]);
+            let of_a = true_first[a.candidate];
+            let of_b = true_second[b.candidate];
             found.trials += 1.0;
             found.optimism += mean(&a.seen) / of_a - 1.0;
             found.regret += of_a / least - 1.0;
@@ -151,7 +153,8 @@ fn over_instances(rng: &mut Stream, instances: usize, between: f64, trials: usiz
     const RUNS: usize = 5;
     let mut covered = [0.0; 2];
     for _ in 0..trials {
-        let (mut of_instances, mut pooled) = (Vec::new(), Vec::new());
+        let mut of_instances = Vec::new();
+        let mut pooled = Vec::new();
         for _ in 0..instances {
             let centre = between * rng.gaussian();
             let runs: Vec<f64> = (0..RUNS).map(|_| libm::exp(centre + rng.gaussian())).collect();

@@ -87,7 +87,10 @@ impl StartCustom for PythonAlgorithm {
             Ok(begun) => begun,
             Err(reason) => return Box::new(FailedRun { estimate, reason }),
         };
-        let (cost, round, failure, problem) = (Cost::default(), 0, None, PhantomData);
+        let cost = Cost::default();
+        let round = 0;
+        let failure = None;
+        let problem = PhantomData;
         Box::new(PythonRun { clients, iterator, clock, estimate, cost, round, failure, problem })
     }
 
@@ -106,7 +109,8 @@ impl StartCustom for PythonAlgorithm {
                 let own = unsafe { PythonClients::new(clients, None, from.rounds, clock.clone()) };
                 Py::new(py, own)
             });
-            let (first, second) = (first?, second?);
+            let first = first?;
+            let second = second?;
             let call = || -> PyResult<(bool, String)> {
                 let (theta, gamma, steps, values) = arguments(py, settings, from)?;
                 let all = (&first, &second, theta, gamma, steps, values, from.rounds);

@@ -125,7 +125,8 @@ impl PythonClients {
             [d] if *d == self.d => Ok(false),
             [n, d] if (*n, *d) == (self.n, self.d) => Ok(true),
             shape => {
-                let (n, d) = (self.n, self.d);
+                let n = self.n;
+                let d = self.d;
                 Err(wrong_shape(what, shape, &format!("({d},) or ({n}, {d})")))
             }
         }
@@ -462,7 +463,8 @@ impl PythonVariates {
         ends: &Bound<'py, PyAny>,
         length: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (theta, ends) = (floats(theta, "theta")?, floats(ends, "ends")?);
+        let theta = floats(theta, "theta")?;
+        let ends = floats(ends, "ends")?;
         if (clients.n, clients.d) != (self.n, self.d) {
             return Err(PyValueError::new_err("the control variates are those of other clients"));
         }

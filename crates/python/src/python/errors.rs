@@ -30,7 +30,8 @@ pub fn raise_manifest(py: Python<'_>, failure: Failure) -> PyErr {
         .map(|(rejected, found)| {
             let (line, column) = rejected.position(found).unzip();
             let file = rejected.source.name.clone();
-            let (key, message) = (found.path.clone(), found.message.clone());
+            let key = found.path.clone();
+            let message = found.message.clone();
             (file, line, column, key, message, found.hint.clone(), found.allowed.clone())
         })
         .collect();

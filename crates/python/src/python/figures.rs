@@ -101,9 +101,10 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
     };
     let style = series.line.style();
     let places = (0..series.points.len()).map(|i| (i as f64, 0.0)).collect();
-    let marked: Vec<usize> = match series.has_marks() {
-        true => style::marked_points(places, style).into_iter().map(|(i, _)| i as usize).collect(),
-        false => Vec::new(),
+    let marked: Vec<usize> = if series.has_marks() {
+        style::marked_points(places, style).into_iter().map(|(i, _)| i as usize).collect()
+    } else {
+        Vec::new()
     };
     json!({
         "name": series.line.name(),

@@ -84,7 +84,8 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     let (Body::Plot(plot), Some(shown)) = (&figure.body, &figure.exploration) else {
         return Vec::new();
     };
-    let (view, drawn) = (&shown.views[0], drawn_cells(figure, plot));
+    let view = &shown.views[0];
+    let drawn = drawn_cells(figure, plot);
     let cells: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|cell| (cell.cell.id.as_str(), cell)).collect();
     // The ids of the cells of each curve.
@@ -104,7 +105,8 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
         }
     }
     let of_curves = curves.iter().map(|(reason, names)| {
-        let (some, all) = (names.len(), view.curves.len());
+        let some = names.len();
+        let all = view.curves.len();
         format!("{some} of {all} curves {} ({})", reason.in_words(shown), listed(names))
     });
     let of_points = points.iter().map(|(reason, count)| {

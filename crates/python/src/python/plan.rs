@@ -84,7 +84,8 @@ impl NativePlan {
 
     /// The same plan with the cells of all stages, as far as the results in the folder `out` decide which follow.
     fn following(&self, py: Python<'_>, out: PathBuf) -> PyResult<Self> {
-        let (experiment, source) = (self.plan.experiment.clone(), self.source.clone());
+        let experiment = self.plan.experiment.clone();
+        let source = self.source.clone();
         let plan = interruptible(py, raise, move || {
             let store = Store::open(&out)?;
             Ok(tuned::all_stages(cli::planned(experiment, source)?, &store)?)
@@ -119,7 +120,8 @@ impl NativePlan {
         let build = move || cli::scenario(&plan, &plan.cells[cell], run);
         let built = interruptible(py, raise_manifest, build)?;
         let (seed, replicate) = stream_names(&identity, run);
-        let (start, rounds) = (&built.start[..], identity.rounds);
+        let start = &built.start[..];
+        let rounds = identity.rounds;
         let from = Conditions { seed, replicate, start, rounds, copy: 0 };
         let clients = built.instance.round_clients(&from, StatedPrice::default());
         let instance = Some(built.instance.clone());

@@ -86,7 +86,8 @@ impl NativeResults {
         overrides: Vec<String>,
         work: impl FnOnce(&Store, Plan) -> Result<T, Failure> + Send + 'static,
     ) -> PyResult<T> {
-        let (root, mut experiment) = (self.root.clone(), self.experiment.clone());
+        let root = self.root.clone();
+        let mut experiment = self.experiment.clone();
         interruptible(py, raise, move || {
             let store = Store::open_existing(&root)?;
             experiment.source.overrides.extend(overrides);
@@ -138,10 +139,12 @@ impl NativeResults {
     fn rows(&self, py: Python<'_>, earlier: bool) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
         let (frame, damaged) =
             self.with_plan(py, |store, plan| Ok(export::frame(store, &[plan])?))?;
-        let chosen = |frame: DataFrame| match earlier {
-            true => Ok(frame),
+        let chosen = |frame: DataFrame| {
+            if earlier {
+                return Ok(frame);
+            }
             // On this thread: the threads of polars do not exist in a process that was forked.
-            false => frame.filter_seq(frame.column("last_run")?.bool()?),
+            frame.filter_seq(frame.column("last_run")?.bool()?)
         };
         let frame = frame.map(|frame| NativeFrame::new(py, chosen(frame))).transpose()?;
         Ok((frame, damaged.iter().map(Error::to_string).collect()))
@@ -200,14 +203,17 @@ impl NativeResults {
         threads: Option<usize>,
         run_code: Vec<PathBuf>,
     ) -> PyResult<(String, usize, usize, usize)> {
-        let (root, name) = (self.root.clone(), self.experiment.name.clone());
+        let root = self.root.clone();
+        let name = self.experiment.name.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let interrupt = Interrupt::by_request(stop.clone());
-        let (all, sample) = (sample.is_none(), sample.unwrap_or_default());
+        let all = sample.is_none();
+        let sample = sample.unwrap_or_default();
         let rerun = Rerun { sample, all, run_code, seed, threads, quiet: true };
         let work = move || cli::verify_results(&root, Some(&name), &rerun, &interrupt);
         let found = stoppable(py, |_| Ok(()), || stop.store(true, Relaxed), work)?;
-        let (different, incomparable) = (found.different(), found.incomparable());
+        let different = found.different();
+        let incomparable = found.incomparable();
         Ok((found.text, found.equal, different, incomparable))
     }
 

@@ -144,13 +144,16 @@ pub fn run(
     memory: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<FailedCell>, Vec<String>)> {
-    let (yes, quiet) = (true, true);
+    let yes = true;
+    let quiet = true;
     let options = RunOptions { out, threads, only, shard, force, rerun_failed, yes, memory, quiet };
     let stop = Arc::new(AtomicBool::new(false));
     let interrupt = Interrupt::by_request(stop.clone());
     let seen = Arc::new(RunProgress::default());
-    let (follower, cells) = (seen.clone(), plan.plan.clone());
-    let (experiment, source) = (plan.plan.experiment.clone(), plan.source.clone());
+    let follower = seen.clone();
+    let cells = plan.plan.clone();
+    let experiment = plan.plan.experiment.clone();
+    let source = plan.source.clone();
     let work = move || {
         work_for(locks);
         if !until_decided {
@@ -194,7 +197,8 @@ pub fn add_results(
         }
         sources.conflicts().first().map_or(Ok(()), |Conflict { cell: (_, id), digests }| {
             let digests: Vec<&str> = digests.keys().map(String::as_str).collect();
-            let (out, digests) = (out.display(), digests.join(", "));
+            let out = out.display();
+            let digests = digests.join(", ");
             Err(Failure::input(format!("error: {out}: cell {id} has other numbers: {digests}")))
         })
     })

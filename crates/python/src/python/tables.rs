@@ -55,9 +55,10 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
         let selected = |row: &TunedRow| row.selected.as_ref().and_then(|all| all[i]);
         let name = snake(&tuned.key);
         // The type follows from the candidates, whichever is selected.
-        columns.push(match tuned.whole {
-            true => whole_or_real(&name, rows.iter().map(selected).collect()),
-            false => column(&name, rows, selected),
+        columns.push(if tuned.whole {
+            whole_or_real(&name, rows.iter().map(selected).collect())
+        } else {
+            column(&name, rows, selected)
         });
     }
     columns.extend([

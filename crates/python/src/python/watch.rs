@@ -110,11 +110,12 @@ impl RoundClock {
             let mut state = lock(&self.state);
             if is_overdue(&state) {
                 state.sent = true;
-                let why = match interrupted {
-                    true => "it was ended, since the run was interrupted".to_owned(),
-                    false => format!(
+                let why = if interrupted {
+                    "it was ended, since the run was interrupted".to_owned()
+                } else {
+                    format!(
                         "it was ended, since it yielded no estimate within {patience} s in Python, the `patience` of its decorator; a larger one gives a round more time"
-                    ),
+                    )
                 };
                 self.ended.get_or_init(|| why);
                 let exception = PyTimeoutError::type_object(py);

@@ -83,14 +83,14 @@ impl PlannedTime {
         let groups = plan.possible_evaluations();
         // A group is an algorithm at a grid point. Its best candidate is run afresh and, where several
         // algorithms share a grid point, also the candidate that is best for all of them together.
-        let most = if groups.len() > 1 { 2.0 } else { 1.0 };
+        let cells_of_group = if groups.len() > 1 { 2.0 } else { 1.0 };
         let mut fresh = 0.0;
         for cells in &groups {
             let mut dearest: f64 = 0.0;
             for cell in cells {
                 dearest = dearest.max(times.total(std::iter::once(cell), threads)?);
             }
-            fresh += most * dearest;
+            fresh += cells_of_group * dearest;
         }
         // Of candidates that race, all may go on to the end.
         let candidates = plan.tuning.as_ref().map_or(&plan.cells, |tuning| &tuning.listed);

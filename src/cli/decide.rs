@@ -83,11 +83,13 @@ pub fn decide(
         for (plan, looks) in plans.iter_mut().zip(&mut open) {
             looks.skip_stored(plan, &by)?;
         }
+        // The replicates of the look before, whose runs are the first of this one; none at the first look.
         let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
             Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
         });
         let earlier = EarlierRuns::with_replicates(earlier.collect());
         let mut prepared = PreparedRun::new(&plans, options, interrupt)?.reusing(earlier);
+        // The cells can be run: only now are the looks recorded, and before any verdict is seen.
         store.create()?;
         for (plan, looks) in plans.iter().zip(&mut open) {
             looks.record(plan, &store, &by)?;

@@ -179,7 +179,8 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
     if wrong.is_empty() { Ok(()) } else { Err(Failure::input(wrong.join("\n"))) }
 }
 
-/// In what two manifests of an experiment differ, in words: the first line, the overrides, or the data files.
+/// In what two manifests of an experiment differ, in words: the number of the first line of the text that differs, the
+/// overrides of the command line, and the data files.
 fn difference(a: &Source, b: &Source) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {

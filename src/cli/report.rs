@@ -186,11 +186,13 @@ fn write_one(
     printed: Printed,
 ) -> Result<Written, Unreported> {
     let work = || -> Result<Written, Failure> {
-        let follow = |_| -> Result<Plan, Failure> {
-            let plan = crate::evidence::plan(plan.experiment.clone(), plan.source.clone())?;
-            Ok(tuned::follow(plan, store)?)
+        let followed = if plan.tuning.is_some() {
+            // A plan follows results once, from what its manifest lists.
+            let listed = crate::evidence::plan(plan.experiment.clone(), plan.source.clone())?;
+            Some(tuned::follow(listed, store)?)
+        } else {
+            None
         };
-        let followed = plan.tuning.as_ref().map(follow).transpose()?;
         let plan = followed.as_ref().unwrap_or(plan);
         store.refuse_removed(plan)?;
         let cells: Vec<&Cell> = plan.cells.iter().collect();
@@ -200,6 +202,7 @@ fn write_one(
             store.note_shown(plan);
         }
         if writer.of_manifests {
+            // What earlier runs have shown is in the results alone, on which such pages must not depend.
             let left_out = std::mem::take(&mut experiment.unplanned).warning();
             if !left_out.is_empty() && printed != Printed::Nothing {
                 eprintln!("{}: {left_out} {NOT_ON_PAGE}", plan.experiment);

@@ -26,15 +26,17 @@ pub fn chosen<'a>(
     shard: Option<(u64, u64)>,
 ) -> Result<Vec<Cells<'a>>, Failure> {
     let only = only.map(|file| listed(file, plans)).transpose()?;
-    let wanted = |Plan { experiment, .. }: &Plan, Cell { id, .. }: &Cell| {
-        let has = |lines: &HashSet<String>| {
-            lines.contains(id.as_str()) || lines.contains(&format!("{experiment}/{id}"))
-        };
-        only.as_ref().is_none_or(has)
-    };
-    let of_plan =
-        |plan: &'a Plan| (plan, plan.cells.iter().filter(|cell| wanted(plan, cell)).collect());
-    let mut all: Vec<Cells<'_>> = plans.iter().map(of_plan).collect();
+    let mut all: Vec<Cells<'_>> = Vec::new();
+    for plan in plans {
+        let mut cells: Vec<&Cell> = plan.cells.iter().collect();
+        if let Some(lines) = &only {
+            cells.retain(|cell| {
+                let with_experiment = format!("{}/{}", plan.experiment, cell.id);
+                lines.contains(cell.id.as_str()) || lines.contains(&with_experiment)
+            });
+        }
+        all.push((plan, cells));
+    }
     let Some((i, n)) = shard else { return Ok(all) };
     let mut shares = split(&all, n).into_iter();
     for (_, cells) in &mut all {
@@ -149,10 +151,10 @@ mod tests {
         ("diverging", include_str!("../../experiments/smoke/diverging.toml")),
     ];
 
-    fn plan((name, text): (&str, &str), overrides: &[&str]) -> Plan {
+    fn plan(manifest: (&str, &str), overrides: &[&str]) -> Plan {
         let overrides = overrides.iter().map(|o| (*o).to_owned()).collect();
-        let name = name.to_owned();
-        let text = text.to_owned();
+        let name = manifest.0.to_owned();
+        let text = manifest.1.to_owned();
         let source = Source { name: name.clone(), text, overrides, ..Source::default() };
         crate::evidence::plan(name, source).unwrap_or_else(|e| panic!("{e}"))
     }

@@ -179,6 +179,7 @@ impl Session<'_> {
         loop {
             let left = remaining.count();
             let mut cells = remaining.next_part(&self.interrupt)?;
+            // Later commands need not search for θ* again.
             store.keep_optima(&cells);
             self.earlier.leave_out(plan, store, &mut cells);
             follower.begins(Workload {
@@ -197,6 +198,7 @@ impl Session<'_> {
                 }
                 return Ok(code);
             }
+            // Parts before this one are done too.
             let done = stored.done + wanted - left;
             code = code.and(self.cells(plan, &cells, done, all.len(), follower)?);
             if remaining.count() == 0 || self.interrupt.is_requested() {
@@ -379,7 +381,8 @@ fn stored_in_words(stored: usize, all: usize) -> String {
     format!("{stored} of {cells} {are} stored")
 }
 
-/// The failure of a run that could not write its results.
+/// The failure of a run that could not write its results, mostly since the disk is full, when `stored` of `all` cells
+/// were stored.
 fn stopped(name: &str, e: &Error, stored: usize, all: usize) -> Failure {
     let stored = stored_in_words(stored, all);
     let message =

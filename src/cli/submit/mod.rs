@@ -239,13 +239,13 @@ fn array_command(job: &Job, options: &[String]) -> Vec<String> {
     let threads = format!("--cpus-per-task={}", job.threads);
     let defaults = ["--job-name=exactfed", &threads, "--signal=B:USR1@60"];
     let array = format!("--array=1-{}", job.tasks);
-    sbatch(job, &defaults, options, array, ["task-%a.log", "task.sh"])
+    sbatch(job, &defaults, options, array, "task-%a.log", "task.sh")
 }
 
 /// The command that submits the merge, which runs when all tasks of the job `array` have ended, in whatever way.
 fn merge_command(job: &Job, options: &[String], array: &str) -> Vec<String> {
     let after = format!("--dependency=afterany:{array}");
-    sbatch(job, &["--job-name=exactfed-merge"], options, after, ["merge.log", "merge.sh"])
+    sbatch(job, &["--job-name=exactfed-merge"], options, after, "merge.log", "merge.sh")
 }
 
 /// The words of a command that submits `script` and logs into `log`, both in the folder of the submission:
@@ -256,7 +256,8 @@ fn sbatch(
     defaults: &[&str],
     options: &[String],
     own: String,
-    [log, script]: [&str; 2],
+    log: &str,
+    script: &str,
 ) -> Vec<String> {
     let mut words = vec!["sbatch".to_owned()];
     words.extend(defaults.iter().map(|word| (*word).to_owned()));

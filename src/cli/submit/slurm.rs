@@ -96,6 +96,7 @@ impl TaskState {
 /// answer.
 pub fn states(ids: [&Id; 2]) -> Option<Vec<TaskState>> {
     let numbers = ids.map(|id| id.number.clone()).join(",");
+    // The format is what [`TaskState::read`] reads; `--array` prints a line for each task.
     let output = Command::new("squeue")
         .args(ids[0].cluster())
         .args(["--noheader", "--array", "--format=%F %T %r", "--jobs", &numbers])

@@ -427,7 +427,9 @@ fn indices(members: &Members) -> Vec<i64> {
 #[pyclass(frozen, module = "exactfed", name = "ControlVariates")]
 pub struct PythonVariates {
     inner: Mutex<ControlVariates>,
+    /// N, the number of clients.
     n: usize,
+    /// d, the dimension of θ.
     d: usize,
 }
 

@@ -1,7 +1,8 @@
 //! One run at a time in an experiment's folder.
 //!
-//! *Invariant*: only the process that holds the lock writes below the folder. The system
-//! releases the lock of a process that ends, however it ends.
+//! *Invariant*: only the process that holds the lock writes below the folder, except that reports add to `shown.toml`
+//! under a lock of that file ([`Store::lock_shown`]). The system releases the lock of a process that ends, however it
+//! ends.
 //!
 //! A round of an algorithm may itself start a run, as one in Python can. A run of the same
 //! experiment would wait for a lock that is released only after the round; so each thread knows the
@@ -14,7 +15,11 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The name of the file whose lock is that of its folder's experiment.
 const FILE: &str = ".lock";
+/// The name of the file that is locked while `shown.toml` is changed. `shown.toml` cannot be locked itself, since each
+/// change replaces it by another file.
+const SHOWN_LOCK: &str = "shown.lock";
 /// Time between the first two attempts to take a lock. It doubles after each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// The longest time between two attempts.
@@ -94,6 +99,23 @@ impl Store {
                 Ok(Some(Lock { _file: None, path }))
             }
             Err(TryLockError::Error(e)) => Err(error(&path, e)),
+        }
+    }
+
+    /// Waits for the right to change `shown.toml` of an experiment, which lasts until the returned file is dropped. Whoever
+    /// has it keeps it for a moment: it is never held while a run or a page is at work. `None` on a file system without
+    /// locks.
+    ///
+    /// # Errors
+    /// If the file that is locked cannot be created, as in a folder that is read-only.
+    pub(super) fn lock_shown(&self, experiment: &str) -> Result<Option<File>, Error> {
+        let path = self.make_folder(experiment)?.join(SHOWN_LOCK);
+        let file = open_regular(&path, File::options().create(true).write(true).truncate(false))
+            .map_err(|e| error(&path, e))?;
+        match file.lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(e) if e.kind() == std::io::ErrorKind::Unsupported => Ok(None),
+            Err(e) => Err(error(&path, e)),
         }
     }
 

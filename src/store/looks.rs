@@ -4,7 +4,9 @@
 //!
 //! *Invariant*: a record belongs to a set of cells, which it names by a hash of their ids; the same
 //! manifest with another number of replicates, seed or grid has other cells. An entry is never
-//! changed, and a record that is not as it was written is an error.
+//! changed, and a record that is not as it was written is an error. No entry is lost where several processes add entries
+//! at the same time: `looks.toml` is changed under the lock of the experiment, and `shown.toml` under a lock of its own
+//! ([`Store::lock_shown`]), because reports show verdicts while a run holds the lock of the experiment.
 
 use super::checksum::{read_checked, with_checksum};
 use super::folder::Store;
@@ -26,7 +28,7 @@ struct LookEntries<T> {
 }
 
 impl Store {
-    /// Records the looks that are planned for cells of an experiment.
+    /// Records the looks that are planned for cells of an experiment. The caller holds the lock of the experiment.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -34,21 +36,32 @@ impl Store {
         self.add_look_entries(experiment, LOOKS, vec![planned])
     }
 
-    /// Records that verdicts on the cells of a plan are shown, if it can be written: results may
-    /// be read-only.
+    /// Records that a page shows verdicts on the cells of a plan: whoever adds replicates later is warned that verdicts
+    /// were seen before. Nothing is recorded if the record cannot be written, since results may be read-only.
     pub fn note_shown(&self, plan: &Plan) {
         let shown =
             ShownVerdicts { cells: plan.cells_hash(), replicates: plan.manifest.replicates };
-        let _ = self.add_look_entries(&plan.experiment, SHOWN, vec![shown]);
+        let _ = self.add_shown(&plan.experiment, vec![shown]);
     }
 
-    /// Adds the records that another results folder has of an experiment.
+    /// Adds the planned looks and the shown verdicts that another results folder has of an experiment, for a merge. The
+    /// caller holds the lock of the experiment.
     pub(super) fn copy_looks(&self, from: &Self, experiment: &str) -> Result<(), Error> {
         self.add_look_entries(experiment, LOOKS, from.planned_looks(experiment)?)?;
-        self.add_look_entries(experiment, SHOWN, from.shown_verdicts(experiment)?)
+        self.add_shown(experiment, from.shown_verdicts(experiment)?)
     }
 
-    /// The entries of a file; none if it does not exist.
+    /// Adds entries to [`SHOWN`] while no other process changes it. Where all are known, nothing is locked or written.
+    fn add_shown(&self, experiment: &str, new: Vec<ShownVerdicts>) -> Result<(), Error> {
+        let known = self.shown_verdicts(experiment)?;
+        if new.iter().all(|entry| known.contains(entry)) {
+            return Ok(());
+        }
+        let _lock = self.lock_shown(experiment)?;
+        self.add_look_entries(experiment, SHOWN, new)
+    }
+
+    /// The entries of [`LOOKS`] or [`SHOWN`]; none if the file does not exist.
     pub(super) fn look_entries<T: DeserializeOwned>(
         &self,
         experiment: &str,
@@ -66,7 +79,8 @@ impl Store {
         }
     }
 
-    /// Adds the entries to a file that it does not have. Without any the file is not written.
+    /// Reads [`LOOKS`] or [`SHOWN`] and writes it again with the entries that it lacks; it is not written if it lacks
+    /// none. The caller holds the lock under which the file is changed.
     fn add_look_entries<T>(&self, experiment: &str, name: &str, new: Vec<T>) -> Result<(), Error>
     where
         T: Serialize + DeserializeOwned + PartialEq,

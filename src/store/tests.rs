@@ -318,6 +318,34 @@ fn folders_that_are_not_results_are_refused() {
     assert!(Store::open_existing(&folder.path().join("new")).is_err());
 }
 
+/// Reports that are written at the same time, by processes that have opened the results each for itself, all record what
+/// they show, and do not wait for the run that holds the lock of the experiment.
+#[test]
+fn no_record_of_shown_verdicts_is_lost() {
+    const REPORTS: u64 = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.create().unwrap();
+    let run = store.try_lock(NAME).unwrap().unwrap();
+    let mut plans = Vec::new();
+    for replicates in 1..=REPORTS {
+        let mut plan = planned(NAME, LOGISTIC);
+        plan.manifest.replicates = replicates;
+        plans.push(plan);
+    }
+    std::thread::scope(|scope| {
+        for plan in &plans {
+            let report = Store::open(folder.path()).unwrap();
+            scope.spawn(move || report.note_shown(plan));
+        }
+    });
+    drop(run);
+    let shown = store.shown_verdicts(NAME).unwrap();
+    let mut replicates: Vec<u64> = shown.iter().map(|verdicts| verdicts.replicates).collect();
+    replicates.sort_unstable();
+    assert_eq!(replicates, (1..=REPORTS).collect::<Vec<_>>());
+}
+
 /// Everything of two experiments in one file: each row is the cell's own.
 #[test]
 fn an_export_holds_the_cells_bit_for_bit() {

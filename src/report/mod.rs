@@ -45,6 +45,7 @@ use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::Plan;
 pub use format::Format;
 pub use index::IndexEntry;
+pub use manifest_texts::TextError;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use page::Page;
@@ -59,7 +60,7 @@ pub use writer::Writer;
 pub fn notebook(experiment: &Experiment<'_>) -> Result<String, Error> {
     let manifest = Path::new(&experiment.plan.source.name);
     // A notebook has no files for long tables.
-    let page = Page::new(experiment, &mut |_, _| {}).map_err(|message| error(manifest, message))?;
+    let page = Page::new(experiment, &mut |_, _| {}).map_err(|e| error(manifest, e))?;
     Templates::new().render("notebook.html", context! { page => Value::from(Serde(&page)) })
 }
 
@@ -67,8 +68,8 @@ pub fn notebook(experiment: &Experiment<'_>) -> Result<String, Error> {
 /// plan.
 ///
 /// # Errors
-/// The key whose text is not, and what is wrong with it.
-pub fn check_texts(plan: &Plan) -> Result<(), (&'static str, String)> {
+/// The key (`analysis` or `finding`) whose text cannot be filled from results, and why.
+pub fn check_texts(plan: &Plan) -> Result<(), (&'static str, TextError)> {
     let manifest = &plan.manifest;
     for (key, text) in [("analysis", &manifest.analysis), ("finding", &manifest.finding)] {
         manifest_texts::check(text.as_deref().unwrap_or_default(), plan).map_err(|e| (key, e))?;

@@ -119,7 +119,7 @@ impl Writer {
                 written = Err(fault);
             }
         });
-        let page = page.map_err(|message| error(manifest, message))?;
+        let page = page.map_err(|e| error(manifest, e))?;
         let mut tables = written?;
         self.write_figures(&figures, experiment, &page)?;
         if self.formats.contains(&Format::Latex) {

@@ -1,23 +1,23 @@
 //! What texts may contain: prose, and calls with texts and numbers within `{{ … }}`. Other
 //! expressions could take any amount of memory. The tokens are those of the template engine.
 
-use super::functions::NAMES;
+use super::TextError;
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
 /// The most characters of an expression, and the most open brackets in it. The template engine
 /// reads signs and brackets by recursion, so that thousands of them would overflow the stack.
-const MOST_CHARACTERS: usize = 1000;
-const MOST_OPEN: usize = 8;
+pub const MOST_CHARACTERS: usize = 1000;
+pub const MOST_OPEN: usize = 8;
 
 /// Accepts only short calls.
 ///
 /// # Errors
 /// The first token that belongs to no call, or which limit an expression exceeds.
-pub fn check(text: &str) -> Result<(), String> {
+pub fn check(text: &str) -> Result<(), TextError> {
     let mut expression = CallExpression { text, begin: 0, open: 0 };
     for token in tokenize(text, false, SyntaxConfig::default()) {
-        let (token, span) = token.map_err(|e| e.detail().map_or(e.to_string(), str::to_owned))?;
+        let (token, span) = token?;
         expression.read(&token, span)?;
     }
     Ok(())
@@ -33,7 +33,11 @@ struct CallExpression<'t> {
 }
 
 impl CallExpression<'_> {
-    fn read(&mut self, token: &Token<'_>, span: Span) -> Result<(), String> {
+    /// Reads the next token of the text, which may begin or end an expression.
+    ///
+    /// # Errors
+    /// If the token belongs to no call, or the expression exceeds a limit with it.
+    fn read(&mut self, token: &Token<'_>, span: Span) -> Result<(), TextError> {
         match token {
             Token::VariableStart => {
                 self.begin = span.end_offset as usize;
@@ -45,9 +49,7 @@ impl CallExpression<'_> {
                 let inner = &self.text[self.begin..span.start_offset as usize];
                 let length = inner.chars().count();
                 if length > MOST_CHARACTERS {
-                    return Err(self.exceeds(&format!(
-                        "{length} characters; at most {MOST_CHARACTERS} are allowed"
-                    )));
+                    return Err(TextError::TooLong { length, begin: self.beginning() });
                 }
             }
             Token::TemplateData(_)
@@ -61,25 +63,20 @@ impl CallExpression<'_> {
             | Token::Comma
             | Token::Assign => {}
             Token::BlockStart | Token::BlockEnd => {
-                return Err("statements {% … %} are not offered, only {{ … }}".into());
+                return Err(TextError::Statement);
             }
             // A text with an escape.
-            Token::String(_) => return Err(not_offered("`\\`")),
-            other => return Err(not_offered(&other.to_string())),
+            Token::String(_) => return Err(TextError::OtherToken { token: "`\\`".to_owned() }),
+            other => return Err(TextError::OtherToken { token: other.to_string() }),
         }
         if self.open > MOST_OPEN {
-            return Err(self.exceeds(&format!("more than {MOST_OPEN} open brackets")));
+            return Err(TextError::TooDeep { begin: self.beginning() });
         }
         Ok(())
     }
 
-    /// That the expression exceeds a limit, with its beginning.
-    fn exceeds(&self, has: &str) -> String {
-        let begin: String = self.text[self.begin..].trim_start().chars().take(20).collect();
-        format!("an expression has {has}: {{{{ {begin}…")
+    /// The first 20 characters of the expression, by which an error names it.
+    fn beginning(&self) -> String {
+        self.text[self.begin..].trim_start().chars().take(20).collect()
     }
-}
-
-fn not_offered(token: &str) -> String {
-    format!("{token} is not offered in {{{{ … }}}}, only calls of {NAMES} with texts and numbers")
 }

@@ -42,6 +42,61 @@ fn empty_environment() -> Environment<'static> {
     environment
 }
 
+/// Why a text of a manifest cannot be filled from any results of its plan.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum TextError {
+    /// The template engine cannot split the text into tokens or parse it, or a function was called with arguments that
+    /// it refuses.
+    #[error("{0}")]
+    Template(String),
+    /// A call names a function that texts do not have.
+    #[error("{message} (allowed: {})", functions::NAMES)]
+    UnknownFunction {
+        /// What the template engine says of the name.
+        message: String,
+    },
+    /// The text has a statement of the template engine, such as a loop.
+    #[error("statements {{% … %}} are not offered, only {{{{ … }}}}")]
+    Statement,
+    /// An expression has a token that belongs to no call.
+    #[error(
+        "{token} is not offered in {{{{ … }}}}, only calls of {} with texts and numbers",
+        functions::NAMES
+    )]
+    OtherToken {
+        /// The token, as the template engine writes it.
+        token: String,
+    },
+    /// An expression is longer than any call needs.
+    #[error(
+        "an expression has {length} characters; at most {} are allowed: {{{{ {begin}…",
+        calls::MOST_CHARACTERS
+    )]
+    TooLong {
+        /// The number of its characters.
+        length: usize,
+        /// Its first characters.
+        begin: String,
+    },
+    /// An expression has more brackets inside one another than any call needs.
+    #[error("an expression has more than {} open brackets: {{{{ {begin}…", calls::MOST_OPEN)]
+    TooDeep {
+        /// Its first characters.
+        begin: String,
+    },
+}
+
+impl From<minijinja::Error> for TextError {
+    fn from(e: minijinja::Error) -> Self {
+        // The detail says what is wrong, without the kind of the error and its line in the template.
+        let message = e.detail().map_or(e.to_string(), str::to_owned);
+        match e.kind() {
+            ErrorKind::UnknownFunction => Self::UnknownFunction { message },
+            _ => Self::Template(message),
+        }
+    }
+}
+
 /// Fills texts from results.
 pub struct TextFiller {
     environment: &'static Environment<'static>,
@@ -57,21 +112,16 @@ impl TextFiller {
         Self { environment: &ENVIRONMENT, facts: Arc::new(TextFacts::of_results(experiment)) }
     }
 
-    /// Fills a text; `None` if a claim has another verdict than the text says.
+    /// The text with the values of its calls in their places; `None` if a claim has another verdict than a guard of the
+    /// text says (`holds`, `refuted`, `undecided`), so that the text must not be shown.
     ///
     /// # Errors
     /// If it is no template, or names no cell or more than one.
-    pub fn fill(&self, text: &str) -> Result<Option<String>, String> {
+    pub fn fill(&self, text: &str) -> Result<Option<String>, TextError> {
         calls::check(text)?;
         let guards = functions::Guards::new(&self.facts);
         let context = BTreeMap::from([(functions::GUARDS, Value::from_dyn_object(guards.clone()))]);
-        let filled = self.environment.render_str(text, context).map_err(|e| {
-            let message = e.detail().map_or(e.to_string(), str::to_owned);
-            match e.kind() {
-                ErrorKind::UnknownFunction => format!("{message} (allowed: {})", functions::NAMES),
-                _ => message,
-            }
-        })?;
+        let filled = self.environment.render_str(text, context)?;
         Ok(guards.hold().then_some(filled))
     }
 }
@@ -80,7 +130,7 @@ impl TextFiller {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
+pub fn check(text: &str, plan: &Plan) -> Result<(), TextError> {
     // Most texts have no calls, and the facts of a large plan take time.
     if !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
         return Ok(());

@@ -1,13 +1,13 @@
 //! Texts are filled from facts, and from nothing else.
 
 use super::facts::{ClaimFacts, PartFacts, TextFacts};
-use super::{ENVIRONMENT, TextFiller, functions};
+use super::{ENVIRONMENT, TextError, TextFiller, functions};
 use crate::evidence::claims::{ClaimPart, Estimate};
 use crate::stats::verdict::Verdict;
 use exactfed_core::words::readable;
 use std::sync::Arc;
 
-fn fill(text: &str, facts: TextFacts) -> Result<Option<String>, String> {
+fn fill(text: &str, facts: TextFacts) -> Result<Option<String>, TextError> {
     TextFiller { environment: &ENVIRONMENT, facts: Arc::new(facts) }.fill(text)
 }
 
@@ -53,7 +53,8 @@ fn parts_of_a_claim() {
     let text = r#"{{ smallest("a") }}, {{ largest("a") }}, {{ supported("a") }}"#;
     assert_eq!(filled(text, [("a", ClaimFacts::of_parts(&[]))]), "–, –, 0 of 0");
     let unknown = fill(r#"{{ largest("b") }}"#, TextFacts::default());
-    assert_eq!(unknown, Err(r#""b" is no claim (allowed: there are none)"#.to_owned()));
+    let message = r#""b" is no claim (allowed: there are none)"#.to_owned();
+    assert_eq!(unknown, Err(TextError::Template(message)));
 }
 
 #[test]

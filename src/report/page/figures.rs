@@ -1,6 +1,6 @@
 //! The figures of a page.
 
-use crate::chart;
+use crate::chart::{self, DrawError};
 use crate::evidence::{Body, Experiment, band_name};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct PageFigure {
 ///
 /// # Errors
 /// If one cannot be drawn.
-pub fn draw(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
+pub fn draw(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, DrawError> {
     let mut figures = Vec::new();
     for figure in &experiment.figures {
         figures.push(PageFigure {
@@ -30,7 +30,7 @@ pub fn draw(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             band: figure.exploration.as_ref().map(|shown| band_name(shown.band)),
-            svg: chart::svg(figure, chart::PAGE).map_err(|e| e.to_string())?,
+            svg: chart::svg(figure, chart::PAGE)?,
             live: matches!(figure.body, Body::Plot(_)),
         });
     }

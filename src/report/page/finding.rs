@@ -7,7 +7,7 @@ use super::tuning::at_the_edge;
 use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
 use crate::report::colored_text::ColoredText;
-use crate::report::manifest_texts::TextFiller;
+use crate::report::manifest_texts::{TextError, TextFiller};
 use crate::report::number_text::ratio_text;
 use exactfed_core::words::{count, enumerated, readable};
 use exactfed_runner::manifest::Quantity;
@@ -35,7 +35,7 @@ impl Finding {
     ///
     /// # Errors
     /// If a text cannot be filled.
-    pub fn new(experiment: &Experiment<'_>) -> Result<Self, String> {
+    pub fn new(experiment: &Experiment<'_>) -> Result<Self, TextError> {
         let manifest = &experiment.plan.manifest;
         let filler = TextFiller::of_results(experiment);
         let (text, line) = match &manifest.finding {

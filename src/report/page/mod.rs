@@ -23,7 +23,9 @@ mod ranking;
 mod script_data;
 mod tuning;
 
+use super::manifest_texts::TextError;
 use super::text_table::{TableFiles, TextTable};
+use crate::chart::DrawError;
 use crate::evidence::Experiment;
 use amendments::AmendmentsSection;
 use claims::ClaimsSection;
@@ -68,12 +70,26 @@ pub struct Page {
     pub data: String,
 }
 
+/// Why the page of an experiment cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// A figure cannot be drawn.
+    #[error(transparent)]
+    Figure(#[from] DrawError),
+    /// The finding or the analysis of the manifest cannot be filled from the results.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// The numbers for the page's script cannot be written as JSON.
+    #[error(transparent)]
+    Script(#[from] serde_json::Error),
+}
+
 impl Page {
     /// The page of an experiment. Tables that are too long for it are files.
     ///
     /// # Errors
     /// If a figure cannot be drawn, or the analysis text cannot be filled.
-    pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<Self, String> {
+    pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<Self, PageError> {
         Ok(Self {
             experiment: ExperimentSection::new(experiment),
             manifest: ManifestSection::new(experiment),

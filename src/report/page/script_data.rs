@@ -7,7 +7,7 @@ use crate::report::page_data::page_data;
 ///
 /// # Errors
 /// If they cannot be written as JSON.
-pub fn json(experiment: &Experiment<'_>) -> Result<String, String> {
-    let json = serde_json::to_string(&page_data(experiment)).map_err(|e| e.to_string())?;
+pub fn json(experiment: &Experiment<'_>) -> serde_json::Result<String> {
+    let json = serde_json::to_string(&page_data(experiment))?;
     Ok(json.replace('<', "\\u003c"))
 }

@@ -92,7 +92,7 @@ impl<'p> LivePages<'p> {
 
     /// Writes the status of a run, a JSON object, into the file from which open pages read it.
     pub fn write_status(&self, status: Value) -> Result<(), Failure> {
-        Ok(self.writer.write_status(status)?)
+        Ok(self.writer.write_status(&status)?)
     }
 
     /// Does `work`, which runs cells, on this thread, and returns what it returns. Meanwhile another thread writes the

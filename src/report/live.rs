@@ -10,7 +10,7 @@ use super::writer::Writer;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::panics::lock;
 use minijinja::context;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -26,6 +26,20 @@ const SCRIPTS: &str = "script-src 'unsafe-inline'";
 /// itself, by which the script finds out whether the server still answers.
 const SCRIPTS_OF_BAR: &str = "script-src 'unsafe-inline' 'self' file:; connect-src 'self'";
 
+/// The status of a run, as the script of the bars reads it.
+#[derive(Serialize)]
+struct LiveStatus<'a, S> {
+    /// How far the run is.
+    #[serde(flatten)]
+    run: &'a S,
+    /// The newest version of each page, by its path below the folder of the reports. A page that is open and older
+    /// reloads itself.
+    versions: BTreeMap<&'a str, u64>,
+    /// How often the status was written, this time included: a number that no longer rises shows that the run was
+    /// killed.
+    written: u64,
+}
+
 impl Writer {
     /// Gives the pages of these experiments, and those about all experiments, a bar from now on.
     ///
@@ -37,18 +51,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the status that the bars show, a JSON object, unless the run has ended.
+    /// Writes the status that the bars show, unless the run has ended: how far the run is, which serialises as a JSON
+    /// object, and the versions of the pages.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write_status(&self, mut status: Value) -> Result<(), Error> {
-        let mut live = lock(&self.live);
-        let Some(versions) = live.as_mut() else { return Ok(()) };
-        versions.statuses += 1;
-        let pages = versions.pages.iter().map(|(file, version)| (file, version.number));
-        status["versions"] = json!(pages.collect::<BTreeMap<_, _>>());
-        status["written"] = json!(versions.statuses);
-        self.owned.write(&self.out.join(STATUS), format!("showStatus({status});\n").as_bytes())
+    pub fn write_status(&self, run: &impl Serialize) -> Result<(), Error> {
+        let path = self.out.join(STATUS);
+        let mut state = lock(&self.live);
+        let Some(live) = state.as_mut() else { return Ok(()) };
+        live.statuses += 1;
+        let mut versions = BTreeMap::new();
+        for (file, version) in &live.pages {
+            versions.insert(file.as_str(), version.number);
+        }
+        let status = LiveStatus { run, versions, written: live.statuses };
+        let json = serde_json::to_string(&status).map_err(|e| error(&path, e))?;
+        self.owned.write(&path, format!("showStatus({json});\n").as_bytes())
     }
 
     /// Writes a page, with a bar if the run rewrites it; `up` leads to the folder of the reports.

@@ -12,11 +12,13 @@ mod shown;
 use super::templates::Templates;
 use crate::compare::{Change, Class, Comparison};
 use crate::evidence::Figure;
-use exactfed_runner::files::Error;
+use exactfed_runner::files::{Error, error};
 pub use headline::clean;
+use json::JsonComparison;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use shown::{ChangeCard, MOST_SHOWN, ShownComparison};
+use std::path::Path;
 
 /// A change as a page shows it.
 pub struct DrawnChange<'a> {
@@ -52,14 +54,16 @@ const MOST_ROWS: [usize; 8] = [400, 200, 100, 50, 25, 10, 5, 1];
 /// The comparison as text; `fails` are the classes that make it fail.
 ///
 /// # Errors
-/// If a chart cannot be drawn.
+/// If a chart cannot be drawn, or the text cannot be written in the format.
 pub fn render(
     comparison: &Comparison,
     fails: &[(Class, usize)],
     format: DiffFormat<'_>,
 ) -> Result<String, Error> {
     if let DiffFormat::Json = format {
-        return Ok(format!("{:#}\n", json::json(comparison, fails)));
+        let text = serde_json::to_string_pretty(&JsonComparison::new(comparison, fails))
+            .map_err(|e| error(Path::new("diff.json"), e))?;
+        return Ok(text + "\n");
     }
     let templates = Templates::new();
     let diff = Value::from(Serde(ShownComparison::new(comparison, fails)));

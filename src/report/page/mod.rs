@@ -13,6 +13,7 @@ mod finding;
 mod first_order;
 mod formulas;
 mod frontier;
+mod headline;
 mod heterogeneity;
 mod looks;
 mod manifest;

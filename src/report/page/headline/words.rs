@@ -1,0 +1,49 @@
+//! Parts of the sentences of headlines.
+
+use crate::evidence::{Rival, Separation, Standing, Standings, when_text};
+use exactfed_core::words::{count, enumerated, readable};
+use exactfed_runner::manifest::Quantity;
+
+/// How the algorithm with the best mean is called: "lowest", or, if more of the metric is better, "lowest in" the loss
+/// that ratios compare, such as the error rate of an accuracy.
+pub fn lowest(by: Quantity) -> String {
+    if by.more_is_better() { format!("lowest in {}", by.loss_name()) } else { "lowest".to_owned() }
+}
+
+/// How a mean loss is called that counts as 0. An error rate can be 0 exactly, since it counts records; other errors are
+/// 0 to rounding.
+pub fn zero(by: Quantity) -> &'static str {
+    if by.more_is_better() { "zero" } else { "zero to rounding" }
+}
+
+/// Whether the runs decide that an algorithm's mean is less than 1 + `margin` times the best one, so that the difference
+/// is of no practical importance.
+pub fn is_close(rival: &Rival, margin: f64) -> bool {
+    let is_equal = matches!(rival.separation, Separation::Equal | Separation::BothZero);
+    rival.ratio.high < 1.0 + margin || is_equal
+}
+
+/// How many runs or instances are compared in pairs: "5 paired runs".
+pub fn paired(row: &Standing) -> String {
+    count(row.n, &format!("paired {}", row.unit))
+}
+
+/// The margin of practical importance in percent.
+pub fn margin_text(standings: &Standings) -> String {
+    format!("{} %", readable(100.0 * standings.margin, 2))
+}
+
+/// At which cost algorithms are compared, with a space before it; empty if they are compared at the last round, which
+/// goes without saying.
+pub fn at_cost(standings: &Standings) -> String {
+    standings.at.map_or(String::new(), |at| format!(" {}", when_text(Some(at))))
+}
+
+/// Some of `all` algorithms in a sentence: up to three by their names, more by their number.
+pub fn listed(names: &[&str], all: usize) -> String {
+    match names {
+        few if few.len() <= 3 => enumerated(few),
+        _ if names.len() == all => format!("all {all} algorithms"),
+        _ => format!("{} of {all} algorithms", names.len()),
+    }
+}

@@ -71,7 +71,7 @@ pub fn leaves<'a>(
 }
 
 /// Replaces the hashes of files that the grid varies by the names that a planned cell has for them.
-pub fn name_files(leaves: &mut Leaves, cell: &Cell) {
+fn name_files(leaves: &mut Leaves, cell: &Cell) {
     for (path, setting) in cell.settings.iter() {
         if let Some(leaf @ Value::String(_)) = leaves.get_mut(&without_kind(path))
             && leaf.as_str().is_some_and(|text| text.starts_with(HASH_PREFIX))
@@ -79,6 +79,42 @@ pub fn name_files(leaves: &mut Leaves, cell: &Cell) {
             *leaf = from_setting(setting);
         }
     }
+}
+
+/// The leaves of a planned cell whose id is the hash of `settings`.
+pub fn planned_leaves(cell: &Cell, settings: &toml::Table) -> Leaves {
+    let mut all = leaves(settings, defaults(cell, settings));
+    name_files(&mut all, cell);
+    all
+}
+
+/// The values of a cell's axes that are defaults, and so not among the settings that its id
+/// hashes, by path.
+fn defaults<'a>(cell: &'a Cell, settings: &toml::Table) -> Vec<(&'a str, &'a Setting)> {
+    let mut defaults = Vec::new();
+    for path in cell.varied.iter() {
+        // A budget is part of the id by the rounds that it comes to.
+        if path.starts_with("budget.") || has_path(settings, path) {
+            continue;
+        }
+        if let Some(setting) = cell.settings.at_path(path) {
+            defaults.push((path.as_str(), setting));
+        }
+    }
+    defaults
+}
+
+/// Whether settings have a value at a path, such as `algorithm.fedavg.step-size`.
+fn has_path(settings: &toml::Table, path: &str) -> bool {
+    let mut parts = path.split('.');
+    let Some(mut value) = parts.next().and_then(|part| settings.get(part)) else { return false };
+    for part in parts {
+        match value.get(part) {
+            Some(inner) => value = inner,
+            None => return false,
+        }
+    }
+    true
 }
 
 /// A path without the kind of the problem or algorithm: `algorithm.step-size` for

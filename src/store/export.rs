@@ -10,19 +10,17 @@
 //! cells in the order in which they finished, which is nearly the order of the grid. So most packs
 //! are read once or twice.
 
-use super::axes::{Leaves, SettingColumn, SettingValues, leaves, name_files};
-use super::cells::Status;
+use super::axes::{Leaves, SettingColumn, SettingValues, leaves, planned_leaves};
+pub use super::cells_frame::{WorkColumn, cells_frame};
 use super::folder::Store;
 use super::pack::{Pack, PackLine};
 use super::parquet;
 pub use super::parquet::column;
+use super::portion::{CellFactsRow, PackPart, PortionCell, facts_schema, join_parts, take_rows};
 pub use super::sink::ExportFormat;
 use super::sink::Sink;
-use exactfed_evidence::results::Provenance;
 use exactfed_runner::files::{Error, error, stream_named};
-use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
-use exactfed_runner::runner::cost::operations;
-use exactfed_runner::runner::memory;
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use polars::prelude::*;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -180,7 +178,7 @@ impl<'a> ExportedRows<'a> {
                     continue;
                 }
                 exported.cells += parts.iter().map(|part| part.cells.len()).sum::<usize>();
-                let frame = join_parts(parts, self)
+                let frame = join_parts(parts, &self.axes, self.schema())
                     .map_err(|e| error(Path::new(&sound.plan.experiment), e))?;
                 exported.rows += frame.height();
                 add(frame)?;
@@ -239,50 +237,12 @@ fn check_experiment<'a>(
     Ok(CheckedExperiment { cells, columns, settings })
 }
 
-/// These rows of a frame, column by column: [`DataFrame::take`] waits for threads of polars, which a
-/// forked process does not have.
-fn take_rows(frame: &DataFrame, rows: Vec<IdxSize>) -> PolarsResult<DataFrame> {
-    let rows = IdxCa::from_vec("".into(), rows);
-    let mut columns = Vec::new();
-    for column in frame.columns() {
-        columns.push(column.take(&rows)?);
-    }
-    DataFrame::new(rows.len(), columns)
-}
-
 /// A cell that is to be read from a pack.
 struct ChosenCell {
     /// Its place in the portion.
     place: usize,
     /// Its place in the pack.
     index: usize,
-}
-
-/// The cells of a pack that are in a portion.
-struct PackPart {
-    cells: Vec<PortionCell>,
-    /// The rows of all these cells, one cell after another.
-    frame: DataFrame,
-}
-
-/// A cell in a portion.
-struct PortionCell {
-    /// Its place in the portion.
-    place: usize,
-    /// Its number of rows.
-    rows: usize,
-    facts: ExportedCell,
-}
-
-/// What all rows of a cell share.
-struct ExportedCell {
-    label: String,
-    seed: u64,
-    settings: String,
-    digest: String,
-    provenance: Provenance,
-    last_run: bool,
-    axes: Leaves,
 }
 
 impl SoundCells<'_> {
@@ -395,13 +355,13 @@ impl SoundCells<'_> {
         pack: &Pack,
         line: PackLine,
         all: &ExportedRows<'_>,
-    ) -> Result<ExportedCell, Error> {
+    ) -> Result<CellFactsRow, Error> {
         let settings = line.settings().map_err(|e| error(&pack.path, e))?;
         let planned = self.planned(&line.id);
         let seed = settings.get("seed").and_then(toml::Value::as_integer);
         let mut axes = self.stored_leaves(&line.id, &settings);
         axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
-        Ok(ExportedCell {
+        Ok(CellFactsRow {
             // Labels do not enter the id: the last run may have given the cell another one.
             label: planned.map_or(line.label, |planned| planned.label.clone()),
             seed: seed.unwrap_or_default() as u64,
@@ -411,129 +371,6 @@ impl SoundCells<'_> {
             last_run: planned.is_some(),
             axes,
         })
-    }
-}
-
-/// The rows of a portion in the order of its cells, with all columns.
-fn join_parts(parts: Vec<PackPart>, all: &ExportedRows<'_>) -> PolarsResult<DataFrame> {
-    let mut stored = None;
-    let mut cells = Vec::new();
-    let mut next_row = 0;
-    for part in parts {
-        for cell in part.cells {
-            let range = next_row..next_row + cell.rows;
-            next_row = range.end;
-            cells.push((range, cell));
-        }
-        parquet::append_rows(&mut stored, part.frame)?;
-    }
-    cells.sort_by_key(|(_, cell)| cell.place);
-    // Of each exported row: the row of the packs, and the cell.
-    let mut stored_rows: Vec<IdxSize> = Vec::new();
-    let mut owners: Vec<IdxSize> = Vec::new();
-    let mut facts: Vec<ExportedCell> = Vec::new();
-    for (range, cell) in cells {
-        owners.extend(std::iter::repeat_n(facts.len() as IdxSize, range.len()));
-        stored_rows.extend(range.map(|row| row as IdxSize));
-        facts.push(cell.facts);
-    }
-    let mut stored = stored.unwrap_or_default();
-    stored.rechunk_mut();
-    let stored = take_rows(&stored, stored_rows)?;
-    let mut columns_by_cell = facts_columns(&facts);
-    for axis in &all.axes {
-        columns_by_cell.push(axis.column(facts.iter().map(|cell| &cell.axes))?);
-    }
-    let own = take_rows(&DataFrame::new(facts.len(), columns_by_cell)?, owners)?;
-    let mut columns = Vec::new();
-    for (name, kind) in all.schema() {
-        // Packs have a label too, but the one from the last run counts.
-        let column = own.column(&name).or_else(|_| stored.column(&name))?;
-        let found = column.dtype();
-        if *found != kind {
-            polars_bail!(
-                ComputeError: "the column `{name}` is of type {found}, not {kind}"
-            );
-        }
-        columns.push(column.clone());
-    }
-    DataFrame::new(stored.height(), columns)
-}
-
-/// The columns of facts but the axes, with one row per cell.
-fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
-    vec![
-        column("label", cells, |cell| cell.label.as_str()),
-        column("seed", cells, |cell| cell.seed),
-        column("settings", cells, |cell| cell.settings.as_str()),
-        column("digest", cells, |cell| cell.digest.as_str()),
-        column("version", cells, |cell| cell.provenance.version.as_str()),
-        column("commit", cells, |cell| cell.provenance.commit.as_str()),
-        column("dirty", cells, |cell| cell.provenance.dirty),
-        column("last_run", cells, |cell| cell.last_run),
-    ]
-}
-
-/// The names and types of the columns of facts: the label, which follows the last run, and the columns
-/// that packs do not have.
-fn facts_schema() -> Schema {
-    parquet::schema_of(&facts_columns(&[]))
-}
-
-/// What a frame of cells says of the work on each cell.
-pub enum WorkColumn {
-    /// The operations, which every machine counts the same.
-    Operations,
-    /// The seconds that a command measured, in the order of the cells.
-    Seconds(Vec<Option<f64>>),
-}
-
-/// The cells of a plan, one row each: their state, the work on them, the memory on one thread, and every
-/// setting in which they differ.
-///
-/// # Errors
-/// If the columns cannot be put together.
-pub fn cells_frame(plan: &Plan, store: &Store, work: WorkColumn) -> PolarsResult<DataFrame> {
-    let mut all: Vec<Leaves> = Vec::new();
-    let mut values = SettingValues::default();
-    for cell in &plan.cells {
-        let mut leaves = planned_leaves(cell, &cell.identity.canonical());
-        // The column `rounds` has it.
-        leaves.remove("rounds");
-        values.add(leaves.clone());
-        all.push(leaves);
-    }
-    let cells = &plan.cells;
-    let mut columns = vec![
-        column("cell", cells, |cell| cell.id.as_str()),
-        column("problem", cells, |cell| cell.identity.problem.kind()),
-        column("algorithm", cells, |cell| cell.identity.algorithm.kind()),
-        column("label", cells, |cell| cell.label.as_str()),
-        column("state", cells, |cell| state_name(&store.status(&plan.experiment, &cell.id))),
-        column("rounds", cells, |cell| cell.identity.rounds),
-        column("runs", cells, |cell| cell.identity.runs()),
-        match work {
-            WorkColumn::Operations => {
-                column("operations", cells, |cell| operations(&cell.identity))
-            }
-            WorkColumn::Seconds(seconds) => column("seconds", seconds, |seconds| seconds),
-        },
-        column("memory", cells, memory::of_cell),
-    ];
-    let taken: Vec<&str> = columns.iter().map(|column| column.name().as_str()).collect();
-    for axis in SettingColumn::all(&[values], &taken) {
-        columns.push(axis.column(all.iter())?);
-    }
-    DataFrame::new(cells.len(), columns)
-}
-
-/// The name of a cell's state in exported files.
-fn state_name(status: &Status) -> &'static str {
-    match status {
-        Status::Done => "done",
-        Status::Missing => "missing",
-        Status::Damaged(_) => "damaged",
-        Status::Failed(_) => "failed",
     }
 }
 
@@ -550,40 +387,4 @@ fn file_metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)
     }
     metadata.insert("exactfed.axes".into(), serde_json::Value::Object(paths).to_string());
     metadata.into_iter().collect()
-}
-
-/// The leaves of a planned cell whose id is the hash of `settings`.
-fn planned_leaves(cell: &Cell, settings: &toml::Table) -> Leaves {
-    let mut all = leaves(settings, defaults(cell, settings));
-    name_files(&mut all, cell);
-    all
-}
-
-/// The values of a cell's axes that are defaults, and so not among the settings that its id
-/// hashes, by path.
-fn defaults<'a>(cell: &'a Cell, settings: &toml::Table) -> Vec<(&'a str, &'a Setting)> {
-    let mut defaults = Vec::new();
-    for path in cell.varied.iter() {
-        // A budget is part of the id by the rounds that it comes to.
-        if path.starts_with("budget.") || has_path(settings, path) {
-            continue;
-        }
-        if let Some(setting) = cell.settings.at_path(path) {
-            defaults.push((path.as_str(), setting));
-        }
-    }
-    defaults
-}
-
-/// Whether settings have a value at a path, such as `algorithm.fedavg.step-size`.
-fn has_path(settings: &toml::Table, path: &str) -> bool {
-    let mut parts = path.split('.');
-    let Some(mut value) = parts.next().and_then(|part| settings.get(part)) else { return false };
-    for part in parts {
-        match value.get(part) {
-            Some(inner) => value = inner,
-            None => return false,
-        }
-    }
-    true
 }

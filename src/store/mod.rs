@@ -17,12 +17,14 @@
 //! 6. `recovery`, `experiments`: what is left of interrupted runs, and what was last run;
 //! 7. `cells`: cells, read and written;
 //! 8. `results`, `batch_writer`: the store as evidence reads it, and as a run writes it;
-//! 9. `merge`, `export`: several results folders into one, and all cells into one file.
+//! 9. `cells_frame`, `portion`: tables of planned cells, and of the rows of stored ones;
+//! 10. `merge`, `export`: several results folders into one, and all cells into one file.
 
 mod axes;
 mod batch_writer;
 mod cache;
 mod cells;
+mod cells_frame;
 mod checksum;
 mod data;
 mod experiments;
@@ -38,6 +40,7 @@ mod pack;
 mod packs;
 mod parquet;
 mod paths;
+mod portion;
 mod recovery;
 mod results;
 mod sink;

@@ -68,14 +68,14 @@ fn one_line(text: &str) -> String {
 }
 
 /// A name of an algorithm, and the family whose colour it has in texts.
-struct AlgorithmName {
+struct ColoredName {
     name: String,
     family: usize,
 }
 
 /// The names of algorithms that the texts on an experiment may contain: labels, the names of kinds, and those of its
 /// frontiers. Longer names come first, so that FedAvg-RR is not taken for FedAvg.
-fn names_by_length(experiment: &Experiment<'_>) -> Vec<AlgorithmName> {
+fn names_by_length(experiment: &Experiment<'_>) -> Vec<ColoredName> {
     // A shorter label may be a word of any sentence.
     const SHORTEST: usize = 4;
     let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
@@ -85,11 +85,11 @@ fn names_by_length(experiment: &Experiment<'_>) -> Vec<AlgorithmName> {
     let of_frontiers = frontier_algorithms.map(|one| (one.label.clone(), family(&one.name)));
     let mut all = unique(labels.chain(kinds).chain(of_frontiers));
     all.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));
-    all.into_iter().map(|(name, family)| AlgorithmName { name, family }).collect()
+    all.into_iter().map(|(name, family)| ColoredName { name, family }).collect()
 }
 
 /// A text in parts: each of `names` that stands there as a word of its own, and the text between them.
-fn colored_parts(text: &str, names: &[AlgorithmName]) -> Vec<ColoredText> {
+fn colored_parts(text: &str, names: &[ColoredName]) -> Vec<ColoredText> {
     let mut parts = Vec::new();
     let mut rest = text;
     let mut plain = String::new();
@@ -97,7 +97,7 @@ fn colored_parts(text: &str, names: &[AlgorithmName]) -> Vec<ColoredText> {
         let starts_word = !plain.chars().next_back().is_some_and(char::is_alphanumeric);
         let found = names.iter().find(|known| starts_with_word(rest, &known.name));
         match found.filter(|_| starts_word) {
-            Some(AlgorithmName { name, family }) => {
+            Some(ColoredName { name, family }) => {
                 if !plain.is_empty() {
                     parts.push(ColoredText { text: std::mem::take(&mut plain), family: None });
                 }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn names_of_algorithms_stand_alone() {
-        let name = |name: &str, family| AlgorithmName { name: name.into(), family };
+        let name = |name: &str, family| ColoredName { name: name.into(), family };
         let names = [name("FedAvg-RR", 1), name("FedAvg", 0)];
         let part = |text: &str, family| ColoredText { text: text.into(), family };
         assert_eq!(

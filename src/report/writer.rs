@@ -1,7 +1,8 @@
 //! Writes the pages of experiments and the files beside them.
 
 use super::format::Format;
-use super::index::{IndexEntry, OverviewPages};
+use super::index::OverviewPages;
+use super::index_entry::IndexEntry;
 use super::live_versions::LiveVersions;
 use super::navigation::{PAGES, PageLink, page_files, with_navigation};
 use super::owned::{FIGURE_ENDS, FRONTIER, Owned, PAPER, is_figure, is_table};

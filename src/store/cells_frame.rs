@@ -13,13 +13,13 @@ use polars::prelude::*;
 pub enum WorkColumn {
     /// The operations, which every machine counts the same.
     Operations,
-    /// The seconds of one thread that a command measured or estimated, one for each cell of the plan, in its order; null
-    /// where they are not known.
+    /// The seconds that each cell of the plan is estimated to take on this machine, in the order of the cells; `None`
+    /// where no estimate was made.
     Seconds(Vec<Option<f64>>),
 }
 
-/// The cells of a plan, one row each: their state, the work on them, the memory on one thread, and every
-/// setting in which they differ.
+/// The cells of a plan, one row each: the state of its results in `store`, the work on it, the bytes of memory that it
+/// needs on one thread, and every setting in which the cells differ.
 ///
 /// # Errors
 /// If the columns cannot be put together.

@@ -102,9 +102,9 @@ impl Store {
         }
     }
 
-    /// Waits for the right to change `shown.toml` of an experiment, which lasts until the returned file is dropped. Whoever
-    /// has it keeps it for a moment: it is never held while a run or a page is at work. `None` on a file system without
-    /// locks.
+    /// Waits for the right to change `shown.toml` of an experiment, which lasts until the returned file is dropped.
+    /// Whoever has it keeps it for a moment: it is never held while a run or a page is at work. `None` on a file system
+    /// without locks.
     ///
     /// # Errors
     /// If the file that is locked cannot be created, as in a folder that is read-only.

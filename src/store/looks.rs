@@ -2,11 +2,11 @@
 //! `run --until-decided` planned before the first of them, and `shown.toml` the numbers of
 //! replicates at which pages showed verdicts.
 //!
-//! *Invariant*: a record belongs to a set of cells, which it names by a hash of their ids; the same
-//! manifest with another number of replicates, seed or grid has other cells. An entry is never
-//! changed, and a record that is not as it was written is an error. No entry is lost where several processes add entries
-//! at the same time: `looks.toml` is changed under the lock of the experiment, and `shown.toml` under a lock of its own
-//! ([`Store::lock_shown`]), because reports show verdicts while a run holds the lock of the experiment.
+//! *Invariant*: a record belongs to a set of cells, which it names by a hash of their ids; the same manifest with
+//! another number of replicates, seed or grid has other cells. An entry is never changed, and a record that is not as
+//! it was written is an error. No entry is lost where several processes add entries at the same time: `looks.toml` is
+//! changed under the lock of the experiment, and `shown.toml` under a lock of its own ([`Store::lock_shown`]), because
+//! reports show verdicts while a run holds the lock of the experiment.
 
 use super::checksum::{read_checked, with_checksum};
 use super::folder::Store;

@@ -37,8 +37,8 @@ pub struct CellFactsRow {
     pub axes: Leaves,
 }
 
-/// The rows of a portion in the order of its cells, with the columns of `schema`: columns of packs, columns of facts, and
-/// the columns of `axes`.
+/// The rows of a portion in the order of its cells, with the columns of `schema`: columns of packs, columns of facts,
+/// and the columns of `axes`.
 ///
 /// # Errors
 /// If a column of the packs is not of the type that `schema` gives it.

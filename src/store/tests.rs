@@ -318,8 +318,8 @@ fn folders_that_are_not_results_are_refused() {
     assert!(Store::open_existing(&folder.path().join("new")).is_err());
 }
 
-/// Reports that are written at the same time, by processes that have opened the results each for itself, all record what
-/// they show, and do not wait for the run that holds the lock of the experiment.
+/// Reports that are written at the same time, by processes that have opened the results each for itself, all record
+/// what they show, and do not wait for the run that holds the lock of the experiment.
 #[test]
 fn no_record_of_shown_verdicts_is_lost() {
     const REPORTS: u64 = 8;

@@ -6,7 +6,7 @@ use exactfed_core::words::joined;
 use exactfed_runner::manifest::amendment::{AmendedValue, Amendment};
 use serde::Serialize;
 
-/// Changes that the warning names; the table below it has all.
+/// The most changes that the warning names; the table below it has all.
 const NAMED: usize = 4;
 
 /// What was changed: "replicates", or "margin of goes-on".
@@ -26,11 +26,13 @@ pub struct AmendmentsSection {
 }
 
 impl AmendmentsSection {
+    /// The section on these amendments.
     pub fn new(amendments: &[Amendment]) -> Self {
         Self { warning: warning(amendments), table: table(amendments) }
     }
 }
 
+/// A warning that names what was changed after verdicts had been seen, and what follows; empty without amendments.
 fn warning(amendments: &[Amendment]) -> String {
     let all: Vec<String> = amendments.iter().map(changed).collect();
     let mut named: Vec<&str> = all.iter().take(NAMED).map(String::as_str).collect();
@@ -47,6 +49,7 @@ fn warning(amendments: &[Amendment]) -> String {
     )
 }
 
+/// The table of the amendments: what was changed, the values before and after, and why.
 fn table(amendments: &[Amendment]) -> TextTable {
     let rows = amendments.iter().map(|amendment| {
         vec![
@@ -59,7 +62,7 @@ fn table(amendments: &[Amendment]) -> TextTable {
     TextTable::new(&["changed", "from", "to", "reason"], rows)
 }
 
-/// A value before or after a change, if it is known.
+/// A value before or after a change; a dash if the amendment does not state it.
 fn value_cell(value: Option<&AmendedValue>) -> TextCell {
     match value {
         Some(AmendedValue::Number(number)) => {
@@ -70,12 +73,12 @@ fn value_cell(value: Option<&AmendedValue>) -> TextCell {
     }
 }
 
-/// What the word in verdicts means.
+/// The sentence that explains the word "amended" in verdicts.
 pub const AMENDED: &str =
     "Amended: the claim, or a setting of its experiment, was changed after verdicts had been seen.";
 
-/// Marks the claims that an amendment concerns as amended, also in the text of their verdicts. An amendment of a setting
-/// of the experiment concerns all claims.
+/// Marks the claims that an amendment concerns as amended, also in the text of their verdicts. An amendment of a
+/// setting of the experiment concerns all claims.
 pub fn mark(amendments: &[Amendment], claims: &mut [ClaimText]) {
     for claim in claims {
         claim.amended = amendments.iter().any(|amendment| amendment.concerns(&claim.stated.id));

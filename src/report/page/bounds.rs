@@ -5,16 +5,18 @@ use crate::evidence::cell_name;
 use crate::report::number_text::counted;
 use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
 
-/// The bounds with what was measured.
+/// The table of published bounds: for each cell and bound the value of the bound at the last round, what was measured
+/// in its place, and the conditions of the bound that the cell does not meet, in which case the bound has no value.
 pub fn table(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     TextTable::first(&heads, rows.iter().map(bound_row), (MOST_ROWS, "bounds"), files)
 }
 
+/// The row of a cell and a bound.
 fn bound_row(BoundRow { cell, bound, measured }: &BoundRow<'_>) -> Vec<TextCell> {
     let proved = if bound.info.proved { "" } else { " (not a proved bound)" };
     let unmet = bound.value.as_ref().err().into_iter().flatten().map(|unmet| {
-        // A condition that holds or not has no numbers.
+        // A condition that either holds or does not has no numbers: it is stored as 0 where 1 is needed.
         if (unmet.have, unmet.need) == (0.0, 1.0) {
             return unmet.condition.clone();
         }

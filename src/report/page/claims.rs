@@ -18,9 +18,9 @@ pub struct ClaimsSection {
     /// At which looks they were judged, and on which noise, where replicates were added in planned
     /// looks; empty otherwise.
     pub looks: String,
-    /// Whether all that was tested are exact numbers.
+    /// Whether some claim was tested, and all that were are on exact numbers.
     pub exact: bool,
-    /// The head of the column of estimates.
+    /// The head of the column of estimates, which says whether they have intervals.
     pub head: &'static str,
     /// What an earlier version of the page supported and this one does not.
     pub withdrawn: TextTable,
@@ -64,6 +64,7 @@ fn withdrawn(claims: &[JudgedClaim<'_>]) -> TextTable {
     TextTable::new(&heads, claims.iter().filter(is_withdrawn).map(withdrawn_row))
 }
 
+/// The row of a withdrawn claim.
 fn withdrawn_row(claim: &JudgedClaim<'_>) -> Vec<TextCell> {
     let text = number_of(claim);
     let (low, high) = claim.region();

@@ -9,7 +9,8 @@ use crate::stats::mean;
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::Quantity;
 
-/// The errors at the last round.
+/// The table of the errors at the last round, one row for each cell. If there are more than [`MOST_ROWS`] cells, it has
+/// those with the best means, and a note on the others.
 pub fn table(experiment: &Experiment<'_>) -> TextTable {
     let columns = FinalsColumns::new(experiment);
     let cells = &experiment.cells;
@@ -32,6 +33,7 @@ pub fn table(experiment: &Experiment<'_>) -> TextTable {
     table
 }
 
+/// The heads of the table, in the order in which [`row`] writes cells.
 fn heads(columns: &FinalsColumns) -> Vec<String> {
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(columns.settings.iter().cloned());
@@ -47,10 +49,12 @@ fn heads(columns: &FinalsColumns) -> Vec<String> {
     heads
 }
 
+/// The head of a column of means of a quantity.
 fn mean_head(quantity: Quantity) -> String {
     format!("{}, mean", quantity.formula())
 }
 
+/// The row of a cell, whose last column is the id.
 fn row(result: &CellResult<'_>, columns: &FinalsColumns) -> Vec<TextCell> {
     let cell = result.cell;
     let runs = &result.runs;
@@ -89,7 +93,7 @@ fn row(result: &CellResult<'_>, columns: &FinalsColumns) -> Vec<TextCell> {
     cells
 }
 
-/// The mean of a quantity at the last round.
+/// The mean of a quantity at the last round; a dash if the cell does not have it, or a run diverged.
 fn mean_cell(result: &CellResult<'_>, quantity: Quantity) -> TextCell {
     let sample = result.runs.finals(quantity);
     sample.map_or_else(TextCell::dash, |sample| TextCell::short(mean(&sample)))

@@ -23,14 +23,16 @@ pub struct ExperimentSection {
     pub noise_seed: Option<u64>,
     /// Runs of a cell on all instances together.
     pub replicates: u64,
-    /// What the numbers of a sample are.
+    /// What the numbers of a sample are, of which there is one for each run or for each instance.
     pub sample: &'static str,
+    /// The number of cells.
     pub cells: usize,
     /// How many of the cells have no results.
     pub missing: usize,
 }
 
 impl ExperimentSection {
+    /// The section on an experiment.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let plan = experiment.plan;
         let manifest = &plan.manifest;
@@ -57,8 +59,8 @@ impl ExperimentSection {
     }
 }
 
-/// The number of cells of an experiment; of a tuned one with its candidates and those that follow
-/// from them.
+/// The number of different cells of an experiment. For a tuned experiment its candidates count too, and the cells with
+/// the settings that are selected among them.
 pub fn planned_cells(plan: &Plan) -> usize {
     if plan.tuning.is_none() {
         return plan.cells.len();

@@ -10,18 +10,19 @@ pub struct PageFigure {
     pub id: String,
     pub title: String,
     pub caption: String,
-    /// What the caption says of the band, which another view changes; `None` where no band is drawn
-    /// by the page's script.
+    /// The words of the caption that say what the band shows, which the script replaces when a reader chooses another
+    /// band; `None` where a reader cannot choose one.
     pub band: Option<&'static str>,
     pub svg: String,
-    /// Whether the page's script draws other views of it, and saves them.
+    /// Whether the page's script can draw the figure again, in other views, and save it: figures of curves, not of
+    /// maps.
     pub live: bool,
 }
 
-/// Draws the figures of an experiment.
+/// Draws the figures of an experiment in the width of a page.
 ///
 /// # Errors
-/// If one cannot be drawn.
+/// If a figure cannot be drawn.
 pub fn draw(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, DrawError> {
     let mut figures = Vec::new();
     for figure in &experiment.figures {

@@ -1,5 +1,5 @@
-//! What the texts of a manifest, or else the ranking, say of the results: the headline of a page, the line below it, and
-//! the analysis.
+//! What the texts of a manifest, or else the ranking, say of the results: the headline of a page, the line below it,
+//! and the analysis.
 //!
 //! *Invariant*: the headline is made from results. A manifest's `finding` is shown only while the
 //! claims that it names hold; otherwise the headline is made from the ranking.
@@ -20,8 +20,8 @@ pub struct Finding {
     pub text: String,
     /// The line below the headline, in parts as the headline.
     pub line: Vec<ColoredText>,
-    /// The paragraphs of the manifest's `analysis`; none if it has no such text, or one whose claims have other verdicts
-    /// than it says.
+    /// The paragraphs of the manifest's `analysis`; none if it has no such text, or one whose claims have other
+    /// verdicts than it says.
     pub paragraphs: Vec<String>,
 }
 

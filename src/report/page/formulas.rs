@@ -8,7 +8,7 @@ use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
 use serde::Serialize;
 
-/// What the algorithms and the quantities of a page are.
+/// The definitions of the algorithms and of the quantities of a page.
 #[derive(Serialize)]
 pub struct FormulasSection {
     pub algorithms: Vec<NamedFormula>,
@@ -16,6 +16,7 @@ pub struct FormulasSection {
 }
 
 impl FormulasSection {
+    /// The definitions for an experiment.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         Self { algorithms: algorithms(experiment), quantities: quantities(experiment) }
     }
@@ -25,13 +26,16 @@ impl FormulasSection {
 #[derive(Serialize)]
 pub struct NamedFormula {
     pub name: String,
+    /// What it is in words.
     pub words: String,
+    /// The formulas in TeX.
     pub tex: Vec<String>,
-    /// The same formulas for HTML.
+    /// The formulas in MathML.
     pub mathml: Vec<String>,
 }
 
 impl NamedFormula {
+    /// A name with its words and its formulas in TeX.
     fn new(name: &str, words: &str, tex: &[&str]) -> Self {
         Self {
             name: name.to_owned(),
@@ -42,7 +46,7 @@ impl NamedFormula {
     }
 }
 
-/// TeX as MathML; the TeX itself if it cannot be converted.
+/// A formula in TeX as MathML; the TeX itself as code if it cannot be converted.
 fn mathml(tex: &str) -> String {
     let storage = Storage::new();
     let config = RenderConfig { display_mode: DisplayMode::Block, ..RenderConfig::default() };
@@ -53,7 +57,8 @@ fn mathml(tex: &str) -> String {
     }
 }
 
-/// The algorithms of an experiment, by kind.
+/// A round of each kind of algorithm in an experiment, under the labels of all its algorithms of the kind. Algorithms
+/// without a formula, such as custom ones, are left out.
 fn algorithms(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
     let cells = &experiment.plan.cells;
     let mut formulas = Vec::new();
@@ -77,6 +82,7 @@ struct RoundKind<'a> {
 }
 
 impl<'a> RoundKind<'a> {
+    /// The kind of a cell's rounds.
     fn new(cell: &'a Cell) -> Self {
         let has_coin = cell.settings.get("communication-probability").is_some();
         Self { algorithm: cell.identity.algorithm.kind(), has_coin }
@@ -92,7 +98,8 @@ fn quantities(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
     unique(all).into_iter().flat_map(|q| formulas(q, &experiment.cells)).collect()
 }
 
-/// A quantity of these cells: twice where only some have it around the mean.
+/// The definitions of a quantity in these cells: two for a variance that is around the mean in some cells and around
+/// the optimum in others, none for a quantity without a meaning of its own, such as a count.
 fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<NamedFormula> {
     let around = quantity.average().map_or(Vec::new(), |average| centres(average, cells.iter()));
     let optimum = quantity.formula_around_optimum();
@@ -105,7 +112,8 @@ fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<NamedFormula> {
     own.into_iter().chain(moment).collect()
 }
 
-/// What takes the place of a variance where no limit is known and the bias is not recorded.
+/// The words and the formula of the quantity that takes the place of a variance where no limit is known and the bias is
+/// not recorded.
 const AROUND_OPTIMUM: (&str, &str) = (
     "mean squared distance from the optimum over the rounds after the burn-in: the variance and the squared bias together, since no limit is known and the bias is not recorded",
     r"\mathbb{E}\, \lVert \theta - \theta^* \rVert^2",

@@ -7,22 +7,25 @@ use crate::report::text_table::{MOST_ROWS, TextCell, TextTable};
 use exactfed_core::words::{readable, thousands};
 use serde::Serialize;
 
-/// What was found of all frontiers.
+/// The tables on the frontiers of a page.
 #[derive(Serialize)]
 pub struct FrontierSection {
     /// The least cost at each point, and where it is reached.
     pub points: TextTable,
-    /// What it costs to miss the best settings.
+    /// How many times as much it costs to miss the best step size or the best number of local steps.
     pub sensitivity: TextTable,
 }
 
 impl FrontierSection {
+    /// The section on these frontiers.
     pub fn new(frontiers: &[ComputedFrontier<'_>]) -> Self {
         Self { points: points(frontiers), sensitivity: sensitivity(frontiers) }
     }
 }
 
-/// The points of all frontiers that figures show.
+/// The table of the points of all frontiers at their lead objectives, which figures show: the least cost of an
+/// algorithm with N clients to the target ε, and the settings with this cost. At most [`MOST_ROWS`] of them; the file
+/// has all.
 fn points(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let steps = frontiers.iter().map(ComputedFrontier::steps_name).max_by_key(|name| name.len());
     let has_settings = frontiers
@@ -50,6 +53,8 @@ fn points(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     table
 }
 
+/// The row of a point, with a cell for further settings if some algorithm of a frontier has any. A target that is not
+/// reached has dashes in place of a cost.
 fn point_row(
     frontier: &ComputedFrontier<'_>,
     best: &FrontierPoint<'_>,
@@ -83,7 +88,8 @@ fn point_row(
     row
 }
 
-/// What it costs to miss the best settings.
+/// The table of what it costs to miss the best settings: how many times the least cost the cost is at half and twice
+/// the best step size, and at a quarter and four times the best number of local steps.
 fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
     table_of_each(frontiers, heads, |frontier| {
@@ -91,6 +97,7 @@ fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     })
 }
 
+/// The row of an algorithm at a point. An algorithm without local steps has dashes in the columns of their number.
 fn sensitivity_row(found: &Sensitivity<'_>) -> Vec<TextCell> {
     let best = &found.best;
     let mut row = vec![
@@ -110,7 +117,7 @@ fn sensitivity_row(found: &Sensitivity<'_>) -> Vec<TextCell> {
     row
 }
 
-/// A table of rows of each frontier, with the frontier's name where there are several.
+/// A table of the rows that `rows` makes of each frontier. If there are several frontiers, a first column names them.
 fn table_of_each(
     frontiers: &[ComputedFrontier<'_>],
     mut heads: Vec<&str>,

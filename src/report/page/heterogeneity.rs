@@ -12,27 +12,29 @@ use serde::Serialize;
 pub struct HeterogeneitySection {
     /// ζ₁, ζ₂ and further measures, one row per instance.
     pub instances: TextTable,
-    /// The average drifts at the optimum.
+    /// The drifts at the optimum, for each step size and number of local steps.
     pub drifts: TextTable,
     /// Whether each replicate has an instance of its own.
     pub per_replicate: bool,
-    /// Whether some instance has an optimum of the averaged environment.
+    /// Whether some instance has a virtual optimum θ̃, that of the averaged environment.
     pub has_virtual: bool,
     /// Whether clients have unequal weights.
     pub is_weighted: bool,
-    /// That the mean of a round's step is biased by who takes part.
+    /// The clause that says why the mean of a round's step is biased by who takes part; `None` if it is not.
     pub biased_participation: Option<String>,
-    /// What is known of the columns of data files.
+    /// Sentences on the columns of data files.
     pub remarks: Vec<String>,
     /// Whether θ* is left out, so that facts at θ* are not known.
     pub without_optimum: bool,
-    /// A bound on the error of θ*, where one is known.
+    /// The largest bound on the error of θ* among the instances; `None` if none is known, or all are of the size of
+    /// rounding.
     pub optimum_error: Option<String>,
     /// The largest errors of ζ₂, μ and L that an iteration found, if there are any.
     pub iteration_errors: Option<[String; 3]>,
 }
 
 impl HeterogeneitySection {
+    /// The section on these instances.
     pub fn new(found: &Instances) -> Self {
         let columns = InstanceColumns::new(found);
         // A bound of the size of rounding θ* itself to doubles is not worth a sentence.
@@ -57,6 +59,8 @@ impl HeterogeneitySection {
     }
 }
 
+/// The largest errors of ζ₂, μ and L among the instances for which an iteration computes them; `None` if there is no
+/// such instance.
 fn iteration_errors(found: &Instances) -> Option<[String; 3]> {
     let errors = found.rows.iter().filter_map(|row| row.measures?.errors);
     let largest = errors
@@ -69,11 +73,12 @@ fn iteration_errors(found: &Instances) -> Option<[String; 3]> {
 struct InstanceColumns {
     /// Whether there are several instances, so that they have names.
     is_named: bool,
-    /// Whether some instance has an optimum of the averaged environment.
+    /// Whether some instance has a virtual optimum, so that its distance from θ* has a column.
     has_virtual: bool,
 }
 
 impl InstanceColumns {
+    /// The columns that are needed for these instances.
     fn new(found: &Instances) -> Self {
         let gap = |row: &InstanceRow| row.measures.and_then(|measures| measures.virtual_gap);
         Self {
@@ -82,11 +87,12 @@ impl InstanceColumns {
         }
     }
 
-    /// The first cells of an instance's rows: its name, if there are several.
+    /// The first cells of each row of an instance: its name if there are several instances, else none.
     fn name_cells(&self, instance: &InstanceRow) -> Vec<TextCell> {
         if self.is_named { vec![instance.name.as_str().into()] } else { Vec::new() }
     }
 
+    /// The table of the measures of heterogeneity, one row for each instance.
     fn instances(&self, found: &Instances) -> TextTable {
         let mut heads: Vec<&str> = Vec::new();
         if self.is_named {
@@ -102,6 +108,7 @@ impl InstanceColumns {
         table
     }
 
+    /// The row of an instance; dashes where its measures are not known.
     fn instance_row(&self, row: &InstanceRow) -> Vec<TextCell> {
         let mut cells = self.name_cells(row);
         let (clients, dimension) = row.size;
@@ -119,6 +126,7 @@ impl InstanceColumns {
         cells
     }
 
+    /// The table of the drifts at θ*, one row for each instance, step size and number of local steps.
     fn drifts(&self, found: &Instances) -> TextTable {
         let mut heads: Vec<&str> = Vec::new();
         if self.is_named {
@@ -146,7 +154,7 @@ fn without_rounding(x: f64) -> f64 {
     if x.abs() < ROUNDING_FLOOR.sqrt() { 0.0 } else { x }
 }
 
-/// A note on the number of omitted rows; empty if none is.
+/// A note that says how many rows a table shows of all; `further` rows are left out. Empty if none is left out.
 fn note_on_further(shown: usize, further: usize, what: &str) -> String {
     if further == 0 {
         return String::new();

@@ -9,7 +9,8 @@ fn percent(level: f64) -> String {
     format!("{} %", readable(100.0 * level, 3))
 }
 
-/// How replicates were added, and what became of the level of the verdicts.
+/// Sentences for the page of an experiment whose replicates were added in planned looks: at which numbers of replicates
+/// and at which levels claims were judged, how many looks were planned, and how many claims each look decided.
 pub fn sentence(looks: &TakenLooks) -> String {
     let TakenLooks { planned, taken, decided } = looks;
     let all = planned.all();
@@ -44,11 +45,13 @@ pub fn sentence(looks: &TakenLooks) -> String {
     )
 }
 
+/// The verb after this number of claims.
 fn was(number: usize) -> &'static str {
     if number == 1 { "was" } else { "were" }
 }
 
-/// Adds to each decided claim the look that decided it.
+/// Adds to each decided claim, which is in the same place as in `looks`, a remark on the look that decided it. Without
+/// planned looks nothing is added.
 pub fn add_remarks(looks: Option<&TakenLooks>, claims: &mut [ClaimText]) {
     let Some(TakenLooks { planned, taken, decided }) = looks else { return };
     let planned = planned.all().len();

@@ -16,6 +16,7 @@ pub struct ManifestSection {
     pub file: String,
     /// The command that runs it.
     pub command: String,
+    /// The text of the manifest.
     pub text: String,
     /// The settings that all cells have in common.
     pub settings: TextTable,
@@ -34,6 +35,7 @@ pub struct UserAlgorithmCode {
 }
 
 impl ManifestSection {
+    /// The section on the manifest of an experiment.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let plan = experiment.plan;
         let source = &plan.source;
@@ -55,7 +57,8 @@ impl ManifestSection {
     }
 }
 
-/// The command that runs a manifest again, for a shell, or in Python where there is no file.
+/// The command that runs a manifest again with its `--set` and its planned looks: for a shell, or in Python if the
+/// manifest is not in a file.
 fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> String {
     if source.unfiled {
         return format!(
@@ -63,7 +66,7 @@ fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> Str
         );
     }
     let file = shell_word(&source.name);
-    // The looks determine the number of replicates.
+    // With planned looks the number of replicates is that of the last look, and no setting.
     let overrides = source.overrides.iter().filter(|set| looks.is_none() || !sets_replicates(set));
     let sets: String = overrides.map(|set| format!(" --set {}", quoted(set))).collect();
     match looks.map(|looks| looks.planned) {
@@ -74,11 +77,13 @@ fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> Str
     }
 }
 
-/// The settings that all cells have in common.
+/// The table of the settings that all cells have with the same value. Settings outside of the tables of the manifest,
+/// such as the seed, are left out, and so are tables whose own settings are in rows.
 fn shared_settings(plan: &Plan) -> TextTable {
     let heads = ["setting", "value"];
     let Some(first) = plan.cells.first() else { return TextTable::new(&heads, std::iter::empty()) };
     let shared = first.settings.iter().filter(|(path, value)| {
+        // A table is a setting too, as is each value in it.
         let is_leaf = !first.settings.iter().any(|(k, _)| k.starts_with(&format!("{path}.")));
         let has_it = |cell: &Cell| cell.settings.at_path(path) == Some(*value);
         is_leaf && path.contains('.') && plan.cells.iter().all(has_it)

@@ -10,12 +10,13 @@ use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Rows that are shown at once.
+/// The most rows that a page shows unfolded.
 const MOST_SHOWN: usize = 40;
 /// The most columns that a page shows.
 const MOST_COLUMNS: usize = 200;
-/// The number of times by which a lead has the longest bar.
+/// A mean loss that is this many times as large as the smallest has the longest bar.
 const LONGEST_LEAD: f64 = 1000.0;
 
 /// The most rows without a result that are named.
@@ -29,9 +30,10 @@ pub struct RankingMatrix {
     /// What is said of the algorithms in the cells, the head of a column without settings.
     pub ends: &'static str,
     pub rows: Vec<MatrixRow>,
-    /// Rows beyond those, the ones with a separated algorithm before all others.
+    /// Rows that the page shows folded, if there are more than [`MOST_SHOWN`]. The rows in which some algorithm is
+    /// separated from the others come before all others, in `rows` and here.
     pub further: Vec<MatrixRow>,
-    /// The rows in which no algorithm is separated from another, in words.
+    /// A sentence on the rows in which no algorithm is separated from another, which are left out of the matrix.
     pub open: String,
     /// The result in words, where there is a single grid point, or none that is decided.
     pub sentence: String,
@@ -41,7 +43,7 @@ pub struct RankingMatrix {
 #[derive(Serialize)]
 pub struct MatrixRow {
     pub settings: String,
-    /// One for each column; none where the grid has no such point.
+    /// A cell for each column; `None` where the grid has no such point.
     pub cells: Vec<Option<MatrixCell>>,
 }
 
@@ -52,16 +54,17 @@ pub struct MatrixCell {
     pub text: String,
     /// The family of the algorithm that ends best, where it is separated from the others.
     pub family: Option<usize>,
-    /// How many times larger the next one's mean loss is, there.
+    /// How many times larger the mean loss of the next algorithm is; empty where the best is not separated.
     pub times: String,
-    /// The length of its bar in percent.
+    /// The length in percent of a bar that shows how far the best algorithm is ahead; 0 where it is not separated.
     pub bar: u32,
     /// The result in words.
     pub words: String,
 }
 
 impl RankingMatrix {
-    /// The matrix of these grid points.
+    /// The matrix of these grid points, with at most `most_rows` rows. With more than [`MOST_COLUMNS`] columns it is
+    /// empty but for a sentence that says so.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
         let by = standings.by;
@@ -70,6 +73,7 @@ impl RankingMatrix {
         let merged: Vec<usize> =
             (0..standings.axes.len()).filter(|i| follows(all, *i, axis)).collect();
         let texts: Vec<String> = all.iter().map(|row| part(row, |i| merged.contains(&i))).collect();
+        // By which number of the axis each column is ordered.
         let mut first: HashMap<&str, f64> = HashMap::new();
         for (row, text) in all.iter().zip(&texts) {
             first.entry(text).or_insert_with(|| axis.map_or(0.0, |axis| number(&row.values[axis])));
@@ -80,8 +84,8 @@ impl RankingMatrix {
             let too_wide = format!(
                 "A matrix of the ranking would have {many} columns, too many for a page: all settings are in the table below."
             );
-            let sentence = if sentence.is_empty() { too_wide } else { sentence };
-            return Self { sentence, ..Self::default() };
+            let said = if sentence.is_empty() { too_wide } else { sentence };
+            return Self { sentence: said, ..Self::default() };
         }
         columns.sort_by(|a, b| first[a.as_str()].total_cmp(&first[b.as_str()]));
         let at: HashMap<&str, usize> =
@@ -109,8 +113,8 @@ impl RankingMatrix {
     }
 }
 
-/// What the matrix says in a sentence: the only grid point, or that nothing is separated at any; empty
-/// otherwise.
+/// The ranking in a sentence that replaces the matrix: the result at the only grid point, or that no algorithms are
+/// separated at any of several. Empty if there is a matrix to show.
 fn sentence(standings: &Standings) -> String {
     let by = standings.by;
     let is_open =
@@ -134,7 +138,7 @@ fn sentence(standings: &Standings) -> String {
 /// The text of a grid point at which no algorithm is separated from another.
 const OPEN: &str = "not separated";
 
-/// The settings of rows in which nothing is separated.
+/// A sentence on the rows, with these settings, in which nothing is separated: it names a few, and counts more.
 fn open_text(open: &[String]) -> String {
     match open {
         [] => String::new(),
@@ -145,12 +149,14 @@ fn open_text(open: &[String]) -> String {
     }
 }
 
+/// The number of a setting; NaN for a text.
 fn number(value: &Setting) -> f64 {
     value.number().unwrap_or(f64::NAN)
 }
 
-/// The setting with the most values, all of them numbers; of several the local steps, then the
-/// step size.
+/// The index, among the settings that distinguish grid points, of the one whose values are the columns: the setting
+/// with the most values, all of which are numbers. If several have as many, it is the local steps, else the step size,
+/// else the first. `None` if no setting is a number with several values.
 fn column_axis(standings: &Standings) -> Option<usize> {
     let rows = || standings.rows.iter();
     let preferred = |name: &str| match name {
@@ -168,7 +174,8 @@ fn column_axis(standings: &Standings) -> Option<usize> {
     rated.rev().max_by_key(|(rate, _)| *rate).map(|(_, axis)| axis)
 }
 
-/// Whether a setting belongs to the columns: it is their axis, or follows from its value.
+/// Whether the setting with this index belongs to the columns: it is their axis, or its value follows from the value of
+/// the axis, as the number of rounds may from the number of local steps.
 fn follows(rows: &[Standing], setting: usize, axis: Option<usize>) -> bool {
     let Some(axis) = axis else { return false };
     let mut known = HashMap::new();
@@ -179,17 +186,18 @@ fn follows(rows: &[Standing], setting: usize, axis: Option<usize>) -> bool {
     agrees && unique(known.values()).len() > 1
 }
 
-/// Some of a grid point's settings as one text.
+/// The settings of a grid point whose indices are meant, as one text.
 fn part(row: &Standing, is_meant: impl Fn(usize) -> bool) -> String {
     let settings = row.settings.iter().enumerate().filter(|(i, _)| is_meant(*i));
     joined(&settings.map(|(_, text)| text.as_str()).collect::<Vec<_>>())
 }
 
-/// How the best algorithm ends.
+/// How the run of the best algorithm ends, in words.
 fn ends(by: Quantity) -> &'static str {
     if by.more_is_better() { "ends highest" } else { "ends lowest" }
 }
 
+/// The cell of a grid point, whose algorithms are ranked by the quantity `by`.
 fn cell(standing: &Standing, by: Quantity) -> MatrixCell {
     let words = words(standing, by);
     let plain = |text: &str| MatrixCell {
@@ -215,18 +223,10 @@ fn cell(standing: &Standing, by: Quantity) -> MatrixCell {
     }
 }
 
-/// The result at a grid point as a sentence.
+/// The result at a grid point as a sentence, with the number of pairs and the algorithms that are not compared.
 fn words(standing: &Standing, by: Quantity) -> String {
-    // Ratios are of what an accuracy lacks to 1.
-    let of_loss = by.info().shortfall.map_or(String::new(), |s| format!(" {}", s.name));
-    let mut words = match (standing.leaders.as_slice(), standing.next()) {
-        ([], _) if standing.error.is_nan() && standing.ended.is_empty() => {
-            "Runs of every algorithm diverged".to_owned()
-        }
-        ([], _) if standing.error.is_nan() => "No algorithm’s runs reach the cost".to_owned(),
-        ([], _) => {
-            format!("The smallest mean, {}, is above the error at the start", short(standing.error))
-        }
+    let result = match (standing.leaders.as_slice(), standing.next()) {
+        ([], _) => words_without_ranking(standing),
         ([one], None) => {
             format!("{one} ends at {}; {}", short(standing.error), standing.no_others())
         }
@@ -235,48 +235,64 @@ fn words(standing: &Standing, by: Quantity) -> String {
             short(standing.error)
         ),
         ([one], Some((next, rival))) => format!(
-            "{one} {}, at {}; {next}’s {}{of_loss} is {} times as large",
+            "{one} {}, at {}; {next}’s {}{} is {} times as large",
             ends(by),
             short(standing.error),
             standing.mean(),
+            of_loss(by),
             ratio_text(&rival.ratio)
         ),
-        (several, next) => {
-            let ratio = next.as_ref().and_then(|(name, rival)| match rival.separation {
-                Separation::Equal => None,
-                Separation::BothZero => {
-                    Some(format!("; it and {name}’s are both zero to rounding"))
-                }
-                _ if by.more_is_better() => {
-                    let times = ratio_text(&rival.ratio);
-                    let mean = standing.mean();
-                    Some(format!("; {name}’s {mean}{of_loss} is {times} times as large"))
-                }
-                _ => Some(format!("; {name}’s is {} times that", ratio_text(&rival.ratio))),
-            });
-            let best = match standing.unit {
-                "instance" => format!("{}’s mean", several[0]),
-                _ => format!("the {} mean", by.best_mean()),
-            };
-            format!(
-                "{} are not separated: {best} is {}{}",
-                match several {
-                    [one, other] => format!("{one} and {other}"),
-                    all => format!("{} algorithms ({})", all.len(), all.join("; ")),
-                },
-                short(standing.error),
-                ratio.unwrap_or_default()
-            )
-        }
+        (several, _) => words_on_tie(several, standing, by),
     };
-    words.push_str(&format!("; {}", count(standing.n, &format!("paired {}", standing.unit))));
-    if !standing.leaders.is_empty() {
-        words.push_str(&not_compared(standing));
-    }
-    words + "."
+    let pairs = count(standing.n, &format!("paired {}", standing.unit));
+    let others = if standing.leaders.is_empty() { String::new() } else { not_compared(standing) };
+    format!("{result}; {pairs}{others}.")
 }
 
-/// The algorithms that are not compared at a grid point, and why.
+/// The name of the loss of a quantity of which more is better, such as the error rate of an accuracy, with a space
+/// before it: ratios are ratios of it. Empty for other quantities.
+fn of_loss(by: Quantity) -> String {
+    by.info().shortfall.map_or(String::new(), |shortfall| format!(" {}", shortfall.name))
+}
+
+/// Why no algorithm is ranked at a grid point.
+fn words_without_ranking(standing: &Standing) -> String {
+    if !standing.error.is_nan() {
+        let smallest = short(standing.error);
+        format!("The smallest mean, {smallest}, is above the error at the start")
+    } else if standing.ended.is_empty() {
+        "Runs of every algorithm diverged".to_owned()
+    } else {
+        "No algorithm’s runs reach the cost".to_owned()
+    }
+}
+
+/// The result at a grid point at which several algorithms, the best of them first, are not separated.
+fn words_on_tie(several: &[Arc<str>], standing: &Standing, by: Quantity) -> String {
+    let ratio = standing.next().and_then(|(name, rival)| match rival.separation {
+        Separation::Equal => None,
+        Separation::BothZero => Some(format!("; it and {name}’s are both zero to rounding")),
+        _ if by.more_is_better() => {
+            let times = ratio_text(&rival.ratio);
+            let mean = standing.mean();
+            Some(format!("; {name}’s {mean}{} is {times} times as large", of_loss(by)))
+        }
+        _ => Some(format!("; {name}’s is {} times that", ratio_text(&rival.ratio))),
+    });
+    let best = match standing.unit {
+        "instance" => format!("{}’s mean", several[0]),
+        _ => format!("the {} mean", by.best_mean()),
+    };
+    let names = match several {
+        [one, other] => format!("{one} and {other}"),
+        all => format!("{} algorithms ({})", all.len(), all.join("; ")),
+    };
+    let smallest = short(standing.error);
+    format!("{names} are not separated: {best} is {smallest}{}", ratio.unwrap_or_default())
+}
+
+/// The algorithms that are not compared at a grid point, and why, as the continuation of a sentence; empty if there are
+/// none.
 pub fn not_compared(standing: &Standing) -> String {
     [("diverged", &standing.diverged), ("runs end before", &standing.ended)]
         .into_iter()
@@ -292,6 +308,7 @@ mod tests {
     use crate::stats::Ratio;
     use exactfed_runner::plan::CellId;
 
+    /// A grid point at which the mean of B is `ratio` times that of A.
     fn standing(values: &[&str], ratio: f64, separation: Separation) -> Standing {
         let ratio = Ratio { estimate: ratio, low: ratio / 2.0, high: 2.0 * ratio, p: 0.5 };
         let alike = separation != Separation::Larger;

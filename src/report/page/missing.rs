@@ -5,10 +5,11 @@ use crate::evidence::{Experiment, Missing, details};
 use crate::report::text_table::{TextCell, TextTable};
 use exactfed_core::words::thousands;
 
-/// Cells without results that a page names.
+/// The most cells without results that a page names.
 const MOST_MISSING: usize = 100;
 
-/// The cells without results, where others have some: settings, and why.
+/// The table of the cells without results, with their settings and the reason. It has no rows if no cell has results
+/// and none failed, since then nothing was run yet.
 pub fn table(experiment: &Experiment<'_>) -> TextTable {
     let missing = &experiment.missing;
     let is_untouched = missing.len() == planned_cells(experiment.plan);
@@ -28,6 +29,7 @@ pub fn table(experiment: &Experiment<'_>) -> TextTable {
     table
 }
 
+/// The row of a cell without results.
 fn missing_row(missing: &Missing<'_>) -> Vec<TextCell> {
     let cell = missing.cell;
     vec![

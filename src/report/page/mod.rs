@@ -53,18 +53,18 @@ pub struct Page {
     pub figures: Vec<PageFigure>,
     pub claims: ClaimsSection,
     pub amendments: AmendmentsSection,
-    /// What was selected; `None` where nothing is tuned.
+    /// What tuning selected; `None` where nothing is tuned.
     pub tuning: Option<TuningSection>,
     pub ranking: RankingSection,
     pub frontier: FrontierSection,
     pub formulas: FormulasSection,
-    /// Errors at the last round.
+    /// The errors of the cells at the last round.
     pub errors: TextTable,
-    /// The cells without results, if there are others.
+    /// The cells without results, where other cells have some.
     pub missing: TextTable,
-    /// Where the first order of the bias holds.
+    /// How far the measured biases are from the first order of the bias and other predictions.
     pub first_order: TextTable,
-    /// Published bounds.
+    /// The values of published bounds in the cells.
     pub bounds: TextTable,
     pub heterogeneity: HeterogeneitySection,
     /// The numbers of its figures, as JSON that a script element can hold.
@@ -86,10 +86,11 @@ pub enum PageError {
 }
 
 impl Page {
-    /// The page of an experiment. Tables that are too long for it are files.
+    /// The page of an experiment. Tables that are too long for it, and tables for other programs, are handed to
+    /// `files`.
     ///
     /// # Errors
-    /// If a figure cannot be drawn, or the analysis text cannot be filled.
+    /// If a figure cannot be drawn, a text of the manifest cannot be filled, or the numbers are no JSON.
     pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<Self, PageError> {
         Ok(Self {
             experiment: ExperimentSection::new(experiment),

@@ -6,15 +6,17 @@ use serde::Serialize;
 /// What the results contain besides the cells of a page, and what is not computed.
 #[derive(Serialize)]
 pub struct Notes {
-    /// Other results that affect the verdicts; empty if there are none.
+    /// Sentences on results of other cells that affect the guarantee of the verdicts, such as other numbers of
+    /// replicates; empty if there are none.
     pub warning: String,
-    /// Other results that do not; empty if there are none.
+    /// A sentence on results of cells with other settings, which do not affect the verdicts; empty if there are none.
     pub other_cells: String,
     /// The theory that is not computed at this size, one sentence each.
     pub not_computed: Vec<String>,
 }
 
 impl Notes {
+    /// The notes on an experiment.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         Self {
             warning: experiment.unplanned.warning(),

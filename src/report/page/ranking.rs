@@ -21,21 +21,23 @@ pub struct RankingSection {
     pub error: &'static str,
     /// Whether the best has the smallest or the largest mean.
     pub best: &'static str,
-    /// What of the next algorithm is how many times larger.
+    /// The mean that is compared with that of the next algorithm: of the quantity, or of its loss where more of it is
+    /// better.
     pub next_mean: String,
-    /// When runs are compared: after which cost, or at the end.
+    /// When runs are compared: at a cost, or at the last round.
     pub when: String,
-    /// What follows `when`: which round that is.
+    /// The words that follow `when` and say which round of a run is compared.
     pub round: &'static str,
     /// What the ratios are, and their intervals.
     pub ratios: String,
-    /// What the runs have cost.
+    /// Sentences on what the runs have cost.
     pub costs: String,
     /// The number of comparisons in the table and in maps.
     pub comparisons: String,
 }
 
 impl RankingSection {
+    /// The section on the ranking of an experiment; `files` takes the table if it is too long for the page.
     pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Self {
         let standings = &experiment.standings;
         Self {
@@ -71,13 +73,13 @@ fn mean_error(standings: &Standings) -> &'static str {
     }
 }
 
-/// What instances of a data file are.
+/// The part of a sentence on ratios over instances that holds where the instances are made of a data file.
 const SAME_RECORDS: &str = ". Instances are random divisions of the same records, and the interval does not cover new records";
 
-/// What is said where a ratio has no logarithm.
+/// The sentence on ratios that holds where some ratio has no logarithm.
 const BY_MEANS: &str = " Where an algorithm’s value to be compared is 0 on an instance, ratios are of the means over the instances.";
 
-/// What the ratios of the ranking are, and what their intervals include.
+/// Sentences on what the ratios of the ranking are, and which variation their intervals include.
 fn ratios(plan: &Plan, standings: &Standings) -> String {
     if plan.manifest.instances.is_none_or(|instances| instances <= 1) {
         return "Ratios of means have a 95 % interval over paired runs (common noise).".to_owned();
@@ -94,7 +96,8 @@ fn is_by_means(row: &Standing) -> bool {
     row.unit == "instance" && !row.leaders.is_empty() && !row.is_geometric
 }
 
-/// Which algorithm ranks first at each grid point with several algorithms.
+/// The table of which algorithm ranks first at each grid point, and how many times larger the mean of the next one is.
+/// It is in `winners.csv` if it is too long for the page.
 fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     let mut heads = standings.axes.clone();
     heads.push(if standings.by.more_is_better() {
@@ -108,6 +111,7 @@ fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
 }
 
+/// The row of a grid point.
 fn row(standing: &Standing) -> Vec<TextCell> {
     let mut cells: Vec<TextCell> =
         standing.values.iter().map(|value| setting_cell(Some(value))).collect();
@@ -123,7 +127,8 @@ fn row(standing: &Standing) -> Vec<TextCell> {
     cells
 }
 
-/// The algorithm that comes next, and how many times larger its mean is.
+/// The cells on the algorithm that comes next: its name, and how many times larger its mean is; why there is none, or
+/// dashes if nothing is ranked.
 fn next_cells(standing: &Standing) -> [TextCell; 2] {
     let Some((next, Rival { separation, ratio, .. })) = standing.next() else {
         return if standing.leaders.is_empty() {

@@ -10,6 +10,7 @@ use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
 use serde::Serialize;
 
+/// A setting in a CSV file; empty where an algorithm does not have it.
 fn setting_or_empty(value: &Option<Setting>) -> String {
     value.as_ref().map(Setting::to_string).unwrap_or_default()
 }
@@ -24,7 +25,8 @@ pub struct TuningSection {
 }
 
 impl TuningSection {
-    /// The section, whose numbers are in files too; `None` where nothing is tuned.
+    /// The section; `None` where nothing is tuned. `tuned.csv` is handed to `files`, and `candidates.csv` too if
+    /// candidates raced, that is, if some may have been stopped early.
     pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Option<Self> {
         let found = experiment.tuning.as_ref()?;
         files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
@@ -48,6 +50,7 @@ struct TuningColumns<'a> {
 }
 
 impl<'a> TuningColumns<'a> {
+    /// The columns that are needed for these rows.
     fn new(found: &'a TuningResult) -> Self {
         Self {
             found,
@@ -56,6 +59,7 @@ impl<'a> TuningColumns<'a> {
         }
     }
 
+    /// The heads of the columns, in the order in which [`Self::row`] writes cells.
     fn heads(&self) -> Vec<String> {
         let found = self.found;
         let mut heads = vec!["algorithm".to_owned()];
@@ -72,6 +76,8 @@ impl<'a> TuningColumns<'a> {
         heads
     }
 
+    /// The row of an algorithm at a point of the grid: the selected settings, what fresh runs with them show, how that
+    /// compares with the settings that are best for all algorithms together, and how many candidates there were.
     fn row(&self, row: &TunedRow) -> Vec<TextCell> {
         let settings = self.found.settings.len();
         let mut cells: Vec<TextCell> = vec![row.label.as_str().into()];
@@ -127,13 +133,15 @@ fn candidates_in_words(counts: CandidateCounts) -> String {
     words
 }
 
-/// The selected values; `none` for a setting that the algorithm lacks or where none is selected.
+/// The selected value of each of `settings` tuned settings; the text `none` for a setting that the algorithm lacks, and
+/// where nothing is selected.
 fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<String> {
     let one = |i: usize| selected.and_then(|all| all[i]);
     (0..settings).map(|i| one(i).map_or(none.to_owned(), |value| value.to_string())).collect()
 }
 
-/// How many selected candidates are at the edge of what was tried, so that the ranking may change.
+/// A clause that says how many selected candidates are at the edge of what was tried, where a wider search might find
+/// better ones and change the ranking; `None` if none is.
 pub fn at_the_edge(found: &TuningResult) -> Option<String> {
     let at_edge = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
     let all = found.rows.len();
@@ -143,7 +151,8 @@ pub fn at_the_edge(found: &TuningResult) -> Option<String> {
     })
 }
 
-/// The head of a column of ratios: of what, unless they are of the metric itself.
+/// The head of a column of ratios of means, which names the loss that they are ratios of where more of the metric is
+/// better.
 pub fn times_larger(metric: Quantity) -> String {
     match metric.info().shortfall {
         Some(shortfall) => format!("{}, times larger", shortfall.name),
@@ -151,6 +160,7 @@ pub fn times_larger(metric: Quantity) -> String {
     }
 }
 
+/// Sentences on how candidates were made, compared and stopped, for readers of the table of what was selected.
 fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
     let manifest = &experiment.plan.manifest;
     let Some(tune) = &manifest.tune else { return Vec::new() };
@@ -209,7 +219,8 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
     all
 }
 
-/// `tuned.csv`: a line for each algorithm at each point of the grid.
+/// The text of `tuned.csv`: a line for each algorithm at each point of the grid, with what was selected, the fresh runs
+/// and the gain over one setting for all algorithms.
 fn csv(found: &TuningResult) -> String {
     let mut heads = vec!["label".to_owned()];
     heads.extend(found.axes.iter().cloned());
@@ -241,7 +252,7 @@ fn csv(found: &TuningResult) -> String {
     out
 }
 
-/// `candidates.csv`: a line for each candidate, with its runs and whether it was stopped after them.
+/// The text of `candidates.csv`: a line for each candidate, with the number of its runs, its mean loss and its fate.
 fn candidates_csv(found: &TuningResult) -> String {
     let mut heads = vec!["label".to_owned()];
     heads.extend(found.axes.iter().cloned());
@@ -262,7 +273,7 @@ fn candidates_csv(found: &TuningResult) -> String {
     out
 }
 
-/// How the race ended for a candidate, in a word.
+/// How the race ended for a candidate, in a word or two.
 fn fate(candidate: &CandidateRow) -> &'static str {
     match candidate.loss {
         None => "not run",

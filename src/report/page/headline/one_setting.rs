@@ -68,8 +68,8 @@ fn ratios_to_best(row: &Standing, rivals: &[(&str, &Rival)], loss_name: &str) ->
     )
 }
 
-/// Names the algorithms whose error is zero, where the smallest is: no other error is a number of times as large, so that
-/// there are no ratios.
+/// Names the algorithms whose error is zero, where the smallest is: no other error is a number of times as large, so
+/// that there are no ratios.
 pub fn with_zero_error(row: &Standing, standings: &Standings) -> Headline {
     let rivals = row.rivals();
     let mut zeros: Vec<&str> = vec![&row.leaders[0]];

@@ -60,8 +60,8 @@ impl SettingOutcome {
         }
     }
 
-    /// What a headline says of these settings, which all have this outcome. Algorithms are named if they are the same at
-    /// all of them.
+    /// What a headline says of these settings, which all have this outcome. Algorithms are named if they are the same
+    /// at all of them.
     fn clause(self, rows: &[&Standing], standings: &Standings) -> OutcomeClause {
         let mut sets: BTreeSet<BTreeSet<&str>> = BTreeSet::new();
         for row in rows {

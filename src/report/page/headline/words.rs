@@ -10,14 +10,14 @@ pub fn lowest(by: Quantity) -> String {
     if by.more_is_better() { format!("lowest in {}", by.loss_name()) } else { "lowest".to_owned() }
 }
 
-/// How a mean loss is called that counts as 0. An error rate can be 0 exactly, since it counts records; other errors are
-/// 0 to rounding.
+/// How a mean loss is called that counts as 0. An error rate can be 0 exactly, since it counts records; other errors
+/// are 0 to rounding.
 pub fn zero(by: Quantity) -> &'static str {
     if by.more_is_better() { "zero" } else { "zero to rounding" }
 }
 
-/// Whether the runs decide that an algorithm's mean is less than 1 + `margin` times the best one, so that the difference
-/// is of no practical importance.
+/// Whether the runs decide that an algorithm's mean is less than 1 + `margin` times the best one, so that the
+/// difference is of no practical importance.
 pub fn is_close(rival: &Rival, margin: f64) -> bool {
     let is_equal = matches!(rival.separation, Separation::Equal | Separation::BothZero);
     rival.ratio.high < 1.0 + margin || is_equal

@@ -10,10 +10,10 @@ use minijinja::syntax::SyntaxConfig;
 pub const MOST_CHARACTERS: usize = 1000;
 pub const MOST_OPEN: usize = 8;
 
-/// Accepts only short calls.
+/// Accepts a text whose expressions are short calls.
 ///
 /// # Errors
-/// The first token that belongs to no call, or which limit an expression exceeds.
+/// The first token that belongs to no call, or the limit that an expression exceeds.
 pub fn check(text: &str) -> Result<(), TextError> {
     let mut expression = CallExpression { text, begin: 0, open: 0 };
     for token in tokenize(text, false, SyntaxConfig::default()) {
@@ -65,7 +65,7 @@ impl CallExpression<'_> {
             Token::BlockStart | Token::BlockEnd => {
                 return Err(TextError::Statement);
             }
-            // A text with an escape.
+            // A text in quotation marks with an escape, which `Token::Str` does not have.
             Token::String(_) => return Err(TextError::OtherToken { token: "`\\`".to_owned() }),
             other => return Err(TextError::OtherToken { token: other.to_string() }),
         }

@@ -1,4 +1,4 @@
-//! What texts may name of results.
+//! What texts of a manifest may name of its results: cells, claims, and points of frontiers.
 
 use super::frontier_facts::FrontierFacts;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
@@ -20,7 +20,7 @@ pub struct TextFacts {
 }
 
 impl TextFacts {
-    /// What results have.
+    /// The facts of an experiment that has results, with which a text is filled.
     pub fn of_results(experiment: &Experiment<'_>) -> Self {
         let claims = experiment.claims.iter();
         Self {
@@ -32,7 +32,8 @@ impl TextFacts {
         }
     }
 
-    /// What results of a plan will have.
+    /// The facts of a plan before its cells are run, with which its texts are checked: they have the names that results
+    /// will have, and no numbers.
     pub fn of_plan(plan: &Plan) -> Self {
         let manifest = &plan.manifest;
         let unrecorded = Unrecorded::new(manifest);
@@ -57,13 +58,14 @@ impl TextFacts {
 
 /// The quantities that cells of a plan cannot have, each with the reason.
 struct Unrecorded {
-    /// Of cells whose limit theory may know.
+    /// The quantities that cells cannot have whose limit theory may know.
     with_limit: Arc<BTreeMap<Quantity, String>>,
-    /// Of other cells.
+    /// The quantities that other cells cannot have: the distance to the limit in addition.
     without_limit: Arc<BTreeMap<Quantity, String>>,
 }
 
 impl Unrecorded {
+    /// The quantities that cells of this manifest do not record.
     fn new(manifest: &Manifest) -> Self {
         let mut reasons = BTreeMap::new();
         for quantity in Quantity::ALL {
@@ -82,20 +84,23 @@ pub struct CellFacts {
     pub cell: Cell,
     /// The recorded quantities at the last round; empty where runs diverged.
     pub finals: BTreeMap<Quantity, Vec<f64>>,
+    /// The squared norm of the exact bias; `None` where it is not known.
     pub exact_bias: Option<f64>,
-    /// By which runs it was selected, as of [`CellResult`].
+    /// The runs by which tuning selected the cell, as in [`CellResult`].
     pub selected_by: Option<SelectedBy>,
     /// How many replicates diverged.
     pub diverged: usize,
+    /// How many replicates there are; 0 for a planned cell.
     pub replicates: usize,
-    /// The quantities that the cell cannot have, and why; known of planned cells.
+    /// For a planned cell the quantities that it cannot have, and why; empty for a cell with results.
     pub lacks: Arc<BTreeMap<Quantity, String>>,
-    /// Why the cell cannot have an exact bias.
+    /// For a planned cell why it cannot have an exact bias; `None` if it may have one, and for a cell with results.
     pub lacks_bias: Option<&'static str>,
 }
 
 impl CellFacts {
-    /// A cell that was not run yet.
+    /// A cell that was not run yet; `draws_bias` says whether some figure of the plan shows the exact bias, which is
+    /// not computed otherwise.
     fn planned(cell: &Cell, unrecorded: &Unrecorded, draws_bias: bool) -> Self {
         let may_have_limit = may_have_limit(cell);
         let lacks = if may_have_limit { &unrecorded.with_limit } else { &unrecorded.without_limit };
@@ -135,21 +140,22 @@ impl CellFacts {
     }
 }
 
-/// A number with this many digits.
+/// A function that writes a number with this many digits.
 pub type DigitsText = fn(f64, usize) -> String;
 
-/// How numbers are written that are counted or not.
+/// The function that writes numbers that are counted, or others.
 pub fn number_text(is_counted: bool) -> DigitsText {
     if is_counted { number } else { readable }
 }
 
-/// A part of a claim: a cell, a pair or a round.
+/// A part that a claim was tested on: a cell, a pair of cells or a round.
 pub struct PartFacts {
     pub name: String,
     pub estimate: Estimate,
 }
 
 impl PartFacts {
+    /// The facts on a part; without a part they have neither a name nor an estimate, as before a claim is tested.
     fn new(part: Option<&ClaimPart>) -> Self {
         match part {
             Some(part) => Self { name: part.name.clone(), estimate: part.estimate },
@@ -161,23 +167,24 @@ impl PartFacts {
 /// What a text may name of a claim.
 pub struct ClaimFacts {
     pub verdict: Verdict,
-    /// How its estimates are written.
+    /// The function that writes its estimates.
     pub text: DigitsText,
-    /// The part whose estimate pages show.
+    /// The part whose estimate pages show: the nearest to the end of the claim's region, or the farthest outside.
     pub nearest: PartFacts,
-    /// The part with the least support.
+    /// The part with the least support, which decides the verdict.
     pub weakest: PartFacts,
-    /// The smallest estimate of a part.
+    /// The smallest estimate of a part; NaN without parts.
     pub smallest: f64,
-    /// The largest estimate of a part.
+    /// The largest estimate of a part; NaN without parts.
     pub largest: f64,
-    /// Parts for which the claim holds by itself.
+    /// The number of parts for which the claim holds by itself.
     pub supported: usize,
+    /// The number of all parts.
     pub parts: usize,
 }
 
 impl ClaimFacts {
-    /// A claim on these parts, which are none before its cells were run.
+    /// A claim on these parts that was not tested; before its cells are run there are no parts.
     pub fn of_parts(parts: &[ClaimPart]) -> Self {
         let values = || parts.iter().map(|part| part.estimate.value);
         let supported = parts.iter().filter(|part| part.verdict == Verdict::Supported);
@@ -193,7 +200,7 @@ impl ClaimFacts {
         }
     }
 
-    /// A claim with its verdict.
+    /// A claim with its verdict, its estimates and its parts.
     fn judged(claim: &JudgedClaim<'_>) -> Self {
         Self {
             verdict: claim.judgement.verdict,
@@ -205,10 +212,11 @@ impl ClaimFacts {
     }
 }
 
+/// Why a cell cannot have what theory computes from the limit.
 const NO_LIMIT: &str = "the limit is not known: the field is not linear";
 
-/// Whether theory may know a cell's limit; on a linear field that is seen when its instance
-/// is built.
+/// Whether theory may know a cell's limit, as far as its plan shows. On a linear field it may know the limit; whether
+/// it does is seen when the instance is built.
 fn may_have_limit(cell: &Cell) -> bool {
     let identity = &cell.identity;
     let is_recorded = identity.record.metrics.contains(&Metric::SqErrorLimit);

@@ -4,20 +4,23 @@ use crate::evidence::frontier::{ComputedFrontier, FrontierPoint};
 use exactfed_core::words::number;
 use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQuantity};
 
-/// What a text may name of a frontier: an algorithm at N and ε.
+/// A point of a frontier that a text may name: an algorithm, a number of clients N, a target ε, and what is least
+/// there.
 pub struct FrontierFacts {
     algorithm: String,
-    /// N; `None` where it is that of the problem, before the problem is built.
+    /// The number of clients N; `None` where the manifest names none, so that it is that of the problem, and the
+    /// problem is not built yet.
     clients: Option<u64>,
     target: f64,
-    /// What is least there, and whether it is so where a text names nothing.
+    /// The cost that is least at the point, and whether it is the one that a text means which names no price and no
+    /// budget.
     least: (FrontierObjective, bool),
     /// The quantities of the least cost. There are none before it is computed, and where the target is not reached.
     quantities: Vec<(FrontierQuantity, f64)>,
 }
 
 impl FrontierFacts {
-    /// The points of a frontier that is not computed yet.
+    /// The points of a frontier that is not computed yet; `is_priced` says whether the manifest has prices in seconds.
     pub fn planned(frontier: &Frontier, is_priced: bool) -> Vec<Self> {
         let clients = match frontier.clients.as_slice() {
             [] => vec![None],
@@ -42,7 +45,7 @@ impl FrontierFacts {
         all
     }
 
-    /// The points of a frontier.
+    /// The points of a computed frontier, with the quantities of the least cost where the target is reached.
     pub fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
         let fact = |best: &FrontierPoint<'_>| {
             let value = |quantity| Some((quantity, frontier.quantity(quantity, best)?));
@@ -58,8 +61,9 @@ impl FrontierFacts {
         frontier.best.iter().map(fact).collect()
     }
 
-    /// Whether it is the point that a text names, whose target may have fewer digits; `least` are the price and the
-    /// budget that it names.
+    /// Whether this is the point that a text names by an algorithm, a number of clients, a target, and a price and a
+    /// budget (`least`), each of which it may leave out but the algorithm and the target. The target of a text may have
+    /// fewer digits: it must agree to one percent.
     pub fn is_at(
         &self,
         algorithm: &str,
@@ -78,7 +82,8 @@ impl FrontierFacts {
             && (self.target / target - 1.0).abs() < 0.01
     }
 
-    /// A quantity as text; `None` where it is not known.
+    /// A quantity of the least cost with three digits; `None` where the target is not reached, or nothing is computed
+    /// yet.
     pub fn text(&self, quantity: FrontierQuantity) -> Option<String> {
         let known = self.quantities.iter().find(|(of, _)| *of == quantity)?;
         Some(number(known.1, 3))

@@ -1,5 +1,5 @@
-//! The functions of texts. Where runs do not differ, because nothing is random, a number has no
-//! interval.
+//! The functions that texts of a manifest may call. Each returns the text that stands in place of its call. Where runs
+//! do not differ, because nothing is random, a number has no interval.
 
 use super::bias_share::BiasShare;
 use super::facts::{CellFacts, ClaimFacts, DigitsText, TextFacts, number_text};
@@ -24,18 +24,21 @@ pub const NAMES: &str = "cell, mean, value, limit, bias, ratio, times, ratio_lim
 /// The name of the [`Guards`] among the variables of a template, which no text can write.
 pub const GUARDS: &str = "the results";
 
-/// What functions see: the facts, and whether what a text says of verdicts holds so far.
+/// What the functions see that are called in one text: the facts, and whether what the text says of verdicts holds so
+/// far.
 pub struct Guards {
     facts: Arc<TextFacts>,
+    /// Whether a claim does not have the verdict that the text says.
     fails: AtomicBool,
 }
 
 impl Guards {
+    /// The facts for a text of which no function was called yet.
     pub fn new(facts: &Arc<TextFacts>) -> Arc<Self> {
         Arc::new(Self { facts: facts.clone(), fails: AtomicBool::new(false) })
     }
 
-    /// Whether each claim has the verdict that the text says.
+    /// Whether each claim that the text names in a guard has the verdict that the guard says.
     pub fn hold(&self) -> bool {
         !self.fails.load(Relaxed)
     }
@@ -54,7 +57,7 @@ impl fmt::Debug for Guards {
 
 impl Object for Guards {}
 
-/// What the template is filled from.
+/// The facts and the guards of the text that is being filled, which the template engine keeps for its functions.
 fn guards(state: &State<'_, '_>) -> Result<Arc<Guards>, Error> {
     let value = state.lookup(GUARDS).and_then(|value| value.downcast_object::<Guards>());
     value.ok_or_else(|| invalid("there are no results".to_owned()))
@@ -91,15 +94,15 @@ pub fn register(environment: &mut Environment<'static>) {
     environment.add_function("least", least);
 }
 
-/// An estimate as text.
+/// A function that writes an estimate, whose numbers another function writes.
 type EstimateText = fn(DigitsText, Estimate) -> String;
 
-/// An estimate without its interval, for a headline.
+/// An estimate with two digits and without its interval, for a headline.
 fn two_digits(text: DigitsText, estimate: Estimate) -> String {
     text(estimate.value, 2)
 }
 
-/// An estimate with its interval, with three digits; alone where it has no interval.
+/// An estimate and its interval with three digits; the estimate alone if it has no interval, or one without width.
 fn three_digits(text: DigitsText, Estimate { value, interval: (low, high) }: Estimate) -> String {
     let number = text(value, 3);
     if high - low > 1e-9 * value.abs() {
@@ -109,7 +112,8 @@ fn three_digits(text: DigitsText, Estimate { value, interval: (low, high) }: Est
     }
 }
 
-/// Registers a function for the mean of a quantity, which is `usual` unless the text names another.
+/// Registers a function that states the mean of a cell over its runs at the last round. The mean is that of the
+/// quantity `usual` unless the text names another, and `shown` writes it.
 fn add_means(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -131,7 +135,9 @@ fn add_means(
     environment.add_function(name, function);
 }
 
-/// Registers a function for the ratio of two cells.
+/// Registers a function that states the ratio of the means of two cells, first over second, over paired runs at the
+/// last round. The means are those of the quantity `usual` unless the text names another, and `shown` writes the ratio.
+/// Its interval counts in that other runs would have selected other candidates, where the cells were tuned.
 fn add_ratios(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -159,7 +165,7 @@ fn add_ratios(
     environment.add_function(name, function);
 }
 
-/// Registers a function that shows something of a claim.
+/// Registers a function that states what `shown` returns for the claim whose id it is called with.
 fn add_of_claim(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -170,7 +176,8 @@ fn add_of_claim(
     });
 }
 
-/// Registers a function that fails the text unless a claim has this verdict.
+/// Registers a guard: a function that writes nothing, and keeps the text from being shown unless the claim that it
+/// names has this verdict.
 fn add_guard(environment: &mut Environment<'static>, name: &'static str, wanted: Verdict) {
     environment.add_function(name, move |state: &State<'_, '_>, id: String| {
         let guards = guards(state)?;
@@ -196,8 +203,8 @@ fn bias(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     Ok(facts.exact_bias.map_or_else(|| UNKNOWN.to_owned(), |bias| readable(bias, 3)))
 }
 
-/// The number of clients between those of two cells at which the squared bias is as large as the
-/// variance. The text says that there is one.
+/// The number of clients, between the numbers of two cells, at which the squared bias is as large as the variance.
+/// Where there is none, the text says something false, and is not shown.
 fn overtaken(state: &State<'_, '_>, few: String, many: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let few = bias_share(&guards.facts.cells, &few)?;
@@ -209,7 +216,11 @@ fn overtaken(state: &State<'_, '_>, few: String, many: String) -> Result<String,
     Ok(readable(clients, 2))
 }
 
-/// `None` if the clients, the bias or the variance of a cell are not known.
+/// The squared bias of a cell over its variance; `None` if its number of clients, its bias or its variance is not
+/// known.
+///
+/// # Errors
+/// If there is no such cell, or it cannot have a bias or a variance.
 fn bias_share(facts: &[CellFacts], id: &str) -> Result<Option<BiasShare>, Error> {
     let clients = by_id(facts, id)?.cell.settings.get("clients").and_then(Setting::number);
     let variance = finals(facts, id, Quantity::Variance)?.mean();
@@ -220,7 +231,7 @@ fn bias_share(facts: &[CellFacts], id: &str) -> Result<Option<BiasShare>, Error>
     Ok(Some(BiasShare { clients, ratio: bias * bias / variance }))
 }
 
-/// How many runs of a cell diverged.
+/// How many runs of a cell diverged, out of all; a dash for a planned cell.
 fn diverged(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let facts = by_id(&guards.facts.cells, &id)?;
@@ -230,7 +241,8 @@ fn diverged(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     Ok(format!("{} of {}", facts.diverged, facts.replicates))
 }
 
-/// A quantity of the least cost at a point of a frontier.
+/// The function `least`: a quantity of the least cost of an algorithm at a point of a frontier, which the options name
+/// by `clients`, `target`, `price` and `budget`. The option `of` names the quantity; without it, the communications.
 fn least(state: &State<'_, '_>, algorithm: String, options: Kwargs) -> Result<String, Error> {
     let guards = guards(state)?;
     let clients: Option<u64> = options.get("clients")?;
@@ -271,7 +283,7 @@ fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
     facts.iter().find(|f| f.cell.id == *id).ok_or_else(|| invalid(format!("{id} is no cell")))
 }
 
-/// The quantity that `of="…"` names.
+/// The quantity that the option `of="…"` of a call names; `usual` without the option.
 fn quantity(options: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
     let named: Option<String> = options.get("of")?;
     options.assert_all_used()?;
@@ -285,7 +297,7 @@ fn quantity(options: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
 /// The text in the place of a number that is missing.
 const UNKNOWN: &str = "not known";
 
-/// A quantity at the last round.
+/// The values of a quantity at the last round, one for each run, or for each instance where there are several.
 enum Finals<'a> {
     Sample(&'a [f64]),
     /// Why there is none.
@@ -302,7 +314,7 @@ impl Finals<'_> {
     }
 }
 
-/// A quantity of a cell at the last round.
+/// The values of a quantity of the cell with this id at the last round.
 ///
 /// # Errors
 /// If there is no such cell, or it cannot have the quantity.
@@ -320,13 +332,16 @@ fn finals<'a>(facts: &'a [CellFacts], id: &str, quantity: Quantity) -> Result<Fi
     })
 }
 
-/// [`CellResult::selection_changes`](crate::evidence::CellResult::selection_changes).
+/// By how much other selections would change the logarithm of a tuned cell's mean, as in
+/// [`CellResult::selection_changes`](crate::evidence::CellResult::selection_changes); empty if the cell was not
+/// selected by this quantity.
 fn selection_changes(facts: &CellFacts, quantity: Quantity) -> &[f64] {
     let selected_by = facts.selected_by.as_ref().filter(|by| by.metric == quantity);
     selected_by.map_or(&[][..], |by| &by.changes)
 }
 
-/// The id of the only cell with this label and these settings; of a text the first words are enough.
+/// The id of the only cell with this label and these settings, which a call names with `_` in place of `-`. A setting
+/// that is a text needs only its first words.
 ///
 /// # Errors
 /// If no cell, or more than one, has them.
@@ -334,19 +349,19 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
     let value = |name: &str| Ok((name.replace('_', "-"), wanted.get(name)?));
     let values: Vec<(String, Value)> = wanted.args().map(value).collect::<Result<_, Error>>()?;
     let fits = |f: &&CellFacts| {
-        let same = |(name, value): &(String, Value)| match f.cell.settings.get(name) {
+        let has_value = |(name, value): &(String, Value)| match f.cell.settings.get(name) {
             Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|v| v == *x),
             Some(Setting::Text(text)) => value.as_str().is_some_and(|v| begins_with_words(text, v)),
             None => false,
         };
-        f.cell.label == label && values.iter().all(same)
+        f.cell.label == label && values.iter().all(has_value)
     };
     let found: Vec<&CellFacts> = facts.iter().filter(fits).collect();
     match found.as_slice() {
         [one] => Ok(one.cell.id.to_string()),
         several => {
             let settings: String = values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
-            let named =
+            let problem =
                 format!("cell(\"{label}\"{settings}) names {} cells, not one", several.len());
             let mut labels: Vec<&str> = facts.iter().map(|f| f.cell.label.as_str()).collect();
             labels.dedup();
@@ -358,8 +373,10 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
                 Some((name.replace('-', "_"), a.cell.settings.get(name)?))
             });
             Err(invalid(match apart {
-                Some((name, value)) => format!("{named}: add a setting, such as {name} = {value}"),
-                None => format!("{named} (labels: {})", labels.join(", ")),
+                Some((name, value)) => {
+                    format!("{problem}: add a setting, such as {name} = {value}")
+                }
+                None => format!("{problem} (labels: {})", labels.join(", ")),
             }))
         }
     }

@@ -27,7 +27,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// The same functions where results are missing: none has a value.
+/// The template engine for experiments with missing results, in which every function says that there is no result.
 static WITHOUT_RESULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = empty_environment();
     for name in functions::NAMES.split(", ") {
@@ -36,6 +36,7 @@ static WITHOUT_RESULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
+/// A template engine without functions, for which a name without a value is an error.
 fn empty_environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -97,14 +98,15 @@ impl From<minijinja::Error> for TextError {
     }
 }
 
-/// Fills texts from results.
+/// Fills the texts of one manifest.
 pub struct TextFiller {
     environment: &'static Environment<'static>,
     facts: Arc<TextFacts>,
 }
 
 impl TextFiller {
-    /// Fills texts from the results of an experiment.
+    /// Fills texts from the results of an experiment. While results are missing, no call has a value and no guard
+    /// fails.
     pub fn of_results(experiment: &Experiment<'_>) -> Self {
         if !experiment.missing.is_empty() {
             return Self { environment: &WITHOUT_RESULTS, facts: Arc::default() };
@@ -126,10 +128,10 @@ impl TextFiller {
     }
 }
 
-/// Whether a text can be filled from results of this plan.
+/// Checks that a text can be filled from any results of this plan.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why it cannot be filled.
 pub fn check(text: &str, plan: &Plan) -> Result<(), TextError> {
     // Most texts have no calls, and the facts of a large plan take time.
     if !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {

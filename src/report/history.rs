@@ -12,20 +12,23 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Folder and file of a repository in which a table of benchmarks is looked for.
+/// Folder and file of a repository in which a table of benchmarks is looked for. The rows of the table are followed as
+/// claims are; the name of the file stands in place of their experiment.
 pub const BENCHMARKS: [&str; 2] = ["docs/notes", "performance.md"];
 
-/// What a history is of.
+/// Which commits and which reports a history is about.
 pub struct HistoryScope<'a> {
     /// The range of commits in words.
     pub range: &'a str,
     /// The folder with reports.
     pub folder: &'a str,
-    /// Pages of diffs, relative to the page of the history, by the numbers of commits.
+    /// The page of the diff between a commit and the one before it, relative to the page of the history, by the number
+    /// of the commit.
     pub pages: BTreeMap<usize, String>,
 }
 
-/// The history in a format, which is the extension of a template.
+/// The history in a format: `text`, `md` or `html`. It lists the commits that changed results, and the claims whose
+/// verdict or estimate moved.
 ///
 /// # Errors
 /// If a template fails.
@@ -63,35 +66,41 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
     Templates::new().render(&format!("history.{format}").replace("text", "txt"), values)
 }
 
-/// A state of a claim, as templates see it.
+/// The verdict and the estimate of a claim after the commit of this number, as templates see them, with the drawing of
+/// the estimate; without both where the reports of the commit do not have the claim.
 fn row(((number, claim), drawing): (&(usize, Option<SideClaim>), String)) -> Value {
     let estimate = side_estimate(claim.as_ref());
     context! { number, estimate, drawing, verdict => claim.as_ref().map(|claim| claim.verdict.name()) }
 }
 
-/// A commit, as templates see it.
+/// What a commit changed, as templates see it: how many cells of each experiment, claims and benchmarks. `before` is
+/// the commit that it is compared with.
 fn step(
     history: &History,
     scope: &HistoryScope<'_>,
     before: Option<&HistoryStep>,
     HistoryStep { number, commit, comparison }: &HistoryStep,
 ) -> Value {
+    // How many claims, or benchmarks, have another state since this commit. The first state is that of the beginning.
     let moved = |is_benchmark: bool| {
         let of = history.states.iter().filter(|(key, _)| (key.0 == BENCHMARKS[1]) == is_benchmark);
         let at = |(at, claim): &(usize, Option<SideClaim>)| at == number && claim.is_some();
         of.filter(|(_, states)| states.iter().skip(1).any(at)).count()
     };
-    // Of each experiment the cells that changed, that have another problem, are new, are gone.
-    let (mut cells, mut all): (BTreeMap<&str, [usize; 4]>, _) = (BTreeMap::new(), [0; 4]);
+    // How many cells changed, have another problem, are new and are gone, in this order: in each experiment, and in
+    // all.
+    let mut cells: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+    let mut all = [0; 4];
     let changed = comparison.changed.iter().map(|change| (0, &change.experiment));
     let problems = comparison.problems.iter().map(|problem| (1, &problem.experiment));
     let added = comparison.added.iter().map(|lone| (2, &lone.experiment));
     let removed = comparison.removed.iter().map(|lone| (3, &lone.experiment));
-    for (what, experiment) in changed.chain(problems).chain(added).chain(removed) {
-        cells.entry(experiment).or_default()[what] += 1;
-        all[what] += 1;
+    for (column, experiment) in changed.chain(problems).chain(added).chain(removed) {
+        cells.entry(experiment).or_default()[column] += 1;
+        all[column] += 1;
     }
-    let (claims, benchmarks) = (moved(false), moved(true));
+    let claims = moved(false);
+    let benchmarks = moved(true);
     let quiet = comparison.is_unchanged() && claims + benchmarks == 0;
     let both = comparison.claims.iter().filter(|c| c.before.is_some() && c.after.is_some());
     context! {

@@ -6,7 +6,8 @@ use crate::report::colored_text::ColoredText;
 use crate::report::number_text::short;
 use exactfed_core::words::{readable, thousands};
 
-/// How many cells changed, the worst change, and the first of another kind that has a ratio.
+/// The headline of a comparison: how many cells changed, the change with the worst verdict, and the first change in the
+/// other direction, worse or better, that has a ratio. Names of algorithms are parts of their own.
 pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
     if comparison.is_empty() {
         return vec![plain("Nothing to compare")];
@@ -15,7 +16,7 @@ pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
         return vec![plain("No cell changed")];
     };
     let changed = comparison.changed.len();
-    let mut parts = vec![plain(&format!("{} changed", percentage_of_cells(comparison, changed)))];
+    let mut parts = vec![plain(&format!("{} changed", count_of_cells(comparison, changed)))];
     match worst.verdict {
         ChangeVerdict::Underpowered => parts.push(plain(", none of them significantly")),
         ChangeVerdict::Equivalent => {
@@ -38,20 +39,21 @@ pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
     parts
 }
 
-/// How many cells are bit-identical.
+/// How many cells have the same bits on both sides, as a clause.
 pub fn unchanged(comparison: &Comparison) -> String {
     let verb = if comparison.identical == 1 { "is" } else { "are" };
-    format!("{} {verb} bit-identical", percentage_of_cells(comparison, comparison.identical))
+    format!("{} {verb} bit-identical", count_of_cells(comparison, comparison.identical))
 }
 
-/// So many of the cells that are on both sides.
-fn percentage_of_cells(comparison: &Comparison, cells: usize) -> String {
+/// A number of cells out of all that both sides have: "3 of 120 cells".
+fn count_of_cells(comparison: &Comparison, cells: usize) -> String {
     let all = comparison.identical + comparison.changed.len();
     let noun = if all == 1 { "cell" } else { "cells" };
     format!("{} of {} {noun}", thousands(cells), thousands(all))
 }
 
-/// What became of a cell.
+/// What became of a cell between the sides, as a clause in three parts, of which the second is the name of the cell:
+/// "the error of", "FedAvg, H = 10", "rose 1.2-fold".
 fn statement(change: &Change) -> [ColoredText; 3] {
     let log_ratio = change.ratio().map_or(0.0, libm::log);
     let factor = readable(libm::exp(log_ratio.abs()), 3);
@@ -67,16 +69,17 @@ fn statement(change: &Change) -> [ColoredText; 3] {
     [plain(before), label, plain(&after)]
 }
 
+/// A part of the headline that names no algorithm.
 fn plain(text: &str) -> ColoredText {
     ColoredText { text: text.into(), family: None }
 }
 
-/// A text of a manifest in one line.
+/// A text that comes from a manifest, in one line and without control characters, which could change a terminal.
 pub fn clean(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// A part of a whole.
+/// A share of 1 in percent, without zeros at the end: 0.05 is "5 %".
 pub fn percent(share: f64) -> String {
     format!("{} %", short(100.0 * share).trim_end_matches('0').trim_end_matches('.'))
 }

@@ -24,9 +24,9 @@ use std::path::Path;
 pub struct DrawnChange<'a> {
     /// The change.
     pub change: &'a Change,
-    /// Both sides over one another, and their ratio.
+    /// The curves of both sides in one panel, and the curve of their ratio.
     pub figures: [Figure; 2],
-    /// The page of its experiment, relative to the page of the comparison.
+    /// The page of its experiment, relative to the page of the comparison; `None` if there is no such page.
     pub page: Option<String>,
 }
 
@@ -48,10 +48,12 @@ const MOST_CHARACTERS: usize = 65_536;
 const MOST_LINES: usize = 20;
 /// Figures that a page shows unfolded.
 const MOST_OPEN: usize = 12;
-/// Rows of each table that Markdown tries to show, one after the other.
+/// Rows of each table in Markdown: the first of these numbers with which the text is short enough for a comment, or the
+/// last.
 const MOST_ROWS: [usize; 8] = [400, 200, 100, 50, 25, 10, 5, 1];
 
-/// The comparison as text; `fails` are the classes that make it fail.
+/// The comparison in a format; `fails` are the classes of changes that make `diff` fail, each with the number of its
+/// changes.
 ///
 /// # Errors
 /// If a chart cannot be drawn, or the text cannot be written in the format.
@@ -73,6 +75,7 @@ pub fn render(
             for change in &changes {
                 cards.push(ChangeCard::new(change)?);
             }
+            // Figures without a verdict on a change are folded, unless no figure has one.
             let open = match changes.iter().filter(|c| c.change.verdict.is_change()).count() {
                 0 => MOST_OPEN,
                 stated => stated.min(MOST_OPEN),

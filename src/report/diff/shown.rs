@@ -1,4 +1,4 @@
-//! A comparison as its templates read it.
+//! A comparison as its templates read it: texts that are safe to show, and tables that are truncated.
 
 use super::DrawnChange;
 use super::headline::{clean, headline, percent, unchanged};
@@ -26,11 +26,13 @@ const MOST_FIRST: usize = 10;
 const CHART_WIDTH: u32 = 440;
 const CHART_HEIGHTS: [u32; 2] = [250, 130];
 
-/// A comparison.
+/// A comparison of two sides, which are called before and after.
 #[derive(Serialize)]
 pub struct ShownComparison {
+    /// The names of the sides: a revision, or a folder.
     before: String,
     after: String,
+    /// The headline.
     title: Vec<ColoredText>,
     /// The verdicts and how many cells have each, in one line.
     headline: String,
@@ -47,35 +49,44 @@ pub struct ShownComparison {
     tested: usize,
     /// The quantities that are compared.
     compared: String,
+    /// The experiments, and the cells, of which nothing can be compared, with the reason, one line each.
     incomparable: Vec<String>,
+    /// The cells that only the side before has.
     removed: LoneCells,
+    /// The cells that only the side after has.
     added: LoneCells,
+    /// The largest changes, which Markdown shows before its tables.
     largest: Vec<ChangeRow>,
-    /// Changes of the same cells.
+    /// Changes of cells that have the same settings on both sides.
     changed: ChangeTable,
-    /// Cells with other settings.
+    /// Changes of cells whose counterparts have other settings.
     settings: ChangeTable,
     claims: Vec<ClaimRow>,
     /// The experiments whose claims one side does not have.
     without_claims: Vec<String>,
+    /// For each experiment its name, the number of cells, the seconds before and after, and their ratio.
     timings: Vec<[String; 5]>,
 }
 
-/// How many cells have a verdict: tone, number and name.
+/// How many cells have a verdict: the tone in which a page shows the verdict, the number, and the verdict's name.
 #[derive(Serialize)]
 struct VerdictCount(&'static str, usize, &'static str);
 
-/// Cells of one side.
+/// The cells that only one side has.
 #[derive(Serialize)]
 struct LoneCells {
+    /// The cells, one line for each experiment.
     lines: Vec<String>,
+    /// The number of cells.
     count: usize,
 }
 
-/// The first changes of a kind, and how many there are.
+/// The changes of one kind as a table.
 #[derive(Serialize)]
 struct ChangeTable {
+    /// At most the first [`MOST_SHOWN`] changes.
     rows: Vec<ChangeRow>,
+    /// The number of all changes of the kind.
     count: usize,
 }
 
@@ -88,10 +99,14 @@ struct ChangeRow {
     cell: String,
     name: String,
     family: usize,
+    /// The settings that differ between the sides.
     other: String,
+    /// How many times larger the error is after, with its interval; a dash if there is no ratio.
     ratio: String,
     p: String,
+    /// The ratio that the runs would have detected.
     detectable: Option<String>,
+    /// How many runs diverged before and after; a dash if none did.
     diverged: String,
     note: String,
 }
@@ -118,16 +133,19 @@ struct ClaimSideText {
 #[derive(Serialize)]
 pub struct ChangeCard {
     change: ChangeRow,
-    /// The ratio, or how many runs diverged.
+    /// The ratio; where there is none, how many runs diverged before and after.
     size: String,
+    /// What stands next to the size: the interval of the ratio, or of how many runs some diverged.
     beside: String,
+    /// The curves of both sides, and the curve of their ratio, as SVG.
     drawings: Vec<String>,
     caption: String,
+    /// The page of the experiment, if there is one.
     page: Option<String>,
 }
 
 impl ShownComparison {
-    /// The comparison; `fails` are the classes that make it fail.
+    /// The comparison; `fails` are the classes of changes that make `diff` fail, each with the number of its changes.
     pub fn new(comparison: &Comparison, fails: &[(Class, usize)]) -> Self {
         let (before, after) = &comparison.sides;
         let counts = verdict_counts(comparison);
@@ -165,7 +183,7 @@ impl ShownComparison {
     }
 }
 
-/// The verdicts that cells have.
+/// The verdicts that some changed cell has, in the order of [`ChangeVerdict::ALL`].
 fn verdict_counts(comparison: &Comparison) -> Vec<VerdictCount> {
     let mut counts = Vec::new();
     for (verdict, name, tone) in ChangeVerdict::ALL {
@@ -177,7 +195,7 @@ fn verdict_counts(comparison: &Comparison) -> Vec<VerdictCount> {
     counts
 }
 
-/// A class that makes a comparison fail, with the number of its changes.
+/// A class of changes that makes `diff` fail, with their number: "1 claim", "3 claims".
 fn failing_class((class, count): &(Class, usize)) -> String {
     let name = class.name();
     let singular = if *count == 1 { name.strip_suffix('s').unwrap_or(name) } else { name };
@@ -198,12 +216,14 @@ fn failed_cells(comparison: &Comparison) -> Vec<ListedCell> {
 }
 
 impl LoneCells {
+    /// The list of these cells.
     fn new(cells: &[ListedCell]) -> Self {
         Self { lines: listed_lines(cells), count: cells.len() }
     }
 }
 
 impl ChangeTable {
+    /// The table of the changes that are wanted, in the order of the comparison.
     fn new(comparison: &Comparison, is_wanted: fn(&Change) -> bool) -> Self {
         let changes: Vec<&Change> =
             comparison.changed.iter().filter(|change| is_wanted(change)).collect();
@@ -248,6 +268,7 @@ impl ClaimRow {
 }
 
 impl ClaimSideText {
+    /// The verdict and the estimate on one side; "absent" if the side does not have the claim.
     fn new(claim: Option<&SideClaim>) -> Self {
         Self {
             verdict: claim.map_or("absent", |claim| claim.verdict.name()),
@@ -257,7 +278,7 @@ impl ClaimSideText {
 }
 
 impl ChangeCard {
-    /// Draws a change.
+    /// Draws the figures of a change.
     ///
     /// # Errors
     /// If a chart cannot be drawn.
@@ -282,7 +303,7 @@ impl ChangeCard {
     }
 }
 
-/// A chart of the comparison, in which the panel has this height.
+/// A chart as SVG, whose panel has this height in pixels.
 fn draw(figure: &Figure, height: u32) -> Result<String, Error> {
     let svg = chart::svg_of_size(figure, CHART_WIDTH, height);
     svg.map_err(|e| error(Path::new("diff.html"), e))
@@ -301,44 +322,58 @@ fn verdicts_in_words(comparison: &Comparison, counts: &[VerdictCount]) -> String
     )
 }
 
-/// Cells, one line per experiment.
+/// One line for each experiment that names its first cells, with their ids, and says how many more there are.
 fn listed_lines(cells: &[ListedCell]) -> Vec<String> {
-    let mut by: BTreeMap<&str, Vec<&ListedCell>> = BTreeMap::new();
-    cells.iter().for_each(|cell| by.entry(&cell.experiment).or_default().push(cell));
-    let line = |(experiment, cells): (&str, Vec<&ListedCell>)| {
-        const MOST: usize = 3;
-        let names = cells.iter().take(MOST).map(|c| format!("{} ({})", c.name, c.id));
-        let names = names.collect::<Vec<_>>().join("; ");
+    const MOST: usize = 3;
+    let mut by_experiment: BTreeMap<&str, Vec<&ListedCell>> = BTreeMap::new();
+    for cell in cells {
+        by_experiment.entry(&cell.experiment).or_default().push(cell);
+    }
+    let mut lines = Vec::new();
+    for (experiment, cells) in by_experiment {
+        let named = cells.iter().take(MOST).map(|c| format!("{} ({})", c.name, c.id));
+        let names = named.collect::<Vec<_>>().join("; ");
         let more = match cells.len().saturating_sub(MOST) {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        clean(&format!("{experiment}: {names}{more}"))
-    };
-    by.into_iter().map(line).collect()
+        lines.push(clean(&format!("{experiment}: {names}{more}")));
+    }
+    lines
 }
 
-/// Cells whose problem changed, one line per experiment, with their number.
+/// The cells that are not compared because their counterparts have another problem or start, one line for each
+/// experiment, with the number of these cells. A line says so if the counterparts have the same test set, on which
+/// losses can be compared in spite of that.
 fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
-    let mut by: BTreeMap<&str, usize> = BTreeMap::new();
-    cells.iter().for_each(|cell| *by.entry(&cell.experiment).or_default() += 1);
-    let of_partition = |OtherSetting { path, .. }: &OtherSetting| {
-        ["weights", "clients", "split"].iter().any(|key| path.contains(&format!(".dataset.{key}")))
-    };
-    let named = cells.iter().map(|OtherProblem { experiment, name, pair }| ListedCell {
-        experiment: format!(
-            "{experiment}: another problem or start in {}, whose errors ‖θ − θ*‖² cannot be compared{}",
-            words::count(by[experiment.as_str()], "cell"),
-            if pair.other.iter().all(of_partition) {
-                "; a test set is the same, and losses and accuracies on it can be (exactfed export)"
-            } else {
-                ""
-            }
-        ),
-        id: pair.after,
-        name: format!("{name}, {}", others(&pair.other)),
-    });
-    listed_lines(&named.collect::<Vec<_>>())
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for cell in cells {
+        *counts.entry(&cell.experiment).or_default() += 1;
+    }
+    let mut named = Vec::new();
+    for OtherProblem { experiment, name, pair } in cells {
+        let count = words::count(counts[experiment.as_str()], "cell");
+        let hint = if pair.other.iter().all(is_of_partition) {
+            "; a test set is the same, and losses and accuracies on it can be (exactfed export)"
+        } else {
+            ""
+        };
+        named.push(ListedCell {
+            experiment: format!(
+                "{experiment}: another problem or start in {count}, whose errors ‖θ − θ*‖² cannot be compared{hint}"
+            ),
+            id: pair.after,
+            name: format!("{name}, {}", others(&pair.other)),
+        });
+    }
+    listed_lines(&named)
+}
+
+/// Whether a setting only says how the records of a data set are divided among the clients, so that the records and the
+/// test set are the same whatever its value.
+fn is_of_partition(setting: &OtherSetting) -> bool {
+    let keys = ["weights", "clients", "split"];
+    keys.iter().any(|key| setting.path.contains(&format!(".dataset.{key}")))
 }
 
 /// Settings that changed, with their values before and after.
@@ -349,12 +384,13 @@ fn others(other: &[OtherSetting]) -> String {
     other.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A ratio by its logarithm, as `×1.012`.
+/// The ratio whose logarithm is `log`, as `×1.012`.
 fn factor(log: f64) -> String {
     format!("×{}", fine(libm::exp(log)))
 }
 
-/// The ratio that could have been detected: with two or three runs hardly any.
+/// The ratio that the runs would have detected, by its logarithm. With two or three runs it may be astronomical, and
+/// only its lower bound is shown.
 fn detectable(log: f64) -> String {
     if log > libm::log(1e6) { "> ×10⁶".into() } else { factor(log) }
 }
@@ -364,7 +400,8 @@ fn fine(value: f64) -> String {
     words::plain(value, 4)
 }
 
-/// The ratio and its interval, which may be empty.
+/// The ratio of the errors after and before, and its interval; the interval is empty where nothing is random, or where
+/// it is not known. `None` if there is no ratio, as where runs diverged.
 fn factor_and_interval(change: &Change) -> Option<(String, String)> {
     match (change.shift, change.exact) {
         (Some(shift), _) => {
@@ -386,7 +423,8 @@ fn ratio(change: &Change) -> String {
     if interval.is_empty() { factor } else { format!("{factor} {interval}") }
 }
 
-/// The cells of a table on the time of an experiment.
+/// The time of an experiment's runs as cells of a table: name, number of cells, seconds before and after, and their
+/// ratio.
 fn timing(timing: &Timing) -> [String; 5] {
     let (before, after) = timing.seconds;
     [

@@ -17,33 +17,38 @@ pub struct ClaimText {
     pub stated: ClaimKeys,
     /// Name of the experiment.
     pub page: String,
-    /// Its source with authors and year, and the keys of the publications that it names.
+    /// The source that the claim names, with authors and year.
     pub cited: String,
+    /// The keys of the publications that the source names.
     pub keys: Vec<&'static str>,
     pub verdict: Verdict,
     /// The verdict, and whether it was expected.
     pub verdict_text: String,
     /// Whether it, or a setting of its experiment, was changed after verdicts had been seen.
     pub amended: bool,
-    /// What was tested.
+    /// What was tested, as a formula.
     pub formula: String,
+    /// The estimate with its interval.
     pub estimate: String,
-    /// The number of the estimate; `None` where nothing was tested.
+    /// The number of the estimate, by which tables are sorted; `None` where nothing was tested.
     pub value: Option<f64>,
+    /// The p-value, adjusted for all claims of the page; a dash where there is none.
     pub p: String,
-    /// The confidence of an interval that agrees with the verdict.
+    /// The confidence of an interval that agrees with the verdict; a dash where there is no p-value.
     pub confidence: String,
+    /// The number of replicates on which the evidence rests.
     pub n: usize,
     /// Whether nothing that was tested has a sampling error.
     pub exact: bool,
-    /// Of a supported claim, what would have been refuted; empty of others.
+    /// For a supported claim, the numbers that would have been refuted, in words; empty for other claims.
     pub resolution: String,
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
-    /// The statements that it is about, each with whether the cells meet its conditions: its name, in a few
-    /// words, and in a sentence.
+    /// The statements of sources that the claim is about: the name of each, and whether the cells meet its conditions,
+    /// in a few words and in a sentence.
     pub conditions: Vec<(&'static str, &'static str, String)>,
-    /// Each cell or pair: name, estimate, verdict by itself.
+    /// The cells or pairs of cells that the claim was tested on, with the verdict on each by itself; no rows if there
+    /// is only one.
     pub parts: TextTable,
     /// The interval beside the numbers for which the claim holds, as SVG; empty if nothing was
     /// tested.
@@ -57,27 +62,29 @@ pub fn side_estimate(claim: Option<&SideClaim>) -> Option<String> {
     Some(number_text::interval(*estimate, (*low, *high)))
 }
 
-/// How the numbers of a claim are written.
+/// The function that writes the estimates and the limits of a claim: counts as whole numbers, others with three digits.
 pub fn number_of(claim: &JudgedClaim<'_>) -> NumberText {
     if claim.scale == EstimateScale::Counted { counted } else { short }
 }
 
-/// An estimate of a claim with its interval, if it has one.
+/// An estimate that belongs to a claim, or to a part of it, with its interval if it has one.
 pub fn estimate(claim: &JudgedClaim<'_>, Estimate { value, interval }: Estimate) -> TextCell {
     TextCell::stating(value, number_text::interval_by(number_of(claim), value, interval))
 }
 
-/// The head of a column of estimates, of which all or not all are exact.
+/// The head of a column of estimates; `exact` says that no estimate in it has a sampling error, so that none has an
+/// interval.
 pub fn estimate_head(exact: bool) -> &'static str {
     if exact { "value" } else { "estimate, 95 % interval" }
 }
 
-/// The keys of the publications that a source names.
+/// The keys of the publications that the text of a manifest's `source` names.
 pub fn keys(source: &str) -> Vec<&'static str> {
     sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
 }
 
-/// A claim of a page.
+/// A judged claim in the texts of a page, which is that of the experiment `page`. A table of its parts that is too long
+/// for the page is handed to `files`. Whether it is amended, [`mark`](super::page::amendments::mark) finds out later.
 pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
     let common = claim.common;
     let judgement = claim.judgement;
@@ -120,7 +127,8 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
     }
 }
 
-/// The numbers that would have been refuted.
+/// The numbers beyond the ends of a supported claim's resolution, which would have been refuted, in words; empty if no
+/// end is finite.
 fn resolution((low, high): Region, text: NumberText) -> String {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => format!("below {} or above {}", text(low), text(high)),
@@ -130,7 +138,7 @@ fn resolution((low, high): Region, text: NumberText) -> String {
     }
 }
 
-/// Remarks on a verdict: what it was tested on, and what the runs do not show.
+/// Remarks on a verdict: what it was tested on, whether more runs would decide it, and what the runs do not show.
 fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     remarks.extend(remark_on_parts(claim));
@@ -176,14 +184,11 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     remarks
 }
 
-/// Which of several cells or rounds the estimate is for, and which of them decides.
+/// For a claim that was tested on several cells or rounds, on which of them its estimate is, and which of them decides
+/// the verdict; `None` for a claim that was tested on one.
 fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
     let (nearest, weakest) = claim.nearest().zip(claim.weakest())?;
     let count = claim.parts.len();
-    let named = |part: &ClaimPart| match part.name.as_str() {
-        "" => "one of them".to_owned(),
-        name => name.to_owned(),
-    };
     let margin = if regions_differ(claim) {
         format!(", where it may be at most {}", number_of(claim)(nearest.region.1))
     } else {
@@ -201,24 +206,29 @@ fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
         _ => ", the farthest beyond the limit",
     };
     (count > 1).then(|| {
-        let nearest = named(nearest);
-        format!(
-            "must hold for each of {count}; the estimate is for {nearest}{place}{margin}{decides}"
-        )
+        let name = named(nearest);
+        format!("must hold for each of {count}; the estimate is for {name}{place}{margin}{decides}")
     })
 }
 
-/// A number of runs, rounded up to two digits.
+/// The name of a part in a sentence on all parts.
+fn named(part: &ClaimPart) -> String {
+    if part.name.is_empty() { "one of them".to_owned() } else { part.name.clone() }
+}
+
+/// A number of runs, rounded up to two digits: an estimate of how many are needed is not more exact.
 fn two_digits(n: u64) -> u64 {
     let unit = 10_u64.pow(n.max(1).ilog10().saturating_sub(1));
     n.div_ceil(unit).saturating_mul(unit)
 }
 
-/// Whether each part has a region of its own, as where a margin grows with a setting.
+/// Whether not all parts of a claim have the same numbers for which it holds, as where a margin grows with a setting.
 fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
     claim.parts.windows(2).any(|pair| pair[0].region != pair[1].region)
 }
 
+/// A table with a row for each part of a claim, if it has several; without rows if it has one. Where the limits of the
+/// parts differ, the table has a column of them.
 fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
     let differ = regions_differ(claim);
@@ -247,7 +257,7 @@ fn confidence(level: f64) -> String {
     format!("{text} %")
 }
 
-/// A p-value.
+/// A p-value as text; a dash for NaN, which stands for none.
 pub fn probability(p: f64) -> String {
     match p {
         p if p.is_nan() => "–".into(),
@@ -258,7 +268,7 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// How many claims have each verdict.
+/// How many of these claims have each verdict, in the order of [`Verdict::ALL`]; verdicts that none has are left out.
 pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimText>) -> Vec<(Verdict, usize)> {
     let verdicts: Vec<Verdict> = claims.into_iter().map(|claim| claim.verdict).collect();
     let count = |verdict| verdicts.iter().filter(|own| **own == verdict).count();

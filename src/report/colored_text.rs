@@ -6,6 +6,6 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ColoredText {
     pub text: String,
-    /// The family of the algorithm, whose colour the text has.
+    /// The family of the algorithm, whose colour the text has; `None` between names.
     pub family: Option<usize>,
 }

@@ -7,31 +7,32 @@ use crate::evidence::errata::{
     Contradiction, Erratum, ErratumClass, SourceErrata, errata as all_errata,
 };
 use crate::stats::verdict::Verdict;
-use exactfed_core::sources::{Statement, sources as all_sources, statements};
+use exactfed_core::sources::{Publication, Statement, sources as all_sources, statements};
 use exactfed_core::words::joined;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How a statement is tested at best.
+/// How well a statement of a source is tested by the claims and tests on it; the best comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum TestExtent {
-    /// All cells of a claim meet its conditions.
+    /// All cells of a claim on the statement meet its conditions.
     Inside,
-    /// Some cells of a claim do.
+    /// Some cells of a claim on it meet its conditions.
     Partly,
-    /// Claims have no cell that does, or whose conditions are checked.
+    /// There are claims on it, and no cell of them is known to meet its conditions.
     #[serde(rename = "illustrated outside")]
     Outside,
-    /// Claims on it hold by algebra, or it has a test of the program.
+    /// Its only claims hold by algebra, or it has a test in the program's own suite and no claim.
     #[serde(rename = "checked by a test alone")]
     Engine,
-    /// Not at all.
+    /// It has neither a claim nor a test.
     #[serde(rename = "not tested")]
     Nothing,
 }
 
 impl TestExtent {
+    /// The best extent to which a statement is tested by these claims, which name it, or by tests of the program.
     fn of(statement: &Statement, claims: &[&ClaimText]) -> Self {
         let each = claims.iter().map(|claim| match inside(claim, &statement.name) {
             "inside" => Self::Inside,
@@ -44,17 +45,19 @@ impl TestExtent {
     }
 }
 
-/// What stands in place of conditions at a claim that holds by algebra.
+/// What a page says of the conditions where a claim holds by algebra, so that it needs none.
 const IDENTITY: &str = "an identity";
 
-/// How often each occurs, in their order.
+/// Each of the different values with the number of times that it occurs, in ascending order.
 fn tally<T: Ord>(all: impl Iterator<Item = T>) -> Vec<(T, usize)> {
     let mut counts = BTreeMap::new();
     all.for_each(|one| *counts.entry(one).or_insert(0) += 1);
     counts.into_iter().collect()
 }
 
-/// Whether the cells of a claim meet the conditions of a statement.
+/// Whether the cells of a claim meet the conditions of the statement of this name, in a few words such as "inside" or
+/// "partly outside"; [`IDENTITY`] for a claim that holds by algebra, and empty for one that does not name the
+/// statement.
 fn inside(claim: &ClaimText, statement: &str) -> &'static str {
     if claim.stated.identity {
         return IDENTITY;
@@ -63,7 +66,7 @@ fn inside(claim: &ClaimText, statement: &str) -> &'static str {
     conditions.map_or("", |(_, summary, _)| summary)
 }
 
-/// A claim on a statement, or on an error.
+/// A claim next to the statement of a source that it is on, or next to the erratum that it shows.
 #[derive(Serialize)]
 struct ClaimOnStatement {
     page: String,
@@ -72,7 +75,7 @@ struct ClaimOnStatement {
     verdict: Verdict,
     verdict_text: String,
     estimate: String,
-    /// Whether its cells meet the conditions of the statement; empty where that is not checked.
+    /// Whether the cells of the claim meet the conditions of the statement, in words; empty where they are not checked.
     inside: &'static str,
 }
 
@@ -117,31 +120,36 @@ struct CoveredStatement {
     claims: Vec<ClaimOnStatement>,
     /// Tests of the program that check it.
     tests: &'static [String],
-    /// Why no claim measures it.
+    /// Why no claim measures it; empty where one does.
     reason: &'static str,
     tested: TestExtent,
 }
 
 impl Coverage {
-    /// The statements with the claims on each; `None` unless a claim names one.
+    /// All statements of the sources, each with those of `claims` that name it. `None` unless a claim names a
+    /// statement: experiments on other things have no such page.
     pub fn new(claims: &[&ClaimText]) -> Option<Self> {
         if !name_statements(claims) {
             return None;
         }
-        let sources = all_sources().iter().map(|source| {
-            let own = statements().iter().filter(|statement| statement.source() == source.key);
-            CoveredSource {
-                key: &source.key,
-                name: source.authors_and_year(),
-                rows: own.map(|statement| CoveredStatement::new(statement, claims)).collect(),
-            }
-        });
         let extents = statements().iter().map(|one| TestExtent::of(one, &claims_on(one, claims)));
         Some(Self {
-            sources: sources.collect(),
+            sources: all_sources().iter().map(|one| CoveredSource::new(one, claims)).collect(),
             statements: statements().len(),
             counts: tally(extents),
         })
+    }
+}
+
+impl CoveredSource {
+    /// A publication with all its statements, each with those of `claims` that name it.
+    fn new(source: &'static Publication, claims: &[&ClaimText]) -> Self {
+        let own = statements().iter().filter(|statement| statement.source() == source.key);
+        Self {
+            key: &source.key,
+            name: source.authors_and_year(),
+            rows: own.map(|statement| CoveredStatement::new(statement, claims)).collect(),
+        }
     }
 }
 
@@ -157,6 +165,8 @@ fn claims_on<'c>(statement: &Statement, claims: &[&'c ClaimText]) -> Vec<&'c Cla
 }
 
 impl CoveredStatement {
+    /// A statement with those of `all_claims` that name it. Where the first version of the source has other conditions,
+    /// they follow in brackets.
     fn new(statement: &'static Statement, all_claims: &[&ClaimText]) -> Self {
         let claims = claims_on(statement, all_claims);
         let conditions: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
@@ -195,9 +205,9 @@ pub struct Errata {
 struct SourceWithErrata {
     key: &'static str,
     name: String,
-    /// Which text of it was compared.
+    /// Which text of the publication was read for errors, such as a preprint.
     compared: &'static str,
-    /// By class, results first.
+    /// The errors, ordered by their class.
     errata: Vec<ErratumEntry>,
 }
 
@@ -206,7 +216,7 @@ struct SourceWithErrata {
 struct ErratumEntry {
     #[serde(flatten)]
     erratum: &'static Erratum,
-    /// Exact numbers of instances, as printed and as they hold.
+    /// For each counterexample an exact number, by the formula that the source prints and as it holds.
     numbers: TextTable,
     /// The claims that show it.
     shown_by: Vec<ClaimOnStatement>,
@@ -232,7 +242,8 @@ impl Errata {
 }
 
 impl SourceWithErrata {
-    /// `None` of an unknown publication.
+    /// The errors in a publication, each with those of `claims` that show it; `None` if the sources have no publication
+    /// of its key.
     fn new(source: &'static SourceErrata, claims: &[&ClaimText]) -> Option<Self> {
         let publication = all_sources().iter().find(|known| known.key == source.source)?;
         let mut errata: Vec<&Erratum> = source.errata.iter().collect();
@@ -247,6 +258,8 @@ impl SourceWithErrata {
 }
 
 impl ErratumEntry {
+    /// An error with the numbers of its counterexamples, where they have any, and with those of `claims` that its entry
+    /// names by page and id; claims of experiments without a page are left out.
     fn new(erratum: &'static Erratum, claims: &[&ClaimText]) -> Self {
         let rows = erratum.counterexamples.iter().filter_map(|example| {
             let Contradiction { printed, holds } = example.numbers()?;

@@ -9,16 +9,19 @@ use crate::evidence::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The data of a page.
+/// Everything that the script of a page reads.
 #[derive(Serialize)]
 pub struct PageData<'e> {
+    /// The numbers of all figures, to which figures refer by a [`Slice`].
     pub numbers: NumberBlocks,
     pub styles: FigureStyles,
     pub figures: Vec<CurveFigureData<'e>>,
     pub maps: Vec<MapFigureData<'e>>,
-    /// What a saved drawing says of itself.
+    /// The name of the experiment, which is written into a drawing that a reader saves, as are the question and the
+    /// source.
     pub experiment: &'e str,
     pub question: Option<&'e str>,
+    /// The source of the experiment with authors and year.
     pub origin: String,
 }
 
@@ -35,6 +38,7 @@ pub struct FigureStyles {
 }
 
 impl FigureStyles {
+    /// The styles in which drawings without a script are drawn too.
     pub fn new() -> Self {
         let colors = 0..style::PALETTE.len();
         Self {
@@ -57,11 +61,11 @@ pub struct CurveFigureData<'e> {
     pub scale_x: Scale,
     pub scale_y: Scale,
     pub layout: PanelRows,
-    /// The point whose value labels say, and whether they compare it with the lowest.
+    /// At which point of a curve its label states the value, and whether the label compares it with the lowest curve.
     pub labels: CurveValue,
     /// The index of the panel that is drawn large, if one is.
     pub large: Option<usize>,
-    /// The predictions in the legend: name, and dash pattern.
+    /// The kinds of predictions in the legend: the name of each, and the index of its dash pattern.
     pub kinds: Vec<(String, usize)>,
     #[serde(flatten)]
     pub curves: CurvesData,
@@ -78,21 +82,22 @@ pub struct PanelRows {
 /// The curves of a figure, and what a reader may choose of them.
 #[derive(Serialize)]
 pub struct CurvesData {
-    /// Whether a cell is a curve, or a point.
+    /// Whether each cell is a curve over its rounds; otherwise each cell is a point of a curve over a setting.
     pub rounds: bool,
     /// The quantity or setting on the x axis.
     pub x: String,
-    /// What a reader may choose instead, the own one first: names, and titles of the axis.
+    /// What a reader may choose for the x axis, that of the manifest first: names, and titles of the axis.
     pub xs: Vec<(String, String)>,
-    /// Whether the points have the band that they have, and no other.
+    /// Whether the points belong to no cells, so that a reader cannot choose another band.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fixed: bool,
+    /// The band that the figure has before a reader chooses another one.
     pub band: BandName,
-    /// The bands that a reader may choose, of which each cell has the ends in this order.
+    /// The bands that a reader may choose; each cell has their ends in this order.
     pub bands: Vec<BandName>,
-    /// What each number of a sample is of.
+    /// Whether a number of a sample is that of a run or that of an instance.
     pub unit: SampleUnit,
-    /// The points that were selected among those of a curve, in figures of fixed points.
+    /// The points of curves that tuning selected; `None` in a figure of cells, which has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<Vec<SelectedData>>,
     pub cells: Vec<CellData>,
@@ -112,22 +117,23 @@ pub enum BandName {
     Fixed(&'static str),
 }
 
-/// A cell of a figure, or a curve in its place.
+/// A cell of a figure, or a curve of points that belong to no cell.
 #[derive(Serialize)]
 pub struct CellData {
     pub id: String,
-    /// Its name in addresses: its label with every setting that varies.
+    /// Its name in the address of a page with a reader's choices: its label with every setting that varies.
     pub name: String,
     pub n: SampleSize,
     /// How many runs diverged.
     pub diverged: usize,
+    /// The places of the points on each x axis that a reader may choose, by the name of the axis.
     pub x: BTreeMap<String, Slice>,
     pub mean: Slice,
-    /// By what labels compare it with other curves, where that is not the mean.
+    /// The geometric means by which labels compare the curve with others; `None` where they compare its means.
     pub geometric: Option<Slice>,
     /// The lower and the upper ends of each band that the figure offers.
     pub bands: Vec<[Slice; 2]>,
-    /// Each number of the samples by itself, until a run diverged.
+    /// The sequence of each run or instance by itself; none where they would make the page too large.
     pub runs: ReplicateSlices,
 }
 
@@ -135,11 +141,13 @@ pub struct CellData {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum SampleSize {
+    /// All points of the cell have samples of this size.
     OfAllPoints(usize),
+    /// The sizes point by point.
     OfEachPoint(Vec<usize>),
 }
 
-/// The sequences of replicates.
+/// The sequences of a cell's single replicates, or of its instances where there are several.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum ReplicateSlices {
@@ -150,6 +158,7 @@ pub enum ReplicateSlices {
 }
 
 impl ReplicateSlices {
+    /// These sequences, written in the shorter form if they have one length and follow one another in a block.
     pub fn new(slices: Vec<Slice>) -> Self {
         let follow = |pair: &[Slice]| {
             let Slice(block, first, length) = pair[0];
@@ -171,37 +180,43 @@ pub struct PredictionData {
     pub cell: usize,
     /// The words before the curve's name: `first order for`.
     pub words: String,
+    /// The index of its dash pattern.
     pub dash: usize,
-    /// Its rounds among the cell's; all of them if there is none.
+    /// The indices of the cell's recorded rounds for which there are predictions; `None` if there is one for each.
     pub rows: Option<Slice>,
     pub y: Slice,
 }
 
-/// Selected points of a curve.
+/// The points of a curve that tuning selected, which are drawn as rings.
 #[derive(Serialize)]
 pub struct SelectedData {
-    /// The index of the curve.
+    /// The index of the curve among the cells of the figure.
     pub cell: usize,
     pub label: String,
     pub x: Slice,
     pub y: Slice,
+    /// The lower and the upper ends of the band.
     pub ends: [Slice; 2],
+    /// The size of the sample of each point.
     pub n: Vec<usize>,
 }
 
-/// Panels and their curves, as the analysis has assigned them.
+/// A way to divide the cells of a figure into panels, and the curves that they form there.
 #[derive(Serialize)]
 pub struct ViewData {
+    /// The names of the settings that distinguish the panels, with commas between.
     panels: String,
+    /// The symbols of these settings.
     symbols: Vec<String>,
-    /// Titles, and indices of the cells.
+    /// The panels: the title of each, and the indices of its cells among those of the figure.
     groups: Vec<(String, Vec<usize>)>,
     curves: Vec<CurveData>,
-    /// The curve of each cell.
+    /// For each cell of the figure the index of its curve.
     of: Vec<usize>,
 }
 
 impl ViewData {
+    /// The view as the analysis has found it.
     pub fn new(view: &View) -> Self {
         Self {
             panels: view.panels.join(","),
@@ -217,12 +232,17 @@ impl ViewData {
 #[derive(Serialize)]
 struct CurveData {
     algorithm: String,
+    /// The settings that distinguish the curve from others of the algorithm.
     settings: String,
     family: usize,
+    /// The index of the colour in the palette, or −1.
     color: isize,
+    /// The index of the dash pattern.
     dash: usize,
+    /// The index of the marker.
     mark: usize,
-    /// The name, unless it is that of the parts.
+    /// The name with the exact values of the settings, where another curve has the same texts; `None` where the name
+    /// consists of `algorithm` and `settings`.
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
 }
@@ -256,6 +276,7 @@ pub fn color_index(color: Color) -> isize {
 pub struct MapFigureData<'e> {
     pub id: &'e str,
     pub title: &'e str,
+    /// The titles of the axes.
     pub x: &'e str,
     pub y: &'e str,
     /// What a reader may choose to see in the squares.
@@ -268,7 +289,9 @@ pub struct MapFigureData<'e> {
 #[derive(Serialize)]
 pub struct MapLegendData {
     pub label: String,
+    /// The index of the colour in the palette, or −1.
     pub color: isize,
+    /// Whether the entry shows a filled square; otherwise it shows a line.
     pub patch: bool,
 }
 
@@ -279,6 +302,7 @@ pub enum MapData<'e> {
     /// A map whose squares have a text for each choice.
     Squares {
         title: &'e str,
+        /// The values of the settings along the axes, as texts.
         x: &'e [String],
         y: &'e [String],
         squares: Vec<SquareData>,
@@ -287,11 +311,13 @@ pub enum MapData<'e> {
     },
     /// A map whose squares have no texts.
     Dense {
+        /// The values of the settings along the axes, as texts.
         x: &'e [String],
         y: &'e [String],
+        /// The same values as numbers.
         values: &'e [Vec<f64>; 2],
         squares: Vec<DenseSquareData<'e>>,
-        /// Who is best somewhere.
+        /// The algorithms that cost least in some square.
         winners: Vec<String>,
     },
 }
@@ -299,8 +325,10 @@ pub enum MapData<'e> {
 /// A square of a map.
 #[derive(Serialize)]
 pub struct SquareData {
+    /// The place of the square: the indices of its values along the axes.
     pub x: usize,
     pub y: usize,
+    /// The index of the colour in the palette, or −1.
     pub color: isize,
     pub opacity: f64,
     pub outlined: bool,
@@ -308,5 +336,6 @@ pub struct SquareData {
     pub shows: Vec<String>,
 }
 
-/// A square of a dense map: its place, the number of who is best, how far ahead, and a remark.
+/// A square of a dense map: the indices of its values along the x axis and the y axis, the index of the algorithm that
+/// costs least among the winners of the map, how far ahead that algorithm is, and a remark.
 pub type DenseSquareData<'e> = (usize, usize, Option<usize>, String, &'e str);

@@ -9,7 +9,7 @@ use super::figure_data::{
 use super::numbers::Numbers;
 use crate::evidence::{Line, Plot, Point, SampleUnit, Series, View, words_before};
 
-/// What was collected of the panels.
+/// What was collected from the panels so far.
 #[derive(Default)]
 struct FixedParts {
     cells: Vec<CellData>,
@@ -18,11 +18,13 @@ struct FixedParts {
     view: View,
 }
 
+/// Whether a measured line has a band at some point.
 fn has_band(series: &Series) -> bool {
     series.line.is_measured() && series.points.iter().any(|p| p.low.is_finite())
 }
 
-/// What the script needs of such a figure, besides what it needs of every figure.
+/// The curves of a figure whose points belong to no cells, as the script of a page reads them; their numbers are added
+/// to `numbers`. The panels are the only view.
 pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> CurvesData {
     let mut parts = FixedParts::default();
     parts.view.panels.push("clients".into());
@@ -52,7 +54,8 @@ pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> CurvesData {
 }
 
 impl FixedParts {
-    /// Adds a line of the panel with this title, whose cells begin with `first`.
+    /// Adds a line of the panel with this title, whose curves are those from index `first` on. A prediction or a ring
+    /// belongs to the measured curve before it in the panel; reference lines, which belong to none, are left out.
     fn add(&mut self, series: &Series, first: usize, title: &str, numbers: &mut Numbers) {
         let Some(curve) = series.line.curve() else { return };
         let View { curves, curve_of_cell, .. } = &mut self.view;
@@ -65,8 +68,8 @@ impl FixedParts {
         let y = column(|p| p.y);
         // Candidates that were stopped have fewer runs than the others.
         let n = || series.points.iter().map(|p| p.n).collect();
-        let cell = curve_of_cell[first..].iter().position(|of| *of == place);
-        match (&series.line, cell.map(|of| first + of)) {
+        let cell = curve_of_cell[first..].iter().position(|curve| *curve == place);
+        match (&series.line, cell.map(|place_in_panel| first + place_in_panel)) {
             (Line::Predicted(_, prediction), Some(cell)) => self.theory.push(PredictionData {
                 cell,
                 words: words_before(*prediction),

@@ -28,12 +28,12 @@ impl Format {
         (Self::Svg, "svg"),
     ];
 
-    /// Whether it is one of figures for papers, which have a width.
+    /// Whether it is a format of figures for papers, whose width a user may choose.
     pub fn has_width(self) -> bool {
         matches!(self, Self::Pdf | Self::Png | Self::Svg)
     }
 
-    /// The format of this name.
+    /// The format of this name; `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(format, _)| format)
     }

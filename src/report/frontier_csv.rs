@@ -5,7 +5,8 @@
 use crate::evidence::frontier::ComputedFrontier;
 use crate::evidence::frontier::columns::COLUMNS;
 
-/// Every point of all frontiers, one line each.
+/// The text of `frontier.csv`: a line of names, then one line for each point of each frontier, with the best settings
+/// for an algorithm, a number of clients, a target, and a price or a budget.
 pub fn csv(frontiers: &[ComputedFrontier<'_>]) -> String {
     let mut out = COLUMNS.map(|(name, _)| name).join(",") + "\n";
     for frontier in frontiers {

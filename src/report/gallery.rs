@@ -45,16 +45,16 @@ pub struct Gallery {
     pub groups: Vec<CardGroup>,
 }
 
-/// How many claims are decided by samples, by the level of a page and by a stricter one. A page holds the probability of
-/// a wrong verdict among its own claims below the level, so that over many pages some verdicts may be wrong.
+/// How many claims are decided by samples, by the level of a page and by a stricter one. A page holds the probability
+/// of a wrong verdict among its own claims below the level, so that over many pages some verdicts may be wrong.
 #[derive(Serialize)]
 struct SampledLevels {
     /// The experiments with a claim that has a p-value.
     experiments: usize,
     /// The p-values that are at most the level of a page.
     decided: usize,
-    /// The p-values that are at most the level of a page divided by the number of experiments, so that a verdict is wrong
-    /// on any of their pages with at most the probability of that level (Bonferroni).
+    /// The p-values that are at most the level of a page divided by the number of experiments, so that a verdict is
+    /// wrong on any of their pages with at most the probability of that level (Bonferroni).
     decided_together: usize,
 }
 
@@ -156,8 +156,8 @@ pub struct CardGroup {
     pub cards: Vec<Card>,
 }
 
-/// The cards by question: first the questions of [`QUESTIONS`] in their order, then other questions, those of many cards
-/// first, and last the cards without a question.
+/// The cards by question: first the questions of [`QUESTIONS`] in their order, then other questions, those of many
+/// cards first, and last the cards without a question.
 fn group_by_question(cards: Vec<Card>) -> Vec<CardGroup> {
     let mut groups: Vec<CardGroup> = Vec::new();
     for card in cards {

@@ -17,49 +17,59 @@ use serde::Serialize;
 pub struct GuideProblem {
     experiment: String,
     title: String,
-    /// d, the start and the heterogeneity, in a sentence.
+    /// The dimension d of the problem, the start and the heterogeneity, in a sentence.
     facts: String,
-    /// What is least in the map, in words.
+    /// The cost that is least in the squares of the map, in words.
     least: String,
+    /// The numbers of clients, which are the columns of the map.
     clients: Vec<String>,
     /// The map: for each target a square for each number of clients.
     rows: Vec<GuideRow>,
     data: GuideData,
 }
 
-/// A row of the map.
+/// A row of the map: a target.
 #[derive(Clone, Serialize)]
 struct GuideRow {
+    /// The target ε.
     target: String,
     squares: Vec<GuideSquare>,
 }
 
-/// The best at N and ε.
+/// A square of the map: which algorithm costs least with N clients to the target ε.
 #[derive(Clone, Serialize)]
 struct GuideSquare {
-    /// The algorithm; several are equally good.
+    /// The label of the algorithm; several labels with "or" between where their costs are not told apart.
     label: String,
-    /// Its family, if it is one.
+    /// The family of the algorithm, if it is ahead of all others.
     family: Option<usize>,
+    /// The least cost.
     value: String,
+    /// The number of local steps, or the batch, the step size and the server step with which it costs least.
     settings: String,
-    /// Whether the first is ahead by more than a round.
+    /// Whether the cheapest algorithm is ahead of all others by more than one of its rounds.
     ahead: bool,
 }
 
 /// What the script of the page looks up.
 #[derive(Clone, Serialize)]
 struct GuideData {
+    /// The experiment and the id of the frontier, with `#` between.
     name: String,
     dimension: usize,
+    /// The price of a communication, in gradients of a client, at which the map shows the least cost; `None` if the map
+    /// shows the least seconds, since the manifest has prices of them.
     price: Option<f64>,
+    /// The middle one of the budgets, as a multiple of what SGD needs.
     budget: Option<f64>,
-    /// Latency, bandwidth and the time of an oracle call.
+    /// The latency, the bandwidth and the time of a gradient that the manifest states, if it states them.
     prices: Option<(f64, Option<f64>, f64)>,
     clients: Vec<u64>,
+    /// The targets in the order of the rows of the map.
     targets: Vec<f64>,
     algorithms: Vec<GuideAlgorithm>,
-    /// The oracle calls with which SGD reaches the smallest target.
+    /// For each number of clients the gradients of a client with which SGD reaches the smallest target: budgets are
+    /// multiples of them.
     sgd: Vec<f64>,
 }
 
@@ -68,21 +78,23 @@ struct GuideData {
 struct GuideAlgorithm {
     label: String,
     family: usize,
-    /// What stands before a number of local steps or a batch.
+    /// What stands before a number of local steps, "H = ", or before the batch of mini-batch SGD.
     steps: String,
-    /// Of a round: communications, oracle calls of a client for each local step, and vectors of a client.
+    /// The communications of a round, the gradients that a client computes for each local step, and the vectors of a
+    /// client in a round.
     round: [f64; 3],
     /// For each number of clients and each target the costs that may be least.
     costs: Vec<Vec<Vec<UsefulCost>>>,
 }
 
-/// The problems of an experiment that the page shows.
+/// The problems of an experiment that the page shows: one for each frontier that the manifest has marked for the guide.
 pub fn problems(experiment: &Experiment<'_>) -> Vec<GuideProblem> {
     let shown = experiment.frontiers.iter().filter(|frontier| frontier.frontier.guide);
     shown.map(|frontier| GuideProblem::new(experiment, frontier)).collect()
 }
 
 impl GuideProblem {
+    /// The problem of a frontier, with its map and what the script looks up.
     fn new(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Self {
         let rows = frontier.targets.iter().rev().map(|target| GuideRow {
             target: readable(*target, 2),
@@ -105,7 +117,7 @@ impl GuideProblem {
 }
 
 impl GuideSquare {
-    /// The best at N and ε, by the lead objective of the frontier.
+    /// The square of `clients` clients and a target, by the objective of the frontier that pages show first.
     fn new(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Self {
         let ranked = frontier.ranked(frontier.lead, clients, target);
         let Some((first, least, value)) = ranked.all.first().copied() else {
@@ -120,7 +132,8 @@ impl GuideSquare {
         let ahead = ranked.is_ahead();
         let names: Vec<&str> =
             ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label.as_str()).collect();
-        let of = if names.len() > 1 { format!("{}: ", first.label) } else { String::new() };
+        // Where several are equally good, the settings are those of the first.
+        let owner = if names.len() > 1 { format!("{}: ", first.label) } else { String::new() };
         let step = match least.server_step() {
             1.0 => String::new(),
             step => format!(", server step {}", short(step)),
@@ -130,7 +143,7 @@ impl GuideSquare {
             family: ahead.then(|| family(&first.name)),
             value: number(value, 3),
             settings: format!(
-                "{of}{}{}, γ = {}{step}",
+                "{owner}{}{}, γ = {}{step}",
                 steps_prefix(first),
                 thousands(least.run.local_steps as usize),
                 short(least.run.step_size)
@@ -141,8 +154,10 @@ impl GuideSquare {
 }
 
 impl GuideData {
+    /// What the script looks up of a frontier.
     fn new(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Self {
         let targets: Vec<f64> = frontier.targets.iter().rev().copied().collect();
+        // A budget of 1 allows as many gradients as SGD needs.
         let sgd = frontier.clients.iter();
         Self {
             name: format!("{}#{}", experiment.plan.experiment, frontier.frontier.id),
@@ -163,6 +178,7 @@ impl GuideData {
 }
 
 impl GuideAlgorithm {
+    /// An algorithm with its useful costs for each number of clients of the frontier and each of these targets.
     fn new(
         frontier: &ComputedFrontier<'_>,
         algorithm: &SearchedAlgorithm,
@@ -184,11 +200,12 @@ impl GuideAlgorithm {
     }
 }
 
-/// H, γ, T and the server step.
+/// The settings of a cost, as the script reads them: the number of local steps H, the step size γ, the number of rounds
+/// T and the server step.
 type UsefulCost = (u64, f64, u64, f64);
 
-/// The costs that may be least at some price or within some budget: more local steps are
-/// of use only if they save rounds.
+/// The costs of an algorithm, with one target and one number of clients, that may be least at some price or within some
+/// budget, in ascending order of gradients. A cost with more gradients is of use only if it has fewer rounds.
 fn useful(costs: &[FrontierCost<'_>]) -> Vec<UsefulCost> {
     let mut useful: Vec<UsefulCost> = Vec::new();
     let mut by_gradients: Vec<&FrontierCost<'_>> = costs.iter().collect();

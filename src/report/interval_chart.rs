@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 40.0;
-/// Height of a drawing in a row of its own.
+/// Height of a drawing that stands in a row of a table, without the labels below the scale.
 const ROW: f64 = 26.0;
 /// Room at both sides of the scale.
 const MARGIN: f64 = 12.0;
@@ -31,23 +31,26 @@ fn axis(scale: Scale, values: &[f64]) -> Option<Axis> {
     (low <= high).then_some(Axis { scale, low: low - room, high: high + room })
 }
 
-/// The place of a number in the drawing; what is beyond an end is at that end.
+/// The horizontal place of a number in the drawing, in pixels; a number beyond an end of the axis is at that end.
 fn across(axis: Axis, value: f64) -> f64 {
     let share = (axis.clip(value) - axis.low) / (axis.high - axis.low);
     MARGIN + (WIDTH - 2.0 * MARGIN) * share
 }
 
-/// The drawing, as SVG for a page; empty if there is no estimate, or nothing that it is compared
-/// with. Ratios are on a logarithmic scale.
-pub fn svg(estimate: Estimate, region: Region, scale: EstimateScale, text: NumberText) -> String {
-    let is_ratio = matches!(scale, EstimateScale::Logarithm(_));
+/// Draws an estimate, which is of this kind, and the region of the numbers for which the claim holds, as SVG for a
+/// page. Ratios are on a logarithmic scale; `text` writes the numbers of the labels. Empty if there is no estimate, or
+/// if the region has no end with which it could be compared.
+pub fn svg(estimate: Estimate, region: Region, kind: EstimateScale, text: NumberText) -> String {
+    let is_ratio = matches!(kind, EstimateScale::Logarithm(_));
     let Estimate { value, interval: ends } = estimate;
     let limits = [region.0, region.1];
     let is_known = |limit: &f64| limit.is_finite() && !(is_ratio && *limit <= 0.0);
     let known: Vec<f64> = limits.into_iter().filter(is_known).collect();
     let scale = if is_ratio { Scale::Log } else { Scale::Linear };
-    let axis = axis(scale, &[&[value, ends.0, ends.1], known.as_slice()].concat());
-    let Some(axis) = axis.filter(|_| !value.is_nan() && !known.is_empty()) else {
+    if value.is_nan() || known.is_empty() {
+        return String::new();
+    }
+    let Some(axis) = axis(scale, &[&[value, ends.0, ends.1], known.as_slice()].concat()) else {
         return String::new();
     };
     let holds = numbers(&match limits.each_ref().map(is_known) {
@@ -61,14 +64,15 @@ pub fn svg(estimate: Estimate, region: Region, scale: EstimateScale, text: Numbe
     );
     draw_region(&mut out, axis, region, &known);
     draw_estimate(&mut out, axis, estimate);
-    let known: Vec<(f64, String)> = known.iter().map(|end| (*end, numbers(&text(*end)))).collect();
-    draw_labels(&mut out, axis, &known, &holds);
+    let labels: Vec<(f64, String)> = known.iter().map(|end| (*end, numbers(&text(*end)))).collect();
+    draw_labels(&mut out, axis, &labels, &holds);
     out.push_str("</svg>");
     out
 }
 
-/// Estimates that stand in rows, each with its interval as SVG on a common scale, which is
-/// logarithmic if all are positive and far apart. The row says the numbers.
+/// Draws estimates that stand in the rows of a table, each with its interval, as SVG on a common scale. The scale is
+/// logarithmic if all numbers are positive and the largest is more than 20 times the smallest. The drawings have no
+/// labels, since the rows state the numbers; an estimate that is NaN has an empty drawing.
 pub fn rows(estimates: &[Estimate]) -> Vec<String> {
     let values = estimates.iter().flat_map(|e| [e.value, e.interval.0, e.interval.1]);
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
@@ -88,7 +92,8 @@ pub fn rows(estimates: &[Estimate]) -> Vec<String> {
     estimates.iter().map(draw).collect()
 }
 
-/// The scale, the region, and a line at each of its ends.
+/// Draws the scale, the region, and a line at each end of the region in `known`; at another end the region reaches the
+/// margin.
 fn draw_region(out: &mut String, axis: Axis, region: Region, known: &[f64]) {
     let left = MARGIN;
     let right = WIDTH - MARGIN;
@@ -104,7 +109,8 @@ fn draw_region(out: &mut String, axis: Axis, region: Region, known: &[f64]) {
     }
 }
 
-/// The interval, with a bar at each end that is on the scale, and the estimate.
+/// Draws the interval, with a bar at each end that is on the scale, and the estimate as a dot. An interval of NaN is
+/// left out.
 fn draw_estimate(out: &mut String, axis: Axis, Estimate { value, interval }: Estimate) {
     let (low, high) = interval;
     if low <= high {
@@ -121,8 +127,8 @@ fn draw_estimate(out: &mut String, axis: Axis, Estimate { value, interval }: Est
     let _ = write!(out, "<circle cx=\"{:.1}\" cy=\"{MIDDLE}\" r=\"4\"/>", across(axis, value));
 }
 
-/// Writes the ends of the region below the scale: the number at each of two ends if both have room, else the text
-/// `holds`, which says all of the region.
+/// Writes the ends of the region in `known`, each with its text, below the scale: the texts at two ends if both have
+/// room, else the text `holds`, which says all of the region.
 fn draw_labels(out: &mut String, axis: Axis, known: &[(f64, String)], holds: &str) {
     let mut label = |x: f64, text: &str| {
         // Half of the width of the text, so that it stays inside.

@@ -18,9 +18,9 @@ use std::fs;
 const STATUS: &str = "status.js";
 /// How a bar begins.
 const BEGIN: &str = "<!-- The progress of the run -->\n";
-/// How it ends: it is the last element of a page.
+/// What follows a bar, which is the last element of a page.
 const END: &str = "</body>";
-/// The scripts that a page may have.
+/// The scripts that a page may have, in its security policy.
 const SCRIPTS: &str = "script-src 'unsafe-inline'";
 /// What a page with a bar may load in addition: the status, and from a web server also the page
 /// itself, by which the script finds out whether the server still answers.
@@ -41,7 +41,8 @@ struct LiveStatus<'a, S> {
 }
 
 impl Writer {
-    /// Gives the pages of these experiments, and those about all experiments, a bar from now on.
+    /// Gives the pages of these experiments, and the pages about all experiments, a bar when they are written from now
+    /// on.
     ///
     /// # Errors
     /// If there is a file in the place of the status that no run wrote.
@@ -70,7 +71,8 @@ impl Writer {
         self.owned.write(&path, format!("showStatus({json});\n").as_bytes())
     }
 
-    /// Writes a page, with a bar if the run rewrites it; `up` leads to the folder of the reports.
+    /// Writes the HTML of a page, with a bar if a run is going on that rewrites the page. `file` is its path below the
+    /// folder of the reports, to which `up` leads from the page.
     pub(super) fn write_html(&self, file: &str, up: &str, text: &str) -> Result<(), Error> {
         let path = self.out.join(file);
         let mut live = lock(&self.live);
@@ -79,11 +81,12 @@ impl Writer {
             return self.owned.write(&path, text.as_bytes());
         };
         let bar = self.templates.render("live.html", context! { file, up, version })?;
-        // The lock is held until then: a status names no version that is not there.
+        // `live` stays locked while the page is written, so that no status names a version that is not there yet.
         self.owned.write(&path, with_bar(text, &bar).as_bytes())
     }
 
-    /// Gives no page a bar from now on. Pages that are open still find the status.
+    /// Lets pages be written without a bar from now on: the run writes its final pages. Pages that are open still find
+    /// the status.
     pub fn end_bars(&self) {
         if let Some(versions) = lock(&self.live).as_mut() {
             versions.is_final = true;
@@ -107,7 +110,8 @@ impl Writer {
         self.owned.settle()
     }
 
-    /// Removes the status of a run that has ended, or that was killed.
+    /// Removes the status that a run which has ended, or was killed, left in the folder. During a run of this writer,
+    /// and where no report wrote a status, nothing happens.
     pub(super) fn remove_status(&self) -> Result<(), Error> {
         let path = self.out.join(STATUS);
         if lock(&self.live).is_some() || !self.owned.has(&path) || !path.exists() {
@@ -117,14 +121,14 @@ impl Writer {
     }
 }
 
-/// A page with a bar.
+/// A page with a bar as its last element, and with the right to load what the bar needs.
 fn with_bar(page: &str, bar: &str) -> String {
     let page = page.replacen(SCRIPTS, SCRIPTS_OF_BAR, 1);
     let Some((before, after)) = page.rsplit_once(END) else { return page };
     [before, BEGIN, bar, END, after].concat()
 }
 
-/// A page whose bar is taken away; `None` if it has none.
+/// The page as it was before [`with_bar`]; `None` if it has no bar.
 fn without_bar(page: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.rsplit_once(END)?;

@@ -6,8 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The versions of the pages that a run rewrites.
 pub struct LiveVersions {
+    /// The names of the experiments whose pages the run rewrites.
     experiments: BTreeSet<String>,
-    /// The version of each page, by its path of the page below the folder of the reports.
+    /// The version of each page that was written, by the path of the page below the folder of the reports.
     pub pages: BTreeMap<String, Version>,
     /// Whether the final pages are being written, which have no bar.
     pub is_final: bool,
@@ -24,12 +25,14 @@ pub struct Version {
 }
 
 impl LiveVersions {
-    /// The versions of the pages of these experiments and of those about all experiments.
+    /// No versions yet, for a run that rewrites the pages of these experiments and the pages about all experiments.
     pub fn new(experiments: BTreeSet<String>) -> Self {
         Self { experiments, pages: BTreeMap::new(), is_final: false, statuses: 0 }
     }
 
-    /// The version of a page that now has this content; `None` for a page without a bar.
+    /// Takes note that a page, whose path below the folder of the reports is `file`, now has this content, and returns
+    /// the number of its version, which is a new one if the content changed. `None` for a page that gets no bar: one of
+    /// an experiment that is not run, and any page once the final ones are written.
     pub fn update(&mut self, file: &str, text: &str) -> Option<u64> {
         let experiment = file.rsplit_once('/').map(|(experiment, _)| experiment);
         let is_of_run = experiment.is_none_or(|name| self.experiments.contains(name));

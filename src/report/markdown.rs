@@ -19,7 +19,8 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// A paragraph as Markdown shows it: no line begins a list, a heading or another block.
+/// Text as Markdown shows it literally in a paragraph of several lines, none of which begins a list, a heading or
+/// another block.
 pub fn prose(text: &str) -> String {
     let line = |line: &str| {
         let text = escaped(line.trim());
@@ -33,7 +34,7 @@ pub fn prose(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Text as code, between more backticks than it contains in a row.
+/// Text as code in a line, between more backticks than it contains in a row.
 pub fn code(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     let ticks = "`".repeat(longest_run(&text) + 1);
@@ -41,14 +42,14 @@ pub fn code(text: &str) -> String {
     format!("{ticks}{space}{text}{space}{ticks}")
 }
 
-/// The text of a file between fences that no line of it closes.
+/// The text of a file as a block of code in this language, between fences that no line of the text closes.
 pub fn fenced(text: &str, language: &str) -> String {
     let ticks = "`".repeat(longest_run(text).max(3) + 1);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     format!("{ticks}{language}\n{text}{end}{ticks}")
 }
 
-/// The largest number of backticks in a row.
+/// The largest number of backticks in a row that a text contains.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

@@ -3,7 +3,8 @@
 /// A page about all experiments: its name, and what a link says.
 pub type PageLink = (&'static str, &'static str);
 
-/// The pages about all experiments; only the index has a link to that of smoke experiments.
+/// The pages about all experiments. The page of smoke experiments has no words: only the index links to it, in a
+/// sentence.
 pub const PAGES: [PageLink; 7] = [
     ("index", "Experiments"),
     ("which-algorithm", "Which algorithm"),
@@ -14,7 +15,7 @@ pub const PAGES: [PageLink; 7] = [
     ("smoke", ""),
 ];
 
-/// The files of these pages, each with the name of its page.
+/// The files of [`PAGES`] in Markdown and HTML, each with the name of its page.
 pub fn page_files() -> impl Iterator<Item = (String, &'static str)> {
     let file = |page: &'static str, end: &str| match (page, end) {
         ("index", "md") => ("README.md".to_owned(), page),
@@ -23,8 +24,9 @@ pub fn page_files() -> impl Iterator<Item = (String, &'static str)> {
     PAGES.into_iter().flat_map(move |(page, _)| ["md", "html"].map(|end| file(page, end)))
 }
 
-/// A page with links to these places, which are not known before the pages of all experiments are;
-/// `up` leads to their folder, and `here` is the one that the page is.
+/// The text of a page in whose navigation bar links to `places` replace those that it has: which pages there are is not
+/// known before the pages of all experiments are written. `up` leads from the page to the folder of the reports, and
+/// `here` is the name of the page itself if it is one of `places`. A page without a navigation bar stays as it is.
 pub fn with_navigation(text: &str, up: &str, here: &str, places: &[&PageLink]) -> String {
     let begin = "<nav class=\"pages\" aria-label=\"Pages\">";
     let Some((before, rest)) = text.split_once(begin) else { return text.to_owned() };

@@ -42,8 +42,8 @@ pub fn notation(text: &str) -> Value {
     Value::from_safe_string(out)
 }
 
-/// A text in which a symbol stays on the line of its number, and a number on that of its unit and
-/// of its other digits.
+/// A text in which no line break separates a symbol from its number (H = 10), a number from its unit (5 %), or the
+/// groups of a number's digits.
 pub fn unbroken(text: &str) -> String {
     let text = text.replace(" = ", "\u{a0}=\u{a0}").replace(" ± ", "\u{a0}±\u{a0}");
     // A word joiner keeps a sign with what it belongs to.
@@ -83,7 +83,8 @@ pub fn numbers(text: &str) -> String {
     out
 }
 
-/// A number that is not written as on pages; `None` of other words.
+/// A word that is a number in another notation than that of pages, in theirs; `None` for numbers that need no change,
+/// and for other words.
 fn number_text(word: &str) -> Option<String> {
     let (sign, digits) = word.strip_prefix('-').map_or(("", word), |digits| ("−", digits));
     let (mantissa, exponent) = digits.split_once('e').unwrap_or((digits, ""));
@@ -125,7 +126,8 @@ fn index_at(text: &str, place: usize) -> Option<&str> {
     (is_symbol && is_index).then_some(index)
 }
 
-/// The letter at the begin of a text, or the brackets with what is in them.
+/// The power with which a text begins that follows `^`: a letter that no other letter or digit follows, or brackets
+/// with what is in them.
 fn power_at(power: &str) -> Option<&str> {
     let mut letters = power.chars();
     let letter = letters.next().filter(|c| c.is_ascii_alphabetic());
@@ -135,7 +137,7 @@ fn power_at(power: &str) -> Option<&str> {
     }
 }
 
-/// The brackets at the begin of a text, with what is in them.
+/// The brackets with which a text begins, with what is in them; `None` if it begins otherwise, or they are not closed.
 fn brackets_at(text: &str) -> Option<&str> {
     let text = text.starts_with('(').then_some(text)?;
     let mut depth = 0;

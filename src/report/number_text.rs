@@ -13,19 +13,19 @@ pub fn nine_digits(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:.8e}") }
 }
 
-/// What is counted, as a whole number: `1 800`. A mean of counts that is none has three digits.
+/// A count as a whole number: `1 800`. A mean of counts that is no whole number has three digits.
 pub fn counted(value: f64) -> String {
     whole(value).unwrap_or_else(|| short(value))
 }
 
-/// How a kind of number is written.
+/// A function that writes numbers of a kind, such as counts.
 pub type NumberText = fn(f64) -> String;
 
-/// Limits of something positive that differ from the estimate by more than this factor are shown
-/// as 0 and ∞.
+/// Limits of a positive estimate that differ from it by more than this factor are shown as 0 and ∞.
 const MOST_APART: f64 = 1e6;
 
-/// The interval of an estimate; `None` where there is none, as of a single run.
+/// The interval of an estimate in brackets, whose limits `text` writes; `None` where there is none, as for a single
+/// run.
 pub fn bracket(
     text: impl Fn(f64) -> String,
     estimate: f64,
@@ -45,14 +45,15 @@ pub fn interval(estimate: f64, interval: (f64, f64)) -> String {
     (3..=6).map(with).find(|text| text.ends_with(']')).unwrap_or_else(|| short(estimate))
 }
 
-/// The same of numbers that are written in another way.
+/// An estimate with its interval, whose numbers `text` writes. The estimate alone if it has no interval, or if the
+/// limits have the same text as the estimate.
 pub fn interval_by(text: impl Fn(f64) -> String, estimate: f64, interval: (f64, f64)) -> String {
     let value = text(estimate);
     let limits = bracket(text, estimate, interval).filter(|l| *l != format!("[{value}, {value}]"));
     limits.map_or_else(|| value.clone(), |limits| format!("{value} {limits}"))
 }
 
-/// A ratio with its interval.
+/// A ratio with its interval, as [`interval`] writes it.
 pub fn ratio_text(ratio: &Ratio) -> String {
     interval(ratio.estimate, (ratio.low, ratio.high))
 }

@@ -8,16 +8,19 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// A stored sequence: its block (0 of singles, 1 of doubles), the index of its first number, its
-/// length.
+/// Where a sequence of numbers is stored: its block (0 of singles, 1 of doubles), the index of its first number there,
+/// and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slice(pub u8, pub usize, pub usize);
 
 /// The blocks while they grow.
 #[derive(Default)]
 pub struct Numbers {
+    /// The bytes of the numbers in single precision.
     singles: Vec<u8>,
+    /// The bytes of the numbers in double precision.
     doubles: Vec<u8>,
+    /// The sequences that are stored, by the bits of their numbers.
     known: HashMap<Vec<u64>, Slice>,
 }
 
@@ -35,7 +38,7 @@ fn fits_single(x: f64) -> bool {
 }
 
 impl Numbers {
-    /// Adds a sequence that is not stored yet.
+    /// Stores a sequence, unless an equal one is stored already, and returns where it is.
     pub fn add(&mut self, values: impl IntoIterator<Item = f64>) -> Slice {
         let values: Vec<f64> = values.into_iter().collect();
         let bits: Vec<u64> = values.iter().map(|x| x.to_bits()).collect();
@@ -55,7 +58,7 @@ impl Numbers {
         slice
     }
 
-    /// Bytes that the blocks take in a page.
+    /// The bytes that the blocks take in a page, where base64 makes four of three.
     pub fn bytes(&self) -> usize {
         [&self.singles, &self.doubles].map(|block| block.len().div_ceil(3) * 4).iter().sum()
     }

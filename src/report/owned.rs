@@ -30,7 +30,8 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// The files of an existing folder.
+    /// The existing folder at `out`, with the files that its list names. Without a list, as in a clone, they are
+    /// recognised by their contents.
     ///
     /// # Errors
     /// If the list cannot be read.
@@ -47,21 +48,23 @@ impl Owned {
         Ok(Self { out: out.to_owned(), known: Mutex::new(known) })
     }
 
+    /// The name of a file in the list: its path below the folder, with `/` between parts.
     fn name(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.out).unwrap_or(path);
         let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
         parts.collect::<Vec<_>>().join("/")
     }
 
-    /// Whether a file may be removed.
+    /// Whether the list has a file, so that it may be overwritten and removed.
     pub fn has(&self, path: &Path) -> bool {
         lock(&self.known).contains(&self.name(path))
     }
 
-    /// Checks that a file may be written, and lists it.
+    /// Lists a file that is about to be written. A file that exists without being listed may only have the content
+    /// `bytes` already.
     ///
     /// # Errors
-    /// If it exists and is not listed, or the list cannot be written.
+    /// If it exists with another content and is not listed, or the list cannot be written.
     pub fn claim(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let name = self.name(path);
         let mut known = lock(&self.known);
@@ -86,7 +89,7 @@ impl Owned {
         Ok(())
     }
 
-    /// Writes a file that may be written.
+    /// Lists a file and writes it.
     ///
     /// # Errors
     /// As [`Owned::claim`], or if it cannot be written.
@@ -95,7 +98,8 @@ impl Owned {
         write_atomically(path, bytes)
     }
 
-    /// Streams a file that may be written.
+    /// Lists a file and writes what `write` streams to it; returns what `write` returns. A file that exists without
+    /// being listed is compared first, with its whole new content in memory.
     ///
     /// # Errors
     /// As [`Owned::claim`], or if it cannot be written.
@@ -137,8 +141,9 @@ impl Owned {
 /// How the second paragraph of a Markdown page about all experiments begins.
 const WRITTEN_BY: &str = "\n\nWritten by `exactfed report`";
 
-/// The files of a folder without a list, as under version control: identified by the beginnings of
-/// the pages, also those of earlier versions, and by the record in each experiment's folder.
+/// The files that reports wrote to a folder without a list, as in a clone of a repository, by their paths below it.
+/// Pages about all experiments are recognised by their beginnings, also those of earlier versions, and the other files
+/// by the record in the folder of their experiment.
 fn unlisted(out: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let begins = ["# Experiments\n\nWritten by", "# Claims\n\n", "# Where the sources disagree\n"];
@@ -149,8 +154,9 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
             found.insert(page);
         }
     }
-    let mut open = vec![String::new()];
-    while let Some(folder) = open.pop() {
+    // The folders whose entries were not read yet.
+    let mut unread = vec![String::new()];
+    while let Some(folder) = unread.pop() {
         let of_experiment = out.join(&folder).join(RECORD).is_file();
         for (name, is_folder) in entries(&out.join(&folder)) {
             let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
@@ -163,7 +169,7 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
                 });
                 found.extend(figures.map(|(file, _)| format!("{path}/{file}")));
             } else if is_folder {
-                open.push(path);
+                unread.push(path);
             } else if of_experiment && is_page(&name) {
                 found.insert(path);
             }
@@ -172,7 +178,7 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
     found
 }
 
-/// The names in a folder and which of them are folders; symbolic links are left out.
+/// The entries of a folder: the name of each, and whether it is a folder. Symbolic links and hidden files are left out.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let all = fs::read_dir(folder).into_iter().flatten().flatten();
     let plain = all.filter_map(|entry| {
@@ -191,15 +197,16 @@ pub const PAPER: &str = ".paper.svg";
 const OBSOLETE_FIGURE: &str = ".tex";
 const OBSOLETE_DOCUMENT: &str = "all.tex";
 
-/// Whether a file has the name of a figure of an experiment.
+/// Whether a file of this name in an experiment's folder of figures is one of a figure, also of an earlier version.
 pub fn is_figure(name: &str) -> bool {
     FIGURE_ENDS.iter().chain([&OBSOLETE_FIGURE]).any(|end| name.ends_with(end))
 }
 
-/// The table of the frontiers of an experiment.
+/// The name of the table of an experiment's frontiers.
 pub const FRONTIER: &str = "frontier.csv";
 
-/// Whether a file has the name of a table of a page, or of a file that no version writes any longer.
+/// Whether a file of this name in an experiment's folder is a table that belongs to its page only sometimes, or a file
+/// that no version writes any longer. Such files are removed when the page does not have them.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
     let fixed =
@@ -207,7 +214,7 @@ pub fn is_table(name: &str) -> bool {
     name == FRONTIER || name == OBSOLETE_DOCUMENT || table.is_some_and(fixed)
 }
 
-/// Whether a file has the name of one in the folder of an experiment's page.
+/// Whether reports write a file of this name to the folder of an experiment.
 fn is_page(name: &str) -> bool {
     let fixed = ["report.md", "report.html", "summary.csv", "provenance.md", "tables.tex"];
     fixed.contains(&name) || [RECORD, FINALS].contains(&name) || is_table(name)

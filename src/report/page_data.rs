@@ -28,13 +28,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// drawings no page exceeds 1.2 MB.
 const MOST_WITH_REPLICATES: usize = 450_000;
 
-/// The data of an experiment's page.
+/// The data that the script of an experiment's page reads. Single replicates are added figure by figure, after all
+/// other numbers of figures of cells, and only to figures with which the page does not become too large.
 pub fn page_data<'e>(experiment: &'e Experiment<'_>) -> PageData<'e> {
     let mut numbers = Numbers::default();
     let results: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|c| (c.cell.id.as_str(), c)).collect();
     let mut figures = Vec::new();
+    // The exploration and the drawn cells of each of `figures`.
     let mut shown: Vec<(&Exploration, Vec<&CellResult<'_>>)> = Vec::new();
+    // The figures whose points belong to no cells.
     let mut fixed = Vec::new();
     for figure in &experiment.figures {
         match (&figure.body, &figure.exploration) {
@@ -60,7 +63,7 @@ pub fn page_data<'e>(experiment: &'e Experiment<'_>) -> PageData<'e> {
             cell.runs = ReplicateSlices::new(slices);
         }
     }
-    // They come last, so that the replicates of the others have the first place in the page.
+    // Figures without cells come last, so that the replicates of the other figures find room first.
     for (figure, plot) in fixed {
         figures.push(plot_data(figure, plot, fixed_figure(plot, &mut numbers)));
     }
@@ -80,7 +83,7 @@ pub fn page_data<'e>(experiment: &'e Experiment<'_>) -> PageData<'e> {
     }
 }
 
-/// A figure of maps.
+/// A figure of maps as the script reads it.
 fn maps_data<'e>(figure: &'e Figure, maps: &'e Maps) -> MapFigureData<'e> {
     let legend = maps.legend.iter().map(|entry| MapLegendData {
         label: entry.name(),
@@ -98,7 +101,7 @@ fn maps_data<'e>(figure: &'e Figure, maps: &'e Maps) -> MapFigureData<'e> {
     }
 }
 
-/// What the squares of some maps can show.
+/// What a reader may choose to see in the squares of these maps, which are all of one kind.
 fn choices(maps: &Maps) -> &'static [&'static str] {
     match maps.maps.iter().flat_map(|map| &map.squares).next().map(|square| &square.value) {
         Some(SquareValue::Stability(_)) => {
@@ -108,6 +111,7 @@ fn choices(maps: &Maps) -> &'static [&'static str] {
     }
 }
 
+/// A map as the script reads it.
 fn map_data(map: &Map) -> MapData<'_> {
     if let Some(dense) = &map.dense {
         return dense_data(map, dense);
@@ -129,6 +133,8 @@ fn map_data(map: &Map) -> MapData<'_> {
     }
 }
 
+/// A map of too many squares for texts as the script reads it, which makes the texts of a square when a reader points
+/// at it.
 fn dense_data<'e>(map: &'e Map, dense: &'e DenseMap) -> MapData<'e> {
     let shown: Vec<Vec<String>> = map.squares.iter().map(Square::shows).collect();
     let winners = unique(shown.iter().map(|shows| shows[0].clone()));
@@ -140,7 +146,8 @@ fn dense_data<'e>(map: &'e Map, dense: &'e DenseMap) -> MapData<'e> {
     MapData::Dense { x: &map.x, y: &map.y, values: &dense.values, squares, winners }
 }
 
-/// Bytes that the replicates of a figure would take.
+/// The bytes that the single replicates of these cells of a figure would take in a page: 4 for each number, which
+/// base64 makes 16/3.
 fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> usize {
     let rows = |cell: &&CellResult<'_>| -> usize {
         // The runs on one of several instances are one sequence, their mean.
@@ -156,8 +163,9 @@ fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> 
     cells.iter().map(rows).sum::<usize>() * 16 / 3
 }
 
-/// What the y axis shows of each replicate of a cell: a sequence over recorded rounds, or one
-/// sequence of all last values.
+/// What the y axis of a figure shows of the single replicates of a cell: for each a sequence over recorded rounds, or,
+/// in a figure whose points are cells, one sequence of the last values of all replicates. If there are several
+/// instances, the means on each instance take the place of replicates.
 fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, [f64]>> {
     match exploration.x {
         XAxis::Rounds(_) => cell.runs.columns(exploration.y),
@@ -165,7 +173,7 @@ fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, 
     }
 }
 
-/// A figure of these curves.
+/// A figure as the script reads it, whose curves are `curves`.
 fn plot_data<'e>(figure: &'e Figure, plot: &'e Plot, curves: CurvesData) -> CurveFigureData<'e> {
     let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
     CurveFigureData {
@@ -185,7 +193,8 @@ fn plot_data<'e>(figure: &'e Figure, plot: &'e Plot, curves: CurvesData) -> Curv
     }
 }
 
-/// The curves of cells, of which a reader may choose other views.
+/// The curves of a figure of the cells `drawn`, which a reader may view over another axis, with another band or in
+/// other panels; single replicates are not among them yet.
 fn explored_curves(
     plot: &Plot,
     exploration: &Exploration,
@@ -227,13 +236,14 @@ fn x_choices(
     all.map(|quantity| (quantity.name().to_owned(), quantity.formula().to_owned())).collect()
 }
 
-/// Whether a cost is above 0 at the end of some run.
+/// Whether a cost is above 0 at the end of some run of these cells, so that an axis of it shows something.
 fn grows(cost: Quantity, cells: &[&CellResult<'_>]) -> bool {
     let runs_of_cells = cells.iter().flat_map(|cell| cell.runs.columns(cost));
     runs_of_cells.into_iter().any(|run| run.last().is_some_and(|last| *last > 0.0))
 }
 
-/// A cell of a figure.
+/// A cell of a figure without its single replicates: its means, the bands that the figure offers, and its places on
+/// each of the x axes in `xs`.
 fn cell_data(
     result: &CellResult<'_>,
     exploration: &Exploration,
@@ -271,7 +281,8 @@ fn cell_data(
     }
 }
 
-/// The predictions of a figure, each of a cell once, although a cell may be in several panels.
+/// The predictions of a figure for its cells, which have the ids `cells`. A cell may be in several panels, and each
+/// kind of prediction for it is added once.
 fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<PredictionData> {
     let indices: HashMap<&str, usize> =
         cells.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();

@@ -1,8 +1,10 @@
-//! Where results come from.
+//! `provenance.md`: which program computed the results of a page, where and in which time. Pages do not state it, so
+//! that they stay the same when results are computed again.
 
 use crate::evidence::{Experiment, unique};
 
-/// Which versions computed the results, on which system, and how long it took.
+/// The text of `provenance.md`: the versions of exactfed that computed the results, the time that they took, and the
+/// system on which the page is being written.
 pub fn provenance(experiment: &Experiment<'_>) -> String {
     let by = experiment.cells.iter().map(|cell| {
         let p = &cell.provenance;

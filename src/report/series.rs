@@ -7,7 +7,7 @@ use crate::evidence::{Body, Figure, Map, Panel, SquareValue};
 use exactfed_core::words::inert;
 use std::fmt::Write;
 
-/// A figure's values, one line per point or square.
+/// The text of the CSV file of a figure, with a line for each point or square.
 pub fn csv(figure: &Figure) -> String {
     match &figure.body {
         Body::Plot(plot) => curves(&plot.panels),
@@ -15,7 +15,7 @@ pub fn csv(figure: &Figure) -> String {
     }
 }
 
-/// One line per point of each series of a figure's panels.
+/// The text for a figure of curves: a line for each point of each line in each panel.
 fn curves(panels: &[Panel]) -> String {
     let mut out = String::from("panel,series,role,x,y,low,high,n,diverged\n");
     for panel in panels {
@@ -36,8 +36,8 @@ fn curves(panels: &[Panel]) -> String {
     out
 }
 
-/// One line per square of a figure's maps. A dense map, which is the only one of its figure, has a CSV of its own, with
-/// other columns.
+/// The text for a figure of maps: a line for each square. A dense map, which is the only one of its figure, has a CSV
+/// of its own, with other columns.
 fn squares(maps: &[Map]) -> String {
     if let Some(dense) = maps.iter().find_map(|map| map.dense.as_ref()) {
         return dense.csv.clone();
@@ -80,12 +80,12 @@ fn exact_number(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:?}") }
 }
 
-/// A line of a CSV file.
+/// A line of a CSV file with these fields, with its line end.
 pub fn line(fields: &[impl AsRef<str>]) -> String {
     fields.iter().map(|field| quoted(field.as_ref())).collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// A field after RFC 4180, that no spreadsheet takes for a formula.
+/// A text as a field of a CSV file (RFC 4180), which no spreadsheet takes for a formula.
 pub fn quoted(text: &str) -> String {
     let text = inert(text);
     let special = text.contains([',', '"', '\n', '\r']);
@@ -125,11 +125,15 @@ mod tests {
     fn squares_have_the_columns_of_their_map() {
         let map = |value| {
             let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-            let (x, y) = (names(&["0.1"]), names(&["1", "10"]));
-            let squares = vec![Square { x: 0, y: 1, value }];
-            let maps = vec![Map { title: "FedAvg".into(), x, y, squares, dense: None }];
-            let (x, y) = ("γ".into(), "H".into());
-            let body = Body::Maps(Maps { maps, legend: vec![], x, y });
+            let map = Map {
+                title: "FedAvg".into(),
+                x: names(&["0.1"]),
+                y: names(&["1", "10"]),
+                squares: vec![Square { x: 0, y: 1, value }],
+                dense: None,
+            };
+            let maps = Maps { maps: vec![map], legend: vec![], x: "γ".into(), y: "H".into() };
+            let body = Body::Maps(maps);
             csv(&Figure { body, ..figure_of(Vec::new()) })
         };
         let radii = SpectralRadii { mean: 0.5, square: 1.5 };

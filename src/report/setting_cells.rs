@@ -3,8 +3,8 @@
 use super::text_table::TextCell;
 use exactfed_runner::plan::Setting;
 
-/// A setting of a column, empty where a cell has none. Manifests choose some kinds by `zero = true`,
-/// of which the table shows `zero`.
+/// The cell of a table for a setting; empty where a cell of the experiment does not have the setting. Manifests choose
+/// some kinds by a flag, as in `zero = true`, for which the table shows `zero`.
 pub fn setting_cell(setting: Option<&Setting>) -> TextCell {
     match setting {
         Some(Setting::Text(text)) => text.strip_suffix(" true").unwrap_or(text).into(),

@@ -7,7 +7,8 @@ use crate::evidence::table::FinalsColumns;
 use crate::stats::mean;
 use std::io::{self, Write};
 
-/// Writes one line per cell, for programs and for later diffs.
+/// Writes `summary.csv`, for programs: a line for each cell with its settings, the summary of its main quantity and the
+/// means of further quantities at the last round, and its digest. A number that does not exist is empty.
 ///
 /// # Errors
 /// If it cannot be written.

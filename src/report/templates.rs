@@ -60,20 +60,21 @@ const TEMPLATES: [(&str, &str); 20] = templates![
     "diff.css" "diff.txt" "history.md" "history.html" "history.css" "history.txt" "live.html"
 ];
 
-/// The colours of the names of families on light or dark paper.
+/// The colours of the names of families, by the number of the family, on light (0) or dark (1) paper.
 fn family_inks(paper: usize) -> Vec<String> {
     (0..FAMILIES).map(|family| style::hex(style::ink(Color::of_family(family))[paper])).collect()
 }
 
-/// A colour of lines, and that of the names beside them.
+/// A colour of lines, and the colour of the names that stand next to them, which must be readable.
 #[derive(Serialize)]
 struct PaletteColor {
+    /// The number of the colour; "none" for the colour of lines that belong to no family.
     name: String,
     line: String,
     ink: String,
 }
 
-/// The colours of lines on light or dark paper; the last is that of no family.
+/// The colours of lines, `lines`, with those of names on light (0) or dark (1) paper; the last is that of no family.
 fn palette(paper: usize, lines: &[(u8, u8, u8)]) -> Value {
     let mut colors = Vec::new();
     for (i, line) in lines.iter().enumerate() {
@@ -85,7 +86,7 @@ fn palette(paper: usize, lines: &[(u8, u8, u8)]) -> Value {
     Value::from(Serde(colors))
 }
 
-/// Whether a template writes HTML.
+/// Whether the template that is being filled writes HTML, and not Markdown or plain text.
 fn is_html(state: &State<'_, '_>) -> bool {
     state.auto_escape() == &AutoEscape::Html
 }
@@ -93,7 +94,8 @@ fn is_html(state: &State<'_, '_>) -> bool {
 /// Adds the filters of the templates.
 fn add_filters(env: &mut Environment<'_>) {
     env.add_filter("md", markdown::escaped);
-    // Text, text of a paragraph and a name, in the language of the page.
+    // In the language of the page: `shown` writes a text in one line, `prose` a paragraph, `named` a name, in which
+    // nothing is notation.
     let escaped: fn(&str) -> String = markdown::escaped;
     for (name, in_markdown) in [("shown", escaped), ("prose", markdown::prose)] {
         env.add_filter(name, move |state: &State<'_, '_>, text: &str| {
@@ -130,6 +132,8 @@ fn add_filters(env: &mut Environment<'_>) {
 pub struct Templates(Environment<'static>);
 
 impl Templates {
+    /// The templates with their filters, and with the values that all pages have: colours, scripts, and the sentence
+    /// that explains "amended".
     pub fn new() -> Self {
         let mut env = Environment::new();
         let mut syntax = SyntaxConfig::builder();
@@ -157,7 +161,8 @@ impl Templates {
         Self(env)
     }
 
-    /// Fills a template.
+    /// The text of the template of this name, filled with `values`. Its end, such as `.html`, decides on the language
+    /// and on the macros that it gets as `parts`.
     ///
     /// # Errors
     /// If the template fails.

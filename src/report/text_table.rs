@@ -10,7 +10,7 @@ use exactfed_runner::plan::Setting;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Rows of a table.
+/// The most rows that a table of a page shows.
 pub const MOST_ROWS: usize = 1000;
 
 /// A table as templates see it.
@@ -18,9 +18,9 @@ pub const MOST_ROWS: usize = 1000;
 pub struct TextTable {
     pub heads: Vec<String>,
     pub rows: Vec<Vec<TextCell>>,
-    /// How many rows there are and which of them these are, if these are not all.
+    /// A note on how many rows there are, and which of them the table shows; empty if it shows all.
     pub note: String,
-    /// The file with all of them, in the folder of the page.
+    /// The file with all rows, in the folder of the page, to which the note leads; empty without one.
     pub file: String,
 }
 
@@ -73,8 +73,9 @@ impl From<&Setting> for TextCell {
     }
 }
 
-/// Writes a file of this name in the folder of the page with what the second argument writes. It has a
-/// whole table, which may be long: each is written at once.
+/// What a page does with a file that it needs in its folder, such as a table that is too long for the page: the first
+/// argument is the name of the file, and the second one writes its content to a stream. The content is written at once
+/// and never in memory as a whole.
 pub type TableFiles<'a> = dyn FnMut(&str, &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) + 'a;
 
 impl TextTable {
@@ -84,7 +85,8 @@ impl TextTable {
         Self { heads, rows: rows.collect(), ..Self::default() }
     }
 
-    /// The first `most` of these rows; if there are more, a file of this name has all.
+    /// A table of the first `most` of these rows. If there are more, the table has a note, and `files` gets the file
+    /// `name.csv` with all rows.
     pub fn first(
         heads: &[impl AsRef<str>],
         mut rows: impl ExactSizeIterator<Item = Vec<TextCell>>,
@@ -107,7 +109,8 @@ impl TextTable {
         table.of_rows(all, &file)
     }
 
-    /// The table with a note, unless it has all of so many rows, that this file has all.
+    /// The table with a note that it has the first rows out of `all`, which `file` has; without a note if it has all
+    /// rows.
     pub fn of_rows(self, all: usize, file: &str) -> Self {
         if self.rows.len() == all {
             return self;
@@ -119,6 +122,7 @@ impl TextTable {
     }
 }
 
+/// A row of a table as a line of a CSV file.
 fn csv_line(row: &[TextCell]) -> String {
     line(&row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>())
 }

@@ -3,9 +3,10 @@
 
 use exactfed_runner::plan::Plan;
 
-/// A topic: its name, synonyms, which only the search knows, and whether a plan is about it.
+/// A topic: its name, its synonyms, which only the search knows, and the function that says whether a plan is about it.
 type Topic = (&'static str, &'static str, fn(&Plan) -> bool);
 
+/// All topics, in the order in which the index offers them.
 const TOPICS: [Topic; 7] = [
     ("least cost", "frontier communications budget complexity", |plan| {
         !plan.manifest.frontier.is_empty()
@@ -30,7 +31,7 @@ const TOPICS: [Topic; 7] = [
     }),
 ];
 
-/// The kinds of a plan's problems.
+/// The kinds of the problems of a plan's cells and of its frontiers.
 fn kinds(plan: &Plan) -> impl Iterator<Item = &str> {
     let frontier = plan.frontier_problem.iter().map(|problem| problem.kind());
     plan.all_cells().map(|cell| cell.identity.problem.kind()).chain(frontier)
@@ -45,12 +46,13 @@ fn has(plan: &Plan, keys: &[&str]) -> bool {
 
 /// What an experiment is about.
 pub struct PlanTopics {
+    /// The names of its topics.
     pub names: Vec<&'static str>,
-    /// Other words by which it is found.
+    /// The synonyms of its topics, by which the search of the index finds it.
     pub words: String,
 }
 
-/// The topics of an experiment.
+/// The topics that the experiment of a plan is about.
 pub fn topics(plan: &Plan) -> PlanTopics {
     let own: Vec<Topic> = TOPICS.into_iter().filter(|(.., holds)| holds(plan)).collect();
     let words: Vec<&str> = own.iter().map(|(_, words, _)| *words).collect();

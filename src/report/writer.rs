@@ -40,13 +40,13 @@ pub struct Writer {
     pub inches: f64,
     /// Whether pages show the cells of their manifests and nothing else that results contain.
     pub of_manifests: bool,
-    /// The pages about all experiments to which pages have links, once an index was written.
+    /// The pages about all experiments to which the pages of experiments link; `None` until an index was written.
     linked: Mutex<Option<Vec<&'static PageLink>>>,
-    /// The versions of pages, while a run rewrites them.
+    /// The versions of pages while a run rewrites them; `None` if there is no such run.
     pub(super) live: Mutex<Option<LiveVersions>>,
 }
 
-/// A drawing of so many inches as a file.
+/// A function that makes a file of a drawing, whose width is given in inches.
 type Export = fn(&Outlines, f64) -> Result<Vec<u8>, ExportError>;
 
 impl Writer {
@@ -54,7 +54,8 @@ impl Writer {
     /// are as wide as the text of a paper.
     ///
     /// # Errors
-    /// If there can be no such folder, no file can be written to it, or a page would overwrite a file that is not its own.
+    /// If there can be no such folder, no file can be written to it, or a page would overwrite a file that is not its
+    /// own.
     pub fn new(out: &Path, formats: &[Format]) -> Result<Self, Error> {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
         check_writable(out)?;
@@ -77,13 +78,13 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Whether a page is of one of the formats.
+    /// Whether a page with this file name is in one of the formats that this writer writes.
     fn writes(&self, file: &str) -> bool {
         let format = if file.ends_with(".html") { Format::Html } else { Format::Md };
         self.formats.contains(&format)
     }
 
-    /// The page to open first, or the folder where no format has one.
+    /// The index that a reader should open first; the folder of the reports if no format of this writer has an index.
     pub fn index_file(&self) -> PathBuf {
         let page = ["index.html", "README.md"].into_iter().find(|page| self.writes(page));
         page.map_or_else(|| self.out.clone(), |page| self.out.join(page))
@@ -100,8 +101,8 @@ impl Writer {
         is_own.then(|| read_regular(&path, MOST_READ).ok()).flatten()
     }
 
-    /// Writes the folder of an experiment: its page with tables and figures, and the files for other programs, among them
-    /// what a later `diff` compares ([`RECORD`], [`FINALS`]). Removes the tables that the page no longer has.
+    /// Writes the folder of an experiment: its page with tables and figures, and the files for other programs, among
+    /// them what a later `diff` compares ([`RECORD`], [`FINALS`]). Removes the tables that the page no longer has.
     ///
     /// # Errors
     /// If a file cannot be written, or an analysis text is not a template.
@@ -146,8 +147,8 @@ impl Writer {
         Ok(IndexEntry::new(experiment, page))
     }
 
-    /// Writes the drawings and the values of an experiment's figures, and removes those of figures
-    /// that it no longer has.
+    /// Writes the drawings and the values of an experiment's figures to `folder`: as SVG, as CSV, and in the formats
+    /// for papers. Removes the files of figures that the experiment no longer has.
     fn write_figures(
         &self,
         folder: &Path,
@@ -170,7 +171,7 @@ impl Writer {
         sweep(&self.owned, folder, is_figure, &wanted)
     }
 
-    /// Writes the page of an experiment in each format.
+    /// Writes the page of the experiment of this name in Markdown and HTML, as far as these formats are wanted.
     fn write_report(&self, experiment: &str, page: &Page) -> Result<(), Error> {
         let up = "../".repeat(experiment.split('/').count());
         let values = Value::from(Serde(page));
@@ -185,8 +186,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a figure for papers in each format, drawn for its width, so that its text has the
-    /// same size in each.
+    /// Writes a figure to `folder` in each format for papers that is wanted. It is drawn anew for the width in the
+    /// paper, so that its text has the same size in each format.
     fn export(&self, folder: &Path, figure: &Figure) -> Result<(), Error> {
         let exports: [(Format, &str, Export); 3] = [
             (Format::Pdf, ".pdf", Outlines::pdf),
@@ -206,8 +207,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the index, the claims and the disagreements, and the smoke experiments where they
-    /// have a page of their own. Experiments without a page are listed with the reason.
+    /// Writes the pages about all experiments, `entries`, and removes those that would be empty. The index lists the
+    /// experiments whose pages could not be written, `failed`, each with the reason.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -249,7 +250,8 @@ impl Writer {
         self.owned.settle()
     }
 
-    /// Gives the pages of these experiments links to these places, if they had others.
+    /// Lets the pages of experiments link to these pages about all experiments from now on, and puts the links into the
+    /// pages of these names that were written before, if they have others.
     fn link_reports(&self, names: &[String], places: &[&'static PageLink]) -> Result<(), Error> {
         let before = lock(&self.linked).replace(places.to_vec());
         if before.as_deref() == Some(places) || !self.writes("report.html") {
@@ -257,8 +259,8 @@ impl Writer {
         }
         for name in names {
             let file = format!("{name}/report.html");
-            let text = self.read(&file).and_then(|bytes| String::from_utf8(bytes).ok());
-            let Some(text) = text else { continue };
+            let read = self.read(&file).and_then(|bytes| String::from_utf8(bytes).ok());
+            let Some(text) = read else { continue };
             let linked = with_navigation(&text, &"../".repeat(name.split('/').count()), "", places);
             if linked != text {
                 self.owned.write(&self.out.join(&file), linked.as_bytes())?;
@@ -267,7 +269,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a page of a format to a file below the folder, to which `up` leads.
+    /// Writes a page in HTML or Markdown. `file` is its path below the folder of the reports, to which `up` leads from
+    /// the page.
     fn write_page(&self, file: &str, up: &str, text: &str) -> Result<(), Error> {
         if file.ends_with(".html") {
             return self.write_html(file, up, text);
@@ -276,17 +279,17 @@ impl Writer {
     }
 }
 
-/// Removes files of a folder that a report wrote, whose names are those of a kind of file, and
-/// that are obsolete: figures that the manifest no longer has, tables that fit their page again.
+/// Removes obsolete files that a report wrote to a folder: figures that the manifest no longer has, tables that fit
+/// their page again. They are those whose names are of a kind and not among the wanted ones.
 fn sweep(
     owned: &Owned,
     folder: &Path,
-    kind: fn(&str) -> bool,
+    is_of_kind: fn(&str) -> bool,
     wanted: &BTreeSet<String>,
 ) -> Result<(), Error> {
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if kind(&name) && !wanted.contains(&name) && owned.has(&entry.path()) {
+        if is_of_kind(&name) && !wanted.contains(&name) && owned.has(&entry.path()) {
             fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
         }
     }

@@ -7,7 +7,7 @@ use crate::report::notation::numbers;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What stands for characters.
+/// For each character what stands for it in LaTeX.
 type CharacterTable = HashMap<char, &'static str>;
 
 /// The table of a text in which each character is followed by what stands for it.
@@ -66,7 +66,9 @@ static TEXT: LazyLock<CharacterTable> = table!(
 
 /// A part of the output.
 enum Piece {
+    /// LaTeX of a paragraph.
     Text(String),
+    /// LaTeX of a formula, without what begins and ends a formula.
     Math(String),
 }
 
@@ -114,7 +116,8 @@ pub fn text(text: &str) -> String {
     concatenated(&pieces)
 }
 
-/// The letter whose index begins here: `_` between one character and one more.
+/// The letter before the `_` at this place if `_` begins its index of one character: a symbol, or a letter that stands
+/// alone, as in θ_c and b_h. `None` elsewhere, as in `step_size`.
 fn indexed(chars: &[char], at: usize) -> Option<char> {
     let word = |c: &char| c.is_ascii_alphanumeric();
     let letter = *chars.get(at.checked_sub(1)?)?;
@@ -125,7 +128,7 @@ fn indexed(chars: &[char], at: usize) -> Option<char> {
     (chars[at] == '_' && one && base).then_some(letter)
 }
 
-/// A character that is no symbol.
+/// LaTeX that shows a character that is no symbol; its code point in brackets if not every engine has the character.
 fn literal(c: char) -> String {
     if let Some(shown) = TEXT.get(&c) {
         return (*shown).to_owned();
@@ -138,7 +141,7 @@ fn literal(c: char) -> String {
     }
 }
 
-/// Between two formulas these make one of them.
+/// Operators that join the formulas before and after them, from which spaces separate them, to one formula.
 const OPERATORS: [&str; 7] = ["-", r"\leq", r"\geq", r"\cdot", r"\pm", r"\times", r"\approx"];
 
 /// The output, with neighbouring mathematics in one group.
@@ -155,7 +158,7 @@ fn concatenated(pieces: &[Piece]) -> String {
     for (i, piece) in pieces.iter().enumerate() {
         match piece {
             Piece::Math(m) => math.push_str(m),
-            // The space of an operator is that of mathematics.
+            // A formula has its own spaces around operators.
             Piece::Text(t) if t == " " && (joins(i + 1) || i > 0 && joins(i - 1)) => {}
             Piece::Text(t) => {
                 flush(&mut math, &mut out);
@@ -167,6 +170,7 @@ fn concatenated(pieces: &[Piece]) -> String {
     out
 }
 
+/// Moves the formula that was collected so far to the output, if there is one.
 fn flush(math: &mut String, out: &mut String) {
     if !math.is_empty() {
         out.push_str(&format!(r"\ensuremath{{{}}}", math.trim_end()));

@@ -15,10 +15,10 @@ use std::fmt::Write;
 
 /// Rows after which a table is continued as another, so that it fits a page.
 const ROWS: usize = 40;
-/// The same for claims, whose rows have several lines.
+/// Claims after which their table is continued as another: their rows have several lines.
 const CLAIMS: usize = 10;
 
-/// All tables of a page.
+/// The text of `tables.tex`: the tables of a page, each in an environment of its own. A table without rows is left out.
 pub fn tables(plan: &Plan, page: &Page) -> String {
     let name = &plan.experiment;
     let title = &plan.manifest.title;
@@ -41,6 +41,7 @@ pub fn tables(plan: &Plan, page: &Page) -> String {
     out
 }
 
+/// A table without its last column.
 fn without_last(table: &TextTable) -> TextTable {
     let mut shorter = table.clone();
     shorter.heads.pop();
@@ -50,15 +51,17 @@ fn without_last(table: &TextTable) -> TextTable {
     shorter
 }
 
-/// Whether a cell is a number, an interval, or the lack of one.
-fn numeric(cell: &str) -> bool {
+/// Whether the text of a cell is a number, an interval, or what stands in place of a missing number.
+fn is_numeric(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit() || "-[–".contains(c)) || cell == "diverged"
 }
 
+/// Writes a table, whose columns of numbers are aligned to the right. Every [`ROWS`] rows another one begins, as a
+/// continuation with a label of its own.
 fn table(out: &mut String, table: &TextTable, caption: &str, label: &str) {
     let right = |column: usize| {
         let cells = table.rows.iter().filter_map(|row| row.get(column));
-        cells.filter(|cell| !cell.text.is_empty()).all(|cell| numeric(&cell.text))
+        cells.filter(|cell| !cell.text.is_empty()).all(|cell| is_numeric(&cell.text))
     };
     let columns: String =
         (0..table.heads.len()).map(|c| if right(c) { 'r' } else { 'l' }).collect();
@@ -72,6 +75,7 @@ fn table(out: &mut String, table: &TextTable, caption: &str, label: &str) {
     }
 }
 
+/// Writes the claims with their verdicts and estimates as tables of [`CLAIMS`] rows each.
 fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
     for (part, some) in claims.chunks(CLAIMS).enumerate() {
         let amended = if some.iter().any(|claim| claim.amended) { AMENDED } else { "" };
@@ -94,7 +98,8 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
     }
 }
 
-/// The beginning of a table, or of a later part of one.
+/// Writes the beginning of a table's environment. `part` counts the parts of a table that is continued, from 0; from
+/// the second one on its number is added to the label.
 fn begin(out: &mut String, caption: &str, label: &str, part: usize) {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
     let label: String = label.chars().map(|c| if plain(c) { c } else { '-' }).collect();
@@ -105,6 +110,7 @@ fn begin(out: &mut String, caption: &str, label: &str, part: usize) {
     );
 }
 
+/// Writes the rows of a table below its line of heads; `columns` are the alignments of the columns.
 fn tabular(out: &mut String, columns: &str, heads: &str, rows: &[Vec<TextCell>]) {
     let _ = writeln!(out, "\\begin{{tabular}}{{{columns}}}\n\\toprule\n{heads} \\\\\n\\midrule");
     for row in rows {

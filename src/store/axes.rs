@@ -9,7 +9,7 @@ use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use toml::Value;
 
-/// A value that a manifest writes as this setting.
+/// The TOML value that a manifest would have for a setting of a planned cell.
 fn from_setting(setting: &Setting) -> Value {
     match setting {
         Setting::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Value::Integer(*x as i64),
@@ -22,7 +22,7 @@ fn from_setting(setting: &Setting) -> Value {
     }
 }
 
-/// The type of a column of values like this one.
+/// The type of a column that holds values like this one; texts for all that is neither a number nor a flag.
 fn data_type(value: &Value) -> DataType {
     match value {
         Value::Integer(_) => DataType::Int64,
@@ -47,8 +47,8 @@ fn common_type(one: DataType, other: DataType) -> DataType {
 /// TOML writes it, and true for a table without settings of its own.
 pub type Leaves = BTreeMap<String, Value>;
 
-/// The leaves of a cell: the settings whose hash is its id, and defaults that its manifest
-/// names as values of an axis.
+/// The leaves of a cell: the settings of `table`, whose hash is its id, and `defaults`, which its id does not hash, and
+/// which its manifest names among the values of an axis. Without them, a cell at the default would have no value there.
 pub fn leaves<'a>(
     table: &toml::Table,
     defaults: impl IntoIterator<Item = (&'a str, &'a Setting)>,
@@ -65,12 +65,13 @@ pub fn leaves<'a>(
     for (path, setting) in defaults {
         all.entry(without_kind(path)).or_insert_with(|| from_setting(setting));
     }
-    // Exports have columns for these already.
+    // The seed and the kinds of the problem and the algorithm have columns of their own.
     all.retain(|path, _| !["seed", "problem", "algorithm"].contains(&&**path));
     all
 }
 
-/// Replaces the hashes of files that the grid varies by the names that a planned cell has for them.
+/// Replaces hashes of data files among the leaves by the names that the manifest of the planned cell has for the files:
+/// where the grid varies a file, a column of names says more.
 fn name_files(leaves: &mut Leaves, cell: &Cell) {
     for (path, setting) in cell.settings.iter() {
         if let Some(leaf @ Value::String(_)) = leaves.get_mut(&without_kind(path))
@@ -81,15 +82,15 @@ fn name_files(leaves: &mut Leaves, cell: &Cell) {
     }
 }
 
-/// The leaves of a planned cell whose id is the hash of `settings`.
+/// The leaves of a planned cell, whose id is the hash of `settings`.
 pub fn planned_leaves(cell: &Cell, settings: &toml::Table) -> Leaves {
     let mut all = leaves(settings, defaults(cell, settings));
     name_files(&mut all, cell);
     all
 }
 
-/// The values of a cell's axes that are defaults, and so not among the settings that its id
-/// hashes, by path.
+/// The settings of a cell that its grid varies and that have their default value, by path: `settings`, which its id
+/// hashes, leave them out.
 fn defaults<'a>(cell: &'a Cell, settings: &toml::Table) -> Vec<(&'a str, &'a Setting)> {
     let mut defaults = Vec::new();
     for path in cell.varied.iter() {
@@ -127,19 +128,20 @@ fn without_kind(path: &str) -> String {
     }
 }
 
-/// In which settings the cells of an experiment differ.
+/// The values that the settings of an experiment's cells have, from which follows in which settings the cells differ.
 #[derive(Default)]
 pub struct SettingValues {
-    /// Cells that were added.
+    /// The number of cells that were added.
     cells: usize,
-    /// The values of each setting, by path.
+    /// What is known of the values of each setting, by path.
     seen: BTreeMap<String, SeenValues>,
 }
 
-/// The values of a setting.
+/// The values of a setting in the cells that were added.
 struct SeenValues {
+    /// The value in the first cell that has the setting.
     first: Value,
-    /// Cells that have the setting.
+    /// The number of cells that have the setting.
     cells: usize,
     /// Whether another value than the first one was seen.
     several: bool,
@@ -148,7 +150,7 @@ struct SeenValues {
 }
 
 impl SettingValues {
-    /// Adds a cell.
+    /// Adds a cell with these leaves.
     pub fn add(&mut self, leaves: Leaves) {
         let mut one = Self { cells: 1, seen: BTreeMap::new() };
         for (path, first) in leaves {
@@ -158,7 +160,7 @@ impl SettingValues {
         self.merge(one);
     }
 
-    /// Adds other cells of the same experiment.
+    /// Adds the cells of `other`, which belong to the same experiment and were read from another pack.
     pub fn merge(&mut self, other: Self) {
         self.cells += other.cells;
         for (path, new) in other.seen {
@@ -180,7 +182,7 @@ impl SettingValues {
     }
 }
 
-/// The column of a setting.
+/// The column of a setting in a table with a row for each cell, or for each recorded round of each.
 #[derive(Debug)]
 pub struct SettingColumn {
     /// Name of the column.
@@ -212,7 +214,7 @@ impl SettingColumn {
         columns
     }
 
-    /// The column of these cells, one row each; null where a cell has no such setting.
+    /// The values of the setting in these cells, with one row for each; null where a cell has no such setting.
     pub fn column<'a>(&self, cells: impl Iterator<Item = &'a Leaves>) -> PolarsResult<Column> {
         let mut values: Vec<AnyValue<'_>> = Vec::new();
         for leaves in cells {
@@ -226,7 +228,8 @@ impl SettingColumn {
     }
 }
 
-/// A value in a column of this type, which holds it.
+/// A value as it stands in a column of this type, which can hold it: as a text if the column holds values of other
+/// types too.
 fn cast_value(value: &Value, kind: &DataType) -> AnyValue<'static> {
     match (kind, value) {
         (DataType::Int64, Value::Integer(x)) => AnyValue::Int64(*x),
@@ -239,9 +242,9 @@ fn cast_value(value: &Value, kind: &DataType) -> AnyValue<'static> {
     }
 }
 
-/// A name for each of `paths`: its last part, as on pages; the whole path if this name is taken or
-/// another of `all` paths has the same last part, also one in which no cells differ: a batch of
-/// records is not one of oracle calls.
+/// A column name for each of `paths`, in their order: the last part of the path, as on pages; the whole path if this
+/// name is in `taken`, or if another of `all` paths ends with it. The latter counts also if no cells differ in it,
+/// since readers would confuse, say, a batch of records with a batch of gradients.
 fn column_names(paths: &BTreeSet<&String>, all: &BTreeSet<&String>, taken: &[&str]) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
     for path in all {
@@ -270,6 +273,7 @@ fn column_names(paths: &BTreeSet<&String>, all: &BTreeSet<&String>, taken: &[&st
     names
 }
 
+/// A path as a column name: with `_` in place of hyphens and dots.
 fn snake_case(path: &str) -> String {
     path.replace(['-', '.'], "_")
 }

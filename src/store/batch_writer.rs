@@ -32,7 +32,7 @@ pub struct BatchWriter<'a> {
     provenance: &'a Provenance,
     /// Most cells that are written together.
     most: usize,
-    /// The generation of the packs that are written.
+    /// The generation of the packs that are written, by which they count before earlier packs of the same cells.
     generation: u64,
     waiting: Mutex<Waiting<'a>>,
     /// Locked for reading by each thread that takes waiting cells and writes them, and for writing by
@@ -55,7 +55,8 @@ struct Waiting<'a> {
 }
 
 impl<'a> BatchWriter<'a> {
-    /// A writer of cells of this plan, computed by `provenance`.
+    /// A writer of cells of this plan, which are computed by the program that `provenance` names. The caller holds the
+    /// lock of the experiment.
     ///
     /// # Errors
     /// If the folder of the experiment cannot be read.
@@ -79,10 +80,10 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Writes a complete cell, now or together with others.
+    /// Takes over a complete cell, and writes it now or, in a large experiment, together with others soon.
     ///
     /// # Errors
-    /// If it, or one that waited before it, cannot be written.
+    /// If it, or a cell that waited before it, cannot be written.
     pub fn add(&self, done: Done<'a>) -> Result<(), Error> {
         let _passed = self.pass_gate();
         let mut waiting = lock(&self.waiting);
@@ -117,8 +118,8 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Runs `work` while waiting cells are written in time, then writes the rest and removes earlier
-    /// results of all these cells.
+    /// Runs `work`, which adds cells, while another thread writes those that have waited long enough. Then writes the
+    /// rest and removes earlier results of all these cells. Returns what `work` returns.
     ///
     /// # Errors
     /// The error of `work`, or why a cell could not be written.
@@ -153,7 +154,8 @@ impl<'a> BatchWriter<'a> {
         self.write(&cells)
     }
 
-    /// Waits for the right to take waiting cells and to write; nobody gets it after [`Self::close`].
+    /// Waits for the right to take waiting cells and to write them, which lasts until the returned guard is dropped.
+    /// Many threads may have it at once; nobody gets it after [`Self::close`], whose caller ends the process.
     fn pass_gate(&self) -> RwLockReadGuard<'_, ()> {
         self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,8 +165,8 @@ impl<'a> BatchWriter<'a> {
         lock(&self.waiting).stored
     }
 
-    /// Writes waiting cells before they have waited for longer than [`PATIENCE`], until the channel is
-    /// disconnected.
+    /// Writes waiting cells before they have waited for longer than [`PATIENCE`], until the channel `ended` is
+    /// disconnected. An error is kept for the next call of [`Self::add`], or for the end of [`Self::during`].
     fn write_in_time(&self, ended: &Receiver<()>) {
         let mut pause = PATIENCE;
         while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
@@ -185,7 +187,7 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Writes cells as one pack.
+    /// Writes cells as one pack, and counts them as stored; writes nothing if there are none.
     fn write(&self, cells: &[Done<'_>]) -> Result<(), Error> {
         if cells.is_empty() {
             return Ok(());
@@ -197,7 +199,7 @@ impl<'a> BatchWriter<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    /// Takes all cells, so that none waits any more.
+    /// Takes all waiting cells out, so that none waits any more.
     fn take_cells(&mut self) -> Vec<Done<'a>> {
         self.since = None;
         self.numbers = 0;

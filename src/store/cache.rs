@@ -31,6 +31,7 @@ struct CacheKind<'a> {
 }
 
 impl<'a> CacheKind<'a> {
+    /// How these columns are cached.
     fn new(what: &'a Cached) -> Self {
         let (folder, key, rounding) = match what {
             Cached::Moments(key) => (".moments", key, 0.0),
@@ -47,13 +48,15 @@ impl<'a> CacheKind<'a> {
     }
 }
 
-/// Reads cached columns of this version; `None` if there are none, or they are damaged.
+/// Reads the cached columns of `what` below the root of a results folder; `None` if there are none of this version, or
+/// they are damaged.
 pub fn read_columns(root: &Path, what: &Cached) -> Option<Columns> {
     let bytes = read_plain(&CacheKind::new(what).file(root), MOST_READ).ok()?;
     decode(&bytes, what)
 }
 
-/// The optimum that is cached under a key, if there is one.
+/// The optimum of the instance with this key that is cached below the root of a results folder; `None` if there is
+/// none.
 pub fn read_optimum(root: &Path, key: &str) -> Option<Minimiser> {
     let mut theta = read_columns(root, &Cached::Optimum(key.to_owned()))?.remove(OPTIMUM)?;
     // The reverse of `optimum_columns`.
@@ -105,7 +108,7 @@ fn is_equal(a: f64, b: f64, rounding: f64) -> bool {
 }
 
 impl Store {
-    /// Caches columns, if they can be written.
+    /// Writes columns to the cache, if they can be written.
     pub(super) fn cache_columns(&self, what: &Cached, columns: &Columns) {
         let kind = CacheKind::new(what);
         if create_below(&self.root, &self.root.join(kind.folder)).is_ok() {
@@ -114,7 +117,7 @@ impl Store {
         }
     }
 
-    /// Compares cached columns with what is computed now; `None` if nothing is cached.
+    /// Computes columns and compares them with the cached ones, as `verify` does; `None` if nothing is cached.
     pub fn check_cached(&self, of: &Cacheable<'_>) -> Option<CheckedCache> {
         let cached = read_columns(&self.root, &of.what)?;
         let kind = CacheKind::new(&of.what);
@@ -122,7 +125,9 @@ impl Store {
         Some(CheckedCache { file: kind.file(&self.root), difference })
     }
 
-    /// Looks optima up by key in the cache next to the results of a plan, if it has results.
+    /// A function that looks up the optimum of an instance by its key in the cache of the results folder from which the
+    /// plan was read, so that building the instance needs no search. It finds nothing for a plan that was read from a
+    /// manifest.
     pub fn known_optima(plan: &Plan) -> impl Fn(&str) -> Option<Minimiser> + use<'_> {
         let root = plan.source.copies.as_deref().and_then(Path::parent);
         move |key| read_optimum(root?, key)
@@ -137,9 +142,9 @@ impl Store {
         self.check_cached(&Cacheable { what, compute: Box::new(compute) })
     }
 
-    /// Caches the optima of these cells' instances that a search found, each once. Two kinds are left out and searched for
-    /// again instead: those in few unknowns, whose search is short, and those of more bytes than a data file may have of
-    /// which results keep a copy.
+    /// Caches the optima of these cells' instances that a search found, each once. Two kinds are left out and searched
+    /// for again instead: those in few unknowns, whose search is short, and those of more bytes than a data file may
+    /// have of which results keep a copy.
     pub fn keep_optima(&self, cells: &[Prepared<'_>]) {
         let mut seen = HashSet::new();
         for scenario in cells.iter().flat_map(|cell| &cell.scenarios) {
@@ -158,10 +163,10 @@ impl Store {
     }
 }
 
-/// The only column: θ*, its residual and the bound on its error.
+/// The name of the only column of a cached optimum: θ*, its residual and the bound on its error, one below the other.
 const OPTIMUM: &str = "optimum";
 
-/// The columns in which an optimum is cached.
+/// The columns in which an optimum is cached, with its two numbers after the coordinates of θ*.
 fn optimum_columns(found: &Minimiser) -> Columns {
     let mut column = found.theta.clone();
     column.extend([found.residual, found.error]);
@@ -207,7 +212,7 @@ fn decode(bytes: &[u8], what: &Cached) -> Option<Columns> {
     Some(columns)
 }
 
-/// The beginning of a cached file.
+/// The beginning of the first line of a cached file, by which a file of another version or key is recognised.
 fn beginning(what: &Cached) -> String {
     format!("exactfed-columns {} {}", what.version(), CacheKind::new(what).key)
 }

@@ -28,7 +28,10 @@ pub enum Status {
 }
 
 impl Store {
-    /// Finds a cell that must have results.
+    /// The pack of a cell that must have results, and its place there.
+    ///
+    /// # Errors
+    /// If it has none, or packs cannot be read.
     pub(super) fn find(&self, experiment: &str, id: &str) -> Result<CellInPack, Error> {
         let found = self.packs(experiment)?.find(id)?;
         found.ok_or_else(|| error(&self.folder(experiment), format!("has no results of cell {id}")))
@@ -75,8 +78,9 @@ impl Store {
         self.with_rows(&found, |rows, range| rows.finals(range, of))
     }
 
-    /// Calls `read` with the rows of a cell's pack, which are read and checked if they are not held,
-    /// and the range of the cell's own rows.
+    /// Calls `read` with all rows of a cell's pack and the range of the cell's own rows among them, and returns what it
+    /// returns. The rows are read from the file and checked unless they are still held from an earlier call: neighbours
+    /// in a pack are mostly read one after another.
     pub(super) fn with_rows<T>(
         &self,
         cell: &CellInPack,
@@ -89,7 +93,7 @@ impl Store {
         }
     }
 
-    /// The state of a cell's results, whose file is read and checked.
+    /// The state of a cell's results, whose whole file is read and checked.
     pub fn status(&self, experiment: &str, id: &str) -> Status {
         match self.checked_summary(experiment, id) {
             Ok(Some(_)) => return Status::Done,
@@ -103,7 +107,8 @@ impl Store {
         }
     }
 
-    /// Stores a cell and removes its earlier results.
+    /// Stores the traces of a cell on `clients` clients, one for each replicate, which were computed in `elapsed`, and
+    /// removes its earlier results. A run uses a [`BatchWriter`](super::BatchWriter) instead.
     ///
     /// # Errors
     /// If it cannot be written; then nothing is left.
@@ -129,7 +134,8 @@ impl Store {
         self.remove_superseded(&plan.experiment)
     }
 
-    /// Stores cells in one pack of this generation. Earlier results of these cells no longer count.
+    /// Stores cells in one pack of this generation, which must be higher than that of every other pack with one of the
+    /// cells. Earlier results of these cells no longer count, and records of their failures are removed.
     ///
     /// # Errors
     /// If they cannot be written; then nothing is left.
@@ -158,7 +164,8 @@ impl Store {
     }
 }
 
-/// Encodes cells as they are written, and writes nothing; the number of bytes.
+/// Encodes cells as they are stored, and writes nothing, so that an estimate of the time of a run can include the time
+/// of its writing. Returns the number of bytes.
 ///
 /// # Errors
 /// If they cannot be encoded.
@@ -174,7 +181,7 @@ pub fn encoded_size(
     Ok(Pack::encode(head, &lines, &plan.source.text, frame)?.len())
 }
 
-/// The line of a cell in the index of its pack.
+/// What the index of a pack says of a cell.
 fn pack_line(done: &Done<'_>) -> PackLine {
     PackLine {
         id: done.cell.id,

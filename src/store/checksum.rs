@@ -40,18 +40,19 @@ pub fn checked_body(bytes: &[u8]) -> Option<&[u8]> {
     if last_line == checksum_line(body).as_bytes() { Some(body) } else { None }
 }
 
-/// A record as text whose last line is its checksum.
+/// A record as TOML, below which a last line has the checksum of the text.
 pub fn with_checksum(record: &impl Serialize) -> Result<String, toml::ser::Error> {
     let text = toml::to_string(record)?;
     Ok(format!("{text}{}", checksum_line(text.as_bytes())))
 }
 
-/// Whether the last line of a text is a checksum, correct or not.
+/// Whether the last line of a text is a checksum, correct or not: a file of another kind that happens to have the name
+/// of a record has none.
 pub fn has_checksum(text: &str) -> bool {
     text.lines().next_back().is_some_and(|last| last.starts_with(CHECKSUM))
 }
 
-/// The record of a text, whose last line must be its checksum.
+/// The record in a text, whose last line must be its checksum.
 pub fn parse_checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ChecksumError> {
     let body = checked_body(bytes).ok_or(ChecksumError::Changed)?;
     let text = std::str::from_utf8(body).map_err(|_| ChecksumError::Changed)?;

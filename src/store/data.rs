@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 const COPIES: &str = ".data";
 
 impl Store {
-    /// The folder of the copies below a results folder.
+    /// The path of the folder with copies of data files, below the root of a results folder.
     pub fn copies(root: &Path) -> PathBuf {
         root.join(COPIES)
     }
 
-    /// Copies data files, given by path and hash, unless this folder has sound copies already. Files
-    /// that are too large, missing or changed since the cells were planned are left out; commands
-    /// that need them report it.
+    /// Copies data files of `from`, given by path and hash, to this results folder, unless it has sound copies already.
+    /// Files that are too large, missing or changed since the cells were planned are left out without an error;
+    /// commands that need them report it.
     pub(super) fn copy_data_files<'a>(
         &self,
         from: &DataFolder,

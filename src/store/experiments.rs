@@ -56,8 +56,8 @@ pub enum StoredExperimentError {
 }
 
 impl StoredExperiment {
-    /// The experiment in the text of such a file; `None` if it is another kind of file, such as
-    /// a manifest that happens to have this name.
+    /// The experiment in the text of a file that has the name `experiment.toml`; `None` if it is another kind of file,
+    /// such as a manifest that happens to have this name.
     ///
     /// # Errors
     /// If the text holds an experiment and is not as it was written.
@@ -73,8 +73,7 @@ impl StoredExperiment {
         }
     }
 
-    /// Checks that the source of each algorithm, which pages show, has the hash that is in the ids of
-    /// its cells.
+    /// Checks that the code of each custom algorithm, which pages show, has the hash that is in the ids of its cells.
     fn check_sources(&self) -> Result<(), StoredExperimentError> {
         for known in &self.source.algorithms {
             let Definition { kind, source, source_hash, .. } = &known.definition;
@@ -85,7 +84,8 @@ impl StoredExperiment {
         Ok(())
     }
 
-    /// The manifest as it was last run, for plans.
+    /// The manifest as it was last run, completed by what a file cannot hold and a plan needs: the reader of tables,
+    /// and the algorithms that are registered in this program.
     pub fn source(&self) -> Source {
         Source {
             tables: Some(table::read as TableReader),
@@ -99,7 +99,8 @@ impl StoredExperiment {
 pub type ListedExperiment = (String, Result<StoredExperiment, Error>);
 
 impl Store {
-    /// Writes the experiment of a plan and copies its data files, both for reports.
+    /// Writes the experiment of a plan and copies its data files, so that reports need neither the manifest nor the
+    /// data. That a run stored all cells is remembered as long as the plan has the same cells.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -114,7 +115,8 @@ impl Store {
         })
     }
 
-    /// Records whether a run has stored all cells of a plan whose experiment was written.
+    /// Records whether a run has stored all cells of a plan, whose experiment was written before. If so, a cell that is
+    /// missing later was removed.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -126,7 +128,8 @@ impl Store {
         })
     }
 
-    /// The hash of the cells that the last complete run of an experiment stored.
+    /// The hash of the cells that the last complete run of an experiment stored; `None` if no run was complete, or the
+    /// record cannot be read.
     fn complete_hash(&self, plan: &Plan) -> Option<String> {
         let name = &plan.experiment;
         self.read_experiment(&self.folder(name), name).ok()?.complete
@@ -171,7 +174,7 @@ impl Store {
         Err(error(&self.folder(&plan.experiment), message))
     }
 
-    /// Writes an experiment without its data files.
+    /// Writes the record of an experiment, without its data files, unless the file has it already.
     pub(super) fn write_stored(&self, experiment: &StoredExperiment) -> Result<(), Error> {
         let path = self.make_folder(&experiment.name)?.join(EXPERIMENT);
         let text = with_checksum(experiment).map_err(|e| error(&path, e))?;
@@ -221,7 +224,7 @@ impl Store {
         parts.join("/")
     }
 
-    /// The experiment of this name in its folder.
+    /// The experiment of this name as its folder has it, with data files that are read from the copies below this root.
     ///
     /// # Errors
     /// If it is not there, or not as it was written.

@@ -9,6 +9,8 @@
 //! of the portion are read, each thread one at a time, and their rows are sorted. A pack has its
 //! cells in the order in which they finished, which is nearly the order of the grid. So most packs
 //! are read once or twice.
+//!
+//! All cells are checked before the first row is written, so that the columns are known.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves, planned_leaves};
 pub use super::cells_frame::{WorkColumn, cells_frame};
@@ -36,16 +38,16 @@ const TEXTS: usize = 128;
 /// The result of an export.
 #[derive(Debug, Default)]
 pub struct Exported {
-    /// Cells in the file.
+    /// The number of cells in the file.
     pub cells: usize,
-    /// Rows in the file.
+    /// The number of rows in the file.
     pub rows: usize,
     /// The reason for each cell that was left out because it is damaged.
     pub damaged: Vec<Error>,
 }
 
-/// Writes all cells of these experiments, as they were last run, to `to`. Damaged cells are left
-/// out and reported. Without any cell nothing is written.
+/// Writes the rows of all stored cells of these experiments to the file `to`; `plans` are the experiments as they were
+/// last run. Damaged cells are left out and reported. Without any cell nothing is written.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -60,7 +62,7 @@ pub fn export(
     if rows.experiments.iter().all(|experiment| experiment.cells.is_empty()) {
         return Ok(exported);
     }
-    // As text, in every line, they would be half of the file.
+    // In every line of a CSV file the settings would be half of it.
     rows.columns.retain(|name, _| format == ExportFormat::Parquet || name != "settings");
     stream_named(to, |file| {
         let metadata = file_metadata(plans, &rows.axes);
@@ -87,55 +89,61 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
     Ok((all, exported.damaged))
 }
 
-/// The cells that are exported, and their columns.
+/// The cells that are exported, and the columns of their rows.
 struct ExportedRows<'a> {
     experiments: Vec<SoundCells<'a>>,
-    /// The columns that do not belong to `axes`.
+    /// The columns of packs and of facts, but not those of `axes`. Optional columns are there if some cell has a value.
     columns: Schema,
+    /// The columns of the settings in which cells differ.
     axes: Vec<SettingColumn>,
 }
 
 /// The cells of an experiment whose numbers are as they were written.
 struct SoundCells<'a> {
     plan: &'a Plan,
-    /// The places of the cells of its last run by their ids.
+    /// The cells of the last run by their ids: the index of each in the plan.
     last_run: HashMap<CellId, usize>,
+    /// The packs whose index is as it was written.
     packs: Vec<Arc<Pack>>,
     /// The cells in the order of the export.
     cells: Vec<SoundCell>,
-    /// The bytes of a row of each pack, approximately.
+    /// For each of `packs` the bytes of one of its rows, approximately.
     row_bytes: Vec<usize>,
 }
 
 /// Where a cell is stored.
 #[derive(Clone, Copy)]
 struct SoundCell {
-    /// The place of its pack in [`SoundCells::packs`].
+    /// The index of its pack in [`SoundCells::packs`].
     pack: usize,
-    /// Its place in the pack.
+    /// The index of the cell in the pack.
     index: usize,
 }
 
-/// What the check of an experiment finds.
+/// What the check of an experiment's packs finds.
 struct CheckedExperiment<'a> {
     cells: SoundCells<'a>,
     /// The optional columns that have values in some sound cell.
     columns: BTreeSet<String>,
+    /// The values that the settings of the sound cells have.
     settings: SettingValues,
 }
 
 /// What the check of a pack finds.
 #[derive(Default)]
 struct CheckedPack {
-    /// The places of its sound cells.
+    /// The indices of its sound cells.
     sound: Vec<usize>,
+    /// What is wrong with each of its other cells.
     damaged: Vec<Error>,
+    /// The values that the settings of the sound cells have.
     settings: SettingValues,
+    /// The bytes of a row, approximately.
     row_bytes: usize,
 }
 
 impl<'a> ExportedRows<'a> {
-    /// Checks the cells of these experiments.
+    /// Checks the cells of these experiments, and adds what is wrong with each damaged file or cell to `damaged`.
     fn new(store: &Store, plans: &'a [Plan], damaged: &mut Vec<Error>) -> Result<Self, Error> {
         let mut experiments = Vec::new();
         let mut measured = BTreeSet::new();
@@ -165,7 +173,7 @@ impl<'a> ExportedRows<'a> {
         schema
     }
 
-    /// Hands all rows to `add`, some cells at a time.
+    /// Hands all rows to `add`, a portion of cells at a time, and counts them in `exported`.
     fn read(
         &self,
         exported: &mut Exported,
@@ -188,7 +196,8 @@ impl<'a> ExportedRows<'a> {
     }
 }
 
-/// Checks the cells of an experiment, and puts the sound ones in the order of the export.
+/// Checks the cells of an experiment, and puts the sound ones in the order of the export. What is wrong with the others
+/// is added to `damaged`.
 fn check_experiment<'a>(
     store: &Store,
     plan: &'a Plan,
@@ -237,21 +246,24 @@ fn check_experiment<'a>(
     Ok(CheckedExperiment { cells, columns, settings })
 }
 
-/// A cell that is to be read from a pack.
+/// A cell of a portion that is to be read from a pack.
 struct ChosenCell {
-    /// Its place in the portion.
+    /// The index of the cell among those of the portion.
     place: usize,
-    /// Its place in the pack.
+    /// The index of the cell in the pack.
     index: usize,
 }
 
 impl SoundCells<'_> {
-    /// The cell of this id in the last run.
+    /// The cell of this id in the plan of the last run; `None` for a cell of earlier settings.
     fn planned(&self, id: &str) -> Option<&Cell> {
         self.last_run.get(&CellId::read(id)?).map(|place| &self.plan.cells[*place])
     }
 
-    /// Checks these cells of a pack.
+    /// Checks these cells of a pack, given by their indices: whether their numbers have the digests in the index.
+    ///
+    /// # Errors
+    /// If the pack as a whole is not as it was written.
     fn check_pack(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
         let rows = pack.read_rows()?;
         let lines = pack.read_lines(cells.iter().copied())?;
@@ -269,7 +281,8 @@ impl SoundCells<'_> {
         Ok(checked)
     }
 
-    /// The leaves of a stored cell, with what the last run knows of it.
+    /// The leaves of a stored cell, whose id is the hash of `settings`. For a cell of the last run its plan adds
+    /// defaults and the names of files.
     fn stored_leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
         match self.planned(id) {
             Some(cell) => planned_leaves(cell, settings),
@@ -294,8 +307,8 @@ impl SoundCells<'_> {
         portions
     }
 
-    /// Reads the cells of a portion from the packs that hold them. Packs that cannot be read any more
-    /// are added to `damaged`.
+    /// Reads the cells of a portion, which is a range of [`Self::cells`], from the packs that hold them. A pack that
+    /// cannot be read any more is left out, and the error is added to `damaged`.
     fn read_portion(
         &self,
         portion: Range<usize>,
@@ -322,7 +335,7 @@ impl SoundCells<'_> {
         parts
     }
 
-    /// Reads these cells of a pack.
+    /// Reads these cells of a pack: their rows in the stored columns of `all`, and the facts that their rows share.
     fn read_part(
         &self,
         pack: &Pack,
@@ -349,7 +362,7 @@ impl SoundCells<'_> {
         Ok(PackPart { cells, frame })
     }
 
-    /// What all rows of the cell of a line share.
+    /// The facts that all rows of a cell share, from its line in the index of `pack` and the plan of the last run.
     fn facts(
         &self,
         pack: &Pack,
@@ -374,7 +387,8 @@ impl SoundCells<'_> {
     }
 }
 
-/// The metadata of an exported file: the manifests, and the paths of the settings by their columns.
+/// The metadata of an exported file, as keys with values: the manifest of each experiment, and for each column of
+/// `axes` the path of its setting.
 fn file_metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)> {
     let mut metadata: BTreeMap<String, String> = BTreeMap::new();
     for plan in plans {

@@ -49,7 +49,7 @@ impl Store {
         Ok(Some(record))
     }
 
-    /// Records that a cell could not be run to its end. Results that it had stay.
+    /// Records that a cell could not be run to its end, and why. Results that the cell had stay.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -69,6 +69,7 @@ impl Store {
         Ok(())
     }
 
+    /// The path of the record of a failed cell.
     fn failed_file(&self, experiment: &str, id: &str) -> PathBuf {
         self.folder(experiment).join(format!("{id}{FAILED}"))
     }

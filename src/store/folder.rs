@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The packs of an experiment, which whoever needs them first opens while others wait.
+/// The packs of an experiment; `None` until the first thread that needs them has opened them, while others wait.
 type OpenedPacks = Arc<Mutex<Option<Arc<Packs>>>>;
 
 /// A results folder.
@@ -26,6 +26,7 @@ pub struct Store {
     pub root: PathBuf,
     /// The packs of each experiment, as they were when they were first needed.
     packs: Mutex<HashMap<String, OpenedPacks>>,
+    /// The rows of the packs that were read last.
     pub(super) recent_rows: RecentRows,
 }
 
@@ -88,7 +89,8 @@ impl Store {
         check_writable(&self.root)
     }
 
-    /// The number of cells in an experiment's folder that are not among these.
+    /// The number of cells with results in an experiment's folder that are not among these ids; 0 if its packs cannot
+    /// be read.
     pub fn count_others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
         let packs = self.packs(experiment).unwrap_or_default();
         packs.ids().filter(|id| !known.contains(id.as_str())).count()
@@ -112,7 +114,7 @@ impl Store {
         refuse_links(&self.root, &self.folder(experiment))
     }
 
-    /// The packs of an experiment, as they were when they were first needed.
+    /// The packs of an experiment as they were when they were first needed, or since they were forgotten.
     pub(super) fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
         // Only this experiment is locked while its packs are opened: others can be read meanwhile.
         let place = lock(&self.packs).entry(experiment.to_owned()).or_default().clone();
@@ -142,7 +144,8 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the packs of an experiment: they have changed, or may have.
+    /// Forgets the packs of an experiment, so that the next reader opens them again: they have changed, or another
+    /// process may have changed them.
     pub(super) fn forget_packs(&self, experiment: &str) {
         lock(&self.packs).remove(experiment);
     }

@@ -23,6 +23,10 @@ pub fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
+/// Runs git with these arguments in the current folder, and returns what it printed and whether it failed.
+///
+/// # Errors
+/// If git cannot be started.
 fn run_git(arguments: &[&str]) -> Result<Output, Error> {
     // A repository may ask for its messages in another encoding, such as UTF-16.
     let encoding = ["-c", "i18n.logOutputEncoding=UTF-8"];
@@ -40,7 +44,10 @@ fn cannot_start(e: &std::io::Error) -> Error {
     error(Path::new("git"), message)
 }
 
-/// The standard output of git; the first line of its message if it failed.
+/// What git printed to its standard output.
+///
+/// # Errors
+/// The first line of the message of git, if it failed.
 fn printed_text(output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -50,10 +57,11 @@ fn printed_text(output: &Output) -> Result<String, GitError> {
     Err(GitError::Refused(first.trim_start_matches("fatal: ").to_owned()))
 }
 
-/// The commit that a revision names; `no` says what a name that is none might have been.
+/// The id of the commit that a revision names.
 ///
 /// # Errors
-/// The message of git, if it names none.
+/// If the revision names none. The message is "is `no` git revision" with the words `no`, which are "no", or say what
+/// else a user may have meant by the name: "neither a results folder nor a".
 pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
     let peeled = format!("{revision}^{{commit}}");
     let output = run_git(&["rev-parse", "--verify", "--end-of-options", &peeled])?;
@@ -63,8 +71,8 @@ pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
     }
 }
 
-/// The commits that change any of these paths, the newest first: up to `to` along first parents,
-/// with a bound such as `^commit` or `--max-count=9`.
+/// The commits that change any of these paths, which are relative to the root of the repository, the newest first. They
+/// are those that lead to `to` along first parents, within a bound such as `^commit` or `--max-count=9`.
 ///
 /// # Errors
 /// The message of git.
@@ -78,13 +86,14 @@ pub fn log(bound: &str, to: &str, paths: [&str; 2]) -> Result<Vec<Commit>, Error
     Ok(lines.lines().filter_map(parse_commit).collect())
 }
 
-/// The commit of a line: id, date and subject, with tabs between.
+/// The commit in a line that has its id, date and subject with tabs between; `None` if the line lacks one.
 fn parse_commit(line: &str) -> Option<Commit> {
     let mut parts = line.splitn(3, '\t').map(str::to_owned);
     Some(Commit { id: parts.next()?, date: parts.next()?, subject: parts.next()? })
 }
 
-/// The files of these names below a folder of a commit: paths below the folder, and object ids.
+/// The files below a folder of a commit whose names are wanted: for each its path below the folder, and the id of its
+/// object. An empty folder is the root of the repository.
 ///
 /// # Errors
 /// The message of git.
@@ -117,7 +126,7 @@ fn parse_blob_entry(entry: &str) -> Option<(&str, &str)> {
     if kind == "blob" { Some((path, id)) } else { None }
 }
 
-/// The part of a path below a folder; an empty folder is the root of the repository.
+/// The part of a path below a folder; `None` if it is not below it. An empty folder is the root of the repository.
 fn strip_folder<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     if folder.is_empty() {
         return Some(path);
@@ -156,11 +165,11 @@ pub enum GitError {
     },
 }
 
-/// The texts of these objects, by one process. What one of them contains says nothing about the
-/// others: whoever reads many commits goes on.
+/// The texts of the objects with these ids, in their order, which a single process of git reads. An object that is no
+/// text is an error by itself, so that a history of many commits goes on after it.
 ///
 /// # Errors
-/// If git cannot be run, or does not give one of them.
+/// If git cannot be run, or does not give one of the objects.
 pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, GitError> {
     let answers = cat_files(ids)?;
     let mut rest = &answers[..];
@@ -173,7 +182,7 @@ pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, GitError> {
     Ok(texts)
 }
 
-/// What `git cat-file --batch` answers to these ids, one answer after another.
+/// The bytes that `git cat-file --batch` answers to these ids, one answer after another.
 fn cat_files(ids: &[String]) -> Result<Vec<u8>, GitError> {
     // A file instead of a pipe: git answers while it reads, so that both ends of two pipes could
     // wait for each other.

@@ -35,6 +35,7 @@ pub struct Lock {
 }
 
 thread_local! {
+    /// The paths of the locks whose holders wait for this thread.
     static WORKS_FOR: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -50,8 +51,8 @@ pub fn work_for(locks: Vec<PathBuf>) {
 }
 
 impl Lock {
-    /// The locks that worker threads must inherit ([`work_for`]) when this thread gives them cells of the
-    /// experiment.
+    /// The locks whose holders wait for the worker threads to which this thread gives cells of the experiment: this
+    /// lock, and those whose holders wait for this thread. The worker threads must be told ([`work_for`]).
     pub fn with_locks_of_thread(&self) -> Vec<PathBuf> {
         let mut locks = locks_of_thread();
         locks.push(self.path.clone());
@@ -59,7 +60,7 @@ impl Lock {
     }
 }
 
-/// Refuses to wait for a lock whose holder waits for this thread.
+/// Refuses to wait for the lock at a path if its holder waits for this thread: neither would ever go on.
 fn refuse_circular_wait(path: &Path) -> Result<(), Error> {
     let canonical = path.canonicalize().map_err(|e| error(path, e))?;
     if locks_of_thread().contains(&canonical) {
@@ -119,9 +120,10 @@ impl Store {
         }
     }
 
-    /// Takes the lock of the first of these experiments that no other process holds, and
-    /// returns its place among them. If all are held, reports the first to `busy` and waits
-    /// for any. Returns `None` as soon as `stop` is true, or if there are no experiments.
+    /// Takes the lock of the first of these experiments that no other run holds, and returns it with the index of the
+    /// experiment, so that two runs of the same experiments work on different ones. If all are held, the name of the
+    /// first is reported to `busy`, once, and the first lock that becomes free is taken. Returns `None` as soon as
+    /// `stop` is true, or if there are no experiments.
     ///
     /// # Errors
     /// As [`Self::try_lock`].

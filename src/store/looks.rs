@@ -24,6 +24,7 @@ pub const SHOWN: &str = "shown.toml";
 /// The contents of [`LOOKS`] or [`SHOWN`].
 #[derive(Serialize, Deserialize)]
 struct LookEntries<T> {
+    /// The entries in the order in which they were added.
     entry: Vec<T>,
 }
 

@@ -26,7 +26,10 @@ pub struct ResultsMarker {
 }
 
 impl ResultsMarker {
-    /// The marker of a results folder; `None` if there is none.
+    /// The marker in the root of a results folder of any version; `None` if there is none, also if there is no folder.
+    ///
+    /// # Errors
+    /// If the marker cannot be read, or the root is a file.
     pub fn read(root: &Path) -> Result<Option<Self>, Error> {
         let path = root.join(MARKER);
         match read_regular_text(&path) {
@@ -40,7 +43,7 @@ impl ResultsMarker {
         }
     }
 
-    /// Writes the marker of this version.
+    /// Writes the marker of this version of the program to the root of a results folder.
     pub fn write(root: &Path) -> Result<(), Error> {
         let path = root.join(MARKER);
         let marker = Self { schema: SCHEMA, version: env!("CARGO_PKG_VERSION").into() };
@@ -49,7 +52,8 @@ impl ResultsMarker {
     }
 }
 
-/// Whether a folder holds anything other than a marker and unfinished markers.
+/// Whether a folder holds anything other than a marker and unfinished markers, so that without a marker it is no
+/// results folder.
 pub fn is_occupied(root: &Path) -> bool {
     // A folder that cannot be read, as one that does not exist, counts as empty.
     let Ok(entries) = fs::read_dir(root) else { return false };
@@ -66,7 +70,7 @@ fn is_unfinished_marker(entry: &fs::DirEntry) -> bool {
             // A machine that lost its power may leave zeros where the text belongs.
             let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
             let text = &bytes[..bytes.len() - zeros];
-            // More than the beginning, or only a part of it.
+            // The file was cut after the beginning of the marker, or within it.
             text.starts_with(BEGINNING) || BEGINNING.starts_with(text)
         }
         // Another run renamed the file to the marker since the folder was listed.

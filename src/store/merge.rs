@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// An experiment, and two folders with the looks that each has planned for the same cells.
+/// The name of an experiment, and two folders, by their indices among the merged ones, with the looks that each has
+/// planned for the same cells.
 pub type DifferentLooks<'a> = (&'a str, [(usize, Looks); 2]);
 
 /// A cell, by its experiment and its id.
@@ -27,37 +28,41 @@ pub type CellKey = (String, String);
 
 /// A sound copy of a cell in one of the folders.
 struct SoundCopy {
+    /// The index of the folder among the merged ones.
     folder: usize,
+    /// The digest of the numbers.
     digest: TraceDigest,
-    /// The place of its pack in [`MergeSources::packs`].
+    /// The index of its pack in [`MergeSources::packs`].
     pack: usize,
-    /// Its place in the pack.
+    /// The index of the cell in the pack.
     index: usize,
 }
 
 /// A file that is not as it was written.
 struct Damage {
+    /// The index of its folder among the merged ones.
     folder: usize,
+    /// What is wrong with it.
     error: Error,
-    /// The cells that it holds, as far as they are known.
+    /// The cells that it should hold; none if its index cannot be read, so that they are not known.
     cells: Vec<CellKey>,
 }
 
-/// The contents of some results folders; the first is the one that they are merged into. A folder is
-/// named by its place among them.
+/// The contents of some results folders, of which the first is the one that the others are merged into. A folder is
+/// named by its index among them.
 #[derive(Default)]
 pub struct MergeSources<'a> {
     folders: &'a [Store],
-    /// The copies of each cell, by folder.
+    /// The sound copies of each cell, in the order of the folders.
     sound: BTreeMap<CellKey, Vec<SoundCopy>>,
     /// The files of all sound packs.
     packs: Vec<PathBuf>,
     damaged: Vec<Damage>,
     /// The first record of each failed cell, with its folder.
     failed: BTreeMap<CellKey, (usize, FailedRecord)>,
-    /// Each experiment as the folders that hold it have it, by folder.
+    /// Each experiment as it was last run in each of the folders that hold it, in the order of the folders.
     experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
-    /// The versions of exactfed that computed the cells, with the number of cells by folder.
+    /// The versions of exactfed that computed the cells, each with the number of its cells in each folder.
     pub versions: BTreeMap<String, BTreeMap<usize, usize>>,
     /// The folder whose manifests are preferred if folders hold different ones.
     pub preferred: Option<usize>,
@@ -68,7 +73,7 @@ pub struct MergeSources<'a> {
 pub struct Conflict {
     /// The cell.
     pub cell: CellKey,
-    /// Digests and the places of the folders that hold them.
+    /// The different digests, each with the indices of the folders that hold numbers with it.
     pub digests: BTreeMap<String, Vec<usize>>,
 }
 
@@ -84,7 +89,8 @@ pub struct CopiedCells {
 }
 
 impl<'a> MergeSources<'a> {
-    /// Reads all folders, or this experiment in them alone, and checks every file.
+    /// Reads the experiments of all folders, or the one called `only` in each of them, and checks every file. The first
+    /// folder may not exist yet.
     ///
     /// # Errors
     /// If a folder cannot be read.
@@ -109,7 +115,7 @@ impl<'a> MergeSources<'a> {
         Ok(sources)
     }
 
-    /// Reads and checks the packs of an experiment.
+    /// Reads and checks the packs of the experiment `name` in a folder, which `store` opens.
     fn read_packs(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
         store.refuse_links(name)?;
         let packs = Packs::open(&store.folder(name))?;
@@ -137,7 +143,7 @@ impl<'a> MergeSources<'a> {
         Ok(())
     }
 
-    /// Reads the records of the failed cells of an experiment.
+    /// Reads the records of the failed cells of the experiment `name` in a folder, which `store` opens.
     fn read_failed(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
         for path in contents(&store.folder(name))?.files {
             let file = file_name(&path);
@@ -154,9 +160,9 @@ impl<'a> MergeSources<'a> {
         Ok(())
     }
 
-    /// Experiments for which two folders hold manifests that mean different things: their texts, a
-    /// `--set` or a data file differ. Experiments with a preferred manifest are left out. The name of
-    /// the manifest's file does not matter.
+    /// The experiments for which two folders hold manifests that mean different things, with the indices of the
+    /// folders: a merge must be told which manifest to keep. Experiments of the preferred folder are left out, since it
+    /// decides.
     pub fn different_manifests(&self) -> Vec<[(usize, &StoredExperiment); 2]> {
         let mut different = Vec::new();
         for stored in self.experiments.values() {
@@ -173,7 +179,8 @@ impl<'a> MergeSources<'a> {
         different
     }
 
-    /// Experiments for whose cells two folders planned different looks, with the folders.
+    /// The experiments for whose cells two folders planned different looks, with the indices of the folders. Such
+    /// folders are not merged.
     ///
     /// # Errors
     /// If a record of looks is not as it was written.
@@ -198,7 +205,8 @@ impl<'a> MergeSources<'a> {
         Ok(different)
     }
 
-    /// The experiment of the preferred folder, if it has it.
+    /// The experiment as the preferred folder has it, among the folders' own; `None` without a preferred folder, or if
+    /// it does not have the experiment.
     fn preferred_of<'s>(
         &self,
         stored: &'s [(usize, StoredExperiment)],
@@ -206,7 +214,7 @@ impl<'a> MergeSources<'a> {
         stored.iter().find(|(folder, _)| Some(*folder) == self.preferred)
     }
 
-    /// Cells for which folders hold different numbers.
+    /// The cells for which folders hold different numbers. A merge does not copy them.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let mut conflicts = Vec::new();
         for (cell, copies) in &self.sound {
@@ -221,7 +229,8 @@ impl<'a> MergeSources<'a> {
         conflicts
     }
 
-    /// The damaged files, and whether there are sound copies of all their cells.
+    /// What is wrong with each damaged file, and whether all its cells have sound copies in some folder, so that
+    /// nothing is lost.
     pub fn damaged(&self) -> impl Iterator<Item = (&Error, bool)> {
         self.damaged.iter().map(|damage| {
             // Without known cells nobody can tell.
@@ -231,9 +240,9 @@ impl<'a> MergeSources<'a> {
         })
     }
 
-    /// Copies the cells that the first folder lacks, except those in conflict. If another run
-    /// holds the lock of an experiment, its name is reported to `busy` and the lock is waited
-    /// for.
+    /// Copies what the first folder lacks: the cells, except those in conflict, the manifests, the data files, and the
+    /// records of looks and of failed cells. If a run holds the lock of an experiment, its name is reported to `busy`
+    /// and the lock is waited for.
     ///
     /// # Errors
     /// If a file cannot be read or written; cells that were copied before stay.
@@ -253,8 +262,9 @@ impl<'a> MergeSources<'a> {
         Ok(copied)
     }
 
-    /// Copies what folders hold of an experiment apart from its cells: the manifest, data files and
-    /// records of looks.
+    /// Copies what the folders have in `stored` for an experiment, apart from its cells, to the first folder `to`: the
+    /// manifest, the data files and the records of looks. The manifest is that of the preferred folder, else that of
+    /// the first folder that has the experiment.
     fn copy_experiment(
         &self,
         to: &Store,
@@ -286,7 +296,8 @@ impl<'a> MergeSources<'a> {
         Ok(())
     }
 
-    /// Copies the cells of an experiment that the first folder lacks, and counts them.
+    /// Copies the cells of an experiment that the first folder `to` lacks, except those in conflict, and counts them in
+    /// `copied`. Of several equal copies the one in the first folder that has any is taken.
     fn copy_cells(
         &self,
         to: &Store,
@@ -335,7 +346,7 @@ impl<'a> MergeSources<'a> {
     }
 }
 
-/// The keys of all cells of an experiment.
+/// A range in which the keys of all cells of an experiment lie, and no others.
 fn keys_of(name: &str) -> Range<CellKey> {
     // No id, which has 16 hexadecimal digits, is above "g".
     (name.to_owned(), String::new())..(name.to_owned(), "g".to_owned())

@@ -103,6 +103,7 @@ impl PackLine {
 /// and their settings would take much memory.
 pub struct PackedCell {
     pub record: CellSummary,
+    /// The indices of its rows among those of the pack.
     rows: Range<u32>,
     /// The bytes of its line in the index.
     line: Range<u32>,
@@ -123,7 +124,10 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// Opens the pack in a file. Its index is checked, and its rows are not.
+    /// Opens the pack in a file. Its index is read and checked, and its rows are not.
+    ///
+    /// # Errors
+    /// If the index is not as it was written.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let index = read_index(path)?;
         let body = checked_body(&index.text).ok_or_else(|| error(path, CHANGED))?;
@@ -131,7 +135,7 @@ impl Pack {
         Ok(Self { path: path.to_owned(), head, cells, index: index.start, sound: OnceLock::new() })
     }
 
-    /// The places of the rows of the `i`-th cell.
+    /// The indices of the rows of the `i`-th cell among those of the pack.
     pub fn rows(&self, i: usize) -> Range<usize> {
         as_usize_range(&self.cells[i].rows)
     }
@@ -145,7 +149,7 @@ impl Pack {
         serde_json::from_slice(&text).map_err(|_| error(&self.path, CHANGED))
     }
 
-    /// Reads the lines of these cells from the file.
+    /// Reads the lines of the cells with these indices from the file, whose index is read once for all of them.
     pub fn read_lines(&self, cells: impl Iterator<Item = usize>) -> Result<Vec<PackLine>, Error> {
         let index = read_index(&self.path)?;
         let changed = || error(&self.path, CHANGED);
@@ -170,24 +174,25 @@ impl Pack {
         Ok(bytes)
     }
 
-    /// Checks all bytes. Only the first call reads the file; later ones repeat its result.
+    /// Checks that all bytes of the file are as they were written, without decoding numbers. Only the first call reads
+    /// the file; later ones repeat its result.
     pub fn check(&self) -> Result<(), Error> {
         self.sound.get_or_init(|| self.read_checked_bytes().map(drop)).clone()
     }
 
-    /// Reads all rows, for [`Self::traces`].
+    /// Reads and checks the file, and decodes all its rows, of which [`Self::traces`] makes the traces of a cell.
     pub fn read_rows(&self) -> Result<TraceRows, Error> {
         let bytes = self.read_checked_bytes()?;
         TraceRows::read(&bytes, &self.head.columns).map_err(|e| error(&self.path, e))
     }
 
-    /// Reads these columns of all rows.
+    /// Reads and checks the file, and decodes these columns of all its rows.
     pub fn read_columns(&self, columns: Vec<String>) -> Result<DataFrame, Error> {
         let bytes = self.read_checked_bytes()?;
         parquet::decode(&bytes, Some(columns)).map_err(|e| error(&self.path, e))
     }
 
-    /// The traces of the `i`-th cell, which are among `rows`.
+    /// The traces of the `i`-th cell; `rows` are all rows of this pack.
     ///
     /// # Errors
     /// If their digest is not the one in the index.
@@ -201,8 +206,8 @@ impl Pack {
         Err(error(&self.path, message))
     }
 
-    /// Copies these cells, in their order, to another pack below an experiment's folder. They are
-    /// checked once more on the way.
+    /// Copies the cells with these indices, in ascending order, to a new pack in the folder of an experiment. They are
+    /// checked once more on the way. All cells together are copied as the same bytes, under the same name.
     pub fn copy_cells(&self, folder: &Path, cells: &[usize]) -> Result<(), Error> {
         let bytes = self.read_checked_bytes()?;
         if cells.len() == self.cells.len() {
@@ -217,7 +222,8 @@ impl Pack {
         Ok(())
     }
 
-    /// Writes a pack below an experiment's folder and returns where it is.
+    /// Writes a pack to the folder of an experiment and returns its path. `lines` describe its cells in the order of
+    /// their rows in `frame`, and `manifest` is the text of the manifest by which they were run.
     ///
     /// # Errors
     /// If it cannot be written; then nothing of it is left.
@@ -234,8 +240,8 @@ impl Pack {
         Ok(path)
     }
 
-    /// The bytes of a pack. Its `head.columns` are the optional columns of the frame that have values, whatever `head`
-    /// says.
+    /// The bytes of the file in which [`Self::write`] stores a pack. Its `head.columns` are the optional columns of the
+    /// frame that have values, whatever `head` says.
     ///
     /// # Errors
     /// If the cells cannot be encoded.
@@ -259,6 +265,7 @@ fn has_values(column: &Column) -> bool {
     column.null_count() < column.len()
 }
 
+/// A range of a pack, which is stored in few bytes, as a range of indices.
 fn as_usize_range(range: &Range<u32>) -> Range<usize> {
     range.start as usize..range.end as usize
 }
@@ -266,15 +273,15 @@ fn as_usize_range(range: &Range<u32>) -> Range<usize> {
 /// Why cells cannot be encoded.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// The index of the cells.
+    /// The index cannot be written as JSON.
     #[error(transparent)]
     Index(#[from] serde_json::Error),
-    /// The table of their rounds.
+    /// The rows cannot be written as Parquet.
     #[error(transparent)]
     Table(#[from] polars::prelude::PolarsError),
 }
 
-/// The name of the pack that has these bytes.
+/// The name of the file of a pack that has these bytes, which begins with their hash.
 fn pack_name(bytes: &[u8]) -> String {
     format!("{}{PACK}", &sha256(bytes)[..16])
 }
@@ -298,7 +305,7 @@ struct IndexBytes {
     start: u64,
 }
 
-/// Reads the index of the pack in a file.
+/// Reads the index of the pack in a file, and nothing else of it. Its checksum is not checked.
 fn read_index(path: &Path) -> Result<IndexBytes, Error> {
     let folder = path.parent().unwrap_or(path);
     refuse_links(folder.parent().unwrap_or(folder), folder)?;
@@ -365,7 +372,8 @@ pub fn check_settings(id: CellId, settings: &str) -> Result<(), PackError> {
     Ok(())
 }
 
-/// Reads an index without its checksum, and checks the settings of its cells.
+/// The head and the cells of an index, from its lines without the checksum. The id of each cell must be the hash of its
+/// settings.
 fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), PackError> {
     let mut lines = index.split_inclusive(|byte| *byte == b'\n');
     let first = lines.next().unwrap_or_default();
@@ -398,6 +406,10 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), PackError> {
     Ok((head, cells))
 }
 
+/// A size in the few bytes in which it is stored for each cell.
+///
+/// # Errors
+/// If it is larger than that of any file.
 fn as_u32(n: usize) -> Result<u32, PackError> {
     u32::try_from(n).map_err(|_| PackError::TooLarge)
 }

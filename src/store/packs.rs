@@ -27,6 +27,7 @@ pub struct Packs {
 /// A file that is not as it was written.
 #[derive(Clone)]
 pub struct DamagedFile {
+    /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
     pub error: Error,
@@ -35,20 +36,24 @@ pub struct DamagedFile {
 /// Where a cell is among the packs of an experiment. Places are ordered as they are best read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellPlace {
-    /// The place of its pack in [`Packs::sound`].
+    /// The index of its pack in [`Packs::sound`].
     pack: u32,
-    /// Its place in the pack.
+    /// The index of the cell in the pack.
     index: u32,
 }
 
-/// A cell that has results: its pack and its place there.
+/// A cell that has results: its pack, and the index of the cell in it.
 pub struct CellInPack {
     pub pack: Arc<Pack>,
     pub index: usize,
 }
 
 impl Packs {
-    /// Opens the packs in an experiment's folder.
+    /// Opens the packs in an experiment's folder; none if there is no folder. A pack that is not as it was written is
+    /// no error here.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let mut sound = Vec::new();
         let mut damaged = Vec::new();
@@ -71,7 +76,7 @@ impl Packs {
         Ok(packs)
     }
 
-    /// Adds a pack that counts before all others.
+    /// Adds a pack that is newer than all others: for each of its cells it counts, and no earlier pack.
     pub fn push(&mut self, pack: Pack) {
         let number = self.sound.len() as u32;
         for (index, cell) in (0..).zip(&pack.cells) {
@@ -106,7 +111,8 @@ impl Packs {
         self.places.get(&HexText::bytes(&CellId::read(id)?)).copied()
     }
 
-    /// The places of the cells of the `number`-th sound pack that no later pack holds.
+    /// The indices of those cells of the `number`-th sound pack that no later pack holds, so that this pack counts for
+    /// them.
     pub fn current_cells(&self, number: usize) -> Vec<usize> {
         let mut current = Vec::new();
         for (i, cell) in self.sound[number].cells.iter().enumerate() {
@@ -118,13 +124,13 @@ impl Packs {
         current
     }
 
-    /// The generation of a pack that counts before all existing ones.
+    /// The generation for the next packs, with which they count before all existing ones.
     pub fn next_generation(&self) -> u64 {
         self.sound.iter().map(|pack| pack.head.generation).max().unwrap_or(0).saturating_add(1)
     }
 }
 
-/// The rows of a pack, which whoever needs them first reads while others wait.
+/// The rows of a pack, which the first thread that needs them reads while others wait.
 type SharedRows = Arc<OnceLock<Result<TraceRows, Error>>>;
 
 /// The rows of the packs that were read last.
@@ -141,8 +147,8 @@ impl RecentRows {
     /// The number of packs whose rows are held: more than threads read at a time.
     const MOST: usize = 8;
 
-    /// The rows of a pack, which may not have been read yet. The rows of a pack with a single cell
-    /// are not held: nobody reads them twice.
+    /// The place for the rows of a pack, which is empty if nobody has read them lately: then the caller fills it, for
+    /// others too. The rows of a pack with a single cell are not held for others, since nobody reads them twice.
     pub fn rows(&self, pack: &Pack) -> SharedRows {
         if pack.cells.len() == 1 {
             return SharedRows::default();

@@ -9,7 +9,7 @@ use polars::prelude::*;
 use std::io::Cursor;
 use std::ops::Range;
 
-/// The bytes of a file with these metadata and rows.
+/// The bytes of a Parquet file with these metadata, as keys with values, and these rows.
 pub fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsResult<Vec<u8>> {
     let mut bytes = Vec::new();
     // A small file is mostly metadata: compressing it takes time and saves nothing.
@@ -25,7 +25,7 @@ pub fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsRe
     Ok(bytes)
 }
 
-/// The text under `key` in the metadata of a file, empty without this key.
+/// The text under `key` in the metadata of a Parquet file; empty without this key.
 pub fn metadata_value(bytes: &[u8], key: &str) -> PolarsResult<String> {
     let mut reader = ParquetReader::new(Cursor::new(bytes));
     let metadata = reader.get_metadata()?.key_value_metadata().clone();
@@ -33,7 +33,10 @@ pub fn metadata_value(bytes: &[u8], key: &str) -> PolarsResult<String> {
     Ok(pair.and_then(|pair| pair.value).unwrap_or_default().to_string())
 }
 
-/// The rows of a file in these ranges, one range after another.
+/// The rows of a Parquet file whose indices are in these ranges, one range after another.
+///
+/// # Errors
+/// If the file cannot be decoded, or there are no ranges.
 pub fn select_rows(bytes: &[u8], ranges: &[Range<usize>]) -> PolarsResult<DataFrame> {
     let frame = decode(bytes, None)?;
     let mut selected = None;
@@ -45,7 +48,7 @@ pub fn select_rows(bytes: &[u8], ranges: &[Range<usize>]) -> PolarsResult<DataFr
     Ok(selected)
 }
 
-/// Adds `rows` below the rows of `all`.
+/// Adds `rows` below the rows of `all`, which are `None` as long as there are none.
 pub fn append_rows(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult<()> {
     match all {
         None => *all = Some(rows),
@@ -56,7 +59,7 @@ pub fn append_rows(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult
     Ok(())
 }
 
-/// A column, and the part of a cost that it holds.
+/// A column of costs: its name, and the part of a cost that it holds, for reading and writing.
 struct CostColumn {
     name: &'static str,
     part: fn(&mut Cost) -> &mut u64,
@@ -75,7 +78,7 @@ const COSTS: [CostColumn; 6] = [
 /// A file of fewer rows is not compressed.
 const SMALL: usize = 256;
 
-/// The last column.
+/// The name of the last column, which says whether a run finished or diverged.
 const OUTCOME: &str = "outcome";
 
 /// The names and types of these columns.
@@ -88,22 +91,23 @@ pub fn schema() -> Schema {
     schema_of(&all_columns("", &[]))
 }
 
-/// The names of the columns in which a pack may have no values: of all that is measured.
+/// The names of the columns in which a pack may have no values: those of everything that is measured.
 pub fn optional_columns() -> Vec<String> {
     measured_columns(&[]).iter().map(|column| column.name().to_string()).collect()
 }
 
 /// A row of a file: a recorded round of a run of a cell.
 struct TraceRow<'a> {
+    /// The cell with its traces.
     done: &'a Done<'a>,
     /// The number of the run, which is also the place of its trace in the cell.
     run: u32,
     trace: &'a Trace,
-    /// The place of the round in the trace.
+    /// The index of the round among those that are recorded in the trace.
     place: usize,
 }
 
-/// All rows in their order: by cell, run and round.
+/// The rows of these cells in their order: by cell, run and round.
 fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = TraceRow<'a>> {
     cells.iter().flat_map(|done| {
         (0..).zip(&done.traces).flat_map(move |(run, trace)| {
@@ -112,7 +116,7 @@ fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = TraceRow<'a>> {
     })
 }
 
-/// The column that has the value of `value` for each row.
+/// A column of this name with what `value` returns for each row.
 pub fn column<R, T, Kind: ?Sized>(
     name: &str,
     rows: impl IntoIterator<Item = R>,
@@ -124,12 +128,12 @@ where
     Column::new(name.into(), rows.into_iter().map(value).collect::<Vec<T>>())
 }
 
-/// The rows of these cells, one after another.
+/// The rows of these cells of a plan, one cell after another, with all columns of a pack.
 pub fn rows_frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(rows(cells).count(), all_columns(&plan.experiment, cells))
 }
 
-/// The columns of a file, with a value for each row of these cells.
+/// All columns of a pack, with a value for each row of these cells, which belong to this experiment.
 fn all_columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
     let mut columns = vec![
         column("experiment", rows(cells), |_| experiment),
@@ -218,8 +222,8 @@ fn list_column(
     builder.finish().into_column()
 }
 
-/// Checks that a file has the rows of these cells, in this order. A cell is its id and its number of
-/// rows.
+/// Checks that a file has the rows of these cells, in this order, and no others. A cell is given by its id and its
+/// number of rows.
 pub fn check_cells<'a>(
     bytes: &[u8],
     cells: impl IntoIterator<Item = (&'a str, usize)>,
@@ -268,10 +272,11 @@ fn number_at(values: &[Option<f64>], place: usize) -> Option<f64> {
     values.get(place).copied().flatten()
 }
 
-/// The rows of a file, column by column.
+/// The rows of a file, column by column: each vector has one entry for each row, or none if no cell has values.
 pub struct TraceRows {
-    /// The bytes that they take, approximately.
+    /// The bytes that they take in memory, approximately.
     pub bytes: usize,
+    /// The number of the replicate.
     replicate: Vec<u32>,
     sq_error: Vec<Option<f64>>,
     outcome: Vec<Outcome>,
@@ -366,7 +371,7 @@ impl TraceRows {
         }
     }
 
-    /// The traces of the cell in these rows.
+    /// The traces of the cell whose rows have these indices, one for each replicate.
     pub fn traces(&self, range: Range<usize>) -> PolarsResult<Vec<Trace>> {
         let mut traces: Vec<Trace> = Vec::new();
         // Cells of one pack may have measured different metrics: a metric that this cell measured has

@@ -20,7 +20,7 @@ pub const FAILED: &str = ".failed.toml";
 /// The text between the name of a damaged file and its number.
 pub const DAMAGED: &str = ".damaged-";
 
-/// Whether a text can be the id of a cell.
+/// Whether a text has the form of a cell's id: 16 hexadecimal digits.
 pub fn is_cell(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
@@ -35,12 +35,12 @@ pub fn failed_cell(name: &str) -> Option<&str> {
     name.strip_suffix(FAILED).filter(|id| is_cell(id))
 }
 
-/// The last part of a path.
+/// The last part of a path, the name of a file or a folder.
 pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a folder contains directly.
+/// What a folder contains itself, not in folders below it.
 #[derive(Default)]
 pub struct FolderEntries {
     /// Paths of its folders, sorted.

@@ -38,7 +38,8 @@ impl Store {
         Ok(quarantined)
     }
 
-    /// The packs and the records of failed cells of an experiment that are not as they were written.
+    /// The files of an experiment that are not as they were written: packs, all bytes of which are checked, and records
+    /// of failed cells.
     fn damaged_files(&self, experiment: &str, packs: &Packs) -> Result<Vec<DamagedFile>, Error> {
         let mut damaged = packs.damaged.clone();
         for pack in &packs.sound {
@@ -56,8 +57,8 @@ impl Store {
         Ok(damaged)
     }
 
-    /// Removes the rows of cells that a later pack holds, so that a reader of all packs finds each cell
-    /// once.
+    /// Removes the rows of cells that a later pack holds, so that a reader of all packs finds each cell once. A pack
+    /// with other cells too is replaced by one that has only those. The caller holds the lock of the experiment.
     pub(super) fn remove_superseded(&self, experiment: &str) -> Result<(), Error> {
         let packs = self.packs(experiment)?;
         for (number, pack) in packs.sound.iter().enumerate() {
@@ -75,7 +76,8 @@ impl Store {
     }
 }
 
-/// Renames a damaged file, and returns its new path.
+/// Quarantines a damaged file: renames it to `<name>.damaged-<n>` with the first number n that is free, and returns its
+/// new path.
 fn rename_damaged(path: &Path) -> Result<PathBuf, Error> {
     let name = file_name(path);
     let mut number = 1_u64;

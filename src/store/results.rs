@@ -16,8 +16,8 @@ use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::CellId;
 
 impl Store {
-    /// The number of cells in the folder that have results, sound or not. An experiment that cannot
-    /// be read has none.
+    /// The number of cells in the folder that have results, whose rows are not checked. An experiment whose packs
+    /// cannot be read counts as having none.
     pub fn count(&self) -> usize {
         let Ok(listing) = self.listing() else { return 0 };
         let mut count = 0;
@@ -40,7 +40,8 @@ impl Results for Store {
         Ok(self.failed(experiment, id)?.map(|failed| failed.reason))
     }
 
-    /// The order in which the cells are in the files.
+    /// The order in which the cells with these ids are in the files, as indices into `ids`: reading them in this order
+    /// reads each file once.
     fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..ids.len()).collect();
         if !ids.is_empty()

@@ -21,11 +21,13 @@ pub enum ExportFormat {
 
 /// An exported file that is being written.
 pub enum Sink<'a> {
-    /// The writer, and the rows, fewer than [`GROUP`], that wait for their group to be full.
+    /// A Parquet file: its writer, and the rows, fewer than [`GROUP`], that wait for their group to be full.
     Parquet(Box<BatchedParquet<'a>>, Option<DataFrame>),
+    /// A CSV file, whose lines are written at once.
     Csv(Box<csv::Writer<BufWriter<&'a mut File>>>),
 }
 
+/// The writer of a Parquet file that takes its rows in several parts.
 type BatchedParquet<'a> = polars::io::parquet::write::BatchedWriter<BufWriter<&'a mut File>>;
 
 impl<'a> Sink<'a> {

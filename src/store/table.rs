@@ -32,6 +32,7 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Contents, ContentError> {
         .unwrap_or_else(|_| Err(invalid("it is damaged: its parts contradict each other")))
 }
 
+/// Reads the columns of a table that may unpack to `most` bytes; a damaged one may make it panic.
 fn read_columns(bytes: &[u8], most: u64) -> Result<Contents, ContentError> {
     let metadata = checked_metadata(bytes, most).map_err(invalid)?;
     let schema = infer_schema(&metadata).map_err(invalid)?;
@@ -42,7 +43,8 @@ fn read_columns(bytes: &[u8], most: u64) -> Result<Contents, ContentError> {
     Ok(Contents::Table(columns))
 }
 
-/// Reads a column, whose type must be one that data can have.
+/// Reads the column of `field` from all groups of rows of a file. Its type must be one that data can have, and no value
+/// may be missing.
 fn read_column(
     bytes: &[u8],
     metadata: &FileMetadata,
@@ -92,15 +94,17 @@ fn read_column(
     Ok(column)
 }
 
-/// The message for a row without a value.
+/// The error of a row without a value in the column of this name.
 fn missing_value(name: &str, row: usize) -> ContentError {
     invalid(format!("row {row}, column `{name}`: {MISSING}"))
 }
 
+/// The error of a table whose content cannot be used, for this reason.
 fn invalid(message: impl Display) -> ContentError {
     ContentError::Invalid(message.to_string())
 }
 
+/// Whether values of a type are read as numbers, as are truth values.
 fn is_number(kind: &ArrowDataType) -> bool {
     use ArrowDataType::*;
     let whole = [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64];
@@ -163,9 +167,10 @@ fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(),
     })
 }
 
+/// Why an array is refused whose type is not that of its column.
 const OTHER_TYPE: &str = "it is damaged: the type of a column changes";
 
-/// A whole number of a column that has no double of its own.
+/// A whole number of a column that double precision cannot tell from its neighbours, and the row in which it is.
 struct Inexact {
     row: usize,
     value: String,
@@ -176,7 +181,8 @@ fn is_exact(size: u64) -> bool {
     size <= 1 << f64::MANTISSA_DIGITS
 }
 
-/// Appends numbers of type `T`, which `widen` converts; `None` from `widen` refuses a number.
+/// Appends the numbers of `part`, which are of type `T` and which `widen` converts. Where `widen` returns `None`, the
+/// number is refused.
 fn extend_numbers<T: NativeType>(
     to: &mut Vec<f64>,
     part: &dyn Array,
@@ -237,7 +243,10 @@ struct AnnouncedSizes<'a> {
 }
 
 impl AnnouncedSizes<'_> {
-    /// Adds `count` things of `each` bytes.
+    /// Adds `count` values of `each` bytes.
+    ///
+    /// # Errors
+    /// If the file then announces more than the limit.
     fn add(&mut self, count: u64, each: u64) -> PolarsResult<()> {
         let announced = count.checked_mul(each);
         let Some(left) = announced.and_then(|bytes| self.left.checked_sub(bytes)) else {
@@ -280,10 +289,12 @@ impl AnnouncedSizes<'_> {
     }
 }
 
+/// A size in a header of the file, which must not be negative.
 fn unsigned_size(size: i32) -> PolarsResult<u64> {
     u64::try_from(size).map_err(|_| damaged_file("a size below zero"))
 }
 
+/// The error of a file that is damaged in this way.
 fn damaged_file(what: &str) -> PolarsError {
     polars_err!(ComputeError: "it is damaged: {what}")
 }

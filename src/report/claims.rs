@@ -2,7 +2,7 @@
 
 use super::interval_chart;
 use super::number_text::{self, NumberText, counted, short};
-use super::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
+use super::text_table::{TableFiles, TextCell, TextTable};
 use crate::compare::SideClaim;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
@@ -129,7 +129,8 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
 
 /// The numbers beyond the ends of a supported claim's resolution, which would have been refuted, in words; empty if no
 /// end is finite.
-fn resolution((low, high): Region, text: NumberText) -> String {
+fn resolution(found: Region, text: NumberText) -> String {
+    let (low, high) = found;
     match (low.is_finite(), high.is_finite()) {
         (true, true) => format!("below {} or above {}", text(low), text(high)),
         (true, false) => format!("below {}", text(low)),
@@ -247,7 +248,7 @@ fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
         heads.insert(2, "at most");
     }
     let name = format!("claim-{}", claim.common.id);
-    TextTable::first(&heads, parts.iter().map(row), (MOST_ROWS, &name), files)
+    TextTable::first(&heads, parts.iter().map(row), &name, files)
 }
 
 /// The confidence of an interval with this level, with the digits that distinguish it from 100 %.
@@ -271,7 +272,12 @@ pub fn probability(p: f64) -> String {
 /// How many of these claims have each verdict, in the order of [`Verdict::ALL`]; verdicts that none has are left out.
 pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimText>) -> Vec<(Verdict, usize)> {
     let verdicts: Vec<Verdict> = claims.into_iter().map(|claim| claim.verdict).collect();
-    let count = |verdict| verdicts.iter().filter(|own| **own == verdict).count();
-    let counted = Verdict::ALL.into_iter().map(|(verdict, _)| (verdict, count(verdict)));
-    counted.filter(|(_, count)| *count > 0).collect()
+    let mut counts = Vec::new();
+    for (verdict, _) in Verdict::ALL {
+        let count = verdicts.iter().filter(|own| **own == verdict).count();
+        if count > 0 {
+            counts.push((verdict, count));
+        }
+    }
+    counts
 }

@@ -160,17 +160,19 @@ pub enum ReplicateSlices {
 impl ReplicateSlices {
     /// These sequences, written in the shorter form if they have one length and follow one another in a block.
     pub fn new(slices: Vec<Slice>) -> Self {
-        let follow = |pair: &[Slice]| {
-            let Slice(block, first, length) = pair[0];
-            pair[1] == Slice(block, first + length, length)
-        };
         match slices[..] {
-            [first, _, _, ..] if slices.windows(2).all(follow) => {
+            [first, _, _, ..] if slices.windows(2).all(|pair| follows(pair[0], pair[1])) => {
                 Self::Following(first, slices.len())
             }
             _ => Self::Each(slices),
         }
     }
+}
+
+/// Whether a sequence is stored directly after another one of the same length.
+fn follows(before: Slice, after: Slice) -> bool {
+    let Slice(block, first, length) = before;
+    after == Slice(block, first + length, length)
 }
 
 /// A prediction of a cell.

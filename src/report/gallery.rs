@@ -75,7 +75,7 @@ fn count_p_values(entries: &[IndexEntry], level: f64) -> usize {
 }
 
 impl Gallery {
-    /// The gallery of these experiments.
+    /// The gallery of these experiments, with everything that a reader may choose them by.
     pub fn new(entries: Vec<IndexEntry>) -> Self {
         let levels = SampledLevels::new(&entries);
         let mut cards = Vec::new();
@@ -124,12 +124,18 @@ fn choice(source: &'static Publication) -> PublicationChoice {
 /// How many of the publications share no author with an earlier one: the index says by how many groups of authors the
 /// claims are.
 fn author_groups(cited: &[&Publication]) -> usize {
-    let authors = |source: &Publication| source.authors.replace(" and ", ", ");
-    let is_new = |(i, source): &(usize, &&Publication)| {
+    let mut groups = 0;
+    for (i, source) in cited.iter().enumerate() {
         let own = authors(source);
-        !cited[..*i].iter().any(|other| own.split(", ").any(|one| authors(other).contains(one)))
-    };
-    cited.iter().enumerate().filter(is_new).count()
+        let is_known = |author: &str| cited[..i].iter().any(|one| authors(one).contains(author));
+        groups += usize::from(!own.split(", ").any(is_known));
+    }
+    groups
+}
+
+/// The authors of a publication, with commas between.
+fn authors(source: &Publication) -> String {
+    source.authors.replace(" and ", ", ")
 }
 
 /// The questions of the published experiments, in the order of a reader's interest.

@@ -186,16 +186,17 @@ impl GuideAlgorithm {
     ) -> Self {
         let one_step = algorithm.choices[0].with_scale(1.0, 1);
         let price = one_step.round_price(frontier.clients[0]);
-        let at_clients = |n: &u64| {
-            let costs = |target: &f64| useful(frontier.costs(algorithm, *n, *target));
-            targets.iter().map(costs).collect()
-        };
+        let mut costs = Vec::new();
+        for n in &frontier.clients {
+            let of_targets = targets.iter();
+            costs.push(of_targets.map(|e| useful(frontier.costs(algorithm, *n, *e))).collect());
+        }
         Self {
             label: algorithm.label.clone(),
             family: family(&algorithm.name),
             steps: steps_prefix(algorithm).to_owned(),
             round: [price.communications, price.gradients, price.vectors],
-            costs: frontier.clients.iter().map(at_clients).collect(),
+            costs,
         }
     }
 }

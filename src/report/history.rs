@@ -33,21 +33,12 @@ pub struct HistoryScope<'a> {
 /// # Errors
 /// If a template fails.
 pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Result<String, Error> {
-    let moved = history.states.iter().filter(|(_, states)| states.len() > 1);
-    let claim = |((experiment, id), states): (&(String, String), &States)| {
-        let known = || states.iter().filter_map(|(_, claim)| claim.as_ref());
-        let verdicts: BTreeSet<&str> = known().map(|claim| claim.verdict.name()).collect();
-        let estimates = states.iter().map(|(_, claim)| match claim {
-            Some(claim) => claim.estimate(),
-            None => Estimate::NONE,
-        });
-        let drawn = interval_chart::rows(&estimates.collect::<Vec<_>>());
-        context! {
-            experiment, id => clean(id), changed => verdicts.len() > 1,
-            statement => known().next_back().map(|claim| clean(&claim.statement)),
-            rows => states.iter().zip(drawn).rev().map(row).collect::<Vec<_>>(),
+    let mut claims = Vec::new();
+    for ((experiment, id), states) in &history.states {
+        if states.len() > 1 {
+            claims.push(claim(experiment, id, states));
         }
-    };
+    }
     let before = [None].into_iter().chain(history.steps.iter().map(Some));
     let steps = before.zip(&history.steps).filter(|(_, step)| step.number > 0);
     let mut unread: BTreeMap<&str, (BTreeSet<usize>, BTreeSet<&str>)> = BTreeMap::new();
@@ -60,17 +51,37 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
         range => clean(scope.range), folder => scope.folder,
         benchmarks => BENCHMARKS[1], unread => Value::from(Serde(&unread)),
         steps => steps.map(|(before, now)| step(history, scope, before, now)).collect::<Vec<_>>(),
-        claims => moved.map(claim).collect::<Vec<_>>(),
+        claims,
         total => history.states.keys().filter(|(of, _)| of != BENCHMARKS[1]).count(),
     };
     Templates::new().render(&format!("history.{format}").replace("text", "txt"), values)
 }
 
+/// A claim, or a benchmark, that has had several states, as templates see it: the newest state comes first.
+fn claim(experiment: &str, id: &str, states: &States) -> Value {
+    let known = || states.iter().filter_map(|(_, claim)| claim.as_ref());
+    let verdicts: BTreeSet<&str> = known().map(|claim| claim.verdict.name()).collect();
+    let estimates = states.iter().map(|(_, claim)| match claim {
+        Some(claim) => claim.estimate(),
+        None => Estimate::NONE,
+    });
+    let drawings = interval_chart::rows(&estimates.collect::<Vec<_>>());
+    let mut rows = Vec::new();
+    for ((number, claim), drawing) in states.iter().zip(drawings).rev() {
+        rows.push(row(*number, claim.as_ref(), &drawing));
+    }
+    context! {
+        experiment, id => clean(id), changed => verdicts.len() > 1,
+        statement => known().next_back().map(|claim| clean(&claim.statement)),
+        rows,
+    }
+}
+
 /// The verdict and the estimate of a claim after the commit of this number, as templates see them, with the drawing of
-/// the estimate; without both where the reports of the commit do not have the claim.
-fn row(((number, claim), drawing): (&(usize, Option<SideClaim>), String)) -> Value {
-    let estimate = side_estimate(claim.as_ref());
-    context! { number, estimate, drawing, verdict => claim.as_ref().map(|claim| claim.verdict.name()) }
+/// the estimate. Where `claim` is `None`, since the reports of the commit do not have the claim, there are neither.
+fn row(number: usize, claim: Option<&SideClaim>, drawing: &str) -> Value {
+    let estimate = side_estimate(claim);
+    context! { number, estimate, drawing, verdict => claim.map(|claim| claim.verdict.name()) }
 }
 
 /// What a commit changed, as templates see it: how many cells of each experiment, claims and benchmarks. `before` is
@@ -81,12 +92,6 @@ fn step(
     before: Option<&HistoryStep>,
     HistoryStep { number, commit, comparison }: &HistoryStep,
 ) -> Value {
-    // How many claims, or benchmarks, have another state since this commit. The first state is that of the beginning.
-    let moved = |is_benchmark: bool| {
-        let of = history.states.iter().filter(|(key, _)| (key.0 == BENCHMARKS[1]) == is_benchmark);
-        let at = |(at, claim): &(usize, Option<SideClaim>)| at == number && claim.is_some();
-        of.filter(|(_, states)| states.iter().skip(1).any(at)).count()
-    };
     // How many cells changed, have another problem, are new and are gone, in this order: in each experiment, and in
     // all.
     let mut cells: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
@@ -99,8 +104,8 @@ fn step(
         cells.entry(experiment).or_default()[column] += 1;
         all[column] += 1;
     }
-    let claims = moved(false);
-    let benchmarks = moved(true);
+    let claims = count_moved(history, *number, false);
+    let benchmarks = count_moved(history, *number, true);
     let quiet = comparison.is_unchanged() && claims + benchmarks == 0;
     let both = comparison.claims.iter().filter(|c| c.before.is_some() && c.after.is_some());
     context! {
@@ -110,4 +115,16 @@ fn step(
         claims, benchmarks, quiet,
         incomparable => comparison.incomparable.len(), page => scope.pages.get(number),
     }
+}
+
+/// How many claims, or benchmarks, have another verdict or estimate since the commit of this number. The first state of
+/// each is that in which it came, and no change.
+fn count_moved(history: &History, commit: usize, are_benchmarks: bool) -> usize {
+    let mut count = 0;
+    for ((experiment, _), states) in &history.states {
+        let is_benchmark = experiment == BENCHMARKS[1];
+        let moved = states.iter().skip(1).any(|(at, claim)| *at == commit && claim.is_some());
+        count += usize::from(is_benchmark == are_benchmarks && moved);
+    }
+    count
 }

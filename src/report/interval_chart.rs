@@ -79,17 +79,19 @@ pub fn rows(estimates: &[Estimate]) -> Vec<String> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let is_far = low > 0.0 && values.iter().any(|value| *value > 20.0 * low);
     let axis = axis(if is_far { Scale::Log } else { Scale::Linear }, &values);
-    let draw = |estimate: &Estimate| {
+    let mut drawings = Vec::new();
+    for estimate in estimates {
         let Some(axis) = axis.filter(|_| !estimate.value.is_nan()) else {
-            return String::new();
+            drawings.push(String::new());
+            continue;
         };
         let mut out = format!(
             "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {ROW}\" width=\"{WIDTH}\" height=\"{ROW}\" aria-hidden=\"true\">"
         );
         draw_estimate(&mut out, axis, *estimate);
-        out + "</svg>"
-    };
-    estimates.iter().map(draw).collect()
+        drawings.push(out + "</svg>");
+    }
+    drawings
 }
 
 /// Draws the scale, the region, and a line at each end of the region in `known`; at another end the region reaches the

@@ -22,16 +22,18 @@ pub fn escaped(text: &str) -> String {
 /// Text as Markdown shows it literally in a paragraph of several lines, none of which begins a list, a heading or
 /// another block.
 pub fn prose(text: &str) -> String {
-    let line = |line: &str| {
-        let text = escaped(line.trim());
-        let digits = text.chars().take_while(char::is_ascii_digit).count();
-        match text[digits..].chars().next() {
-            Some('#' | '+' | '-' | '=') if digits == 0 => format!("\\{text}"),
-            Some('.' | ')') if digits > 0 => format!("{}\\{}", &text[..digits], &text[digits..]),
-            _ => text,
-        }
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    text.lines().map(prose_line).collect::<Vec<_>>().join("\n")
+}
+
+/// A line of a paragraph, in which what would begin a block of another kind is escaped.
+fn prose_line(line: &str) -> String {
+    let text = escaped(line.trim());
+    let digits = text.chars().take_while(char::is_ascii_digit).count();
+    match text[digits..].chars().next() {
+        Some('#' | '+' | '-' | '=') if digits == 0 => format!("\\{text}"),
+        Some('.' | ')') if digits > 0 => format!("{}\\{}", &text[..digits], &text[digits..]),
+        _ => text,
+    }
 }
 
 /// Text as code in a line, between more backticks than it contains in a row.

@@ -17,11 +17,17 @@ pub const PAGES: [PageLink; 7] = [
 
 /// The files of [`PAGES`] in Markdown and HTML, each with the name of its page.
 pub fn page_files() -> impl Iterator<Item = (String, &'static str)> {
-    let file = |page: &'static str, end: &str| match (page, end) {
-        ("index", "md") => ("README.md".to_owned(), page),
-        _ => (format!("{page}.{end}"), page),
-    };
-    PAGES.into_iter().flat_map(move |(page, _)| ["md", "html"].map(|end| file(page, end)))
+    PAGES
+        .into_iter()
+        .flat_map(|(page, _)| ["md", "html"].map(|language| (page_file(page, language), page)))
+}
+
+/// The file of the page of this name in a language. A code host shows a file README.md in its folder.
+fn page_file(page: &str, language: &str) -> String {
+    match (page, language) {
+        ("index", "md") => "README.md".to_owned(),
+        _ => format!("{page}.{language}"),
+    }
 }
 
 /// The text of a page in whose navigation bar links to `places` replace those that it has: which pages there are is not

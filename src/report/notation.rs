@@ -45,31 +45,33 @@ pub fn notation(text: &str) -> Value {
 /// A text in which no line break separates a symbol from its number (H = 10), a number from its unit (5 %), or the
 /// groups of a number's digits.
 pub fn unbroken(text: &str) -> String {
-    let text = text.replace(" = ", "\u{a0}=\u{a0}").replace(" ± ", "\u{a0}±\u{a0}");
-    // A word joiner keeps a sign with what it belongs to.
-    let text =
-        text.replace(" %", "\u{a0}%").replace("−(", "−\u{2060}(").replace("1/", "1/\u{2060}");
-    let is_digit = |c: char| c.is_ascii_digit();
+    let text = text
+        .replace(" = ", "\u{a0}=\u{a0}")
+        .replace(" ± ", "\u{a0}±\u{a0}")
+        .replace(" %", "\u{a0}%")
+        // A word joiner keeps a sign with what it belongs to.
+        .replace("−(", "−\u{2060}(")
+        .replace("1/", "1/\u{2060}");
+    let mut out = String::with_capacity(text.len());
     let mut before = ' ';
     let mut after = text.chars().skip(1);
-    let keep = |c: char| {
+    for c in text.chars() {
         let next = after.next().unwrap_or(' ');
-        let is_within = c == ' ' && is_digit(before) && is_digit(next);
+        let is_within_number = c == ' ' && before.is_ascii_digit() && next.is_ascii_digit();
+        out.push(if is_within_number { '\u{a0}' } else { c });
         before = c;
-        if is_within { '\u{a0}' } else { c }
-    };
-    text.chars().map(keep).collect()
+    }
+    out
 }
 
 /// A text whose numbers have powers of ten in place of exponents, and the sign of minus.
 pub fn numbers(text: &str) -> String {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+        let word = &rest[..rest.find(|c| !is_part_of_number(c)).unwrap_or(rest.len())];
         if word.is_empty() {
-            let other = &rest[..rest.find(is_part).unwrap_or(rest.len())];
+            let other = &rest[..rest.find(is_part_of_number).unwrap_or(rest.len())];
             out.push_str(other);
             rest = &rest[other.len()..];
             continue;
@@ -83,16 +85,16 @@ pub fn numbers(text: &str) -> String {
     out
 }
 
+/// Whether a character may stand in a number, or in a word that must not be taken for one.
+fn is_part_of_number(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-+".contains(c)
+}
+
 /// A word that is a number in another notation than that of pages, in theirs; `None` for numbers that need no change,
 /// and for other words.
 fn number_text(word: &str) -> Option<String> {
     let (sign, digits) = word.strip_prefix('-').map_or(("", word), |digits| ("−", digits));
     let (mantissa, exponent) = digits.split_once('e').unwrap_or((digits, ""));
-    let is_decimal = |text: &str| {
-        text.starts_with(|c: char| c.is_ascii_digit())
-            && text.len() < 12
-            && text.chars().all(|c| c.is_ascii_digit() || c == '.')
-    };
     if !is_decimal(mantissa) || (sign.is_empty() && exponent.is_empty()) {
         return None;
     }
@@ -106,16 +108,29 @@ fn number_text(word: &str) -> Option<String> {
     })
 }
 
+/// Whether a text is a short decimal number without a sign and an exponent.
+fn is_decimal(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.len() < 12
+        && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+/// Whether a character belongs to the letter before it: a bar or a tilde over it, or a prime.
+fn is_mark(c: char) -> bool {
+    ('\u{300}'..='\u{36f}').contains(&c) || "'′".contains(c)
+}
+
+/// Whether a character may stand in a name.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
 /// The index after the underscore at this place, if a symbol of one letter stands before it, which
 /// a power may precede, as in `∇²f_c`. An index in brackets may be longer, and that of a 1.
 fn index_at(text: &str, place: usize) -> Option<&str> {
-    // A bar or a tilde over a letter is a character of its own.
-    let is_mark = |c: char| ('\u{300}'..='\u{36f}').contains(&c) || "'′".contains(c);
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut before = text[..place].chars().rev().filter(|c| !is_mark(*c));
-    let is_power = |c: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".contains(c);
     let symbol = before.next()?;
-    let alone = !before.next().is_some_and(|c| is_word(c) && !is_power(c));
+    let alone = !before.next().is_some_and(|c| is_word(c) && !"⁰¹²³⁴⁵⁶⁷⁸⁹".contains(c));
     let after = &text[place + 1..];
     if let Some(index) = brackets_at(after) {
         return (alone && (symbol.is_alphabetic() || symbol == '1')).then_some(index);

@@ -29,20 +29,30 @@ const MOST_APART: f64 = 1e6;
 pub fn bracket(
     text: impl Fn(f64) -> String,
     estimate: f64,
-    (low, high): (f64, f64),
+    interval: (f64, f64),
 ) -> Option<String> {
+    let (low, high) = interval;
+    if low.is_nan() || high.is_nan() {
+        return None;
+    }
     let is_positive = estimate > 0.0 && low >= 0.0;
-    let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
-    let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
-    let is_there = !low.is_nan() && !high.is_nan();
-    is_there.then(|| format!("[{}, {}]", text(low), text(high)))
+    let is_far_below = is_positive && low < estimate / MOST_APART;
+    let is_far_above = is_positive && high > estimate * MOST_APART;
+    let shown_low = if is_far_below { 0.0 } else { low };
+    let shown_high = if is_far_above { f64::INFINITY } else { high };
+    Some(format!("[{}, {}]", text(shown_low), text(shown_high)))
 }
 
 /// An estimate with its interval: `1.23 [1.20, 1.26]`, with as many of three to six digits as tell
 /// them apart. The estimate alone where none do, or where it has no interval, as of one run.
 pub fn interval(estimate: f64, interval: (f64, f64)) -> String {
-    let with = |digits| interval_by(|x| plain(x, digits), estimate, interval);
-    (3..=6).map(with).find(|text| text.ends_with(']')).unwrap_or_else(|| short(estimate))
+    for digits in 3..=6 {
+        let text = interval_by(|x| plain(x, digits), estimate, interval);
+        if text.ends_with(']') {
+            return text;
+        }
+    }
+    short(estimate)
 }
 
 /// An estimate with its interval, whose numbers `text` writes. The estimate alone if it has no interval, or if the

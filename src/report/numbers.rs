@@ -63,7 +63,7 @@ impl Numbers {
         [&self.singles, &self.doubles].map(|block| block.len().div_ceil(3) * 4).iter().sum()
     }
 
-    /// The blocks as a page holds them.
+    /// The blocks of all sequences that were added, in base64.
     pub fn blocks(&self) -> NumberBlocks {
         NumberBlocks {
             singles: STANDARD.encode(&self.singles),

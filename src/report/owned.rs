@@ -79,12 +79,7 @@ impl Owned {
             ));
         }
         let list = self.out.join(LIST);
-        // The line break in front ends a line that a kill has truncated.
-        let append = || {
-            let mut file = open_regular(&list, fs::File::options().create(true).append(true))?;
-            file.write_all(format!("\n{name}\n").as_bytes())
-        };
-        append().map_err(|e| error(&list, e))?;
+        append_line(&list, &name).map_err(|e| error(&list, e))?;
         known.insert(name);
         Ok(())
     }
@@ -136,6 +131,12 @@ impl Owned {
         let lines: Vec<&str> = std::iter::once(HEAD).chain(existing).collect();
         write_atomically(&list, format!("{}\n", lines.join("\n")).as_bytes())
     }
+}
+
+/// Appends a line to the list. The line break in front ends a line that a kill has truncated.
+fn append_line(list: &Path, name: &str) -> io::Result<()> {
+    let mut file = open_regular(list, fs::File::options().create(true).append(true))?;
+    file.write_all(format!("\n{name}\n").as_bytes())
 }
 
 /// How the second paragraph of a Markdown page about all experiments begins.

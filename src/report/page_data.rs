@@ -149,18 +149,19 @@ fn dense_data<'e>(map: &'e Map, dense: &'e DenseMap) -> MapData<'e> {
 /// The bytes that the single replicates of these cells of a figure would take in a page: 4 for each number, which
 /// base64 makes 16/3.
 fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> usize {
-    let rows = |cell: &&CellResult<'_>| -> usize {
+    let mut numbers = 0;
+    for cell in cells {
         // The runs on one of several instances are one sequence, their mean.
         let runs_of_sequence = cell.runs.count / cell.runs.sample_size().max(1);
-        match exploration.x {
+        numbers += match exploration.x {
             XAxis::Rounds(_) => {
                 let traces = cell.runs.along().iter().step_by(runs_of_sequence.max(1));
                 traces.map(|trace| trace.rows()).sum()
             }
             XAxis::Cells(_) => cell.runs.sample_size(),
-        }
-    };
-    cells.iter().map(rows).sum::<usize>() * 16 / 3
+        };
+    }
+    numbers * 16 / 3
 }
 
 /// What the y axis of a figure shows of the single replicates of a cell: for each a sequence over recorded rounds, or,

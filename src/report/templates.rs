@@ -91,7 +91,7 @@ fn is_html(state: &State<'_, '_>) -> bool {
     state.auto_escape() == &AutoEscape::Html
 }
 
-/// Adds the filters of the templates.
+/// Adds the functions that templates call on texts and numbers (filters).
 fn add_filters(env: &mut Environment<'_>) {
     env.add_filter("md", markdown::escaped);
     // In the language of the page: `shown` writes a text in one line, `prose` a paragraph, `named` a name, in which

@@ -79,18 +79,29 @@ impl From<&Setting> for TextCell {
 pub type TableFiles<'a> = dyn FnMut(&str, &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) + 'a;
 
 impl TextTable {
-    /// A table of these rows.
+    /// A table of all these rows, below these heads.
     pub fn new(heads: &[impl AsRef<str>], rows: impl Iterator<Item = Vec<TextCell>>) -> Self {
         let heads = heads.iter().map(|head| head.as_ref().to_owned()).collect();
         Self { heads, rows: rows.collect(), ..Self::default() }
     }
 
-    /// A table of the first `most` of these rows. If there are more, the table has a note, and `files` gets the file
-    /// `name.csv` with all rows.
+    /// A table of the first [`MOST_ROWS`] of these rows. If there are more, the table has a note, and `files` gets the
+    /// file `name.csv` with all rows.
     pub fn first(
         heads: &[impl AsRef<str>],
+        rows: impl ExactSizeIterator<Item = Vec<TextCell>>,
+        name: &str,
+        files: &mut TableFiles<'_>,
+    ) -> Self {
+        Self::first_of(MOST_ROWS, heads, rows, name, files)
+    }
+
+    /// [`Self::first`] with another limit than [`MOST_ROWS`].
+    fn first_of(
+        most: usize,
+        heads: &[impl AsRef<str>],
         mut rows: impl ExactSizeIterator<Item = Vec<TextCell>>,
-        (most, name): (usize, &str),
+        name: &str,
         files: &mut TableFiles<'_>,
     ) -> Self {
         let all = rows.len();
@@ -137,7 +148,7 @@ mod tests {
         let rows = |count: usize| (0..count).map(|i| vec![TextCell::count(i), "a \"b\"".into()]);
         let mut files = Vec::new();
         let mut table = |count, most| {
-            TextTable::first(&heads, rows(count), (most, "t"), &mut |name, write| {
+            TextTable::first_of(most, &heads, rows(count), "t", &mut |name, write| {
                 let mut text = Vec::new();
                 write(&mut text).unwrap();
                 files.push((name.to_owned(), String::from_utf8(text).unwrap()));

@@ -93,9 +93,9 @@ impl Writer {
     /// What is in a file below the folder that a report wrote; `name` has `/` between parts.
     /// `None` for any other file, and for one that is reached through a symbolic link.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
         let path = self.out.join(name);
-        let is_own = Path::new(name).components().all(is_plain)
+        let mut parts = Path::new(name).components();
+        let is_own = parts.all(|part| matches!(part, Component::Normal(_)))
             && self.owned.has(&path)
             && refuse_links(&self.out, &path).is_ok();
         is_own.then(|| read_regular(&path, MOST_READ).ok()).flatten()

@@ -238,7 +238,7 @@ impl Store {
             .map_err(|e| error(&e.path, format!("{}; {remedy}", e.message)))
     }
 
-    /// [`Self::read_experiment`] with errors that name no remedy.
+    /// Does what [`Self::read_experiment`] does, with errors that do not say yet how the file is written again.
     fn try_read_experiment(&self, folder: &Path, name: &str) -> Result<StoredExperiment, Error> {
         let path = folder.join(EXPERIMENT);
         let Some(mut experiment) = read_checked::<StoredExperiment>(&path)? else {

@@ -166,7 +166,7 @@ impl<'a> ExportedRows<'a> {
         Ok(Self { experiments, columns, axes })
     }
 
-    /// The names and types of all columns.
+    /// The names and types of all columns of the file, those of settings last.
     fn schema(&self) -> Schema {
         let mut schema = self.columns.clone();
         schema.extend(self.axes.iter().map(|axis| (axis.name.as_str().into(), axis.kind.clone())));

@@ -33,7 +33,7 @@ fn run_git(arguments: &[&str]) -> Result<Output, Error> {
     Command::new("git").args(encoding).args(arguments).output().map_err(|e| cannot_start(&e))
 }
 
-/// Why the program `git` cannot be started.
+/// The error that says why the program `git` cannot be started.
 fn cannot_start(e: &std::io::Error) -> Error {
     let message = match e.kind() {
         ErrorKind::NotFound => {

@@ -176,19 +176,23 @@ fn measured_columns(cells: &[Done<'_>]) -> Vec<Column> {
         trace.theta[place * d..][..d].to_vec()
     }));
     for name in TimeAverage::ALL {
-        let position = |trace: &Trace| trace.averages.iter().position(|(n, _)| n == name);
-        let is_measured =
-            cells.iter().flat_map(|done| &done.traces).any(|trace| position(trace).is_some());
+        let mut traces = cells.iter().flat_map(|done| &done.traces);
+        let is_measured = traces.any(|trace| average_in(trace, *name).is_some());
         columns.push(list_column(&name.column(), cells, is_measured, |trace, place| {
             // A run has one value, in its last row.
             let is_last = place + 1 == trace.rows();
-            match position(trace) {
-                Some(i) if is_last => trace.averages[i].1.clone(),
+            match average_in(trace, *name) {
+                Some(value) if is_last => value.clone(),
                 _ => Vec::new(),
             }
         }));
     }
     columns
+}
+
+/// The value of a time average of a run; `None` if it was not measured.
+fn average_in(trace: &Trace, name: TimeAverage) -> Option<&Vec<f64>> {
+    trace.averages.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
 /// A column of numbers, which `values` finds in a trace, one per recorded round. Rows without a

@@ -27,10 +27,10 @@ pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
         _ => {
             parts.push(plain(": "));
             parts.extend(statement(worst));
+            let mut others = comparison.changed.iter().filter(|c| c.verdict != worst.verdict);
             let has_ratio =
                 |c: &&Change| matches!(c.verdict, ChangeVerdict::Worse | ChangeVerdict::Better);
-            let other = |c: &&Change| has_ratio(c) && c.verdict != worst.verdict;
-            if let Some(next) = comparison.changed.iter().find(other) {
+            if let Some(next) = others.find(has_ratio) {
                 parts.push(plain(", "));
                 parts.extend(statement(next));
             }

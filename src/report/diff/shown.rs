@@ -162,7 +162,7 @@ impl ShownComparison {
             unchanged: unchanged(comparison),
             counts,
             failed: listed_lines(&failed_cells(comparison)),
-            fails: fails.iter().map(failing_class).collect::<Vec<_>>().join(", "),
+            fails: failing_classes(fails),
             empty: comparison.is_empty(),
             margin: percent(comparison.margin),
             tested: comparison.tested,
@@ -195,11 +195,15 @@ fn verdict_counts(comparison: &Comparison) -> Vec<VerdictCount> {
     counts
 }
 
-/// A class of changes that makes `diff` fail, with their number: "1 claim", "3 claims".
-fn failing_class((class, count): &(Class, usize)) -> String {
-    let name = class.name();
-    let singular = if *count == 1 { name.strip_suffix('s').unwrap_or(name) } else { name };
-    format!("{count} {singular}")
+/// The classes of changes that make `diff` fail, each with the number of its changes: "1 claim, 3 removed".
+fn failing_classes(fails: &[(Class, usize)]) -> String {
+    let mut texts = Vec::new();
+    for (class, count) in fails {
+        let name = class.name();
+        let singular = if *count == 1 { name.strip_suffix('s').unwrap_or(name) } else { name };
+        texts.push(format!("{count} {singular}"));
+    }
+    texts.join(", ")
 }
 
 /// The changed cells that have no sound results after, with the reason. A cell that had none before, and has some now,
@@ -378,10 +382,11 @@ fn is_of_partition(setting: &OtherSetting) -> bool {
 
 /// Settings that changed, with their values before and after.
 fn others(other: &[OtherSetting]) -> String {
-    let one = |OtherSetting { path, before, after }: &OtherSetting| {
-        format!("{} {before} → {after}", short_path(path))
-    };
-    other.iter().map(one).collect::<Vec<_>>().join(", ")
+    let mut texts = Vec::new();
+    for OtherSetting { path, before, after } in other {
+        texts.push(format!("{} {before} → {after}", short_path(path)));
+    }
+    texts.join(", ")
 }
 
 /// The ratio whose logarithm is `log`, as `×1.012`.

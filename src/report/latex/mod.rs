@@ -56,15 +56,18 @@ fn is_numeric(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit() || "-[–".contains(c)) || cell == "diverged"
 }
 
+/// Whether all cells of a column that have a text are numeric.
+fn is_numeric_column(table: &TextTable, column: usize) -> bool {
+    let cells = table.rows.iter().filter_map(|row| row.get(column));
+    cells.filter(|cell| !cell.text.is_empty()).all(|cell| is_numeric(&cell.text))
+}
+
 /// Writes a table, whose columns of numbers are aligned to the right. Every [`ROWS`] rows another one begins, as a
 /// continuation with a label of its own.
 fn table(out: &mut String, table: &TextTable, caption: &str, label: &str) {
-    let right = |column: usize| {
-        let cells = table.rows.iter().filter_map(|row| row.get(column));
-        cells.filter(|cell| !cell.text.is_empty()).all(|cell| is_numeric(&cell.text))
-    };
-    let columns: String =
-        (0..table.heads.len()).map(|c| if right(c) { 'r' } else { 'l' }).collect();
+    let columns: String = (0..table.heads.len())
+        .map(|column| if is_numeric_column(table, column) { 'r' } else { 'l' })
+        .collect();
     let heads: Vec<String> = table.heads.iter().map(|head| cell(head)).collect();
     for (part, rows) in table.rows.chunks(ROWS).enumerate() {
         let more = if part == 0 { "" } else { " (continued)" };
@@ -82,31 +85,37 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
         let caption = format!("Claims and their verdicts. {amended}");
         begin(out, &text(caption.trim_end()), label, part);
         let columns = "p{0.46\\linewidth}p{0.18\\linewidth}p{0.24\\linewidth}";
-        let row = |claim: &ClaimText| {
-            let source = claim.stated.source.as_ref().filter(|source| !source.is_empty());
-            let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
-            let statement = format!("{}{source}", claim.stated.statement);
-            vec![
-                statement.into(),
-                claim.verdict_text.as_str().into(),
-                claim.estimate.as_str().into(),
-            ]
-        };
-        let rows: Vec<Vec<TextCell>> = some.iter().map(row).collect();
+        let rows: Vec<Vec<TextCell>> = some.iter().map(claim_row).collect();
         tabular(out, columns, "claim & verdict & estimate", &rows);
         out.push_str("\n\\end{table}\n");
     }
 }
 
+/// The row of a claim: the statement with its source, the verdict, and the estimate.
+fn claim_row(claim: &ClaimText) -> Vec<TextCell> {
+    let source = match claim.stated.source.as_deref() {
+        None | Some("") => String::new(),
+        Some(source) => format!(" ({source})"),
+    };
+    vec![
+        format!("{}{source}", claim.stated.statement).into(),
+        claim.verdict_text.as_str().into(),
+        claim.estimate.as_str().into(),
+    ]
+}
+
 /// Writes the beginning of a table's environment. `part` counts the parts of a table that is continued, from 0; from
 /// the second one on its number is added to the label.
 fn begin(out: &mut String, caption: &str, label: &str, part: usize) {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
-    let label: String = label.chars().map(|c| if plain(c) { c } else { '-' }).collect();
+    let mut plain_label = String::new();
+    for c in label.chars() {
+        let is_plain = c.is_ascii_alphanumeric() || "-:.".contains(c);
+        plain_label.push(if is_plain { c } else { '-' });
+    }
     let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
     let _ = writeln!(
         out,
-        "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{caption}}}\n\\label{{{label}{number}}}"
+        "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{caption}}}\n\\label{{{plain_label}{number}}}"
     );
 }
 

@@ -47,18 +47,22 @@ impl FrontierFacts {
 
     /// The points of a computed frontier, with the quantities of the least cost where the target is reached.
     pub fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
-        let fact = |best: &FrontierPoint<'_>| {
-            let value = |quantity| Some((quantity, frontier.quantity(quantity, best)?));
-            let quantities = FrontierQuantity::ALL.iter().filter_map(|(of, ..)| value(*of));
-            Self {
-                algorithm: best.algorithm.name.clone(),
-                clients: Some(best.clients),
-                target: best.target,
-                least: (best.minimises, best.minimises == frontier.lead),
-                quantities: quantities.collect(),
-            }
-        };
-        frontier.best.iter().map(fact).collect()
+        frontier.best.iter().map(|point| Self::of_point(frontier, point)).collect()
+    }
+
+    /// A point of a computed frontier.
+    fn of_point(frontier: &ComputedFrontier<'_>, point: &FrontierPoint<'_>) -> Self {
+        let mut quantities = Vec::new();
+        for (quantity, ..) in FrontierQuantity::ALL {
+            quantities.extend(frontier.quantity(quantity, point).map(|value| (quantity, value)));
+        }
+        Self {
+            algorithm: point.algorithm.name.clone(),
+            clients: Some(point.clients),
+            target: point.target,
+            least: (point.minimises, point.minimises == frontier.lead),
+            quantities,
+        }
     }
 
     /// Whether this is the point that a text names by an algorithm, a number of clients, a target, and a price and a

@@ -68,7 +68,8 @@ fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// Registers the functions of [`NAMES`].
+/// Registers the functions of [`NAMES`] in a template engine. Functions that differ only in the quantity or in the form
+/// of a number are made by one function.
 pub fn register(environment: &mut Environment<'static>) {
     environment.add_function("cell", cell);
     add_means(environment, "mean", Quantity::SqError, three_digits);
@@ -269,7 +270,10 @@ fn least(state: &State<'_, '_>, algorithm: String, options: Kwargs) -> Result<St
     Ok(found.text(quantity).unwrap_or_else(|| UNKNOWN.to_owned()))
 }
 
-/// The claim of this id.
+/// The facts about the claim of this id.
+///
+/// # Errors
+/// If there is no such claim; the message names those that there are.
 fn claim<'a>(facts: &'a TextFacts, id: &str) -> Result<&'a ClaimFacts, Error> {
     facts.claims.get(id).ok_or_else(|| {
         let all: Vec<&str> = facts.claims.keys().map(String::as_str).collect();
@@ -346,17 +350,17 @@ fn selection_changes(facts: &CellFacts, quantity: Quantity) -> &[f64] {
 /// # Errors
 /// If no cell, or more than one, has them.
 fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
-    let value = |name: &str| Ok((name.replace('_', "-"), wanted.get(name)?));
-    let values: Vec<(String, Value)> = wanted.args().map(value).collect::<Result<_, Error>>()?;
-    let fits = |f: &&CellFacts| {
-        let has_value = |(name, value): &(String, Value)| match f.cell.settings.get(name) {
-            Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|v| v == *x),
-            Some(Setting::Text(text)) => value.as_str().is_some_and(|v| begins_with_words(text, v)),
-            None => false,
-        };
-        f.cell.label == label && values.iter().all(has_value)
-    };
-    let found: Vec<&CellFacts> = facts.iter().filter(fits).collect();
+    let mut values: Vec<(String, Value)> = Vec::new();
+    for name in wanted.args() {
+        values.push((name.replace('_', "-"), wanted.get(name)?));
+    }
+    let mut found: Vec<&CellFacts> = Vec::new();
+    for one in facts {
+        let mut wanted_values = values.iter();
+        if one.cell.label == label && wanted_values.all(|(name, v)| has_setting(one, name, v)) {
+            found.push(one);
+        }
+    }
     match found.as_slice() {
         [one] => Ok(one.cell.id.to_string()),
         several => {
@@ -379,5 +383,14 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
                 None => format!("{problem} (labels: {})", labels.join(", ")),
             }))
         }
+    }
+}
+
+/// Whether a cell has this value in the setting of this name; of a text the value may be the beginning.
+fn has_setting(facts: &CellFacts, name: &str, value: &Value) -> bool {
+    match facts.cell.settings.get(name) {
+        Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|wanted| wanted == *x),
+        Some(Setting::Text(text)) => value.as_str().is_some_and(|begin| text.starts_with(begin)),
+        None => false,
     }
 }

@@ -3,13 +3,13 @@
 use crate::evidence::bound_rows::BoundRow;
 use crate::evidence::cell_name;
 use crate::report::number_text::counted;
-use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
+use crate::report::text_table::{TableFiles, TextCell, TextTable};
 
 /// The table of published bounds: for each cell and bound the value of the bound at the last round, what was measured
 /// in its place, and the conditions of the bound that the cell does not meet, in which case the bound has no value.
 pub fn table(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
-    TextTable::first(&heads, rows.iter().map(bound_row), (MOST_ROWS, "bounds"), files)
+    TextTable::first(&heads, rows.iter().map(bound_row), "bounds", files)
 }
 
 /// The row of a cell and a bound.

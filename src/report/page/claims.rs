@@ -64,7 +64,8 @@ fn withdrawn(claims: &[JudgedClaim<'_>]) -> TextTable {
     TextTable::new(&heads, claims.iter().filter(is_withdrawn).map(withdrawn_row))
 }
 
-/// The row of a withdrawn claim.
+/// The row of a withdrawn claim. What it claimed is the limits of its region, but not the limit 0, which every ratio
+/// keeps.
 fn withdrawn_row(claim: &JudgedClaim<'_>) -> Vec<TextCell> {
     let text = number_of(claim);
     let (low, high) = claim.region();

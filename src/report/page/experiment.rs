@@ -32,7 +32,7 @@ pub struct ExperimentSection {
 }
 
 impl ExperimentSection {
-    /// The section on an experiment.
+    /// The section on an experiment. All cells have the same number of replicates, which the first one states.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let plan = experiment.plan;
         let manifest = &plan.manifest;

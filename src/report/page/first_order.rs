@@ -2,14 +2,14 @@
 
 use crate::evidence::cell_name;
 use crate::evidence::first_order::FirstOrderRow;
-use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
+use crate::report::text_table::{TableFiles, TextCell, TextTable};
 
 /// The table of how far the measured bias of each cell is from each prediction, in percent of what is predicted. The
 /// rows come in the order of γ(H − 1)Nλ, with which the terms that the first order leaves out grow.
 pub fn table(rows: &[FirstOrderRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
-    TextTable::first(&heads, rows.iter().map(first_order_row), (MOST_ROWS, "orders"), files)
+    TextTable::first(&heads, rows.iter().map(first_order_row), "orders", files)
 }
 
 /// The row of a cell; a dash where a prediction is nothing but rounding.

@@ -64,7 +64,6 @@ fn point_row(
     let of_cost = |cell: &dyn Fn(&FrontierCost<'_>) -> TextCell| {
         best.cost.as_ref().map_or_else(TextCell::dash, cell)
     };
-    let whole = |x: f64| TextCell::count(libm::round(x) as usize);
     let mut row = vec![
         best.algorithm.label.as_str().into(),
         TextCell::count(best.clients as usize),
@@ -77,15 +76,20 @@ fn point_row(
     }
     row.extend([
         of_cost(&|cost| TextCell::count(cost.rounds as usize)),
-        of_cost(&|cost| whole(cost.communications)),
-        of_cost(&|cost| whole(cost.gradients)),
-        of_cost(&|cost| whole(cost.samples)),
+        of_cost(&|cost| rounded_count(cost.communications)),
+        of_cost(&|cost| rounded_count(cost.gradients)),
+        of_cost(&|cost| rounded_count(cost.samples)),
         of_cost(&|cost| TextCell::short(frontier.value(best.minimises, cost))),
     ]);
     let mut remarks: Vec<String> = best.flags.iter().map(|flag| flag.words().to_owned()).collect();
     remarks.extend(best.passing.map(|value| format!("{} would come below ε once", short(value))));
     row.push(remarks.join("; ").into());
     row
+}
+
+/// A count, which may be an expected one, rounded to a whole number.
+fn rounded_count(count: f64) -> TextCell {
+    TextCell::count(libm::round(count) as usize)
 }
 
 /// The table of what it costs to miss the best settings: how many times the least cost the cost is at half and twice

@@ -62,6 +62,18 @@ pub struct MatrixCell {
     pub words: String,
 }
 
+impl MatrixRow {
+    /// Whether no algorithm is separated from another at any grid point of the row.
+    fn is_open(&self) -> bool {
+        self.cells.iter().flatten().all(|cell| cell.text == OPEN)
+    }
+
+    /// Whether one algorithm is separated from the others at some grid point of the row.
+    fn has_lead(&self) -> bool {
+        self.cells.iter().flatten().any(|cell| cell.bar > 0)
+    }
+}
+
 impl RankingMatrix {
     /// The matrix of these grid points, with at most `most_rows` rows. With more than [`MOST_COLUMNS`] columns it is
     /// empty but for a sentence that says so.
@@ -100,11 +112,10 @@ impl RankingMatrix {
             }
             rows[place].cells[at[text.as_str()]] = Some(cell(standing, by));
         }
-        let is_open = |row: &mut MatrixRow| row.cells.iter().flatten().all(|c| c.text == OPEN);
-        let open: Vec<String> = rows.extract_if(.., is_open).map(|row| row.settings).collect();
+        let open: Vec<String> =
+            rows.extract_if(.., |row| row.is_open()).map(|row| row.settings).collect();
         if rows.len() > MOST_SHOWN {
-            let is_separated = |row: &MatrixRow| row.cells.iter().flatten().any(|c| c.bar > 0);
-            rows.sort_by_key(|row| !is_separated(row));
+            rows.sort_by_key(|row| !row.has_lead());
         }
         rows.truncate(most_rows);
         let further = rows.split_off(rows.len().min(MOST_SHOWN));
@@ -158,20 +169,26 @@ fn number(value: &Setting) -> f64 {
 /// with the most values, all of which are numbers. If several have as many, it is the local steps, else the step size,
 /// else the first. `None` if no setting is a number with several values.
 fn column_axis(standings: &Standings) -> Option<usize> {
-    let rows = || standings.rows.iter();
-    let preferred = |name: &str| match name {
+    let mut best: Option<((usize, u8), usize)> = None;
+    for (axis, name) in standings.axes.iter().enumerate() {
+        let values: Vec<&Setting> = standings.rows.iter().map(|row| &row.values[axis]).collect();
+        let different = unique(values.iter()).len();
+        let is_numeric = different > 1 && values.iter().all(|value| number(value).is_finite());
+        let rate = (different, column_preference(name));
+        if is_numeric && best.is_none_or(|(best_rate, _)| rate > best_rate) {
+            best = Some((rate, axis));
+        }
+    }
+    best.map(|(_, axis)| axis)
+}
+
+/// How much readers prefer the setting of this name as the columns, among settings with as many values.
+fn column_preference(name: &str) -> u8 {
+    match name {
         "local-steps" => 2,
         "step-size" => 1,
         _ => 0,
-    };
-    let axes = standings.axes.iter().enumerate();
-    let rated = axes.filter_map(|(axis, name)| {
-        let values = unique(rows().map(|row| &row.values[axis])).len();
-        let is_numeric = values > 1 && rows().all(|row| number(&row.values[axis]).is_finite());
-        is_numeric.then_some(((values, preferred(name)), axis))
-    });
-    // The first of equals.
-    rated.rev().max_by_key(|(rate, _)| *rate).map(|(_, axis)| axis)
+    }
 }
 
 /// Whether the setting with this index belongs to the columns: it is their axis, or its value follows from the value of

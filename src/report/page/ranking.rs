@@ -65,7 +65,7 @@ impl RankingSection {
     }
 }
 
-/// The quantity by which algorithms are ranked.
+/// The quantity by which algorithms are ranked, as a formula; the error at the last round says so by its index T.
 fn mean_error(standings: &Standings) -> &'static str {
     match standings.by {
         Quantity::SqError if standings.at.is_none() => "‖θ_T − θ*‖²",
@@ -108,7 +108,7 @@ fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     heads.extend([mean_error(standings).to_owned(), "next".to_owned()]);
     heads.push(tuning::times_larger(standings.by));
     heads.push(standings.rows.first().map_or("runs".into(), |row| format!("{}s", row.unit)));
-    TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
+    TextTable::first(&heads, standings.rows.iter().map(row), "winners", files)
 }
 
 /// The row of a grid point.

@@ -136,8 +136,12 @@ fn candidates_in_words(counts: CandidateCounts) -> String {
 /// The selected value of each of `settings` tuned settings; the text `none` for a setting that the algorithm lacks, and
 /// where nothing is selected.
 fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<String> {
-    let one = |i: usize| selected.and_then(|all| all[i]);
-    (0..settings).map(|i| one(i).map_or(none.to_owned(), |value| value.to_string())).collect()
+    let mut texts = Vec::new();
+    for i in 0..settings {
+        let value = selected.and_then(|all| all[i]);
+        texts.push(value.map_or(none.to_owned(), |value| value.to_string()));
+    }
+    texts
 }
 
 /// A clause that says how many selected candidates are at the edge of what was tried, where a wider search might find

@@ -50,8 +50,7 @@ pub struct ClaimText {
     /// The cells or pairs of cells that the claim was tested on, with the verdict on each by itself; no rows if there
     /// is only one.
     pub parts: TextTable,
-    /// The interval beside the numbers for which the claim holds, as SVG; empty if nothing was
-    /// tested.
+    /// A drawing of the interval and of the numbers for which the claim holds, as SVG; empty if nothing was tested.
     pub chart: String,
 }
 
@@ -83,7 +82,7 @@ pub fn keys(source: &str) -> Vec<&'static str> {
     sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
 }
 
-/// A judged claim in the texts of a page, which is that of the experiment `page`. A table of its parts that is too long
+/// A judged claim as texts, for the page of the experiment called `page`. A table of its parts that is too long
 /// for the page is handed to `files`. Whether it is amended, [`mark`](super::page::amendments::mark) finds out later.
 pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
     let common = claim.common;

@@ -126,7 +126,7 @@ struct CoveredStatement {
 }
 
 impl Coverage {
-    /// All statements of the sources, each with those of `claims` that name it. `None` unless a claim names a
+    /// All statements of the sources, each with the claims that name it. `None` unless a claim names a
     /// statement: experiments on other things have no such page.
     pub fn new(claims: &[&ClaimText]) -> Option<Self> {
         if !name_statements(claims) {
@@ -142,7 +142,7 @@ impl Coverage {
 }
 
 impl CoveredSource {
-    /// A publication with all its statements, each with those of `claims` that name it.
+    /// A publication with all its statements, each with the claims that name it.
     fn new(source: &'static Publication, claims: &[&ClaimText]) -> Self {
         let own = statements().iter().filter(|statement| statement.source() == source.key);
         Self {
@@ -165,8 +165,8 @@ fn claims_on<'c>(statement: &Statement, claims: &[&'c ClaimText]) -> Vec<&'c Cla
 }
 
 impl CoveredStatement {
-    /// A statement with those of `all_claims` that name it. Where the first version of the source has other conditions,
-    /// they follow in brackets.
+    /// A statement with the claims among `all_claims` that name it. Where the first version of the source has other
+    /// conditions, they follow in brackets.
     fn new(statement: &'static Statement, all_claims: &[&ClaimText]) -> Self {
         let claims = claims_on(statement, all_claims);
         let conditions: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
@@ -242,7 +242,7 @@ impl Errata {
 }
 
 impl SourceWithErrata {
-    /// The errors in a publication, each with those of `claims` that show it; `None` if the sources have no publication
+    /// The errors in a publication, each with the claims that show it; `None` if the sources have no publication
     /// of its key.
     fn new(source: &'static SourceErrata, claims: &[&ClaimText]) -> Option<Self> {
         let publication = all_sources().iter().find(|known| known.key == source.source)?;
@@ -258,8 +258,8 @@ impl SourceWithErrata {
 }
 
 impl ErratumEntry {
-    /// An error with the numbers of its counterexamples, where they have any, and with those of `claims` that its entry
-    /// names by page and id; claims of experiments without a page are left out.
+    /// An error with the numbers of its counterexamples, where they have any, and with the claims that its entry names
+    /// by page and id; claims of experiments without a page are left out.
     fn new(erratum: &'static Erratum, claims: &[&ClaimText]) -> Self {
         let rows = erratum.counterexamples.iter().filter_map(|example| {
             let Contradiction { printed, holds } = example.numbers()?;

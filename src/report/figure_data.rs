@@ -33,7 +33,7 @@ pub struct FigureStyles {
     thin_dashes: &'static [&'static str],
     markers: &'static [Marker],
     most_markers: usize,
-    /// The colour of the names beside lines of each colour, on white paper.
+    /// For each colour of lines the colour of the names that stand next to them, on white paper.
     inks: Vec<(u8, u8, u8)>,
 }
 
@@ -86,7 +86,7 @@ pub struct CurvesData {
     pub rounds: bool,
     /// The quantity or setting on the x axis.
     pub x: String,
-    /// What a reader may choose for the x axis, that of the manifest first: names, and titles of the axis.
+    /// What a reader may choose for the x axis, with the manifest's choice first: names, and titles of the axis.
     pub xs: Vec<(String, String)>,
     /// Whether the points belong to no cells, so that a reader cannot choose another band.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -95,7 +95,7 @@ pub struct CurvesData {
     pub band: BandName,
     /// The bands that a reader may choose; each cell has their ends in this order.
     pub bands: Vec<BandName>,
-    /// Whether a number of a sample is that of a run or that of an instance.
+    /// Whether a number of a sample belongs to a run or to an instance.
     pub unit: SampleUnit,
     /// The points of curves that tuning selected; `None` in a figure of cells, which has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,7 +210,7 @@ pub struct ViewData {
     panels: String,
     /// The symbols of these settings.
     symbols: Vec<String>,
-    /// The panels: the title of each, and the indices of its cells among those of the figure.
+    /// The panels: the title of each, and the indices of its cells in the list of the figure's cells.
     groups: Vec<(String, Vec<usize>)>,
     curves: Vec<CurveData>,
     /// For each cell of the figure the index of its curve.

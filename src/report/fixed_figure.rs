@@ -1,6 +1,5 @@
-//! The data of a figure whose points are not those of cells over rounds or settings, such as exact
-//! values, the candidates of a search and profiles: each curve of each panel takes the place of a
-//! cell without runs, with the band that it has.
+//! The data of a figure whose points do not belong to cells of the experiment, such as exact values, the candidates of
+//! a search and profiles: each curve of each panel takes the place of a cell without runs, with the band that it has.
 
 use super::figure_data::{
     BandName, CellData, CurvesData, PredictionData, ReplicateSlices, SampleSize, SelectedData,

@@ -162,8 +162,8 @@ pub struct CardGroup {
     pub cards: Vec<Card>,
 }
 
-/// The cards by question: first the questions of [`QUESTIONS`] in their order, then other questions, those of many
-/// cards first, and last the cards without a question.
+/// The cards by question: first the questions of [`QUESTIONS`] in their order, then other questions by the number of
+/// their cards, and last the cards without a question.
 fn group_by_question(cards: Vec<Card>) -> Vec<CardGroup> {
     let mut groups: Vec<CardGroup> = Vec::new();
     for card in cards {

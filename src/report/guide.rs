@@ -39,7 +39,7 @@ struct GuideRow {
 /// A square of the map: which algorithm costs least with N clients to the target ε.
 #[derive(Clone, Serialize)]
 struct GuideSquare {
-    /// The label of the algorithm; several labels with "or" between where their costs are not told apart.
+    /// The label of the algorithm; several labels with "or" between where their costs count as equal.
     label: String,
     /// The family of the algorithm, if it is ahead of all others.
     family: Option<usize>,

@@ -1,4 +1,4 @@
-//! An estimate with its interval beside the numbers for which a claim holds, as a small drawing.
+//! An estimate with its interval, and the numbers for which a claim holds, as a small drawing.
 
 use super::notation::numbers;
 use super::number_text::{NumberText, interval_by};

@@ -90,8 +90,8 @@ fn is_part_of_number(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-+".contains(c)
 }
 
-/// A word that is a number in another notation than that of pages, in theirs; `None` for numbers that need no change,
-/// and for other words.
+/// A number as pages write it, from a word that writes it with an exponent or a hyphen as its sign; `None` for numbers
+/// that need no change, and for other words.
 fn number_text(word: &str) -> Option<String> {
     let (sign, digits) = word.strip_prefix('-').map_or(("", word), |digits| ("−", digits));
     let (mantissa, exponent) = digits.split_once('e').unwrap_or((digits, ""));
@@ -125,8 +125,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The index after the underscore at this place, if a symbol of one letter stands before it, which
-/// a power may precede, as in `∇²f_c`. An index in brackets may be longer, and that of a 1.
+/// The index after the underscore at this place, if a symbol of one letter stands before it, which a power may precede,
+/// as in `∇²f_c`. An index in brackets may be longer, and may stand at a 1, which is then the indicator function.
 fn index_at(text: &str, place: usize) -> Option<&str> {
     let mut before = text[..place].chars().rev().filter(|c| !is_mark(*c));
     let symbol = before.next()?;

@@ -74,7 +74,8 @@ struct PaletteColor {
     ink: String,
 }
 
-/// The colours of lines, `lines`, with those of names on light (0) or dark (1) paper; the last is that of no family.
+/// The colours `lines` of lines, each with the colour of names on light (0) or dark (1) paper; the last one is the
+/// colour of lines that belong to no family.
 fn palette(paper: usize, lines: &[(u8, u8, u8)]) -> Value {
     let mut colors = Vec::new();
     for (i, line) in lines.iter().enumerate() {

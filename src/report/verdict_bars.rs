@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Serialize)]
 pub struct VerdictBar {
     name: String,
-    /// The key of the publication whose claims are counted; empty where they are not those of one publication.
+    /// The key of the publication on which the claims are; empty for other claims, and for the claims of a dispute.
     key: &'static str,
     counts: Vec<(Verdict, usize)>,
     /// For each verdict that occurs its segment: the left end and the width, in percent of the longest bar.

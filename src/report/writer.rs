@@ -1,4 +1,4 @@
-//! Writes the pages of experiments and the files beside them.
+//! Writes the pages of experiments, the other files in their folders, and the pages about all experiments.
 
 use super::format::Format;
 use super::index::OverviewPages;

@@ -134,8 +134,8 @@ impl Store {
         self.remove_superseded(&plan.experiment)
     }
 
-    /// Stores cells in one pack of this generation, which must be higher than that of every other pack with one of the
-    /// cells. Earlier results of these cells no longer count, and records of their failures are removed.
+    /// Stores cells in one pack of this generation, which must be higher than the generation of every other pack that
+    /// has one of the cells. Earlier results of these cells no longer count, and records of their failures are removed.
     ///
     /// # Errors
     /// If they cannot be written; then nothing is left.

@@ -42,7 +42,7 @@ pub enum StoredExperimentError {
     /// The text is not as it was written.
     #[error(transparent)]
     Checksum(#[from] ChecksumError),
-    /// The text is that of an experiment, without a checksum.
+    /// The text describes an experiment and has no checksum.
     #[error("has no checksum: it is damaged, or an older release wrote it")]
     NoChecksum,
     /// Pages would show code that did not make the results.
@@ -137,7 +137,7 @@ impl Store {
 
     /// Refuses an experiment if a run stored all cells of this plan and some are no longer there:
     /// their files were removed. Before the first run that ends with all cells stored, a removed
-    /// cell cannot be told from one that was never run.
+    /// cell cannot be distinguished from one that was never run.
     ///
     /// # Errors
     /// Which cells are gone, or why the folder of the experiment cannot be read.

@@ -92,7 +92,8 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
 /// The cells that are exported, and the columns of their rows.
 struct ExportedRows<'a> {
     experiments: Vec<SoundCells<'a>>,
-    /// The columns of packs and of facts, but not those of `axes`. Optional columns are there if some cell has a value.
+    /// The columns of packs and of facts, without the columns of `axes`. Optional columns are there if some cell has a
+    /// value.
     columns: Schema,
     /// The columns of the settings in which cells differ.
     axes: Vec<SettingColumn>,
@@ -166,7 +167,7 @@ impl<'a> ExportedRows<'a> {
         Ok(Self { experiments, columns, axes })
     }
 
-    /// The names and types of all columns of the file, those of settings last.
+    /// The names and types of all columns of the file; the columns of settings come last.
     fn schema(&self) -> Schema {
         let mut schema = self.columns.clone();
         schema.extend(self.axes.iter().map(|axis| (axis.name.as_str().into(), axis.kind.clone())));

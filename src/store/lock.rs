@@ -15,7 +15,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the file whose lock is that of its folder's experiment.
+/// The name of the file in an experiment's folder that is locked by whoever has the lock of the experiment.
 const FILE: &str = ".lock";
 /// The name of the file that is locked while `shown.toml` is changed. `shown.toml` cannot be locked itself, since each
 /// change replaces it by another file.
@@ -52,7 +52,7 @@ pub fn work_for(locks: Vec<PathBuf>) {
 
 impl Lock {
     /// The locks whose holders wait for the worker threads to which this thread gives cells of the experiment: this
-    /// lock, and those whose holders wait for this thread. The worker threads must be told ([`work_for`]).
+    /// lock, and those whose holders wait for this thread. The worker threads set them ([`work_for`]).
     pub fn with_locks_of_thread(&self) -> Vec<PathBuf> {
         let mut locks = locks_of_thread();
         locks.push(self.path.clone());

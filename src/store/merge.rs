@@ -48,7 +48,7 @@ struct Damage {
     cells: Vec<CellKey>,
 }
 
-/// The contents of some results folders, of which the first is the one that the others are merged into. A folder is
+/// The contents of some results folders: the others are merged into the first. A folder is
 /// named by its index among them.
 #[derive(Default)]
 pub struct MergeSources<'a> {
@@ -161,7 +161,7 @@ impl<'a> MergeSources<'a> {
     }
 
     /// The experiments for which two folders hold manifests that mean different things, with the indices of the
-    /// folders: a merge must be told which manifest to keep. Experiments of the preferred folder are left out, since it
+    /// folders: a merge needs a choice between them. Experiments of the preferred folder are left out, since it
     /// decides.
     pub fn different_manifests(&self) -> Vec<[(usize, &StoredExperiment); 2]> {
         let mut different = Vec::new();
@@ -263,7 +263,7 @@ impl<'a> MergeSources<'a> {
     }
 
     /// Copies what the folders have in `stored` for an experiment, apart from its cells, to the first folder `to`: the
-    /// manifest, the data files and the records of looks. The manifest is that of the preferred folder, else that of
+    /// manifest, the data files and the records of looks. The preferred folder has the manifest that is copied, else
     /// the first folder that has the experiment.
     fn copy_experiment(
         &self,

@@ -409,7 +409,7 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), PackError> {
 /// A size in the few bytes in which it is stored for each cell.
 ///
 /// # Errors
-/// If it is larger than that of any file.
+/// If it is larger than a file can be.
 fn as_u32(n: usize) -> Result<u32, PackError> {
     u32::try_from(n).map_err(|_| PackError::TooLarge)
 }

@@ -91,7 +91,7 @@ pub fn schema() -> Schema {
     schema_of(&all_columns("", &[]))
 }
 
-/// The names of the columns in which a pack may have no values: those of everything that is measured.
+/// The names of the columns in which a pack may have no values: the columns of everything that is measured.
 pub fn optional_columns() -> Vec<String> {
     measured_columns(&[]).iter().map(|column| column.name().to_string()).collect()
 }

@@ -31,7 +31,7 @@ pub struct CellFactsRow {
     pub settings: String,
     pub digest: String,
     pub provenance: Provenance,
-    /// Whether the cell is one of those of the experiment's last run.
+    /// Whether the cell belongs to the last run of the experiment.
     pub last_run: bool,
     /// The settings that have columns of their own.
     pub axes: Leaves,

@@ -167,7 +167,7 @@ fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(),
     })
 }
 
-/// Why an array is refused whose type is not that of its column.
+/// Why an array is refused that has another type than its column.
 const OTHER_TYPE: &str = "it is damaged: the type of a column changes";
 
 /// A whole number of a column that double precision cannot tell from its neighbours, and the row in which it is.

@@ -225,8 +225,8 @@ fn the_last_that_was_written_counts() {
     }
 }
 
-/// Another label rewrites no file: exports have that of the last run, and the stored one for
-/// cells that are not part of it.
+/// Another label rewrites no file: exports have the label of the last run, and the stored label for cells that are not
+/// part of it.
 #[test]
 fn labels_follow_the_last_run_and_leave_the_files_alone() {
     use polars::prelude::*;

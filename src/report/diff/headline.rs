@@ -52,7 +52,7 @@ fn count_of_cells(comparison: &Comparison, cells: usize) -> String {
     format!("{} of {} {noun}", thousands(cells), thousands(all))
 }
 
-/// What became of a cell between the sides, as a clause in three parts, of which the second is the name of the cell:
+/// What changed at a cell between the sides, as a clause in three parts, of which the second is the name of the cell:
 /// "the error of", "FedAvg, H = 10", "rose 1.2-fold".
 fn statement(change: &Change) -> [ColoredText; 3] {
     let log_ratio = change.ratio().map_or(0.0, libm::log);

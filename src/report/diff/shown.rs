@@ -49,7 +49,7 @@ pub struct ShownComparison {
     tested: usize,
     /// The quantities that are compared.
     compared: String,
-    /// The experiments, and the cells, of which nothing can be compared, with the reason, one line each.
+    /// Lines on the experiments, and on the cells, that cannot be compared, each with the reason.
     incomparable: Vec<String>,
     /// The cells that only the side before has.
     removed: LoneCells,

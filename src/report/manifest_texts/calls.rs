@@ -1,5 +1,5 @@
-//! What texts may contain: prose, and calls with texts and numbers within `{{ … }}`. Other
-//! expressions could take any amount of memory. The tokens are those of the template engine.
+//! What texts may contain: prose, and calls with texts and numbers within `{{ … }}`. Other expressions could take any
+//! amount of memory. The template engine itself splits the text into tokens, so that both see the same calls.
 
 use super::TextError;
 use minijinja::machinery::{Span, Token, tokenize};

@@ -8,8 +8,8 @@ use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQ
 /// there.
 pub struct FrontierFacts {
     algorithm: String,
-    /// The number of clients N; `None` where the manifest names none, so that it is that of the problem, and the
-    /// problem is not built yet.
+    /// The number of clients N; `None` where the manifest names none: then the problem determines it, which is not
+    /// built yet.
     clients: Option<u64>,
     target: f64,
     /// The cost that is least at the point, and whether it is the one that a text means which names no price and no

@@ -113,8 +113,8 @@ fn three_digits(text: DigitsText, Estimate { value, interval: (low, high) }: Est
     }
 }
 
-/// Registers a function that states the mean of a cell over its runs at the last round. The mean is that of the
-/// quantity `usual` unless the text names another, and `shown` writes it.
+/// Registers a function that states the mean of a cell over its runs at the last round. The quantity is `usual` unless
+/// the text names another, and `shown` writes it.
 fn add_means(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -137,7 +137,7 @@ fn add_means(
 }
 
 /// Registers a function that states the ratio of the means of two cells, first over second, over paired runs at the
-/// last round. The means are those of the quantity `usual` unless the text names another, and `shown` writes the ratio.
+/// last round. The quantity is `usual` unless the text names another, and `shown` writes the ratio.
 /// Its interval counts in that other runs would have selected other candidates, where the cells were tuned.
 fn add_ratios(
     environment: &mut Environment<'static>,

@@ -36,7 +36,7 @@ impl ClaimsSection {
         looks::add_remarks(taken_looks, &mut list);
         amendments::mark(&experiment.plan.manifest.amendment, &mut list);
         let mut sentences: Vec<String> = taken_looks.map(looks::sentence).into_iter().collect();
-        // Where the results contain other noise, that the verdicts rest on that of one seed.
+        // Where the results also contain runs on other noise: a sentence that says on which noise the verdicts rest.
         sentences.extend(experiment.unplanned.sole_noise());
         let exact = are_exact(&list);
         Self {

@@ -23,7 +23,7 @@ pub struct ExperimentSection {
     pub noise_seed: Option<u64>,
     /// Runs of a cell on all instances together.
     pub replicates: u64,
-    /// What the numbers of a sample are, of which there is one for each run or for each instance.
+    /// What the numbers of a sample belong to: runs, or instances.
     pub sample: &'static str,
     /// The number of cells.
     pub cells: usize,

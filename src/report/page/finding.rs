@@ -73,8 +73,8 @@ struct ColoredName {
     family: usize,
 }
 
-/// The names of algorithms that the texts on an experiment may contain: labels, the names of kinds, and those of its
-/// frontiers. Longer names come first, so that FedAvg-RR is not taken for FedAvg.
+/// The names of algorithms that the texts on an experiment may contain: labels, the names of all kinds, and the labels
+/// of its frontiers. Longer names come first, so that FedAvg-RR is not taken for FedAvg.
 fn names_by_length(experiment: &Experiment<'_>) -> Vec<ColoredName> {
     // A shorter label may be a word of any sentence.
     const SHORTEST: usize = 4;

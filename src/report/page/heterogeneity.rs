@@ -16,7 +16,7 @@ pub struct HeterogeneitySection {
     pub drifts: TextTable,
     /// Whether each replicate has an instance of its own.
     pub per_replicate: bool,
-    /// Whether some instance has a virtual optimum θ̃, that of the averaged environment.
+    /// Whether some instance has a virtual optimum θ̃, the optimum of the averaged environment.
     pub has_virtual: bool,
     /// Whether clients have unequal weights.
     pub is_weighted: bool,

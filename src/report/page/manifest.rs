@@ -66,7 +66,7 @@ fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> Str
         );
     }
     let file = shell_word(&source.name);
-    // With planned looks the number of replicates is that of the last look, and no setting.
+    // With planned looks the command names the replicates of the looks instead.
     let overrides = source.overrides.iter().filter(|set| looks.is_none() || !sets_replicates(set));
     let sets: String = overrides.map(|set| format!(" --set {}", quoted(set))).collect();
     match looks.map(|looks| looks.planned) {

@@ -21,8 +21,8 @@ pub struct RankingSection {
     pub error: &'static str,
     /// Whether the best has the smallest or the largest mean.
     pub best: &'static str,
-    /// The mean that is compared with that of the next algorithm: of the quantity, or of its loss where more of it is
-    /// better.
+    /// Which mean of the next algorithm is how many times as large as the best: the mean of the quantity, or of its
+    /// loss where more of it is better.
     pub next_mean: String,
     /// When runs are compared: at a cost, or at the last round.
     pub when: String,

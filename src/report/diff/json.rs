@@ -114,6 +114,7 @@ impl<'c> JsonComparison<'c> {
 }
 
 impl<'c> JsonOtherProblem<'c> {
+    /// A cell with the settings in which its counterpart differs.
     fn new(OtherProblem { experiment, name, pair }: &'c OtherProblem) -> Self {
         Self {
             experiment,
@@ -126,6 +127,7 @@ impl<'c> JsonOtherProblem<'c> {
 }
 
 impl<'c> JsonChange<'c> {
+    /// A change, whose logarithms of ratios become ratios.
     fn new(change: &'c Change) -> Self {
         Self {
             experiment: &change.experiment,
@@ -137,7 +139,6 @@ impl<'c> JsonChange<'c> {
             runs: change.runs(),
             diverged: change.diverged(),
             ratio: change.ratio(),
-            // Changes have logarithms of ratios.
             interval: change.shift.map(|s| [libm::exp(s.interval.0), libm::exp(s.interval.1)]),
             p: change.p,
             detectable: change.detectable.map(libm::exp),
@@ -147,6 +148,7 @@ impl<'c> JsonChange<'c> {
 }
 
 impl<'c> JsonClaimChange<'c> {
+    /// A claim with its state on each side that has it.
     fn new(change: &'c ClaimChange) -> Self {
         Self {
             experiment: &change.experiment,
@@ -160,6 +162,7 @@ impl<'c> JsonClaimChange<'c> {
 }
 
 impl JsonSideClaim {
+    /// The verdict, the estimate and its interval on one side.
     fn new(claim: &SideClaim) -> Self {
         Self {
             verdict: claim.verdict.name(),

@@ -62,39 +62,58 @@ pub fn render(
     fails: &[(Class, usize)],
     format: DiffFormat<'_>,
 ) -> Result<String, Error> {
-    if let DiffFormat::Json = format {
-        let text = serde_json::to_string_pretty(&JsonComparison::new(comparison, fails))
-            .map_err(|e| error(Path::new("diff.json"), e))?;
-        return Ok(text + "\n");
-    }
-    let templates = Templates::new();
-    let diff = Value::from(Serde(ShownComparison::new(comparison, fails)));
     match format {
-        DiffFormat::Html(changes) => {
-            let mut cards = Vec::new();
-            for change in &changes {
-                cards.push(ChangeCard::new(change)?);
-            }
-            // Figures without a verdict on a change are folded, unless no figure has one.
-            let open = match changes.iter().filter(|c| c.change.verdict.is_change()).count() {
-                0 => MOST_OPEN,
-                stated => stated.min(MOST_OPEN),
-            };
-            let cards = Value::from(Serde(cards));
-            templates.render("diff.html", context! { diff, most => MOST_SHOWN, cards, open })
-        }
-        DiffFormat::Markdown => {
-            let mut out = String::new();
-            for most in MOST_ROWS {
-                out = templates.render("diff.md", context! { diff => diff.clone(), most })?;
-                if out.chars().count() <= MOST_CHARACTERS {
-                    break;
-                }
-            }
-            Ok(out)
-        }
-        DiffFormat::Text | DiffFormat::Json => {
-            templates.render("diff.txt", context! { diff, most => MOST_LINES })
+        DiffFormat::Json => json_text(comparison, fails),
+        DiffFormat::Html(changes) => html_page(comparison, fails, &changes),
+        DiffFormat::Markdown => markdown(comparison, fails),
+        DiffFormat::Text => {
+            let diff = template_values(comparison, fails);
+            Templates::new().render("diff.txt", context! { diff, most => MOST_LINES })
         }
     }
+}
+
+/// What the templates show of a comparison.
+fn template_values(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
+    Value::from(Serde(ShownComparison::new(comparison, fails)))
+}
+
+/// The comparison as JSON, with a line end.
+fn json_text(comparison: &Comparison, fails: &[(Class, usize)]) -> Result<String, Error> {
+    let text = serde_json::to_string_pretty(&JsonComparison::new(comparison, fails));
+    Ok(text.map_err(|e| error(Path::new("diff.json"), e))? + "\n")
+}
+
+/// The comparison as a page with the charts of these changes, the first of which are unfolded: those with a verdict on
+/// a change, or the first [`MOST_OPEN`] if no change has one.
+fn html_page(
+    comparison: &Comparison,
+    fails: &[(Class, usize)],
+    changes: &[DrawnChange<'_>],
+) -> Result<String, Error> {
+    let mut drawn = Vec::new();
+    for change in changes {
+        drawn.push(ChangeCard::new(change)?);
+    }
+    let open = match changes.iter().filter(|c| c.change.verdict.is_change()).count() {
+        0 => MOST_OPEN,
+        stated => stated.min(MOST_OPEN),
+    };
+    let cards = Value::from(Serde(drawn));
+    let diff = template_values(comparison, fails);
+    Templates::new().render("diff.html", context! { diff, most => MOST_SHOWN, cards, open })
+}
+
+/// The comparison as Markdown, with as many rows in each table as a comment on GitHub has room for.
+fn markdown(comparison: &Comparison, fails: &[(Class, usize)]) -> Result<String, Error> {
+    let templates = Templates::new();
+    let diff = template_values(comparison, fails);
+    let mut out = String::new();
+    for most in MOST_ROWS {
+        out = templates.render("diff.md", context! { diff => diff.clone(), most })?;
+        if out.chars().count() <= MOST_CHARACTERS {
+            break;
+        }
+    }
+    Ok(out)
 }

@@ -237,6 +237,7 @@ impl ChangeTable {
 }
 
 impl ChangeRow {
+    /// The row of a change, whose texts from manifests are in one line.
     fn new(change: &Change) -> Self {
         Self {
             verdict: change.verdict.name(),
@@ -259,6 +260,7 @@ impl ChangeRow {
 }
 
 impl ClaimRow {
+    /// The row of a claim whose verdict changed, or that one side lacks.
     fn new(change: &ClaimChange) -> Self {
         Self {
             experiment: change.experiment.clone(),

@@ -146,34 +146,9 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
         remarks.push(format!("expected to be {}: {reason}", claim.expected().name()));
     }
     if claim.judgement.verdict == Verdict::Inconclusive {
-        remarks.push(match claim.needed {
-            _ if claim.n == 0 => "it needs the points that are not tested".into(),
-            _ if claim.doubt == Doubt::Equal && claim.is_exact() => {
-                "nothing in the runs is random: no number of runs decides it".into()
-            }
-            Some(n) => format!("about {} runs would decide it", two_digits(n)),
-            None => "more runs may decide it; their number cannot be estimated".into(),
-        });
+        remarks.push(remark_on_needed_runs(claim));
     }
-    let doubt = match claim.doubt {
-        Doubt::Heavy => {
-            "some errors have a heavier tail than a lognormal distribution: their limits are twice as far from the estimate"
-        }
-        Doubt::Skewed => {
-            "the vectors are few, or skewed for their number: the radius of the interval is three times as large"
-        }
-        Doubt::Equal if claim.judgement.verdict == Verdict::Supported => {
-            "the two sides are equal in every run of some part, up to rounding: neither is less than the other, and what is supported includes equality"
-        }
-        Doubt::Equal => {
-            "the two sides are equal in every run of some part, up to rounding: neither is less than the other"
-        }
-        Doubt::Few if claim.is_decided() => {
-            "the runs are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution"
-        }
-        _ => "",
-    };
-    remarks.extend((!doubt.is_empty()).then(|| doubt.to_owned()));
+    remarks.extend(remark_on_doubt(claim).map(str::to_owned));
     const MOST_NOTES: usize = 4;
     for (notes, what) in [(&claim.untested, "not tested"), (&claim.outside, "outside the claim")] {
         remarks.extend(notes.iter().take(MOST_NOTES).map(|note| format!("{what}: {note}")));
@@ -182,6 +157,41 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
         }
     }
     remarks
+}
+
+/// What would decide an inconclusive claim: about how many runs, or that no number of runs does.
+fn remark_on_needed_runs(claim: &JudgedClaim<'_>) -> String {
+    match claim.needed {
+        _ if claim.n == 0 => "it needs the points that are not tested".into(),
+        _ if claim.doubt == Doubt::Equal && claim.is_exact() => {
+            "nothing in the runs is random: no number of runs decides it".into()
+        }
+        Some(n) => format!("about {} runs would decide it", two_digits(n)),
+        None => "more runs may decide it; their number cannot be estimated".into(),
+    }
+}
+
+/// Why the interval of a claim is wider than usual, or what its verdict assumes or leaves open; `None` if nothing is
+/// known against it.
+fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<&'static str> {
+    match claim.doubt {
+        Doubt::Heavy => Some(
+            "some errors have a heavier tail than a lognormal distribution: their limits are twice as far from the estimate",
+        ),
+        Doubt::Skewed => Some(
+            "the vectors are few, or skewed for their number: the radius of the interval is three times as large",
+        ),
+        Doubt::Equal if claim.judgement.verdict == Verdict::Supported => Some(
+            "the two sides are equal in every run of some part, up to rounding: neither is less than the other, and what is supported includes equality",
+        ),
+        Doubt::Equal => Some(
+            "the two sides are equal in every run of some part, up to rounding: neither is less than the other",
+        ),
+        Doubt::Few if claim.is_decided() => Some(
+            "the runs are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution",
+        ),
+        Doubt::Few | Doubt::None => None,
+    }
 }
 
 /// For a claim that was tested on several cells or rounds, on which of them its estimate is, and which of them decides

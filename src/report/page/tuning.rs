@@ -26,7 +26,7 @@ pub struct TuningSection {
 
 impl TuningSection {
     /// The section; `None` where nothing is tuned. `tuned.csv` is handed to `files`, and `candidates.csv` too if
-    /// candidates raced, that is, if some may have been stopped early.
+    /// some candidates were stopped before their last runs.
     pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Option<Self> {
         let found = experiment.tuning.as_ref()?;
         files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
@@ -166,47 +166,12 @@ pub fn times_larger(metric: Quantity) -> String {
 
 /// Sentences on how candidates were made, compared and stopped, for readers of the table of what was selected.
 fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
-    let manifest = &experiment.plan.manifest;
-    let Some(tune) = &manifest.tune else { return Vec::new() };
-    let runs = tune.replicates.unwrap_or(manifest.replicates);
-    let (on, fresh) = match manifest.instances {
-        Some(several) if several > 1 => {
-            let on = format!(" on each of {}", count(several as usize, "instance"));
-            (on, "on fresh instances and with fresh noise")
-        }
-        _ => (String::new(), "with fresh noise"),
-    };
-    let best = found.metric.best_mean();
-    let too = if found.metric.more_is_better() { "large" } else { "small" };
-    let mut all = vec![format!(
-        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: on average the mean by which a candidate was selected is too {too}, since it is the {best} of several. Ratios of algorithms and claims count in their intervals that other runs would have selected other candidates.",
-        found.metric.formula(),
-        count(runs as usize, "run"),
-        experiment.tuned_in_words(),
-    )];
-    if let Some(first) = &found.stopped_after {
-        let counts = found.rows.iter().map(|row| row.candidates);
-        let (stopped, candidates) = counts.fold((0, 0), |(stopped, candidates), counts| {
-            (stopped + counts.stopped, candidates + counts.all)
-        });
-        all.push(format!(
-            "Candidates race: {stopped} of {} were stopped after {first}, since their {} was worse than that of the best with a p-value below {STOPPING_LEVEL}. Those that went on have the runs that they would have without a race; candidates.csv has the mean of each candidate and says whether it was stopped.",
-            count(candidates, "candidate"),
-            found.metric.formula(),
-        ));
-    }
+    let Some(tune) = &experiment.plan.manifest.tune else { return Vec::new() };
+    let runs = tune.replicates.unwrap_or(experiment.plan.manifest.replicates);
+    let mut all = vec![on_selection(experiment, found, runs)];
+    all.extend(found.stopped_after.as_ref().map(|first| on_race(found, first)));
     if found.rows.iter().any(|row| row.shared.is_some()) {
-        let (means, mean) = match found.metric.info().shortfall {
-            Some(shortfall) => {
-                (format!("mean {}s", shortfall.name), format!("mean {}", found.metric.compared()))
-            }
-            None => ("means".to_owned(), "mean".to_owned()),
-        };
-        all.push(format!(
-            "\"With one value for all\" is the {} that is best for all algorithms together, by the product of their {means}, and \"{}\" how many times larger the fresh {mean} is with it: what tuning each algorithm by itself gains.",
-            experiment.tuned_in_words(),
-            times_larger(found.metric)
-        ));
+        all.push(on_shared_values(experiment, found));
     }
     all.extend(at_the_edge(found).map(|edge| {
         format!(
@@ -221,6 +186,57 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
         ));
     }
     all
+}
+
+/// How candidates were selected, by this number of runs of each, and why the page shows fresh runs of the selected
+/// ones.
+fn on_selection(experiment: &Experiment<'_>, found: &TuningResult, runs: u64) -> String {
+    let (on, fresh) = match experiment.plan.manifest.instances {
+        Some(several) if several > 1 => {
+            let on = format!(" on each of {}", count(several as usize, "instance"));
+            (on, "on fresh instances and with fresh noise")
+        }
+        _ => (String::new(), "with fresh noise"),
+    };
+    let best = found.metric.best_mean();
+    let too = if found.metric.more_is_better() { "large" } else { "small" };
+    format!(
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: on average the mean by which a candidate was selected is too {too}, since it is the {best} of several. Ratios of algorithms and claims count in their intervals that other runs would have selected other candidates.",
+        found.metric.formula(),
+        count(runs as usize, "run"),
+        experiment.tuned_in_words(),
+    )
+}
+
+/// How many candidates were stopped early in the race, and why that changes nothing for the others; `first` says in
+/// words after which runs they were stopped.
+fn on_race(found: &TuningResult, first: &str) -> String {
+    let mut stopped = 0;
+    let mut candidates = 0;
+    for row in &found.rows {
+        stopped += row.candidates.stopped;
+        candidates += row.candidates.all;
+    }
+    format!(
+        "Candidates race: {stopped} of {} were stopped after {first}, since their {} was worse than that of the best with a p-value below {STOPPING_LEVEL}. Those that went on have the runs that they would have without a race; candidates.csv has the mean of each candidate and says whether it was stopped.",
+        count(candidates, "candidate"),
+        found.metric.formula(),
+    )
+}
+
+/// What the columns mean that compare the selected settings with one setting for all algorithms together.
+fn on_shared_values(experiment: &Experiment<'_>, found: &TuningResult) -> String {
+    let (means, mean) = match found.metric.info().shortfall {
+        Some(shortfall) => {
+            (format!("mean {}s", shortfall.name), format!("mean {}", found.metric.compared()))
+        }
+        None => ("means".to_owned(), "mean".to_owned()),
+    };
+    format!(
+        "\"With one value for all\" is the {} that is best for all algorithms together, by the product of their {means}, and \"{}\" how many times larger the fresh {mean} is with it: what tuning each algorithm by itself gains.",
+        experiment.tuned_in_words(),
+        times_larger(found.metric)
+    )
 }
 
 /// The text of `tuned.csv`: a line for each algorithm at each point of the grid, with what was selected, the fresh runs

@@ -80,6 +80,7 @@ struct ClaimOnStatement {
 }
 
 impl ClaimOnStatement {
+    /// What is shown of a claim; `inside` says whether its cells meet the conditions of the statement.
     fn new(claim: &ClaimText, inside: &'static str) -> Self {
         Self {
             page: claim.page.clone(),

@@ -250,6 +250,7 @@ struct CurveData {
 }
 
 impl CurveData {
+    /// A curve, whose style becomes indices into the styles of the page.
     fn new(curve: &Curve) -> Self {
         let Style { color, dash, marker } = curve.style;
         let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();

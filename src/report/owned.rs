@@ -116,7 +116,8 @@ impl Owned {
         self.write(path, &bytes).map(|()| written)
     }
 
-    /// Writes the list in order, without files that no longer exist.
+    /// Writes the list of files again, in order and without files that no longer exist. Files that another report has
+    /// added to it stay.
     ///
     /// # Errors
     /// If it cannot be written.

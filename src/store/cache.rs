@@ -187,7 +187,8 @@ fn encode(columns: &Columns, what: &Cached) -> Vec<u8> {
     bytes
 }
 
-/// The columns of a cached file; `None` if it is damaged, or of another version or key.
+/// The columns in the bytes of a cached file, the reverse of [`encode`]; `None` if they are damaged, or of another
+/// version or key.
 fn decode(bytes: &[u8], what: &Cached) -> Option<Columns> {
     let body = checked_body(bytes)?;
     let line_end = body.iter().position(|b| *b == b'\n')?;

@@ -238,7 +238,8 @@ impl Store {
             .map_err(|e| error(&e.path, format!("{}; {remedy}", e.message)))
     }
 
-    /// Does what [`Self::read_experiment`] does, with errors that do not say yet how the file is written again.
+    /// Reads and checks the experiment for [`Self::read_experiment`], which adds to errors how the file is written
+    /// again.
     fn try_read_experiment(&self, folder: &Path, name: &str) -> Result<StoredExperiment, Error> {
         let path = folder.join(EXPERIMENT);
         let Some(mut experiment) = read_checked::<StoredExperiment>(&path)? else {

@@ -317,8 +317,8 @@ fn read_index(path: &Path) -> Result<IndexBytes, Error> {
     Ok(IndexBytes { text: footer, start })
 }
 
-/// The footer of a Parquet file, and the byte at which it begins. The last 8 bytes of the file are
-/// the length of the footer and a mark.
+/// The byte at which the footer of a Parquet file begins, and the footer, which has the metadata of the file. The last
+/// 8 bytes of the file are the length of the footer and a mark.
 fn read_footer(path: &Path) -> io::Result<(u64, Vec<u8>)> {
     let mut file = open_regular(path, fs::File::options().read(true))?;
     let footer_end = file.metadata()?.len().saturating_sub(8);

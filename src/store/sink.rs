@@ -90,8 +90,8 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Writes rows as lines of CSV: numbers with all their digits, nulls as empty fields, and lists as
-/// numbers with spaces between.
+/// Writes rows as lines of CSV: numbers with all their digits, nulls as empty fields, lists as numbers with spaces
+/// between, and texts so that no spreadsheet takes them for formulas.
 fn write_lines<W: Write>(
     frame: &DataFrame,
     writer: &mut csv::Writer<W>,

@@ -257,8 +257,11 @@ impl AnnouncedSizes<'_> {
         Ok(())
     }
 
-    /// Adds the pages of a column, which follow one another from byte `start` on until they hold
-    /// `values` values.
+    /// Adds the bytes that the pages of a column announce in their headers: unpacked, and decoded as numbers. The pages
+    /// follow one another from byte `start` of the file on, until they hold `values` values.
+    ///
+    /// # Errors
+    /// If the file then announces more than the limit, or a page is damaged.
     fn add_column(&mut self, start: u64, values: i64) -> PolarsResult<()> {
         let mut bytes = Cursor::new(self.bytes);
         bytes.set_position(start);

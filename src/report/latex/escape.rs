@@ -119,13 +119,13 @@ pub fn text(text: &str) -> String {
 /// The letter before the `_` at this place if `_` begins its index of one character: a symbol, or a letter that stands
 /// alone, as in θ_c and b_h. `None` elsewhere, as in `step_size`.
 fn indexed(chars: &[char], at: usize) -> Option<char> {
-    let word = |c: &char| c.is_ascii_alphanumeric();
+    let is_in_word = |i: usize| chars.get(i).is_some_and(char::is_ascii_alphanumeric);
     let letter = *chars.get(at.checked_sub(1)?)?;
-    let alone = !at.checked_sub(2).and_then(|i| chars.get(i)).is_some_and(word);
-    let one = chars.get(at + 1).is_some_and(word) && !chars.get(at + 2).is_some_and(word);
-    let base =
-        letter.is_ascii_alphabetic() && alone || letter.is_alphabetic() && !letter.is_ascii();
-    (chars[at] == '_' && one && base).then_some(letter)
+    let is_alone = !at.checked_sub(2).is_some_and(is_in_word);
+    let is_one_character = is_in_word(at + 1) && !is_in_word(at + 2);
+    let is_symbol = letter.is_alphabetic() && !letter.is_ascii();
+    let has_index = is_symbol || letter.is_ascii_alphabetic() && is_alone;
+    (chars[at] == '_' && is_one_character && has_index).then_some(letter)
 }
 
 /// LaTeX that shows a character that is no symbol; its code point in brackets if not every engine has the character.

@@ -189,12 +189,13 @@ fn add_guard(environment: &mut Environment<'static>, name: &'static str, wanted:
     });
 }
 
-/// The id of the only cell with this label and these settings.
+/// The function `cell`: the id of the only cell with this label and these settings, which other functions take.
 fn cell(state: &State<'_, '_>, label: String, settings: Kwargs) -> Result<String, Error> {
     find(&guards(state)?.facts.cells, &label, &settings)
 }
 
-/// The squared norm of the exact bias of a cell.
+/// The function `bias`: the squared norm of the exact bias of a cell, ‖lim E θ_t − θ*‖²; "not known" where theory does
+/// not know the limit.
 fn bias(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let facts = by_id(&guards.facts.cells, &id)?;
@@ -204,8 +205,8 @@ fn bias(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     Ok(facts.exact_bias.map_or_else(|| UNKNOWN.to_owned(), |bias| readable(bias, 3)))
 }
 
-/// The number of clients, between the numbers of two cells, at which the squared bias is as large as the variance.
-/// Where there is none, the text says something false, and is not shown.
+/// The function `overtaken`: the number of clients, between the numbers of two cells, at which the squared bias is as
+/// large as the variance. Where there is none, the text says something false, and is not shown.
 fn overtaken(state: &State<'_, '_>, few: String, many: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let few = bias_share(&guards.facts.cells, &few)?;
@@ -232,7 +233,7 @@ fn bias_share(facts: &[CellFacts], id: &str) -> Result<Option<BiasShare>, Error>
     Ok(Some(BiasShare { clients, ratio: bias * bias / variance }))
 }
 
-/// How many runs of a cell diverged, out of all; a dash for a planned cell.
+/// The function `diverged`: how many runs of a cell diverged, out of all; a dash for a planned cell.
 fn diverged(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let facts = by_id(&guards.facts.cells, &id)?;

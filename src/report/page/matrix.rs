@@ -82,8 +82,10 @@ impl RankingMatrix {
         let by = standings.by;
         let sentence = sentence(standings);
         let axis = column_axis(standings);
+        // The indices of the settings that the columns show; the rows show all others.
         let merged: Vec<usize> =
             (0..standings.axes.len()).filter(|i| follows(all, *i, axis)).collect();
+        // For each grid point the text of its column.
         let texts: Vec<String> = all.iter().map(|row| part(row, |i| merged.contains(&i))).collect();
         // By which number of the axis each column is ordered.
         let mut first: HashMap<&str, f64> = HashMap::new();
@@ -100,9 +102,11 @@ impl RankingMatrix {
             return Self { sentence: said, ..Self::default() };
         }
         columns.sort_by(|a, b| first[a.as_str()].total_cmp(&first[b.as_str()]));
+        // The index of each column by its text.
         let at: HashMap<&str, usize> =
             columns.iter().enumerate().map(|(i, text)| (text.as_str(), i)).collect();
         let mut rows: Vec<MatrixRow> = Vec::new();
+        // The index of each row by its settings.
         let mut places: HashMap<String, usize> = HashMap::new();
         for (standing, text) in all.iter().zip(&texts) {
             let settings = part(standing, |i| !merged.contains(&i));

@@ -111,7 +111,8 @@ fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     TextTable::first(&heads, standings.rows.iter().map(row), "winners", files)
 }
 
-/// The row of a grid point.
+/// The row of a grid point: its settings, which algorithm ranks first or why none does, and the comparison with the
+/// next.
 fn row(standing: &Standing) -> Vec<TextCell> {
     let mut cells: Vec<TextCell> =
         standing.values.iter().map(|value| setting_cell(Some(value))).collect();

@@ -121,7 +121,7 @@ impl Writer {
     }
 }
 
-/// A page with a bar as its last element, and with the right to load what the bar needs.
+/// A page with the HTML `bar` as its last element, and with the right to load what the bar needs.
 fn with_bar(page: &str, bar: &str) -> String {
     let page = page.replacen(SCRIPTS, SCRIPTS_OF_BAR, 1);
     let Some((before, after)) = page.rsplit_once(END) else { return page };

@@ -64,7 +64,8 @@ pub fn unbroken(text: &str) -> String {
     out
 }
 
-/// A text whose numbers have powers of ten in place of exponents, and the sign of minus.
+/// A text in which numbers are written as on pages: with powers of ten in place of exponents, and with a minus in place
+/// of a hyphen.
 pub fn numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -111,7 +111,7 @@ fn choices(maps: &Maps) -> &'static [&'static str] {
     }
 }
 
-/// A map as the script reads it.
+/// A map as the script reads it, which has no texts for its squares if it is dense.
 fn map_data(map: &Map) -> MapData<'_> {
     if let Some(dense) = &map.dense {
         return dense_data(map, dense);

@@ -215,7 +215,7 @@ impl BatchWriter<'_> {
     }
 }
 
-/// The number of numbers in a trace, approximately.
+/// About how many numbers a trace has, by which the size of a pack is limited.
 fn count_numbers(trace: &Trace) -> usize {
     let averages: usize = trace.averages.iter().map(|(_, values)| values.len()).sum();
     trace.rows() * (10 + trace.further.len()) + trace.theta.len() + averages

@@ -73,8 +73,9 @@ pub struct CheckedCache {
     pub difference: Option<String>,
 }
 
-/// Describes the first place where cached columns differ from columns that are computed now by more
-/// than `rounding`, relative to the larger number.
+/// Describes the first place where cached columns differ from columns that are computed now by more than `rounding`,
+/// relative to the larger number; `None` if there is no such place. `computed` is `None` if nothing can be computed
+/// now.
 fn difference(cached: &Columns, computed: Option<&Columns>, rounding: f64) -> Option<String> {
     let Some(computed) = computed else {
         return Some("it has numbers, and nothing is known now".into());
@@ -142,9 +143,9 @@ impl Store {
         self.check_cached(&Cacheable { what, compute: Box::new(compute) })
     }
 
-    /// Caches the optima of these cells' instances that a search found, each once. Two kinds are left out and searched
-    /// for again instead: those in few unknowns, whose search is short, and those of more bytes than a data file may
-    /// have of which results keep a copy.
+    /// Caches the optima of these cells' instances that a search found, each once, so that reports need no search. Two
+    /// kinds are left out and searched for again instead: optima in few unknowns, whose search is short, and optima of
+    /// more than [`MOST_KEPT`] bytes, the limit up to which results keep copies of data files.
     pub fn keep_optima(&self, cells: &[Prepared<'_>]) {
         let mut seen = HashSet::new();
         for scenario in cells.iter().flat_map(|cell| &cell.scenarios) {

@@ -31,7 +31,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// The results folder that exists or will be created at `root`. Nothing is written.
+    /// Opens the results folder that exists at `root`, or will be created there by [`Self::create`]. Nothing is
+    /// written.
     ///
     /// # Errors
     /// If the folder is of another version, or is not a results folder.
@@ -64,7 +65,7 @@ impl Store {
         Some(marker.schema)
     }
 
-    /// The results folder that exists at `root`.
+    /// Opens the results folder at `root`, which must exist, for commands that need results.
     ///
     /// # Errors
     /// If it does not exist, is of another version, or is not a results folder.

@@ -199,8 +199,9 @@ fn cat_files(ids: &[String]) -> Result<Vec<u8>, GitError> {
     Ok(output.stdout)
 }
 
-/// Takes the next answer from `rest`: a line with id, kind and length, the bytes, a line end.
-/// `None` if the answer is no file of this id, or is cut.
+/// Takes the next answer of `git cat-file --batch` from `rest` and returns the bytes of the object in it: an answer is
+/// a line with id, kind and length, the bytes, and a line end. `None` if the answer is not a file of this id, or is
+/// cut.
 fn next_blob<'r>(id: &str, rest: &mut &'r [u8]) -> Option<&'r [u8]> {
     let head_end = rest.iter().position(|byte| *byte == b'\n')?;
     let head = std::str::from_utf8(&rest[..head_end]).ok()?;

@@ -78,7 +78,7 @@ fn is_unfinished_marker(entry: &fs::DirEntry) -> bool {
     }
 }
 
-/// Why a folder that holds something else, and no marker, is no results folder.
+/// The error for a folder that holds something else and no marker, which says why it is no results folder.
 pub fn why_refused(root: &Path) -> Error {
     if root.join(format!("{FORMER_NAME}.toml")).is_file() {
         return error(

@@ -122,7 +122,7 @@ impl CellFacts {
         }
     }
 
-    /// A cell with its results.
+    /// A cell with its results: the last values of its runs, and what theory knows of its bias.
     fn from_result(cell: &CellResult<'_>) -> Self {
         Self {
             cell: cell.cell.clone(),

@@ -75,7 +75,8 @@ fn meaning_of_loss(by: Quantity) -> String {
     })
 }
 
-/// A headline with a capital at its beginning, unless it begins with the name of an algorithm.
+/// A headline with a capital at its beginning, unless it begins with the name of an algorithm, which stays as the
+/// manifest writes it.
 fn with_capital(headline: &str, standings: &Standings) -> String {
     let mut algorithms = standings.rows.iter().flat_map(|row| &row.algorithms);
     let mut letters = headline.chars();

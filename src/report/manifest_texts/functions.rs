@@ -391,7 +391,9 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
 fn has_setting(facts: &CellFacts, name: &str, value: &Value) -> bool {
     match facts.cell.settings.get(name) {
         Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|wanted| wanted == *x),
-        Some(Setting::Text(text)) => value.as_str().is_some_and(|begin| text.starts_with(begin)),
+        Some(Setting::Text(text)) => {
+            value.as_str().is_some_and(|begin| begins_with_words(text, begin))
+        }
         None => false,
     }
 }

@@ -141,9 +141,19 @@ impl Dataset {
 
     /// The records without those that lack a feature, their label, their client or their mark of the test set, if
     /// the settings drop such records; else all.
-    pub(super) fn without_incomplete(&self, records: Records) -> Records {
+    ///
+    /// # Errors
+    /// A mark of the test set that is neither yes nor no, in a record that is dropped or not: where records are dropped,
+    /// later messages could not say in which line of the file it is.
+    pub(super) fn without_incomplete(&self, records: Records) -> Result<Records, Fault> {
         if self.missing != Some(MissingValues::Drop) {
-            return records;
+            return Ok(records);
+        }
+        if let Some(marks) = &records.marks {
+            let is_missing = marks.missing();
+            for row in (0..marks.len()).filter(|row| !is_missing[*row]) {
+                self.is_marked(marks, row)?;
+            }
         }
         let columns = [Some(&records.labels), records.groups.as_ref(), records.marks.as_ref()];
         let missing: Vec<Vec<bool>> = columns.into_iter().flatten().map(Column::missing).collect();
@@ -155,7 +165,7 @@ impl Dataset {
                 whole.push(row);
             }
         }
-        records.take(&whole)
+        Ok(records.take(&whole))
     }
 
     /// Puts the mean of a feature where its value is missing, if the settings say so. The mean is over the records

@@ -143,7 +143,7 @@ impl Dataset {
     ///
     /// # Errors
     /// A value that is none of 1, 0, true and false.
-    fn is_marked(&self, marks: &Column, row: usize) -> Result<bool, Fault> {
+    pub(super) fn is_marked(&self, marks: &Column, row: usize) -> Result<bool, Fault> {
         match marks.text(row).to_ascii_lowercase().as_str() {
             "1" | "true" => Ok(true),
             "0" | "false" => Ok(false),
@@ -270,7 +270,7 @@ impl Dataset {
         let d = chosen.len();
         let feature_names: Vec<String> = chosen.into_iter().map(|(name, _)| name).collect();
         let records = self.bare_records(feature_names, d, features, labels);
-        Ok(self.without_incomplete(Records { groups, marks, ..records }))
+        self.without_incomplete(Records { groups, marks, ..records })
     }
 
     /// The column of this name, which the setting `key` names; an error for this key if there is none.
@@ -336,7 +336,7 @@ impl Dataset {
 }
 
 impl Records {
-    /// The records in these rows, in this order, without their marks of the test set.
+    /// The records in these rows, in this order.
     pub(super) fn take(&self, rows: &[usize]) -> Self {
         let sparse = self.sparse.as_ref().map(|all| all.selected(rows.iter().map(|&i| (i, 1.0))));
         let features = match sparse {
@@ -350,7 +350,7 @@ impl Records {
             sparse,
             labels: self.labels.take(rows),
             groups: self.groups.as_ref().map(|groups| groups.take(rows)),
-            marks: None,
+            marks: self.marks.as_ref().map(|marks| marks.take(rows)),
             file: self.file.clone(),
         }
     }

@@ -178,6 +178,36 @@ fn records_are_held_out() {
     assert!(said.contains("it must be 1 or 0, true or false"), "{said}");
 }
 
+/// Records that lack a value are dropped from the clients and from the test set that a column marks.
+#[test]
+fn marks_of_the_test_set_survive_dropped_records() {
+    let Contents::Table(mut columns) = table() else { panic!() };
+    let mut marks: Vec<String> = (0..60).map(|i| (i % 6 == 5).to_string()).collect();
+    marks[7] = "NA".to_owned();
+    columns.push(("held".into(), Column::Text(marks.clone())));
+    let place = columns.iter().position(|(name, _)| name == "a").unwrap();
+    let Column::Numbers(values) = &mut columns[place].1 else { panic!() };
+    // Records 5 and 11 are marked, and record 0 is not.
+    for row in [0, 5, 11] {
+        values[row] = f64::NAN;
+    }
+    let dropping = Dataset {
+        test: Some(TestRecords::Column("held".into())),
+        features: vec!["b".into(), "a".into()],
+        missing: Some(MissingValues::Drop),
+        ..dataset(Split::Iid)
+    };
+    let files = Fixed(Contents::Table(columns.clone()));
+    let ClientRecords { records, test, .. } = dropping.load(&files, 1, false).unwrap();
+    assert_eq!((records.count(), test.unwrap().count()), (48, 8));
+
+    marks[9] = "maybe".to_owned();
+    columns.last_mut().unwrap().1 = Column::Text(marks);
+    let files = Fixed(Contents::Table(columns));
+    let said = dropping.load(&files, 1, false).err().unwrap().message;
+    assert!(said.contains("row 9 of the column of the test set is \"maybe\""), "{said}");
+}
+
 /// Losses and accuracies against the formula, and a class that no client has.
 #[test]
 fn losses_and_accuracies_are_means_over_records() {

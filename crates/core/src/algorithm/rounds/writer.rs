@@ -51,7 +51,7 @@ struct ServerMove {
 }
 
 /// The atoms from whose difference the variates of a run learn in a round (option two).
-struct Progress {
+struct ClientMoves {
     /// θ_t, where the local steps began; under a coin the mean of the clients.
     from: usize,
     /// θ_k, where the local steps ended.
@@ -136,7 +136,7 @@ impl<'a> RoundWriter<'a> {
             }
             Variates::Kept(Learning::OptionTwo) => {
                 let from = if self.runs.coin.is_some() { server.mean } else { theta };
-                let progress = Progress { from, ends, variates, mean: mean_of_variates };
+                let progress = ClientMoves { from, ends, variates, mean: mean_of_variates };
                 let learned = self.learned_by_progress(number, &progress);
                 Some(self.write_kept_variates(learned, variates))
             }
@@ -239,7 +239,7 @@ impl<'a> RoundWriter<'a> {
 
     /// c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), with the origin F̄_k(θ*), THEORY (4.8); under a coin
     /// c_k + (p/γ)(θ̄ − θ_k).
-    fn learned_by_progress(&self, run: usize, progress: &Progress) -> Expression {
+    fn learned_by_progress(&self, run: usize, progress: &ClientMoves) -> Expression {
         let mut all = vec![
             (progress.from, self.learning_rates(run, 1.0)),
             (progress.ends, self.learning_rates(run, -1.0)),

@@ -5,7 +5,7 @@ use crate::cells::runs::{Grouping, Runs};
 use crate::needs::Needs;
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::{Prices, Source};
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::Prepared;
 use exactfed_runner::trace::TraceDigest;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,19 @@ pub fn plan(text: String) -> Plan {
     crate::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// A cell with these runs as its results, and nothing else that results have.
+pub fn result(cell: &Cell, runs: Runs) -> CellResult<'_> {
+    CellResult {
+        cell,
+        runs,
+        digest: TraceDigest::default(),
+        provenance: Arc::default(),
+        seconds: 0.0,
+        selected_by: None,
+        exact_bias: None,
+    }
+}
+
 /// Runs cells that have one instance each, on an engine with this mutation, and returns their results.
 pub fn results<'a>(
     prepared: &'a [Prepared<'a>],
@@ -25,20 +38,10 @@ pub fn results<'a>(
 ) -> Vec<CellResult<'a>> {
     let mut results = Vec::with_capacity(prepared.len());
     for one in prepared {
-        results.push(CellResult {
-            cell: one.cell,
-            runs: Runs::new(
-                wrong::traces(one, mutation),
-                Grouping::ONE_INSTANCE,
-                &needs.traces(one.cell),
-                &Prices::default(),
-            ),
-            digest: TraceDigest::default(),
-            provenance: Arc::default(),
-            seconds: 0.0,
-            selected_by: None,
-            exact_bias: None,
-        });
+        let traces = wrong::traces(one, mutation);
+        let needs = needs.traces(one.cell);
+        let runs = Runs::new(traces, Grouping::ONE_INSTANCE, &needs, &Prices::default());
+        results.push(result(one.cell, runs));
     }
     results
 }

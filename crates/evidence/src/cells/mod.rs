@@ -77,11 +77,12 @@ impl CellResult<'_> {
     }
 
     /// Whether nothing in the cell is random, neither oracle nor instance, coin nor cohort, so that all its runs are
-    /// equal.
+    /// equal. Several instances are drawn, whether the key `instances` asks for them or each replicate has its own.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
         identity.oracle == Oracle::Exact
             && identity.instance.is_fixed()
+            && identity.instances == 1
             && identity.algorithm.components().iter().all(|c| {
                 let Terms { schedule, cohort, variates, .. } = &c.terms;
                 // What is not known may draw.
@@ -129,5 +130,32 @@ pub fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
     match instances {
         1 => count(largest.runs.count, "run"),
         _ => format!("{instances} instances with {} each", count(replicates as usize, "run")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs::Runs;
+    use crate::{simulated, wrong};
+
+    /// Expects that nothing is random in cells of FedLSA and SCAFFLSA whose manifest has these keys, or that something
+    /// is.
+    #[track_caller]
+    fn expect_deterministic(keys: &str, expected: bool) {
+        let text = wrong::manifest(2, "4").replace("seed = 5", &format!("seed = 5\n{keys}"));
+        let plan = simulated::plan(text);
+        for cell in &plan.cells {
+            let cell = simulated::result(cell, Runs::default());
+            assert_eq!(cell.is_deterministic(), expected, "{keys}");
+        }
+    }
+
+    #[test]
+    fn several_instances_are_random_though_the_oracle_is_exact() {
+        expect_deterministic("oracle = \"exact\"", true);
+        expect_deterministic("oracle = \"exact\"\ninstances = 1", true);
+        expect_deterministic("oracle = \"exact\"\ninstances = 3", false);
+        expect_deterministic("oracle = \"exact\"\ninstance = \"per-replicate\"", false);
+        expect_deterministic("", false);
     }
 }

@@ -215,7 +215,7 @@ impl Judge<'_> {
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
                 if cell.is_deterministic() {
-                    // All runs are equal, so that the first one has no sampling error.
+                    // All runs are on one instance and equal, so that the first one has no sampling error.
                     let apart: Vec<f64> =
                         sample[0].iter().zip(&target).map(|(x, t)| x - t).collect();
                     let region = (f64::NEG_INFINITY, margin);

@@ -21,7 +21,8 @@ use thiserror::Error;
 pub struct MetricSample {
     /// The values; infinite for a replicate that had diverged.
     pub values: Vec<f64>,
-    /// Whether nothing in the cell is random, so that one run is all that there is to know.
+    /// Whether nothing in the cell is random ([`CellResult::is_deterministic`]), so that all values are equal and one
+    /// run is all that there is to know.
     pub fixed: bool,
     /// Whether each value is the mean of the runs on one of several instances.
     pub of_instances: bool,
@@ -344,6 +345,9 @@ pub fn log_combination(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cells::runs::Runs;
+    use crate::stats::verdict::Verdict;
+    use crate::{simulated, wrong};
 
     /// A norm of 1 of a mean that may be 0.
     fn unresolved() -> MetricSample {
@@ -371,5 +375,18 @@ mod tests {
         let slope = |a: &MetricSample| log_combination(&[(1.0, a), (-1.0, &one)], (0.0, 1.0));
         assert_eq!(slope(&unresolved()), Err(NoEvidence::Unresolved));
         assert_eq!(slope(&MetricSample::exact(0.0)), Err(NoEvidence::Undefined));
+    }
+
+    /// An exact oracle does not make a sample over drawn instances a number that is not random.
+    #[test]
+    fn a_sample_over_instances_has_an_error() {
+        let keys = "seed = 5\noracle = \"exact\"\ninstances = 2";
+        let plan = simulated::plan(wrong::manifest(1, "4").replace("seed = 5", keys));
+        let cell = simulated::result(&plan.cells[0], Runs::default());
+        let sample = MetricSample::new(&cell, Quantity::SqError, vec![1.0, 3.0]);
+        let limit = MetricSample::exact(2.1);
+        let below = log_ratio(&sample, &limit, (f64::NEG_INFINITY, 0.0)).unwrap();
+        assert_eq!((below.alone(), below.n), (Verdict::Inconclusive, 2));
+        assert!(below.error > 0.0, "{}", below.error);
     }
 }

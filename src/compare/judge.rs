@@ -8,6 +8,7 @@ use super::side::{OmittedRuns, SideCell, SideRuns, count_diverged};
 use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
+use exactfed_core::algorithm::Spec;
 use exactfed_core::rng::Stream;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
@@ -200,9 +201,10 @@ impl Change {
         change
     }
 
-    /// Judges runs that are sound on both sides, and says in the note of how many pairs. If runs diverged on one side
-    /// only, this decides the verdict, and so do equal final errors. Otherwise the errors of the pairs in which neither
-    /// run diverged are judged.
+    /// Judges runs that are sound on both sides, and says in the note of how many pairs, unless it is of all. If runs
+    /// diverged on one side only, this decides the verdict, and so do equal final errors, as which count those of a
+    /// cell whose runs all diverged on both sides. Otherwise the errors of the pairs in which neither run diverged are
+    /// judged.
     fn judge_runs(&mut self, is: &SideCell, options: &Options) {
         let mut runs = PairedRuns::new(&self.finals.0, &self.finals.1);
         let pairs = runs.on_both_sides;
@@ -353,17 +355,23 @@ impl PairedRuns {
     }
 }
 
-/// The settings that make runs random even with an exact oracle.
+/// The settings of algorithms that make runs random even with an exact oracle.
 const RANDOM: [&str; 2] = ["cohort", "communication-probability"];
+/// The settings that a cell has only where several instances are drawn.
+const OF_INSTANCES: [&str; 2] = ["instance", "instances"];
 
-/// Whether nothing is random in the runs of a cell, so that one run says all.
+/// Whether nothing is random in the runs of a cell, so that one run says all. What a custom algorithm does is not
+/// known, and may be random.
 fn is_exact(cell: &SideCell) -> bool {
     let has_exact_oracle = match cell.settings.at_path("oracle") {
         Some(Setting::Text(text)) => **text == *"exact",
         _ => false,
     };
+    let is_built_in = Spec::KINDS.contains(&cell.kind());
+    let draws_instances = OF_INSTANCES.iter().any(|path| cell.settings.at_path(path).is_some());
     let mut paths = cell.settings.iter().map(|(path, _)| path);
-    has_exact_oracle && !paths.any(|path| RANDOM.iter().any(|key| path.ends_with(key)))
+    let draws_clients = paths.any(|path| RANDOM.iter().any(|key| path.ends_with(key)));
+    has_exact_oracle && is_built_in && !draws_instances && !draws_clients
 }
 
 /// Tests the shifts of all changes that have one, and writes their verdicts, p-values and detectable ratios into

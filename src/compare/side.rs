@@ -111,12 +111,17 @@ impl SideCell {
         Self { label: label.into(), settings, ..Self::default() }
     }
 
-    /// The family of its algorithm, whose kind its settings name: `fedavg` of `algorithm.fedavg.step-size`.
-    pub fn family(&self) -> usize {
+    /// The kind of its algorithm, which its settings name: `fedavg` of `algorithm.fedavg.step-size`. Empty if the
+    /// settings have no algorithm.
+    pub fn kind(&self) -> &str {
         let mut paths = self.settings.iter().map(|(path, _)| path);
         let below = paths.find_map(|path| path.strip_prefix("algorithm."));
-        let kind = below.unwrap_or_default().split('.').next().unwrap_or_default();
-        family(kind)
+        below.unwrap_or_default().split('.').next().unwrap_or_default()
+    }
+
+    /// The family of its algorithm.
+    pub fn family(&self) -> usize {
+        family(self.kind())
     }
 
     /// The quantity by which its runs are compared: ‖θ_T − θ*‖², or what takes its place where the

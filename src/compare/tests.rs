@@ -16,7 +16,7 @@ fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
 
 /// A cell as [`cell`], with more settings.
 fn cell_with(digest: &str, finals: Vec<Option<f64>>, more: &[(&str, &str)]) -> SideCell {
-    let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];
+    let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.fedavg.step-size", "0.1")];
     let runs = SideRuns::done(TraceDigest::of(digest), finals);
     SideCell { runs, ..SideCell::new("a", settings.iter().chain(more).copied()) }
 }
@@ -83,7 +83,7 @@ fn names_stand_in_the_order_of_their_values() {
 
 /// A side with one cell, which has this id and step size and no results.
 fn side_without_results(id: &str, step_size: &str) -> Side {
-    let settings = [("seed", "1"), ("algorithm.a.step-size", step_size)];
+    let settings = [("seed", "1"), ("algorithm.fedavg.step-size", step_size)];
     let cell = SideCell { runs: SideRuns::Missing, ..SideCell::new("a", settings) };
     let cells = [(CellId::read(id).unwrap(), cell)].into();
     side_of(SideExperiment { seed: 1, cells, ..SideExperiment::default() })
@@ -217,12 +217,38 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
         assert_eq!(change_of(exact(n, 1.0), exact(n, 0.9)).verdict, ChangeVerdict::Better);
     }
     assert_eq!(changed(&[Some(1.0)], &[Some(9.0)]).verdict, ChangeVerdict::Underpowered);
-    let with_cohort = |value: f64| {
-        let more = [("oracle", "exact"), ("algorithm.a.cohort", "2")];
-        cell_with(&value.to_string(), vec![Some(value)], &more)
+    for random in [("algorithm.fedavg.cohort", "2"), ("instance", "per-replicate")] {
+        let one_run = |value: f64| {
+            let more = [("oracle", "exact"), random];
+            cell_with(&value.to_string(), vec![Some(value)], &more)
+        };
+        let change = change_of(one_run(1.0), one_run(9.0));
+        assert_eq!(change.verdict, ChangeVerdict::Underpowered, "{random:?}");
+    }
+}
+
+/// The errors of an algorithm that is not built in, of one run without noise of oracles.
+#[test]
+fn one_run_of_a_custom_algorithm_decides_nothing() {
+    let custom = |value: f64| {
+        let settings = [("seed", "1"), ("oracle", "exact"), ("algorithm.own.step-size", "0.1")];
+        let runs = SideRuns::done(TraceDigest::of(&value.to_string()), vec![Some(value)]);
+        SideCell { runs, ..SideCell::new("a", settings) }
     };
-    let change = change_of(with_cohort(1.0), with_cohort(9.0));
-    assert_eq!(change.verdict, ChangeVerdict::Underpowered, "the cohort is drawn");
+    assert_eq!(change_of(custom(1.0), custom(9.0)).verdict, ChangeVerdict::Underpowered);
+}
+
+/// Of five exact runs on instances of their own, four diverged on both sides.
+#[test]
+fn one_instance_of_several_decides_nothing() {
+    let on_instances = |value: f64| {
+        let mut finals = vec![None; 5];
+        finals[0] = Some(value);
+        let more = [("oracle", "exact"), ("instances", "5")];
+        cell_with(&value.to_string(), finals, &more)
+    };
+    let change = change_of(on_instances(1.0), on_instances(9.0));
+    assert_eq!(change.verdict, ChangeVerdict::Underpowered);
 }
 
 #[test]

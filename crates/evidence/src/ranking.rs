@@ -30,7 +30,7 @@ pub enum Separation {
     Larger,
     /// The runs do not decide whether it is larger.
     Unclear,
-    /// Both mean losses are equal but for rounding.
+    /// Both mean losses are equal but for rounding: both geometric means where the ranking is by these.
     Equal,
     /// Both mean losses are zero to rounding, so that there is no ratio.
     BothZero,
@@ -213,9 +213,9 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
             (1.0, cells[*cell].loss_selection_changes(quantity)),
             (-1.0, cells[*best].loss_selection_changes(quantity)),
         ]);
+        let is_exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         let ratio = Ratio::of_selected(other, sample, is_geometric, error_of_selection);
-        let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
-        let separation = untested_separation(other, sample, exact, floor);
+        let separation = untested_separation(other, sample, is_geometric, is_exact, floor);
         rivals.push(Rival { cell: *cell as u32, ratio, separation });
     }
     let is_zero = mean(sample) < floor;
@@ -233,17 +233,24 @@ fn is_constant(sample: &[f64]) -> bool {
 }
 
 /// Compares the losses of an algorithm with those of the best where that needs no test: both means are equal or below
-/// `floor`, which is rounding, no run of either differs from another, or nothing in either is random (`exact`), so that
-/// one run says all. [`Separation::Unclear`] where a test is needed.
-fn untested_separation(other: &[f64], best: &[f64], exact: bool, floor: f64) -> Separation {
+/// `floor`, which is rounding, no run of either differs from another, or nothing in either is random (`is_exact`), so
+/// that one run says all. [`Separation::Unclear`] where a test is needed. Where algorithms are ordered by geometric means
+/// (`is_geometric`), these are the means that are equal; whether errors are rounding depends on their arithmetic means in
+/// any case.
+fn untested_separation(
+    other: &[f64],
+    best: &[f64],
+    is_geometric: bool,
+    is_exact: bool,
+    floor: f64,
+) -> Separation {
+    let [other_level, best_level] = [other, best].map(|losses| ordering_mean(losses, is_geometric));
     // By geometric means the best may have the larger mean.
-    let [other_mean, best_mean] = [other, best].map(mean);
-    let larger = other_mean.max(best_mean);
-    if larger < floor {
+    if mean(other).max(mean(best)) < floor {
         Separation::BothZero
-    } else if (other_mean - best_mean).abs() <= ROUNDING * larger {
+    } else if (other_level - best_level).abs() <= ROUNDING * other_level.max(best_level) {
         Separation::Equal
-    } else if exact || is_constant(other) && is_constant(best) {
+    } else if is_exact || is_constant(other) && is_constant(best) {
         Separation::Larger
     } else {
         Separation::Unclear
@@ -286,12 +293,17 @@ mod tests {
 
     /// Compares samples of cells with something random.
     fn random(other: &[f64], best: &[f64]) -> Separation {
-        untested_separation(other, best, false, FLOOR)
+        untested_separation(other, best, false, false, FLOOR)
     }
 
     /// Compares single runs of cells without anything random.
     fn exact(other: f64, best: f64) -> Separation {
-        untested_separation(&[other], &[best], true, FLOOR)
+        untested_separation(&[other], &[best], false, true, FLOOR)
+    }
+
+    /// Compares samples over drawn instances, which are ordered by their geometric means.
+    fn over_instances(other: &[f64], best: &[f64]) -> Separation {
+        untested_separation(other, best, true, false, FLOOR)
     }
 
     #[test]
@@ -309,6 +321,15 @@ mod tests {
         assert_eq!(exact(2e-20, 1e-32), Separation::Larger);
         // The geometric mean of the second is smaller, and its mean larger.
         assert_eq!(random(&[2.0, 2.0], &[0.5, 4.0]), Separation::Unclear);
+    }
+
+    /// Geometric means decide where they order, and not means: [1, 3] and [2, 2] have equal means and others do not.
+    #[test]
+    fn instances_are_equal_by_geometric_means() {
+        assert_eq!(over_instances(&[2.0, 2.0], &[1.0, 3.0]), Separation::Unclear);
+        assert_eq!(over_instances(&[2.0, 2.0], &[1.0, 4.0]), Separation::Equal);
+        assert_eq!(over_instances(&[2e-30, 2e-30], &[1e-30, 3e-30]), Separation::BothZero);
+        assert_eq!(random(&[2.0, 2.0], &[1.0, 3.0]), Separation::Equal);
     }
 
     fn rival(separation: Separation) -> Rival {

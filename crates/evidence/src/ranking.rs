@@ -214,7 +214,11 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
             (-1.0, cells[*best].loss_selection_changes(quantity)),
         ]);
         let is_exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
-        let ratio = Ratio::of_selected(other, sample, is_geometric, error_of_selection);
+        let ratio = if is_exact {
+            Ratio::without_error(other, sample)
+        } else {
+            Ratio::of_selected(other, sample, is_geometric, error_of_selection)
+        };
         let separation = untested_separation(other, sample, is_geometric, is_exact, floor);
         rivals.push(Rival { cell: *cell as u32, ratio, separation });
     }
@@ -288,6 +292,10 @@ pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::needs::Needs;
+    use crate::simulated;
+    use crate::wrong::{self, Mutation};
+    use exactfed_runner::runner::prepare;
 
     const FLOOR: f64 = 1e-28;
 
@@ -330,6 +338,24 @@ mod tests {
         assert_eq!(over_instances(&[2.0, 2.0], &[1.0, 4.0]), Separation::Equal);
         assert_eq!(over_instances(&[2e-30, 2e-30], &[1e-30, 3e-30]), Separation::BothZero);
         assert_eq!(random(&[2.0, 2.0], &[1.0, 3.0]), Separation::Equal);
+    }
+
+    /// Single runs without anything random have no sampling error: the ratio is known.
+    #[test]
+    fn the_interval_of_an_exact_ratio_is_the_ratio() {
+        let exact = wrong::manifest(1, "4").replace("seed = 5", "seed = 5\noracle = \"exact\"");
+        let plan = simulated::plan(exact);
+        let cells: Vec<_> = plan.cells.iter().collect();
+        let prepared = prepare(&plan.folder(), &cells).unwrap();
+        let results = simulated::results(&prepared, &Needs::of_claims(&plan), Mutation::None);
+        let compared: Vec<_> = results.iter().collect();
+        let ranking = rank(&compared, Quantity::SqError, None);
+        let PointRanking::Ranked { rivals, n: 1, .. } = &ranking else { panic!("{ranking:?}") };
+        let [Rival { ratio, separation: Separation::Larger, .. }] = rivals.as_slice() else {
+            panic!("{rivals:?}")
+        };
+        assert!(ratio.estimate > 1.0 && ratio.low == ratio.estimate, "{ratio:?}");
+        assert_eq!((ratio.high, ratio.p), (ratio.estimate, 0.0));
     }
 
     fn rival(separation: Separation) -> Rival {

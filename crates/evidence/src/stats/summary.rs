@@ -52,6 +52,18 @@ impl Ratio {
         Self { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }
     }
 
+    /// mean(a)/mean(b) of samples in which nothing is random, so that one value says all: the interval is the ratio
+    /// alone. It has no limits, and a p-value of 1, if a mean is not above 0.
+    pub fn without_error(a: &[f64], b: &[f64]) -> Self {
+        let [a, b] = [a, b].map(mean);
+        let estimate = a / b;
+        if !(a > 0.0 && b > 0.0) {
+            return Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 };
+        }
+        let p = if a == b { 1.0 } else { 0.0 };
+        Self { estimate, low: estimate, high: estimate, p }
+    }
+
     /// mean(a)/mean(b) of positive samples paired by index, or where each value is of an instance of a
     /// problem (`over_instances`) the geometric mean of a/b, with the limits and p-values of
     /// `log_means`; NaN limits and a p-value of 1 where these are not known: for a single pair, or a mean
@@ -102,6 +114,15 @@ mod tests {
         });
         let error = (0.95_f64 * 0.05 / 4000.0).sqrt();
         assert!((share - 0.95).abs() < 4.0 * error, "{share}");
+    }
+
+    #[test]
+    fn a_ratio_without_error_is_its_interval() {
+        let ratio = Ratio::without_error(&[1.001], &[1.0]);
+        assert_eq!(ratio, Ratio { estimate: 1.001, low: 1.001, high: 1.001, p: 0.0 });
+        assert_eq!(Ratio::without_error(&[2.0, 2.0], &[2.0, 2.0]).p, 1.0);
+        assert!(Ratio::without_error(&[1.0], &[0.0]).high.is_nan());
+        assert!(Ratio::paired(&[1.001], &[1.0], false).high.is_nan());
     }
 
     #[test]

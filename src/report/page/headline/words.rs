@@ -17,7 +17,9 @@ pub fn zero(by: Quantity) -> &'static str {
 }
 
 /// Whether the runs decide that an algorithm's mean is less than 1 + `margin` times the best one, so that the
-/// difference is of no practical importance.
+/// difference is of no practical importance: the 95 % interval of the ratio ends below that, or the means are equal but
+/// for rounding, or both zero to rounding. Where nothing is random, the interval is the ratio itself. A ratio without
+/// an interval, as of single runs of something random, is not close, however near 1.
 pub fn is_close(rival: &Rival, margin: f64) -> bool {
     let is_equal = matches!(rival.separation, Separation::Equal | Separation::BothZero);
     rival.ratio.high < 1.0 + margin || is_equal

@@ -376,8 +376,12 @@ impl Lognormal {
 }
 
 /// The skewness of a sample: the third central moment over the cube of the standard deviation (divisor n); 0 for
-/// less than three values or no spread.
+/// less than three values, or if all are equal.
 pub fn skewness(sample: &[f64]) -> f64 {
+    // The mean of equal values may differ from them by rounding, which is no spread.
+    if sample.len() < 3 || sample.windows(2).all(|two| two[0] == two[1]) {
+        return 0.0;
+    }
     let n = sample.len() as f64;
     let centre = mean(sample);
     let mut squares = 0.0;
@@ -387,7 +391,7 @@ pub fn skewness(sample: &[f64]) -> f64 {
         squares += apart * apart / n;
         cubes += apart * apart * apart / n;
     }
-    if sample.len() < 3 || squares <= 0.0 { 0.0 } else { cubes / (squares * squares.sqrt()) }
+    if squares <= 0.0 { 0.0 } else { cubes / (squares * squares.sqrt()) }
 }
 
 /// The skewness of a sample over the standard error that it has for Gaussian samples of this size, as a test of

@@ -1,6 +1,7 @@
 //! Limits of known samples, and their size over distributions and sample sizes.
 
 use super::*;
+use crate::stats::distance::Distance;
 use exactfed_core::rng::Stream;
 
 /// Draws from a distribution with mean 1.
@@ -203,4 +204,15 @@ fn rounding_is_no_spread_and_one_run_no_sample() {
     assert!(LogMeans::new(&[(1.0, &[0.0, 0.0])]).is_none());
     let some = LogMeans::new(&[(1.0, &[0.0, 0.0, 1.0])]).unwrap();
     assert_eq!((some.below(5.0), some.above(-5.0)), (1.0, 1.0), "zeros among others");
+}
+
+/// The means of these equal values differ from them by rounding, in either direction.
+#[test]
+fn equal_values_have_no_skewness() {
+    for (n, value) in [(10, 0.1), (3, 0.1), (7, 0.3), (4, 1.0)] {
+        assert_eq!(skewness(&vec![value; n]), 0.0, "{n} times {value}");
+    }
+    assert!(skewness(&[1.0, 1.0, 1.0, 2.0]) > 1.0);
+    // With fewer than 31 vectors a skewness of 1 counts as skewed.
+    assert!(!Distance::new(&vec![vec![0.1]; 10], &[0.0]).skewed);
 }

@@ -35,18 +35,19 @@ fn column(name: &str, reached: &[Reached], value: impl Fn(&Reached) -> f64) -> (
     (name.to_owned(), reached.iter().map(value).collect())
 }
 
-/// What a search found, read from columns of the cache. `None` if a column is missing, or if the columns cannot be of
-/// a search with this number of algorithms: then it is computed anew.
+/// What a search found, read from columns of the cache. `None` if a column is missing, if columns differ in length, or if
+/// they cannot be of a search with this number of algorithms: then it is computed anew.
 pub fn from_columns(columns: &Columns, algorithms: usize) -> Option<Vec<Reached>> {
     let places = columns.get("algorithm")?;
-    let clients = columns.get("clients")?;
-    let targets = columns.get("target")?;
-    let local_steps = columns.get("local-steps")?;
-    let step_sizes = columns.get("step-size")?;
-    let choices = columns.get("choice")?;
-    let held = columns.get("held")?;
-    let rounds = columns.get("rounds")?;
-    let edges = columns.get("edge")?;
+    let of_points = |name: &str| columns.get(name).filter(|column| column.len() == places.len());
+    let clients = of_points("clients")?;
+    let targets = of_points("target")?;
+    let local_steps = of_points("local-steps")?;
+    let step_sizes = of_points("step-size")?;
+    let choices = of_points("choice")?;
+    let held = of_points("held")?;
+    let rounds = of_points("rounds")?;
+    let edges = of_points("edge")?;
     let mut reached = Vec::with_capacity(places.len());
     for i in 0..places.len() {
         let algorithm = places[i] as usize;
@@ -93,5 +94,17 @@ mod tests {
         assert_eq!(from_columns(&to_columns(&all), 9), Some(all.clone()));
         assert_eq!(from_columns(&to_columns(&all), 8), None);
         assert_eq!(from_columns(&to_columns(&[]), 9), Some(Vec::new()));
+        expect_refused(&to_columns(&all), |column| column.truncate(7));
+        expect_refused(&to_columns(&all), |column| column.push(0.0));
+    }
+
+    /// Expects that these columns are not read if any one of them is damaged.
+    #[track_caller]
+    fn expect_refused(kept: &Columns, damage: fn(&mut Vec<f64>)) {
+        for name in kept.keys() {
+            let mut damaged = kept.clone();
+            damage(damaged.get_mut(name).unwrap());
+            assert_eq!(from_columns(&damaged, 9), None, "{name}");
+        }
     }
 }

@@ -317,7 +317,8 @@ fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>
         .collect()
 }
 
-/// The runs of all problems as columns for the cache, with a column for the index of the problem. [`known`] reads them.
+/// The runs of all problems as columns for the cache, with a column for the index of the problem.
+/// [`from_phase_columns`] reads them.
 fn columns(found: &[Vec<Reached>]) -> Columns {
     let places = found.iter().enumerate().flat_map(|(k, all)| vec![k as f64; all.len()]);
     let mut out = to_columns(&found.concat());
@@ -325,13 +326,24 @@ fn columns(found: &[Vec<Reached>]) -> Columns {
     out
 }
 
-/// The runs that an earlier report found for each problem of a map; `None` if none are kept, or if what is kept
-/// cannot be read.
+/// The runs that an earlier report found for each problem of a map, none for a problem that cannot be built or on which
+/// no algorithm reaches the target; `None` if nothing is kept of the map, or if what is kept cannot be read.
 pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
     let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
-    let all = from_columns(&columns, prepared.problems[0].search.known.len())?;
-    let mut found = vec![Vec::new(); prepared.problems.len()];
-    for (place, one) in columns.get("problem")?.iter().zip(all) {
+    from_phase_columns(&columns, prepared.frontier.algorithms.len(), prepared.problems.len())
+}
+
+/// The runs that [`columns`] wrote, for each of this number of problems. `None` if a column is missing, if columns differ
+/// in length, or if they cannot be of a map with these numbers of algorithms and problems.
+fn from_phase_columns(
+    columns: &Columns,
+    algorithms: usize,
+    problems: usize,
+) -> Option<Vec<Vec<Reached>>> {
+    let all = from_columns(columns, algorithms)?;
+    let places = columns.get("problem").filter(|places| places.len() == all.len())?;
+    let mut found = vec![Vec::new(); problems];
+    for (place, one) in places.iter().zip(all) {
         found.get_mut(*place as usize)?.push(one);
     }
     Some(found)
@@ -343,5 +355,25 @@ pub fn cacheable_phase<'a>(prepared: &'a PreparedPhase<'_>) -> Cacheable<'a> {
     Cacheable {
         what: Cached::Frontier(prepared.key.clone()),
         compute: Box::new(move || Some(columns(&compute(prepared, &|_| ())))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_come_back_to_their_problems_unless_they_are_damaged() {
+        let run =
+            RoundSettings { algorithm: 1, clients: 2, local_steps: 8, step_size: 0.1, choice: 0 };
+        let one = Reached { run, target: 0.5, rounds: 9, held: true, edge: None };
+        let found = vec![vec![one], Vec::new(), vec![one, one]];
+        let kept = columns(&found);
+        assert_eq!(from_phase_columns(&kept, 2, 3), Some(found));
+        assert_eq!(from_phase_columns(&kept, 1, 3), None);
+        assert_eq!(from_phase_columns(&kept, 2, 2), None);
+        let mut short = kept;
+        short.get_mut("problem").unwrap().pop();
+        assert_eq!(from_phase_columns(&short, 2, 3), None);
     }
 }

@@ -207,17 +207,38 @@ pub fn is_figure(name: &str) -> bool {
 /// The name of the table of an experiment's frontiers.
 pub const FRONTIER: &str = "frontier.csv";
 
+/// The names of the CSV files of other tables that not every page has; files of the parts of a claim begin with
+/// `claim-`.
+const TABLES: [&str; 5] = ["winners", "bounds", "orders", "tuned", "candidates"];
+
 /// Whether a file of this name in an experiment's folder is a table that belongs to its page only sometimes, or a file
 /// that no version writes any longer. Such files are removed when the page does not have them.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
-    let fixed =
-        |t: &str| ["winners", "bounds", "orders", "tuned"].contains(&t) || t.starts_with("claim-");
-    name == FRONTIER || name == OBSOLETE_DOCUMENT || table.is_some_and(fixed)
+    let is_named = table.is_some_and(|t| TABLES.contains(&t) || t.starts_with("claim-"));
+    name == FRONTIER || name == OBSOLETE_DOCUMENT || is_named
 }
 
 /// Whether reports write a file of this name to the folder of an experiment.
 fn is_page(name: &str) -> bool {
     let fixed = ["report.md", "report.html", "summary.csv", "provenance.md", "tables.tex"];
     fixed.contains(&name) || [RECORD, FINALS].contains(&name) || is_table(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables that pages have only sometimes, in a folder without a list: they may be overwritten and removed.
+    #[test]
+    fn tables_of_pages_are_recognised_by_their_names() {
+        for table in TABLES.iter().chain(&["claim-below", "frontier"]) {
+            let name = format!("{table}.csv");
+            assert!(is_table(&name) && is_page(&name), "{name}");
+        }
+        assert!(is_table("candidates.csv"));
+        for name in ["records.csv", "candidates.md", "claims.csv"] {
+            assert!(!is_table(name) && !is_page(name), "{name}");
+        }
+    }
 }

@@ -27,7 +27,8 @@ pub struct Settings {
     /// d, the dimension of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// N, the number of clients; 1 or more, and even if there is heterogeneity of either kind.
+    /// N, the number of clients; 1 or more, and 2 or more if there is heterogeneity of either kind,
+    /// which moves clients in pairs apart: of an odd number, the last client is at the mean.
     #[schemars(range(min = 1), example = 10)]
     pub clients: usize,
     /// Eigenvalues of the mean Hessian A, evenly spaced in the logarithm.

@@ -279,8 +279,10 @@ impl Writer {
     }
 }
 
-/// Removes obsolete files that a report wrote to a folder: figures that the manifest no longer has, tables that fit
-/// their page again. They are those whose names are of a kind and not among the wanted ones.
+/// Removes obsolete files from a folder: figures that the manifest no longer has, and tables that the page no longer has
+/// or that fit the page again. They are the files whose names are of a kind and not among the wanted ones, and which
+/// `owned` lists as written by a report. Also removes temporary files that killed processes have left there, which are of
+/// no kind.
 fn sweep(
     owned: &Owned,
     folder: &Path,

@@ -5,6 +5,15 @@ use super::constants::MatrixMoments;
 use super::{PublishedRun, Unmet};
 use crate::sources::{Condition, statement};
 
+/// Which linear fields a statement is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinearField {
+    /// Any linear field.
+    Any,
+    /// The gradients of quadratics.
+    Gradient,
+}
+
 /// Collects the conditions that a run does not meet: a function of a bound states each condition, and then asks
 /// [`Check::then`] for the value, which exists only if all of them hold.
 pub(super) struct Check<'a> {
@@ -18,17 +27,17 @@ impl<'a> Check<'a> {
         Self { run, unmet: Vec::new() }
     }
 
-    /// A check that has required what most statements do: equal shares, a linear field, which is a gradient field if
-    /// `gradient`, all clients in every round, and what the statement `name` asks of γ and H with the L of single
-    /// draws. Also the moments of A(Z), from which the bound is computed; where they are `None`, the check fails.
+    /// A check that has required what most statements do: equal shares, a linear field of this kind, all clients in
+    /// every round, and what the statement `name` asks of γ and H with the L of single draws. Also the moments of A(Z),
+    /// from which the bound is computed; where they are `None`, the check fails.
     pub fn linear(
         run: &'a PublishedRun<'a>,
         name: &str,
-        gradient: bool,
+        field: LinearField,
     ) -> (Self, Option<MatrixMoments>) {
         let mut check = Self::new(run);
         let moments = check.moments();
-        if gradient {
+        if field == LinearField::Gradient {
             check.gradient();
         }
         check.everyone();

@@ -1,7 +1,7 @@
 //! A bound that only the tests of this crate have. Its function, its row of `BOUNDS` and its entry of
 //! the TOML text are all that it needs: were there another place, this test would fail.
 
-use super::{BoundId, BoundValue, Check, Constants, PublishedRun, RunBound};
+use super::{BoundId, BoundValue, Check, Constants, LinearField, PublishedRun, RunBound};
 use crate::algorithm::Component;
 use crate::federated::Terms;
 use crate::moments::ExactMoments;
@@ -27,9 +27,10 @@ is-listed = false
 "#;
 
 /// Gradient descent by clients of one optimum without noise, a textbook bound: (1 − γμ)^{2Ht} times the
-/// squared distance of the start.
+/// squared distance of the start, with the least μ of the clients. It needs linear fields that are gradients, of
+/// clients with equal shares that all take part, and γ ≤ 1/L, which RR Proposition 1 asks.
 fn descent(run: &PublishedRun<'_>) -> BoundValue {
-    let (mut check, moments) = Check::linear(run, "RR Proposition 1", true);
+    let (mut check, moments) = Check::linear(run, "RR Proposition 1", LinearField::Gradient);
     check.exact(moments);
     let (have, need) = run.constants.common_optimum();
     check.at_most("ζ₁ = 0", have, need);

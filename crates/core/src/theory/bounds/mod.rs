@@ -23,7 +23,7 @@ mod tests;
 
 use crate::problem::Facts;
 use crate::sources::StatedAlgorithm::{self, FedAvg};
-use check::Check;
+use check::{Check, LinearField};
 pub use constants::Constants;
 pub use published::{BoundId, PublishedBound};
 use serde::Deserialize;

@@ -4,7 +4,7 @@
 //! E‖F(θ; Z) − F(θ'; Z)‖² ≤ L⟨θ − θ', F̄(θ) − F̄(θ')⟩. A1(b) requires this for every draw, but
 //! the proofs use no more.
 
-use super::{BoundValue, Check, PublishedRun, RunBound};
+use super::{BoundValue, Check, LinearField, PublishedRun, RunBound};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
@@ -23,11 +23,23 @@ pub(super) const BOUNDS: &[RunBound] = &[
     ("rr-theorem5", theorem_5),
 ];
 
+/// On which fields a statement on FedAvg-D needs runs without noise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NoiseFree {
+    /// On all fields.
+    Always,
+    /// On nonlinear fields: on a linear one the mean of FedAvg is FedAvg-D whatever the noise is, so that a statement
+    /// on the bias holds with noise too.
+    IfNonlinear,
+}
+
 /// The check of a statement `name` on FedAvg-D, which is FedAvg without noise, and μ and L of the mean fields at
-/// every θ (NaN if they are not known; then the check fails). Fields must be exact if they are nonlinear, or if
-/// `silent`. On a linear field the mean of FedAvg is FedAvg-D whatever the noise is, so that statements on the bias
-/// need no exact fields there.
-fn deterministic<'a>(name: &str, run: &'a PublishedRun<'a>, silent: bool) -> (Check<'a>, f64, f64) {
+/// every θ (NaN if they are not known; then the check fails).
+fn deterministic<'a>(
+    name: &str,
+    run: &'a PublishedRun<'a>,
+    noise_free: NoiseFree,
+) -> (Check<'a>, f64, f64) {
     let mut check = Check::new(run);
     let constants = run.constants;
     let moments = if constants.linear {
@@ -40,7 +52,7 @@ fn deterministic<'a>(name: &str, run: &'a PublishedRun<'a>, silent: bool) -> (Ch
     };
     check.gradient();
     check.everyone();
-    if silent || !constants.linear {
+    if noise_free == NoiseFree::Always || !constants.linear {
         let additive = moments.is_none_or(|m| m.multiplicative == 0.0);
         check.holds("fields are exact", constants.sigma_omega() == 0.0 && additive);
     }
@@ -61,7 +73,7 @@ fn bias_bound(run: &PublishedRun<'_>, mu: f64, l: f64) -> f64 {
 /// of 2L the proof gives (L − μ)/(2(1 − 1/e)) instead of L, so the bound holds. The expression
 /// before the bound is [`identity`].
 pub fn proposition_2(run: &PublishedRun<'_>) -> BoundValue {
-    let (check, mu, l) = deterministic("RR Proposition 2, bound", run, false);
+    let (check, mu, l) = deterministic("RR Proposition 2, bound", run, NoiseFree::IfNonlinear);
     check.then(|| Some(bias_bound(run, mu, l)))
 }
 
@@ -97,7 +109,7 @@ pub fn identity(facts: &dyn Facts, step: f64, local_steps: u64, printed: bool) -
 /// Corollary 1, without noise: 2(1 − γμ)^{Ht}‖θ_0 − θ̄‖² + 2γ²(H − 1)²L²ζ₁²/μ²,
 /// with ‖θ_0 − θ̄‖ ≤ ‖θ_0 − θ*‖ + γ(H − 1)Lζ₁/μ.
 pub fn corollary_1(run: &PublishedRun<'_>) -> BoundValue {
-    let (check, mu, l) = deterministic("RR Corollary 1", run, true);
+    let (check, mu, l) = deterministic("RR Corollary 1", run, NoiseFree::Always);
     check.then(|| {
         let bias = bias_bound(run, mu, l);
         let far = libm::sqrt(run.start_sq_error) + bias;
@@ -108,7 +120,7 @@ pub fn corollary_1(run: &PublishedRun<'_>) -> BoundValue {
 
 /// Theorem 2: ‖θ̄_sto − θ*‖ ≤ γ(H − 1)ζ₁ζ₂/μ on quadratics.
 pub fn theorem_2(run: &PublishedRun<'_>) -> BoundValue {
-    let (check, _) = Check::linear(run, "RR Theorem 2, bound", true);
+    let (check, _) = Check::linear(run, "RR Theorem 2, bound", LinearField::Gradient);
     check.then(|| {
         let scale = run.gamma() * (run.h() - 1.0) / run.constants.curvature();
         Some(scale * run.constants.zeta1() * run.constants.zeta2())
@@ -126,7 +138,7 @@ fn proposition_5(run: &PublishedRun<'_>) -> BoundValue {
 /// unrolling (20); (21) loses a factor 2 of the noise. τ² averaged over clients as in the proof.
 fn lemma_5(run: &PublishedRun<'_>) -> BoundValue {
     let constants = run.constants;
-    let (check, moments) = Check::linear(run, "RR Lemma 5", true);
+    let (check, moments) = Check::linear(run, "RR Lemma 5", LinearField::Gradient);
     check.then(|| {
         let gamma = run.gamma();
         let mu = constants.curvature();
@@ -141,7 +153,7 @@ fn lemma_5(run: &PublishedRun<'_>) -> BoundValue {
 /// proof averages them, so σ̄_ω is used.
 fn lemma_7(run: &PublishedRun<'_>) -> BoundValue {
     let constants = run.constants;
-    let (check, moments) = Check::linear(run, "RR Lemma 7", true);
+    let (check, moments) = Check::linear(run, "RR Lemma 7", LinearField::Gradient);
     check.then(|| {
         let gamma = run.gamma();
         let mu = constants.curvature();
@@ -156,7 +168,7 @@ fn lemma_7(run: &PublishedRun<'_>) -> BoundValue {
 /// The check of a statement `name` under A4 of 000, that the noise is bounded everywhere, and the L of draws with
 /// which step sizes are compared; `None` if it is not known, and then the check fails.
 fn additive<'a>(run: &'a PublishedRun<'a>, name: &str) -> (Check<'a>, Option<f64>) {
-    let (mut check, moments) = Check::linear(run, name, true);
+    let (mut check, moments) = Check::linear(run, name, LinearField::Gradient);
     let additive = moments.is_some_and(|m| m.multiplicative == 0.0);
     check.holds("the noise is additive, so that its variance is bounded everywhere", additive);
     (check, moments.map(|m| m.cocoercivity))

@@ -3,7 +3,7 @@
 //! A2 holds with a = [`super::constants::MatrixMoments::rate`] at the given step size; the source uses A3's a.
 //! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
 
-use super::{BoundValue, Bounded, Check, PublishedRun, RunBound, decay};
+use super::{BoundValue, Bounded, Check, LinearField, PublishedRun, RunBound, decay};
 use crate::kernel::{axpy, dot};
 use crate::sources::StatedAlgorithm::{FedAvg, Scaffold};
 use crate::theory::linear::RoundMap;
@@ -31,7 +31,7 @@ pub(super) const BOUNDS: &[RunBound] = &[
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
     let run = run.if_plain(FedAvg)?;
     let constants = run.constants;
-    let (check, moments) = Check::linear(run, "SCAFFLSA Theorem 4.1, corrected", false);
+    let (check, moments) = Check::linear(run, "SCAFFLSA Theorem 4.1, corrected", LinearField::Any);
     Some(check.then(|| {
         let m = moments?;
         let eta = run.gamma();
@@ -86,7 +86,7 @@ impl MeanPath {
 pub fn theorem_b2(run: &PublishedRun<'_>) -> Option<BoundValue> {
     let probability = run.probability?;
     let constants = run.constants;
-    let (mut check, _) = Check::linear(run, "SCAFFLSA Theorem 5.1", false);
+    let (mut check, _) = Check::linear(run, "SCAFFLSA Theorem 5.1", LinearField::Any);
     let eta = run.gamma();
     check.holds("0 < p ≤ 1", probability > 0.0 && probability <= 1.0);
     Some(check.then(|| {
@@ -102,7 +102,7 @@ pub fn theorem_b2(run: &PublishedRun<'_>) -> Option<BoundValue> {
 /// prints σ̄_ε. The main text's H ≤ a/(32ηC_A²) omits ‖Σ_Ã‖; the appendix's condition is
 /// checked. ηH ≤ 1 is checked although the proof does not use it.
 pub fn theorem_b5(run: &PublishedRun<'_>) -> BoundValue {
-    let (mut check, moments) = Check::linear(run, "SCAFFLSA Theorem 5.3", false);
+    let (mut check, moments) = Check::linear(run, "SCAFFLSA Theorem 5.3", LinearField::Any);
     let eta = run.gamma();
     let h = run.h();
     let constants = run.constants;

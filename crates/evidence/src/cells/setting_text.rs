@@ -63,7 +63,7 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         ("noise", Setting::Text(text)) => format!("{text} noise"),
         ("average", Setting::Text(text)) if **text == *"none" => "iterates".into(),
         ("average", _) => "averaged".into(),
-        ("start", Setting::Text(_)) => match &*value.shown() {
+        ("start", Setting::Text(_)) => match &*value.without_flag_value() {
             "zero" => "from 0".into(),
             "limit" => "from the limit".into(),
             "offset" => "from an offset".into(),

@@ -42,9 +42,10 @@ impl Setting {
         }
     }
 
-    /// The value as a reader sees it: a table of one flag that is set, such as `{ zero = true }`,
-    /// which [`inline`] writes as `zero true`, is the name of the flag.
-    pub fn shown(&self) -> Cow<'_, str> {
+    /// The value as text, in which a table of one flag that is set, such as `{ zero = true }`, which [`inline`] writes as
+    /// `zero true`, is the name of the flag. By it `pretty` of `exactfed_evidence`, which words settings for pages, tells
+    /// the kinds of `start` apart. Tables of settings have the text of [`fmt::Display`], with `true`.
+    pub fn without_flag_value(&self) -> Cow<'_, str> {
         match self {
             Self::Number(value) => Cow::Owned(value.to_string()),
             Self::Text(text) => Cow::Borrowed(text.strip_suffix(" true").unwrap_or(text)),

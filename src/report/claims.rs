@@ -238,7 +238,8 @@ fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
 }
 
 /// A table with a row for each part of a claim, if it has several; without rows if it has one. Where the limits of the
-/// parts differ, the table has a column of them.
+/// parts differ, the table has a column of them. If there are more rows than a page shows, `files` gets all of them, in
+/// the file `claim-`*id*`.csv`.
 fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
     let differ = regions_differ(claim);
@@ -257,7 +258,7 @@ fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
         heads.insert(2, "at most");
     }
     let name = format!("claim-{}", claim.common.id);
-    TextTable::first(&heads, parts.iter().map(row), &name, files)
+    TextTable::first_rows(&heads, parts.iter().map(row), &name, files)
 }
 
 /// The confidence of an interval with this level, with the digits that distinguish it from 100 %.

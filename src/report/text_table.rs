@@ -87,17 +87,17 @@ impl TextTable {
 
     /// A table of the first [`MOST_ROWS`] of these rows. If there are more, the table has a note, and `files` gets the
     /// file `name.csv` with all rows.
-    pub fn first(
+    pub fn first_rows(
         heads: &[impl AsRef<str>],
         rows: impl ExactSizeIterator<Item = Vec<TextCell>>,
         name: &str,
         files: &mut TableFiles<'_>,
     ) -> Self {
-        Self::first_of(MOST_ROWS, heads, rows, name, files)
+        Self::first_rows_of(MOST_ROWS, heads, rows, name, files)
     }
 
-    /// [`Self::first`] with another limit than [`MOST_ROWS`].
-    fn first_of(
+    /// [`Self::first_rows`] with another limit than [`MOST_ROWS`].
+    fn first_rows_of(
         most: usize,
         heads: &[impl AsRef<str>],
         mut rows: impl ExactSizeIterator<Item = Vec<TextCell>>,
@@ -148,7 +148,7 @@ mod tests {
         let rows = |count: usize| (0..count).map(|i| vec![TextCell::count(i), "a \"b\"".into()]);
         let mut files = Vec::new();
         let mut table = |count, most| {
-            TextTable::first_of(most, &heads, rows(count), "t", &mut |name, write| {
+            TextTable::first_rows_of(most, &heads, rows(count), "t", &mut |name, write| {
                 let mut text = Vec::new();
                 write(&mut text).unwrap();
                 files.push((name.to_owned(), String::from_utf8(text).unwrap()));

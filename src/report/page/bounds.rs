@@ -7,9 +7,10 @@ use crate::report::text_table::{TableFiles, TextCell, TextTable};
 
 /// The table of published bounds: for each cell and bound the value of the bound at the last round, what was measured
 /// in its place, and the conditions of the bound that the cell does not meet, in which case the bound has no value.
+/// If there are more rows than a page shows, `files` gets `bounds.csv` with all of them.
 pub fn table(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
-    TextTable::first(&heads, rows.iter().map(bound_row), "bounds", files)
+    TextTable::first_rows(&heads, rows.iter().map(bound_row), "bounds", files)
 }
 
 /// The row of a cell and a bound.

@@ -5,11 +5,12 @@ use crate::evidence::first_order::FirstOrderRow;
 use crate::report::text_table::{TableFiles, TextCell, TextTable};
 
 /// The table of how far the measured bias of each cell is from each prediction, in percent of what is predicted. The
-/// rows come in the order of γ(H − 1)Nλ, with which the terms that the first order leaves out grow.
+/// rows come in the order of γ(H − 1)Nλ, with which the terms that the first order leaves out grow. If
+/// there are more rows than a page shows, `files` gets `orders.csv` with all of them.
 pub fn table(rows: &[FirstOrderRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
-    TextTable::first(&heads, rows.iter().map(first_order_row), "orders", files)
+    TextTable::first_rows(&heads, rows.iter().map(first_order_row), "orders", files)
 }
 
 /// The row of a cell; a dash where a prediction is nothing but rounding.

@@ -37,7 +37,7 @@ pub struct RankingSection {
 }
 
 impl RankingSection {
-    /// The section on the ranking of an experiment; `files` takes the table if it is too long for the page.
+    /// The section on the ranking of an experiment; `files` gets the whole table if it is too long for the page.
     pub fn new(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Self {
         let standings = &experiment.standings;
         Self {
@@ -97,7 +97,7 @@ fn is_by_means(row: &Standing) -> bool {
 }
 
 /// The table of which algorithm ranks first at each grid point, and how many times larger the mean of the next one is.
-/// It is in `winners.csv` if it is too long for the page.
+/// If there are more rows than a page shows, `files` gets `winners.csv` with all of them.
 fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     let mut heads = standings.axes.clone();
     heads.push(if standings.by.more_is_better() {
@@ -108,7 +108,7 @@ fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     heads.extend([mean_error(standings).to_owned(), "next".to_owned()]);
     heads.push(tuning::times_larger(standings.by));
     heads.push(standings.rows.first().map_or("runs".into(), |row| format!("{}s", row.unit)));
-    TextTable::first(&heads, standings.rows.iter().map(row), "winners", files)
+    TextTable::first_rows(&heads, standings.rows.iter().map(row), "winners", files)
 }
 
 /// The row of a grid point: its settings, which algorithm ranks first or why none does, and the comparison with the

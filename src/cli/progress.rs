@@ -212,6 +212,7 @@ impl Observer for Progress {
         self.line.report(|| self.state());
     }
 
+    /// Shortens the bar by work that will not be done.
     fn skipped(&self, work: RunWork) {
         self.line.bar.dec_length(work.operations);
     }

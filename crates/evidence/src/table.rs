@@ -88,7 +88,9 @@ fn is_known(cells: &[&CellResult<'_>], quantity: Quantity) -> bool {
     cells.iter().any(|cell| cell.runs.finals(quantity).is_some())
 }
 
-/// The table of the manifest of which a path is a key: `problem` or `algorithm`, and `None` for other settings.
+/// The table of the manifest of which a path is a key: `problem` or `algorithm` for `problem.<kind>.<key>` or
+/// `algorithm.<kind>.<key>`. `None` for other settings, for a whole table (`problem.<kind>`), and for a value within the
+/// table of a key (`problem.<kind>.<key>.<inner>`).
 fn table(path: &str) -> Option<&str> {
     let is_key = path.matches('.').count() == 2;
     let (table, _) = path.split_once('.').filter(|_| is_key)?;

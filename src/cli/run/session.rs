@@ -330,6 +330,7 @@ impl Observer for Observers<'_> {
         self.follower.worked(work);
     }
 
+    /// Takes work that will not be done ([`Observer::skipped`]) off the totals of both.
     fn skipped(&self, work: RunWork) {
         self.progress.skipped(work);
         self.follower.skipped(work);

@@ -210,6 +210,7 @@ impl Observer for RunStatus {
         self.log(false);
     }
 
+    /// Takes work that will not be done off the total, of which the status says how much is done.
     fn skipped(&self, work: RunWork) {
         self.skipped.add(work);
     }

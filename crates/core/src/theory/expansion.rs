@@ -22,10 +22,10 @@ pub struct Expansion {
     pub spread: Matrix,
     /// b_h = A⁻¹ Σ π_c (H_c − A) F̄_c(θ*), d numbers (RR Thm 1).
     pub heterogeneity: Vec<f64>,
-    /// A⁻¹ ∇³f(θ*)[**A**C], d numbers; `None` without third derivatives.
+    /// A⁻¹ ∇³f(θ*)[**A**C], d numbers; `None` if third derivatives are not known.
     pub stochasticity: Option<Vec<f64>>,
     /// A⁻¹ ∇³f(θ*)[C], d numbers, for the clients' own variance within a round ([`Expansion::next`]); `None`
-    /// without third derivatives.
+    /// if third derivatives are not known.
     pub within: Option<Vec<f64>>,
 }
 
@@ -46,7 +46,8 @@ fn mean_of(
     sum
 }
 
-/// ∇³f(θ*)[M] = Σ π_c ∇²F̄_c(θ*)[M], d numbers, with M = `m`; `None` without third derivatives.
+/// ∇³f(θ*)[M] = Σ π_c ∇²F̄_c(θ*)[M], d numbers, with M = `m`: zeros where fields are affine, and `None` if the
+/// third derivatives of a client are not known.
 fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
     let (values, clients) = by_distribution(facts, |c| facts.curvature(c, m))?;
     let mut sum = vec![0.0; facts.dim()];
@@ -56,7 +57,7 @@ fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
     Some(sum)
 }
 
-/// A⁻¹ ∇³f(θ*)[M] with A = `mean`, d numbers; `Ok(None)` without third derivatives.
+/// A⁻¹ ∇³f(θ*)[M] with A = `mean`, d numbers; `Ok(None)` if third derivatives are not known.
 fn bias_of_curvature(
     facts: &dyn Facts,
     mean: &Matrix,
@@ -119,7 +120,7 @@ impl Expansion {
 
     /// The bias θ̄ − θ* to first order in γ = `step`, d numbers: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C]
     /// (RR Thm 4 as corrected), without the first term if clients are `corrected` by control variates. `None`
-    /// without third derivatives.
+    /// if third derivatives are not known.
     pub fn bias(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
         let mut bias = vec![0.0; self.heterogeneity.len()];
         if !corrected {

@@ -101,7 +101,10 @@ pub fn offered_bands(own: Band) -> Vec<Band> {
     all.filter(|band| *band != Band::Sem || own == Band::Sem).collect()
 }
 
-/// What a band shows, in the words of a caption, such as `band: 10 % to 90 % quantile`.
+/// What a band shows, in the words of a caption, such as `band: 10 % to 90 % quantile`. A page looks for these words in
+/// the first sentence of the caption (`templates/figure.html`), and its script replaces them when a reader chooses another
+/// band: they must not contain `. `, which ends the sentence. The script has words of its own for the bands (`BANDS` in
+/// `templates/scripts/data.js`).
 pub fn band_name(band: Band) -> &'static str {
     match band {
         Band::Std => "band: mean ± standard deviation",

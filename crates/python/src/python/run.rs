@@ -76,6 +76,7 @@ impl Observer for RunProgress {
         self.steps.fetch_add(work.steps, Relaxed);
     }
 
+    /// Takes work that will not be done off the total.
     fn skipped(&self, work: RunWork) {
         self.total.fetch_sub(work.operations, Relaxed);
     }

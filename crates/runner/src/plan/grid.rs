@@ -59,8 +59,13 @@ impl Grid<'_> {
         !self.choice.contains_key(&axis.path)
     }
 
-    /// A lower bound on the number of points of an algorithm's entry: the product of the lengths of the axes that
-    /// every point has. Axes inside values of others may make more points.
+    /// A lower bound on the number of points of an algorithm's entry, which is entered; no value may be chosen yet. It is
+    /// the product of the lengths of the axes that every point has, of zipped axes the first alone. The tables are read
+    /// at the first value of each axis; axes inside values, which other points may lack, are left out and can only make
+    /// more points.
+    ///
+    /// # Errors
+    /// What is wrong with the first table that is wrong.
     fn least_points(&mut self, entry: &str) -> Result<f64, Vec<Diagnostic>> {
         self.enter(entry);
         let point = self.read()?;

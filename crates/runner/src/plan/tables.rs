@@ -143,7 +143,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Makes the entry at a path the algorithm of the grid.
+    /// Makes the entry at a path the algorithm of the grid. Values that are chosen on axes stay chosen.
     pub fn enter(&mut self, entry: &str) {
         self.algorithm = VaryingTable::new(self.root, entry, entries::algorithm);
     }

@@ -232,8 +232,11 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
     found
 }
 
-/// What is wrong with an algorithm on a problem with this number of clients; `None` also where only a file says the
-/// number, or where one of the two is wrong by itself.
+/// What is wrong with an algorithm for the number of clients of its problem: a cohort or a list for more clients than
+/// there are, or a `cohort` that is still a fraction, since [`Participation::among`] makes a number only of one between 0
+/// and 1, and only where the number of clients is known before the runs. `None` also where the problem or the algorithm
+/// is wrong by itself; and for a number or a list where only a file says how many clients there are, which is checked once
+/// the instance is built.
 fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     let problem = point.problem;
     let algorithm = point.algorithm;

@@ -38,7 +38,8 @@ pub use work::{RunWork, RunWorkCount, WorkRate};
 pub trait Observer: Sync {
     /// This work was done since the last call.
     fn worked(&self, _work: RunWork) {}
-    /// This work will not be done, because a run diverged or failed.
+    /// This work will not be done, because a run diverged, or because a run of its cell failed or was interrupted.
+    /// Observers that count the work take it off their total.
     fn skipped(&self, _work: RunWork) {}
     /// A cell is complete and stored; `diverged` of its runs diverged.
     fn cell(&self, _diverged: usize) {}

@@ -188,7 +188,7 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    /// An atom of the clients that depends on these masks ([`RoundAtom::depends`]). It has no forms and no origins yet:
+    /// An atom of the clients that depends on these draws of masks and cohort ([`RoundAtom::depends`]). It has no forms and no origins yet:
     /// the caller pushes those of one type after another.
     pub fn empty(&self, depends: u64) -> RoundAtom {
         let level = Level::Clients;

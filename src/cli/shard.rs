@@ -108,7 +108,8 @@ fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
 /// The most bytes of a list: more than three million cells.
 const MOST_LIST: u64 = 64 << 20;
 
-/// The lines of a list that name cells, each with its number from 1; the file `-` is standard input.
+/// The lines of a list that name cells, without empty lines and comments, each with its number in the file, from 1. The
+/// file `-` is standard input.
 ///
 /// # Errors
 /// If it cannot be read, or has more than [`MOST_LIST`] bytes.

@@ -224,10 +224,10 @@ impl Store {
         parts.join("/")
     }
 
-    /// The experiment of this name as its folder has it, with data files that are read from the copies below this root.
+    /// The experiment as its own folder has it, with data files that are read from the copies below the store's root.
     ///
     /// # Errors
-    /// If it is not there, or not as it was written.
+    /// If it is not there, not as it was written, or of another name than this.
     pub(super) fn read_experiment(
         &self,
         folder: &Path,

@@ -55,7 +55,8 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
 const PUBLISHED_POWERS: [(&str, f64); 3] =
     [(SGD, -2.0), ("fedavg", -1.0), ("richardson-romberg", -0.5)];
 
-/// The exponent of ε in the communications that are published for an algorithm; `None` if none are.
+/// The exponent of ε in the communications that are published for an algorithm, −1 where they grow as 1/ε; `None` if
+/// none are. Figures show it as a line of reference.
 fn published_power(algorithm: &SearchedAlgorithm) -> Option<f64> {
     let mut known = PUBLISHED_POWERS.into_iter();
     known.find(|(name, _)| *name == algorithm.name).map(|(_, power)| power)

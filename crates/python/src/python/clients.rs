@@ -102,7 +102,8 @@ impl PythonClients {
         done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
     }
 
-    /// As [`locked`](Self::locked), but without holding the interpreter, whose other threads go on.
+    /// As [`locked`](Self::locked), but without holding the interpreter, whose other threads go on. The time of the call
+    /// does not count as time of the round's code ([`RoundClock::outside`]).
     fn with<T: Send>(
         &self,
         py: Python<'_>,

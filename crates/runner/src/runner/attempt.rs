@@ -197,7 +197,8 @@ impl<'p> Attempt<'p> {
         }
     }
 
-    /// The trace of a run that has ended, with its averages unless it diverged.
+    /// The trace of a run that has ended, with its averages over rounds. A run that diverged has none, since it did not
+    /// come to the end of the rounds over which they are.
     fn finish(mut self) -> Trace {
         if self.trace.outcome != Outcome::Diverged {
             self.trace.averages = self.meter.finish();

@@ -97,7 +97,7 @@ mod tests {
             .collect();
         samples.push(f64::NAN);
         let scales = [1e-300, 1e-16, 1e-9, 1e-3, 0.1, 0.5, 1.0, 40.0, 1e15, 1e17, 1e200];
-        let replace = |path, x: &mut [f64]| {
+        let replace = |path: InstructionSet, x: &mut [f64]| {
             // SAFETY: whole registers.
             in_lanes!(path, I, (x: &mut [f64]) => {
                 for x in x.chunks_exact_mut(I::LANES) {

@@ -150,9 +150,10 @@ impl RecordTables {
         }
     }
 
-    /// Runs the local steps of every client of the cohort, one record per step, and returns `None`; without fused steps
-    /// for the dimension, it runs nothing and returns the cohort. With a tangent the steps are those of the linearised
-    /// field.
+    /// Runs the local steps of every client of the cohort, plain ones on one record each, and returns `None`; without
+    /// fused steps for the dimension, it runs nothing and returns the cohort. With a tangent the steps are those of the
+    /// linearised field. A caller takes steps with a proximal term or on batches otherwise: what the cohort says of
+    /// these is not read.
     ///
     /// # Panics
     /// If the tangent's θ* has another dimension, or the tangent does not have a weight for each record.
@@ -166,23 +167,23 @@ impl RecordTables {
             return Some(cohort);
         }
         assert!(tangent.is_none_or(|tangent| tangent.star.len() == self.d));
-        // SAFETY: this processor has the instruction set; dimensions were checked
-        // above, and every client has a set.
+        // SAFETY: dimensions were checked above, and every client has a set.
         cohort.each_equal_run(|clients| unsafe { self.run(path, clients, tangent) });
         None
     }
 
-    /// Runs the local steps of the cohorts of several runs, which have the same clients, client by client. So
-    /// the records of a client are read once for all runs, even where the records of all clients do
-    /// not fit in a cache. The bits are those of running one cohort after the other.
+    /// Runs the local steps of the cohorts of several runs, which have the same clients, client by client; each step is
+    /// a plain one on one record. So the records of a client are read once for all runs, even where the records of all
+    /// clients do not fit in a cache. The bits are those of running one cohort after the other. A caller takes steps
+    /// with a proximal term or on batches otherwise: what the cohorts say of these is not read.
     ///
     /// # Panics
-    /// If the cohorts differ in their clients or in their numbers of steps, or there is no fused
-    /// body.
+    /// If the cohorts differ in their clients or in their numbers of steps, or have another dimension than the records,
+    /// or there are no fused steps ([`Self::has_fused_steps`]).
     pub fn advance_together_on<S>(&self, path: InstructionSet, mut cohorts: Vec<Cohort<'_, S>>) {
         assert!(self.has_fused_steps());
         assert!(cohorts.iter().all(|cohort| cohort.dim() == self.d));
-        // SAFETY: as for one cohort.
+        // SAFETY: dimensions were checked above, and every client has a set.
         Cohort::each_client(&mut cohorts, |client| unsafe { self.run(path, client, None) });
     }
 
@@ -190,7 +191,7 @@ impl RecordTables {
     /// compiled once.
     ///
     /// # Safety
-    /// This processor has the instruction set; dimensions agree.
+    /// Dimensions agree.
     #[inline(never)]
     unsafe fn run(
         &self,

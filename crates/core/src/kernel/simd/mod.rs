@@ -13,6 +13,7 @@ mod x86;
 #[cfg(target_arch = "aarch64")]
 pub(in crate::kernel) use arm::{Neon, Neon as BaseLanes};
 pub use instruction_set::InstructionSet;
+pub(in crate::kernel) use instruction_set::InstructionSetName;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(in crate::kernel) use lanes::ScalarLane as BaseLanes;
 pub(in crate::kernel) use lanes::{FoldEach, ScalarLane, Simd, Strips, fold_registers};
@@ -23,8 +24,8 @@ pub(in crate::kernel) use x86::Sse2 as BaseLanes;
 #[cfg(target_arch = "x86_64")]
 pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
-/// Runs `$body`, compiled for the instruction set `$path`, which this processor has; in the body, `$I` is the type of
-/// its registers ([`Simd`]). The variables that the body reads are listed with their types.
+/// Runs `$body`, compiled for `$path`, an [`InstructionSet`]; in the body, `$I` is the type of its registers ([`Simd`]).
+/// The variables that the body reads are listed with their types.
 macro_rules! in_lanes {
     (@ $(#[$features:meta])? $I:ident = $lanes:ident, ($($arg:ident: $type:ty),*), $body:expr) => {{
         $(#[$features])?
@@ -34,26 +35,27 @@ macro_rules! in_lanes {
             // SAFETY: the attribute above; the rest is said where the macro is called.
             unsafe { $body }
         }
-        // SAFETY: this processor has the instruction set.
+        // SAFETY: this processor has the instruction set, of which `$path` is a value.
         unsafe { compiled($($arg),*) }
     }};
-    ($path:expr, $I:ident, $args:tt => $body:expr) => {
-        match $path {
-            InstructionSet::Scalar => in_lanes!(@ $I = ScalarLane, $args, $body),
+    ($path:expr, $I:ident, $args:tt => $body:expr) => {{
+        use $crate::kernel::simd::InstructionSetName;
+        match $path.name() {
+            InstructionSetName::Scalar => in_lanes!(@ $I = ScalarLane, $args, $body),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Sse2 => in_lanes!(@ $I = Sse2, $args, $body),
+            InstructionSetName::Sse2 => in_lanes!(@ $I = Sse2, $args, $body),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => {
+            InstructionSetName::Avx2 => {
                 in_lanes!(@ #[target_feature(enable = "avx2,bmi2")] $I = Avx2, $args, $body)
             }
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 => in_lanes!(
+            InstructionSetName::Avx512 => in_lanes!(
                 @ #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
                 $I = Avx512, $args, $body
             ),
             #[cfg(target_arch = "aarch64")]
-            InstructionSet::Neon => in_lanes!(@ $I = Neon, $args, $body),
+            InstructionSetName::Neon => in_lanes!(@ $I = Neon, $args, $body),
         }
-    };
+    }};
 }
 pub(in crate::kernel) use in_lanes;

@@ -95,7 +95,7 @@ impl ClassTables {
         let mut out = vec![0.0; records * if apart_from.is_some() { 1 } else { classes }];
         let theta = &padded_rows(theta, self.d);
         let work = SetWork::Logits { set, theta, apart_from, out: &mut out };
-        // SAFETY: this processor has the instruction set; lengths agree.
+        // SAFETY: lengths agree.
         unsafe { self.run(path, work) };
         out
     }
@@ -116,7 +116,7 @@ impl ClassTables {
         assert!(factors.len() == self.labels(set).len() * self.classes);
         assert!(out.len() == self.classes * self.d);
         let mut sums = padded_rows(out, self.d);
-        // SAFETY: this processor has the instruction set; lengths agree.
+        // SAFETY: lengths agree.
         unsafe { self.run(path, SetWork::Sum { set, factors, out: &mut sums }) };
         self.unpad(&sums, out);
     }
@@ -157,7 +157,7 @@ impl ClassTables {
                     .zip(anchor.as_ref())
                     .map(|(term, anchor)| PaddedProximal { weight: term.weight, anchor }),
             };
-            // SAFETY: this processor has the instruction set; dimensions were checked above.
+            // SAFETY: dimensions were checked above.
             unsafe { self.run(path, SetWork::Steps(work)) };
             self.unpad(&theta, local.theta);
         });
@@ -166,7 +166,7 @@ impl ClassTables {
     /// Does the work on a chosen instruction set. It is not generic, so that the work is compiled once.
     ///
     /// # Safety
-    /// This processor has the instruction set; dimensions agree.
+    /// Dimensions agree.
     #[inline(never)]
     unsafe fn run(&self, path: InstructionSet, work: SetWork<'_>) {
         let tables = self;

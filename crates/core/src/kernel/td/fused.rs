@@ -19,8 +19,8 @@ impl TransitionTables {
     /// compiled once for all types of states.
     ///
     /// # Safety
-    /// This processor has the instruction set, which has a fused body; clients and
-    /// dimension agree with the tables.
+    /// Clients and dimension agree with the tables. There is a fused body: d is at least 2, and with one lane the stride
+    /// exceeds [`SHORT`].
     #[inline(never)]
     pub(super) unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // A row of one register of eight lanes waits longer for its sum than two of four do.

@@ -14,24 +14,26 @@ mod wide;
 
 use super::cohort::{Cohort, Local};
 use super::padding::SHORT;
-use super::simd::InstructionSet;
+use super::simd::{InstructionSet, InstructionSetName};
 use super::vectors::descend;
 pub use tables::{MAX_STATES, TransitionTables};
 
 impl TransitionTables {
-    /// Runs the local steps of every client of the cohort. The bits do not depend on the
-    /// instruction set.
+    /// Runs the local steps of every client of the cohort, θ ← θ − γ_k (F_k(θ; Z) + ξ_k), on independent draws Z: the
+    /// states of the clients' noise are not read. The bits do not depend on the instruction set.
     ///
     /// # Panics
-    /// If a member is no client of these tables, or dimensions differ.
+    /// If a member is no client of these tables, dimensions differ, or steps are extended ([`Cohort::extended`]).
     #[inline]
     pub fn advance_on<S>(&self, path: InstructionSet, mut cohort: Cohort<'_, S>) {
         assert!(cohort.end() <= self.distribution_of.len() && cohort.dim() == self.d);
-        if self.d < 2 || (path == InstructionSet::Scalar && self.stride <= SHORT) {
+        assert!(cohort.extended.is_none());
+        // One lane has a fused body for long rows alone.
+        let is_scalar = path.name() == InstructionSetName::Scalar;
+        if self.d < 2 || (is_scalar && self.stride <= SHORT) {
             return cohort.each(|local| self.define(local));
         }
-        // SAFETY: this processor has the instruction set; clients and dimension
-        // were checked above, states when they were pushed.
+        // SAFETY: clients and dimension were checked above, states when they were pushed.
         cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
     }
 
@@ -50,7 +52,8 @@ impl TransitionTables {
 mod tests {
     use super::fused::NEAR;
     use super::*;
-    use crate::kernel::cohort::testing::assert_paths;
+    use crate::kernel::Proximal;
+    use crate::kernel::cohort::testing::{assert_paths, thetas};
     use crate::rng::Stream;
 
     /// Random tables, in which each client has a distribution of its own on three transitions from each state.
@@ -86,6 +89,20 @@ mod tests {
                 compare(&tables, clients, |_| steps);
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "extended")]
+    fn extended_steps_are_refused() {
+        let tables = tables(3, 11, 1);
+        thetas(
+            [2, 3, 1],
+            |_| 1,
+            |mut cohort| {
+                cohort.extended = Some(Proximal::NONE);
+                tables.advance_on(InstructionSet::best(), cohort);
+            },
+        );
     }
 
     #[test]

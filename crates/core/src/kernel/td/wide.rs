@@ -38,7 +38,7 @@ impl TransitionTables {
     ///
     /// # Safety
     /// `I` is present, W is the number of its registers in a strip; clients and dimension agree
-    /// with the tables, and the stride is a multiple of 8 and at least 16.
+    /// with the tables, and the stride is a multiple of 4, as that of all rows of 3 numbers or more.
     #[inline(always)]
     pub(super) unsafe fn run_in_strips<I: Simd, const W: usize>(
         &self,

@@ -3,8 +3,9 @@
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing, SelectedBy};
 use crate::results::{Provenance, Results, StoredCell};
-use exactfed_core::words::thousands;
+use exactfed_core::words::{quoted, shell_word, thousands};
 use exactfed_runner::files::{Error, error};
+use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::{Cell, CellId, Plan};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -129,14 +130,35 @@ pub fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
             count => format!("{} cells by {version}", thousands(count)),
         })
         .collect();
-    let source = &plan.source;
-    let overrides = source.overrides.iter().map(|o| format!(" --set '{o}'")).collect::<String>();
     Err(error(
         Path::new(&plan.experiment),
         format!(
-            "its cells were computed by several versions of exactfed ({}), which a report does not mix: compute all with one (exactfed run {}{overrides} --force, with the --out of these results)",
+            "its cells were computed by several versions of exactfed ({}), which a report does not mix: compute all with one ({}, with the --out of these results)",
             each.join(", "),
-            source.name
+            command_to_compute_all(&plan.source)
         ),
     ))
+}
+
+/// The command for a shell that computes all cells of a manifest, with its `--set`, also those that have results.
+fn command_to_compute_all(source: &Source) -> String {
+    let file = shell_word(&source.name);
+    let sets: String =
+        source.overrides.iter().map(|set| format!(" --set {}", quoted(set))).collect();
+    format!("exactfed run {file}{sets} --force")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_gets_overrides_as_they_were() {
+        let overrides = vec!["title=\"Holm's order\"".to_owned(), "replicates=3".to_owned()];
+        let source = Source { name: "my file.toml".into(), overrides, ..Source::default() };
+        assert_eq!(
+            command_to_compute_all(&source),
+            r#"exactfed run 'my file.toml' --set 'title="Holm'\''s order"' --set 'replicates=3' --force"#
+        );
+    }
 }

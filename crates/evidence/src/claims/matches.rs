@@ -86,7 +86,11 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
         let is_on_vectors = claim.average.is_some();
         let message = "an average over all rounds has no value at a cost";
         table.require(!is_on_vectors || claim.at.cost().is_none(), "at", message);
-        comparison(claim).check(table, is_on_vectors);
+        if is_on_vectors {
+            comparison(claim).check_sides(table);
+        } else {
+            comparison(claim).check(table);
+        }
         match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 table.number("over", over, &claim.of);

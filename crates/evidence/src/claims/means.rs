@@ -37,10 +37,24 @@ pub struct MeanComparison<'a> {
 }
 
 impl<'a> MeanComparison<'a> {
-    /// Notes what is wrong with the keys: with what the cells are compared with, that a cell would be compared with
-    /// itself, and with the cost at which they are compared. A claim that `is_on_vectors` compares cells with a
-    /// prediction, at no cost, which its own check requires.
-    pub fn check(&self, table: &mut Checker<'_>, is_on_vectors: bool) {
+    /// Notes what is wrong with the keys of a comparison of means: what [`Self::check_sides`] notes, that not exactly
+    /// one of `right`, `prediction` and `value` is written, and what is wrong with the cost at which the left cells are
+    /// compared.
+    pub fn check(&self, table: &mut Checker<'_>) {
+        self.check_sides(table);
+        let Self { metric, left, right, prediction, value, at } = *self;
+        let written = [right.is_some(), prediction.is_some(), value.is_some()];
+        let count = written.into_iter().filter(|is_written| *is_written).count();
+        let message = format!("write one of `right`, `prediction` and `value`, not {count}");
+        table.require(count == 1, "", message);
+        check_time(table, at, metric, left);
+    }
+
+    /// Notes what is wrong with each thing that the left cells are compared with: with the selection `right`, which may
+    /// have no left cell (it would be compared with itself), and the cost at which its cells are compared; with a
+    /// prediction, which needs θ*; and with a number, which must be above 0. Of a claim on vectors no more is checked
+    /// here: its own check requires a prediction, and no cost.
+    pub fn check_sides(&self, table: &mut Checker<'_>) {
         let Self { metric, left, right, prediction, value, at } = *self;
         if let Some(right) = right {
             table.selection("right", right);
@@ -58,13 +72,6 @@ impl<'a> MeanComparison<'a> {
         table.predictions("prediction", prediction.is_some());
         if let Some(value) = value {
             table.above("value", value, 0.0);
-        }
-        if !is_on_vectors {
-            let written = [right.is_some(), prediction.is_some(), value.is_some()];
-            let count = written.into_iter().filter(|is_written| *is_written).count();
-            let message = format!("write one of `right`, `prediction` and `value`, not {count}");
-            table.require(count == 1, "", message);
-            check_time(table, at, metric, left);
         }
     }
 

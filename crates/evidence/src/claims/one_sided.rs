@@ -48,7 +48,7 @@ impl KindKeys<ClaimKeys> for ComparisonKeys {
         table.quantity("metric", claim.metric);
         table.selection("left", &claim.left);
         table.above("factor", claim.factor, 0.0);
-        comparison(claim).check(table, false);
+        comparison(claim).check(table);
     }
 }
 

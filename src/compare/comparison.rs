@@ -8,8 +8,8 @@
 use super::claims::{self, ClaimChange};
 use super::judge::{self, Change, ChangeVerdict, Options};
 use super::names::CellNames;
-use super::pairing::{self, Agree, Pair};
-use super::side::{SCHEMA, Side, SideExperiment};
+use super::pairing::{self, Agree, OtherSetting, Pair};
+use super::side::{SCHEMA, Side, SideCell, SideExperiment};
 use exactfed_runner::plan::CellId;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -38,6 +38,9 @@ pub struct OtherProblem {
     pub name: String,
     /// The two cells.
     pub pair: Pair,
+    /// Whether both cells have the same records and the same test set, if any, and differ only in how the records are
+    /// divided among clients: then losses and accuracies on the test set can be compared.
+    pub has_same_records: bool,
 }
 
 /// A cell as lists name it.
@@ -228,6 +231,26 @@ fn schema_text(side: &Side) -> String {
     }
 }
 
+/// Whether a setting in which `cell` differs from its counterpart only says how the records of a data set are divided
+/// among clients, so that the records and the test set are the same whatever its value. The column of a split is one
+/// that says more, unless the settings name the features and keep all records: without `features` the column is no
+/// feature, and with `missing = "drop"` the records without a client are dropped.
+fn is_of_partition(setting: &OtherSetting, cell: &SideCell) -> bool {
+    let Some((problem, key)) = setting.path.split_once(".dataset.") else { return false };
+    match key.split('.').next().unwrap_or_default() {
+        "weights" | "clients" => true,
+        "split" if key == "split.column" => {
+            // If these differed, they would be settings that differ too, and are not of the partition.
+            let features = cell.settings.at_path(&format!("{problem}.dataset.features"));
+            let missing = cell.settings.at_path(&format!("{problem}.dataset.missing"));
+            let drops_records = missing.is_some_and(|missing| missing.to_string() == "drop");
+            features.is_some() && !drops_records
+        }
+        "split" => true,
+        _ => false,
+    }
+}
+
 /// Compares an experiment that both sides have, and adds what it finds to `out`: lone cells, pairs on other problems,
 /// identical and changed cells, timings and claims; or that no cell can be compared, and why. Changes have no verdict
 /// yet where their errors must be tested together with those of other experiments.
@@ -265,8 +288,13 @@ fn compare_experiment(
     out.added.extend(lone_cells(name, new, added));
     let names = CellNames::new(new);
     for pair in others {
-        let cell_name = names.name(&new.cells[&pair.after]);
-        out.problems.push(OtherProblem { experiment: name.into(), name: cell_name, pair });
+        let cell = &new.cells[&pair.after];
+        out.problems.push(OtherProblem {
+            experiment: name.into(),
+            name: names.name(cell),
+            has_same_records: pair.other.iter().all(|setting| is_of_partition(setting, cell)),
+            pair,
+        });
     }
     if nothing_compared {
         // Claims on other problems are other claims.

@@ -269,6 +269,51 @@ fn more_replicates_are_paired_with_those_that_were() {
     assert_eq!((change.pair.before, change.pair.after), (id_of("a"), id_of("b")));
 }
 
+/// A side with one cell, which has this id, results, and these settings of its data set.
+fn side_on_dataset(id: &str, dataset: &[(&str, &str)]) -> Side {
+    let mut paths = Vec::new();
+    for (key, value) in dataset {
+        paths.push((format!("problem.logistic-dataset.dataset.{key}"), *value));
+    }
+    let settings: Vec<(&str, &str)> = paths.iter().map(|(path, v)| (path.as_str(), *v)).collect();
+    let cells = [(id_of(id), cell_with(id, sample(1, 5, 1.0), &settings))].into();
+    side_of(SideExperiment { seed: 1, cells, ..SideExperiment::default() })
+}
+
+/// Whether two cells are said to have the same records; `common` are settings of their data set that both have.
+fn have_same_records(
+    before: &[(&str, &str)],
+    after: &[(&str, &str)],
+    common: &[(&str, &str)],
+) -> bool {
+    let before = side_on_dataset("a", &[before, common].concat());
+    let after = side_on_dataset("b", &[after, common].concat());
+    let found = compare(&before, &after, &Options::default());
+    assert_eq!(found.problems.len(), 1);
+    found.problems[0].has_same_records
+}
+
+/// A column that splits the records is no feature by default, and records without a value in it may be dropped.
+#[test]
+fn a_split_by_column_may_be_of_other_records() {
+    let drawn = [("clients", "10"), ("split", "iid")];
+    let proportions = [("clients", "20"), ("split.dirichlet", "0.5")];
+    let by_column = [("split.column", "hospital")];
+    let by_other_column = [("split.column", "region")];
+    let named = [("features", "[\"age\", \"height\"]")];
+    let dropping = [named[0], ("missing", "drop")];
+    assert!(have_same_records(&drawn, &proportions, &[]));
+    assert!(have_same_records(&drawn, &proportions, &dropping));
+    assert!(have_same_records(&drawn, &by_column, &named));
+    assert!(have_same_records(&by_column, &by_other_column, &named));
+    for common in [&[][..], &dropping] {
+        assert!(!have_same_records(&drawn, &by_column, common), "{common:?}");
+        assert!(!have_same_records(&by_column, &drawn, common), "{common:?}");
+        assert!(!have_same_records(&by_column, &by_other_column, common), "{common:?}");
+    }
+    assert!(!have_same_records(&[("standardise", "false")], &drawn[..1], &drawn[1..]));
+}
+
 #[test]
 fn what_cannot_be_compared_says_which_of_three() {
     let reason = |edit: &dyn Fn(&mut SideExperiment)| {

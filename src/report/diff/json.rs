@@ -115,7 +115,7 @@ impl<'c> JsonComparison<'c> {
 
 impl<'c> JsonOtherProblem<'c> {
     /// A cell with the settings in which its counterpart differs.
-    fn new(OtherProblem { experiment, name, pair }: &'c OtherProblem) -> Self {
+    fn new(OtherProblem { experiment, name, pair, .. }: &'c OtherProblem) -> Self {
         Self {
             experiment,
             cell: pair.after,

@@ -357,9 +357,9 @@ fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
         *counts.entry(&cell.experiment).or_default() += 1;
     }
     let mut named = Vec::new();
-    for OtherProblem { experiment, name, pair } in cells {
+    for OtherProblem { experiment, name, pair, has_same_records } in cells {
         let count = words::count(counts[experiment.as_str()], "cell");
-        let hint = if pair.other.iter().all(is_of_partition) {
+        let hint = if *has_same_records {
             "; a test set is the same, and losses and accuracies on it can be (exactfed export)"
         } else {
             ""
@@ -373,13 +373,6 @@ fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
         });
     }
     listed_lines(&named)
-}
-
-/// Whether a setting only says how the records of a data set are divided among the clients, so that the records and the
-/// test set are the same whatever its value.
-fn is_of_partition(setting: &OtherSetting) -> bool {
-    let keys = ["weights", "clients", "split"];
-    keys.iter().any(|key| setting.path.contains(&format!(".dataset.{key}")))
 }
 
 /// Settings that changed, with their values before and after.

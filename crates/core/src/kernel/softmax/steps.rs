@@ -94,7 +94,7 @@ impl ClassTables {
     /// multiplies the result with the next step's record.
     ///
     /// # Safety
-    /// As for `execute`.
+    /// `I` is present, W registers of it are 16 numbers, and dimensions agree.
     #[inline(always)]
     pub(super) unsafe fn singles<I: Strips, const W: usize, const XI: bool>(
         &self,
@@ -150,7 +150,7 @@ impl ClassTables {
     /// without.
     ///
     /// # Safety
-    /// As for `execute`.
+    /// `I` is present, W registers of it are 16 numbers, and dimensions agree.
     #[inline(always)]
     pub(super) unsafe fn batches<I: Strips, const W: usize>(&self, work: ClientSteps<'_>) {
         let ClientSteps { set, batch, calls, steps, step, rng, theta, correction, proximal } = work;
@@ -199,11 +199,13 @@ impl ClassTables {
         }
     }
 
-    /// Draws `count` records of a set, and computes the factors (p_k − 1\[y = k\]) / B with which they enter the field
-    /// at θ, where B = `batch`.
+    /// Draws `count` records of a set, for one oracle call or for several, and computes the factors
+    /// (p_k − 1\[y = k\]) / B with which they enter the field of their call at θ, where B = `batch` is the number of
+    /// records of a call.
     ///
     /// # Safety
-    /// As for `execute`; θ is padded rows, and there is room for the records.
+    /// `I` is present, W registers of it are 16 numbers, and dimensions agree; θ is padded rows, and `drawn` has
+    /// room for `count` records.
     #[inline(always)]
     unsafe fn draw_batches<I: Strips, const W: usize>(
         &self,
@@ -242,7 +244,8 @@ impl ClassTables {
     /// register: K of them for one record after the other. The records `ahead` are prefetched meanwhile.
     ///
     /// # Safety
-    /// As for `execute`; records and θ are padded rows, and `partial` has room.
+    /// `I` is present, W registers of it are 16 numbers, and dimensions agree; records and θ are padded rows, and
+    /// `partial` has room.
     #[inline(always)]
     pub(super) unsafe fn products<I: Strips, const W: usize>(
         &self,

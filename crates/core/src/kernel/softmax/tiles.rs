@@ -94,7 +94,7 @@ impl ClassTables {
     /// `target` has the rows of the classes: θ for steps.
     ///
     /// # Safety
-    /// As for `execute`; `target` is padded rows.
+    /// `I` is present, and dimensions agree; `target` is padded rows.
     #[inline(always)]
     pub(super) unsafe fn tiles<I: Strips, const KIND: u8>(
         &self,

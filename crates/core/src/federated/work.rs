@@ -10,7 +10,7 @@ impl LocalSteps {
         self.step * self.steps as f64
     }
 
-    /// The oracle calls of the client in a round, E_k B_k.
+    /// The oracle calls of the client's local steps in a round, E_k B_k.
     pub(super) fn calls(&self) -> u64 {
         self.steps * self.batch
     }
@@ -55,9 +55,9 @@ impl StepPlans {
 pub(super) struct RoundWork {
     /// The local steps of the slowest client, max E_k.
     pub(super) slowest: u64,
-    /// The oracle calls of all clients, Σ E_k B_k.
+    /// The oracle calls of the local steps of all clients, Σ E_k B_k.
     pub(super) calls: u64,
-    /// The oracle calls of the client that makes the most, max E_k B_k.
+    /// The oracle calls of the local steps of the client that makes the most, max E_k B_k.
     pub(super) sequential: u64,
 }
 
@@ -89,14 +89,15 @@ impl Participants {
     }
 
     /// What a round with fixed numbers of local steps costs if these clients take part, on a problem with `clients`
-    /// clients in dimension d where an oracle call evaluates `batch` records.
+    /// clients in dimension d where an oracle call evaluates `batch` records. In addition to the calls of local steps,
+    /// which [`RoundWork`] counts, it has those by which clients measure control variates ([`Terms::call_factor`]).
     pub(super) fn cost(&self, terms: &Terms, clients: usize, batch: u64, d: usize) -> Cost {
-        let evaluations_per_call = batch * terms.call_factor();
+        let evaluations_per_step_call = batch * terms.call_factor();
         let mut cost = Cost {
             communications: terms.communications(),
             local_steps: self.work.slowest,
-            oracle_calls: evaluations_per_call * self.work.calls,
-            sequential_calls: evaluations_per_call * self.work.sequential,
+            oracle_calls: evaluations_per_step_call * self.work.calls,
+            sequential_calls: evaluations_per_step_call * self.work.sequential,
             ..Cost::default()
         };
         cost.send(terms.vectors_per_client(clients) * self.members.indices().len() as u64, d);

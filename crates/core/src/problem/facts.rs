@@ -143,7 +143,8 @@ pub trait Facts: Send + Sync {
         self.linear().then_some(0.0)
     }
     /// The most terms that an exact mean over a client's draws has: its records, pairs of states or
-    /// atoms. Theory estimates from it how long its computations take; no result depends on it.
+    /// atoms. Theory estimates from it how long its computations take, as if the field of each term had a matrix of
+    /// rank one; so an atom, whose matrix may have rank d, counts as d terms. No result depends on it.
     fn draws(&self) -> usize {
         1
     }

@@ -68,7 +68,8 @@ pub fn distributions(facts: &dyn Facts) -> f64 {
     group_clients(facts.clients(), |c| facts.distribution(c)).0.len() as f64
 }
 
-/// The number of multiplications of one call of [`Facts::noise_map`].
+/// About how many multiplications one call of [`Facts::noise_map`] takes: 2 d² for each of the [`Facts::draws`], as if
+/// the field of each draw had a matrix of rank one, and 3 d³ for products of d × d matrices.
 pub fn noise_map(facts: &dyn Facts) -> f64 {
     let d = facts.dim() as f64;
     d * d * (2.0 * facts.draws() as f64 + 3.0 * d)

@@ -30,7 +30,8 @@ const MOST_PREPARED: usize = 4;
 pub struct Cycle<'a> {
     /// The moments of the program.
     pub(super) exact: ProgramMoments<'a>,
-    /// The rounds before the cycle.
+    /// The rounds before the cycle: the program's own, and cycles that did not end with the origins with which they
+    /// began.
     pub(super) lead: Vec<Rc<PreparedRound>>,
     /// The rounds of the cycle.
     pub(super) rounds: Vec<Rc<PreparedRound>>,
@@ -68,8 +69,12 @@ impl<'a> Cycle<'a> {
         Self::prepare(ProgramMoments::of_means(program, facts)?, MOST_COORDINATES_OF_MEANS)
     }
 
-    /// The cycle of a program, whose `exact` moments do not follow the mean of all estimates: its rounds are prepared,
-    /// and its kept combinations are found.
+    /// The cycle of a program: prepares its rounds, and finds how all coordinates follow from the free ones. `exact`
+    /// must not follow the mean of all estimates, since the sum of errors that its state then has tends to no limit.
+    ///
+    /// A round is prepared for the origins of the state before it: the multiples of θ* and F̄_k(θ*) that coordinates
+    /// leave out, THEORY (4.8). So the cycle is the first one that ends with the origins with which it began, to which
+    /// the last of [`MOST_PREPARED`] is made to return; the cycles before it are rounds of `lead`.
     ///
     /// # Errors
     /// If no rounds repeat, a round's moments do not close, or the state has more than `most` coordinates.
@@ -98,6 +103,7 @@ impl<'a> Cycle<'a> {
                 rounds.push(follow_mean(&exact, round, &mut state, target.as_deref())?);
             }
             if state.origins == begin {
+                // The state at the start of this cycle again.
                 state.mean = mean;
                 break;
             }

@@ -55,6 +55,7 @@ impl ClientRound {
                 means.push(take.times(&block).times(&begin));
             }
         }
+        // y begins with the number 1 (`Layout`), which no step changes: its entry of a block is P(s' | s).
         let passage = Matrix::from_fn(states, states, |s, to| all[(to * n, s * n)]);
         let start_law = path.begin.clone();
         let stationary_law = path.stationary.clone();

@@ -210,7 +210,9 @@ impl PartialEq for Settings {
 }
 
 impl Settings {
-    /// Every path and its setting, in the order of the paths.
+    /// Every path and its setting, in the order of the paths. A table of a planned cell is a setting too, as a text in
+    /// one line, and each value in it has its own path: both `algorithm.fedavg` and `algorithm.fedavg.step-size` are
+    /// there.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
         let paths = self.shape.paths.iter();
         paths.map(|(path, part, i)| (path.as_str(), &self.parts[*part][*i]))

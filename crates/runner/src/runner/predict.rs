@@ -95,9 +95,10 @@ pub enum NoMoments {
     Costly(Effort),
 }
 
-/// What tracing the rounds of a cell's custom algorithm gives: a program, or the reason why there is none. The rounds
-/// are traced at the first call, and the scenario keeps the answer. `None` for a built-in algorithm, whose terms say
-/// more than a program: also how step sizes fall, and what happens between communications.
+/// What tracing the rounds of a cell's custom algorithm gives: a program, or the reason why there is none. `scenario`
+/// is one of the cell's own, and keeps the answer: the rounds are traced at the first call, unless an earlier run gave
+/// their program ([`Scenario::knows`]). `None` for a built-in algorithm, whose terms say more than a program: also how
+/// step sizes fall, and what happens between communications.
 pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced>> {
     let is_custom = cell.identity.algorithm.is_custom();
     let found =

@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What runs of a cell on one instance of its problem have in common, and what is found out about them.
+/// What runs of a cell on one instance of its problem have in common, and what is found out about them. Cells share the
+/// instance, and no scenario: what it keeps is of one algorithm.
 pub struct Scenario {
     /// The problem's instance, shared between cells.
     pub instance: Arc<dyn Instance>,

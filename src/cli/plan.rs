@@ -60,7 +60,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The line that says how many frontiers and maps a plan has; empty if it has none.
+/// The line that says how many frontiers a plan has, and how many maps, each of which is about one of the frontiers;
+/// empty without frontiers.
 pub fn frontiers(plan: &Plan) -> String {
     let frontiers = plan.manifest.frontier.len();
     let maps = plan.manifest.phase.len();

@@ -159,7 +159,9 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     remarks
 }
 
-/// What would decide an inconclusive claim: about how many runs, or that no number of runs does.
+/// What would decide an inconclusive claim: about how many runs in all, or that no number of runs does. A claim on
+/// frontiers or maps rests on no runs (n = 0), since their costs are exact: only points that were not tested leave it
+/// inconclusive.
 fn remark_on_needed_runs(claim: &JudgedClaim<'_>) -> String {
     match claim.needed {
         _ if claim.n == 0 => "it needs the points that are not tested".into(),

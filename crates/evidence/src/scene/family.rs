@@ -24,8 +24,9 @@ pub fn family_of(cell: &Cell) -> usize {
     }
 }
 
-/// The family of an algorithm, as an index among all families, by its kind in manifests or its name in a frontier. An
-/// unknown kind is of the family of others.
+/// The family of a built-in algorithm, as an index among all families, by its kind in manifests or its name in a
+/// frontier. Any other name, such as that of a custom algorithm on a frontier, is of the family of others; the custom
+/// algorithm of a cell has the family that [`family_of`] gives it.
 pub fn family(kind: &str) -> usize {
     let variant = variant(kind).map(|variant| variant.family);
     variant

@@ -16,7 +16,7 @@ impl Store {
     /// its new path.
     ///
     /// # Errors
-    /// If a file cannot be read, renamed or removed.
+    /// If a file cannot be read, renamed or removed, or the path of the experiment has a symbolic link in it.
     pub fn recover(&self, experiment: &str) -> Result<Vec<(Error, PathBuf)>, Error> {
         self.refuse_links(experiment)?;
         let folder = self.folder(experiment);

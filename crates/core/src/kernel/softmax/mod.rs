@@ -125,10 +125,13 @@ impl ClassTables {
     /// the mean of [`Local::batch`](super::cohort::Local::batch) oracle calls, or have a proximal term.
     ///
     /// # Panics
-    /// If dimensions do not agree, or a client has no set.
+    /// If dimensions do not agree, also that of the [`Proximal::anchor`](super::cohort::Proximal::anchor) of extended
+    /// steps, or a client has no set.
     pub fn advance_on<S>(&self, path: InstructionSet, batch: usize, cohort: Cohort<'_, S>) {
         let extended = cohort.extended;
         assert!(cohort.dim() == self.classes * self.d && cohort.end() <= self.sets.len());
+        // Every extended step reads all numbers of the anchor, also where the weight of the term is 0.
+        assert!(extended.is_none_or(|term| term.anchor.len() == cohort.dim()));
         let mut theta = Aligned::zeros(self.classes * self.stride);
         let mut held = Aligned::zeros(self.classes * self.stride);
         let none = Aligned::zeros(0);

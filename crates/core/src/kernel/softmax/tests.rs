@@ -1,7 +1,7 @@
 //! Every instruction set against the definition.
 
 use super::*;
-use crate::kernel::cohort::testing::{assert_paths, plain_steps};
+use crate::kernel::cohort::testing::{assert_paths, plain_steps, thetas};
 use crate::kernel::product::product;
 use crate::kernel::vectors::axpy;
 use crate::kernel::{Proximal, descend};
@@ -80,6 +80,17 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
             });
         }
     }
+}
+
+#[test]
+#[should_panic(expected = "anchor")]
+fn an_anchor_of_another_length_is_refused() {
+    let tables = tables(2, 2, 1, 1.0);
+    let run = |mut cohort: Cohort<'_, ()>| {
+        cohort.extended = Some(Proximal::NONE);
+        tables.advance_on(InstructionSet::best(), 1, cohort);
+    };
+    thetas([2, 4, 1], |_| 1, run);
 }
 
 #[test]

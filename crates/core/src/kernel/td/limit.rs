@@ -34,7 +34,7 @@ impl TransitionTables {
     /// The steps of [`TransitionTables::limit`], with a row of θ in R registers of `I`.
     ///
     /// # Safety
-    /// As for `groups`; d = 8 = R·LANES.
+    /// `I` is present, clients and lengths are in range, and d = 8 = R·LANES.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
     unsafe fn least<I: Simd, const R: usize>(

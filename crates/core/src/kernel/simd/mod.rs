@@ -35,7 +35,7 @@ macro_rules! in_lanes {
             // SAFETY: the attribute above; the rest is said where the macro is called.
             unsafe { $body }
         }
-        // SAFETY: this processor has the instruction set, of which `$path` is a value.
+        // SAFETY: `$path` is an `InstructionSet`, so that this processor has it.
         unsafe { compiled($($arg),*) }
     }};
     ($path:expr, $I:ident, $args:tt => $body:expr) => {{

@@ -29,7 +29,8 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
     let mut rows = Vec::new();
     for result in cells {
         let cell = result.cell;
-        let mut bounds = theory.bounds(&cell.id, cell.identity.rounds, true);
+        let listed = true;
+        let mut bounds = theory.bounds(&cell.id, cell.identity.rounds, listed);
         // Bounds that tables do not list are shown if a claim on the cell is tested on them.
         for by in needs.claimed_predictions(cell).filter(|by| by.is_bound()) {
             let found = theory.bound(&cell.id, by, cell.identity.rounds);

@@ -195,7 +195,8 @@ impl CostCurve {
         Some(Self::from_samples(samples, goal, cell.is_deterministic(), cell.runs.sample_size()))
     }
 
-    /// The same from samples: the costs of the replicates and the values of the metric at each recorded round.
+    /// The curve of a cell with `n` replicates, from two samples at each recorded round: the costs of the replicates, and
+    /// their values of the metric. `fixed` says that nothing in its runs is random.
     fn from_samples(
         rounds: impl Iterator<Item = (MetricSample, MetricSample)>,
         goal: Goal,

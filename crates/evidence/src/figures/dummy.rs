@@ -34,7 +34,8 @@ impl KindKeys<FigureKeys> for DummyFigureKeys {
 
     /// Notes a table whose cells do not differ in the number of clients, or whose quantity is not recorded.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
-        table.setting("", CLIENTS, true);
+        let is_number = true;
+        table.setting("", CLIENTS, is_number);
         table.quantity("y", figure.y);
     }
 }

@@ -270,8 +270,10 @@ fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<UnknownValue> {
 /// The published bounds that are about a cell's algorithm, with their values at a round: first those that tables list.
 /// The list has the same bounds at each round.
 fn bounds_at(known: &KnownCell<'_>, round: u64) -> Vec<Bound> {
-    let mut bounds = known.theory.bounds(known.id(), round, true);
-    bounds.extend(known.theory.bounds(known.id(), round, false));
+    let mut bounds = Vec::new();
+    for listed in [true, false] {
+        bounds.extend(known.theory.bounds(known.id(), round, listed));
+    }
     bounds
 }
 

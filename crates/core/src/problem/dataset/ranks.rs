@@ -17,7 +17,8 @@ pub fn ranks(column: &Column) -> Vec<usize> {
 }
 
 /// The rank of each of `values` among the distinct values of `all` in sorted order, from 0; `None` if it is none of
-/// them, as all are if one column holds numbers and the other one texts.
+/// them. Callers pass one column, or it and a part of its rows: columns of different types have no value in common
+/// here, even where [`Column::Numbers`] and [`Column::LongNumbers`] hold the same number.
 pub fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
     match (all, values) {
         (Column::Numbers(all), Column::Numbers(values)) => {

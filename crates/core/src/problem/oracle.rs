@@ -51,7 +51,8 @@ pub trait Problem: Facts {
     /// Takes the plain steps of [`Problem::advance`] with [`Problem::linearised`] in place of the oracle,
     /// if the problem has a fused kernel for them, and returns `None`. Else it takes none and returns the
     /// cohort, and the caller loops over `linearised`. A linear field is its own linearisation, so that
-    /// `advance` itself takes the steps.
+    /// `advance` itself takes the steps. Callers take extended steps ([`Cohort::extended`]) by the oracle: kernels of
+    /// linearised fields do not look whether the cohort has a proximal term or averages calls.
     fn advance_linearised<'a>(
         &self,
         cohort: Cohort<'a, Self::State>,

@@ -37,7 +37,8 @@ pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     })
 }
 
-/// The panels of a plot with their axes and curves; curves that stay at x = 0 are left out.
+/// The panels of a plot with their axes and curves. In a figure over rounds or costs, curves that stay at x = 0, since
+/// their algorithm has no such cost, are left out; `left_out` of the figure says so.
 fn plot_body(figure: &Figure, plot: &Plot, experiment: &Experiment<'_>) -> Value {
     let settings = SettingsOfCells::new(experiment);
     let drawn = |one: &&Series| !stays_at_0(figure, one);

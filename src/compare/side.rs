@@ -41,7 +41,9 @@ pub struct SideExperiment {
 }
 
 impl SideExperiment {
-    /// The seed of the noise of its cells as a text: the seed of the experiment where no cell has another one.
+    /// The seed of the noise of its cells as a text: that of the first cell whose settings have one, or else the seed of
+    /// the experiment, since settings have it only where it is another one. A plan gives all cells the same; stored
+    /// cells whose manifest cannot be read may have several.
     pub fn noise_seed(&self) -> String {
         match self.cells.values().find_map(|cell| cell.settings.at_path("noise-seed")) {
             Some(seed) => seed.to_string(),

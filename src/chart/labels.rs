@@ -64,7 +64,8 @@ pub struct Label {
     pub has_marks: bool,
     /// The end of the curve: a position on the y axis.
     pub at: f64,
-    /// Where the label stands: a distance in pixels from the top of the plotting area.
+    /// Where the label stands: the distance in pixels from the top of the plotting area to the baseline of its name,
+    /// which is 4 pixels below the sample of the line.
     pub y: f64,
 }
 

@@ -52,7 +52,8 @@ impl Results for Store {
         order
     }
 
-    /// Checks the indexes of packs, and not their rows.
+    /// Each id once, also where several packs hold the cell; none if the experiment has no folder. Checks the indexes
+    /// of packs, and not their rows, which may be damaged.
     fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error> {
         let packs = self.packs(experiment)?;
         if let Some(damaged) = packs.damaged.first() {

@@ -30,7 +30,8 @@ pub trait Results: Sync {
     /// The indices of these cells in an order in which they are read fast.
     fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize>;
 
-    /// The ids of all cells of an experiment that have results, also of cells that its plan no longer has, sorted.
+    /// The ids of all cells of an experiment that have results, also of cells that its plan no longer has, sorted and
+    /// each once; empty if nothing is stored of the experiment.
     ///
     /// # Errors
     /// If they cannot be listed.

@@ -243,7 +243,8 @@ impl Preparation<'_, '_> {
     }
 
     /// Records that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise if
-    /// `server`, and otherwise the means over each type. Returns the number of the first of these noises.
+    /// `server`, and otherwise the means over each type. Returns the number of the first of these noises. It counts
+    /// them and pushes their stage itself.
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.

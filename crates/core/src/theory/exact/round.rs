@@ -203,7 +203,9 @@ impl Preparation<'_, '_> {
         self.value(expression, Level::Clients)
     }
 
-    /// Counts one more noise, and returns its number. The caller pushes the stage by which it becomes known.
+    /// Counts one more noise, and returns its number. Stages do not state the numbers of the noises that they make,
+    /// which are counted again in the order of the stages: the caller pushes the noise's [`Stage::Noise`] or
+    /// [`Stage::Sum`] before another noise is counted.
     pub fn next_noise(&mut self) -> usize {
         self.noises += 1;
         self.noises - 1

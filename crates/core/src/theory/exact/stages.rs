@@ -10,7 +10,8 @@ use crate::round_program::Each;
 use std::sync::Arc;
 
 /// A step in following the moments of a round: it adds coordinates or noises to what is known. Stages come in the order
-/// of the round, so that what a stage reads is known.
+/// of the round, so that what a stage reads is known, and in the order of the numbers of the noises that they make,
+/// which are counted from 0 over the stages.
 pub(super) enum Stage {
     /// The numbers of this form become coordinates.
     Coordinates(Form),

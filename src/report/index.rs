@@ -64,7 +64,7 @@ impl OverviewPages {
 /// The page *Which algorithm, when?*.
 #[derive(Serialize)]
 struct Guide {
-    /// The findings of the experiments with a frontier, those with a map first.
+    /// The findings of the experiments with a frontier that the page shows, those with a map first.
     findings: Vec<GuideFinding>,
     /// The claims that manifests mark as answers to the question of the page (`answer = true`).
     answers: Vec<ClaimText>,
@@ -81,7 +81,8 @@ struct GuideFinding {
 }
 
 impl Guide {
-    /// The guide to these experiments; `None` where none has a frontier.
+    /// The guide to these experiments; `None` where none has a frontier that its manifest shows on the page (key
+    /// `guide`).
     fn new(shown: &[IndexEntry]) -> Option<Self> {
         let mut answering: Vec<&IndexEntry> =
             shown.iter().filter(|entry| !entry.guide.is_empty()).collect();

@@ -22,7 +22,8 @@ pub struct IndexEntry {
     pub(super) claims: Vec<ClaimText>,
     /// The p-values of its claims, adjusted for the claims of its page; claims on exact numbers have none.
     pub(super) p: Vec<f64>,
-    /// The problems with a frontier, as the page *Which algorithm, when?* shows them.
+    /// The problems of those of its frontiers that the page *Which algorithm, when?* shows (key `guide`); empty if it
+    /// shows none.
     pub(super) guide: Vec<GuideProblem>,
     /// Its first map of the best algorithm, as SVG.
     pub(super) map: Option<String>,

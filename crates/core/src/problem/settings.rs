@@ -88,8 +88,7 @@ pub trait Settings {
     /// Builds the instance from these settings, the seed and the contents of the files.
     ///
     /// # Errors
-    /// A [`Fault`] if the instance has no unique solution, or a file
-    /// does not hold what it should.
+    /// A [`Fault`] if the instance has no unique solution, or a file does not hold what it should.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>
     where
         Self: Sized;
@@ -97,7 +96,7 @@ pub trait Settings {
     /// file decide how an instance is stored, its type may be another than `Instance`.
     ///
     /// # Errors
-    /// As for [`Settings::build`].
+    /// A [`Fault`] if the instance has no unique solution, or a file does not hold what it should.
     fn visit<V: Visitor>(
         &self,
         seed: u64,

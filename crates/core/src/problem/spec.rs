@@ -40,7 +40,7 @@ macro_rules! problems {
             /// is known.
             ///
             /// # Errors
-            /// As for [`Settings::visit`].
+            /// A [`Fault`] if the instance has no unique solution, or a file does not hold what it should.
             pub fn build<V: Visitor>(
                 &self,
                 seed: u64,

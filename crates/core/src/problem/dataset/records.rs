@@ -83,7 +83,7 @@ impl Records {
     /// one of these records, else +1.
     ///
     /// # Errors
-    /// As for [`Records::classes_of`].
+    /// If `part` has a label that none of these records has.
     pub fn signs_of(&self, part: &Self) -> Result<Vec<f64>, Fault> {
         let classes = self.classes_of(part)?.into_iter();
         Ok(classes.map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())

@@ -138,8 +138,8 @@ fn compare_products(
 }
 
 /// Checks that the shares π_c sum to 1, that θ* solves Σ π_c F̄_c = 0 and that each θ_c* solves F̄_c = 0: the
-/// norms of the mean fields there are below `rounding`. For θ* the limit is larger by the largest norm of a client's
-/// mean field there.
+/// norms of the mean fields there are below `rounding`. For θ* the limit is multiplied by 1 plus the largest norm of a
+/// client's mean field there.
 ///
 /// # Panics
 /// If one of these does not hold.

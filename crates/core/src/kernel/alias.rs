@@ -21,7 +21,7 @@ impl<A: Copy> Alias<A> {
     /// (Vose's method).
     ///
     /// # Panics
-    /// If there is no item, or a weight is negative or not finite.
+    /// If there is no item, a weight is negative or NaN, or the sum of the weights is 0 or not finite.
     pub fn new(weights: &[(A, f64)]) -> Self {
         assert!(!weights.is_empty(), "a distribution needs an item");
         assert!(weights.iter().all(|p| p.1 >= 0.0), "a weight is negative");

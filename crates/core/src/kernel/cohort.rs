@@ -127,7 +127,7 @@ impl<'a, S> Cohort<'a, S> {
     /// unless `extended` is set afterwards.
     ///
     /// # Panics
-    /// If lengths do not agree, or a member has no entry.
+    /// If lengths do not agree, a member has no entry, or N or d is 0.
     pub fn new(members: &'a Members, data: CohortData<'a, S>) -> Self {
         let CohortData { start, theta, corrections, streams, states, plans, steps } = data;
         let n = streams.len();

@@ -66,7 +66,7 @@ impl RecordTables {
     /// Tables of these sets of records, each a list of rows of d numbers, under the penalty λ = `l2`.
     ///
     /// # Panics
-    /// If there is no set, one is empty or not rows of `d`, or targets are not one per record.
+    /// If `d` is 0, there is no set, one is empty or not rows of `d`, or targets are not one per record.
     pub fn new(d: usize, l2: f64, link: Link, sets: &[Vec<f64>]) -> Self {
         assert!(d > 0 && !sets.is_empty());
         if let Link::Linear { targets } = &link {
@@ -217,7 +217,7 @@ impl RecordTables {
     /// of registers that is known at compile time, and long ones are passed over in strips.
     ///
     /// # Safety
-    /// The instruction sets are present; dimensions agree.
+    /// `I` and `W` are present; rows of θ and ξ have d numbers.
     #[inline(always)]
     unsafe fn groups<I: Simd, W: Simd>(
         &self,
@@ -348,6 +348,9 @@ impl RecordTables {
     }
 
     /// Where the records of some clients are and, along a tangent or in linear regression, one more number per record.
+    ///
+    /// # Panics
+    /// If the tangent does not have a weight for each record.
     #[inline(always)]
     fn held_by(&self, clients: &[usize], tangent: Option<&Tangent<'_>>) -> HeldRecords {
         let sets = [std::ptr::null(); MOST];

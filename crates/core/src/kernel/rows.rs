@@ -57,7 +57,7 @@ impl<'a> Rows<'a> {
     /// The rows `begin..end`.
     ///
     /// # Panics
-    /// If there are fewer rows.
+    /// If there are fewer rows, or `begin` exceeds `end`.
     pub fn part(&self, begin: usize, end: usize) -> Self {
         assert!(begin <= end && end <= self.len());
         let end = (end * self.stride).min(self.data.len());

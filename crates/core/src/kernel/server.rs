@@ -108,6 +108,9 @@ pub fn weighted_mean_of(members: &Members, shares: &[f64], rows: &[f64], out: &m
 }
 
 /// [`mean_of`] on a chosen instruction set.
+///
+/// # Panics
+/// If a member has no row, or there is no member.
 fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64]) {
     let d = out.len();
     assert!(members.end() * d <= rows.len() && !members.indices().is_empty());
@@ -151,7 +154,7 @@ pub struct ImpliedVariates<'a> {
 /// clients and ξ_k ← c̄ − c_k of each. The bits do not depend on the instruction set.
 ///
 /// # Panics
-/// If lengths do not agree.
+/// If lengths do not agree, a member is not among the N clients, or N is 0.
 pub fn learn_on(
     path: InstructionSet,
     members: &Members,
@@ -174,7 +177,7 @@ pub fn learn_on(
 /// In the same pass over the ends it also writes their mean θ_{t+1} to `after`, d numbers.
 ///
 /// # Panics
-/// If lengths do not agree.
+/// If lengths do not agree, or N is 0.
 pub fn learn_all_on(
     path: InstructionSet,
     steps: FinishedSteps<'_>,
@@ -196,7 +199,7 @@ pub fn learn_all_on(
 /// c_k, and `corrections`, ξ_k, are N rows of d numbers, and `mean`, c̄, is d numbers.
 ///
 /// # Panics
-/// If lengths do not agree.
+/// If lengths do not agree, or N or d is 0.
 pub fn update_corrections(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
     let d = mean.len();
     let n = variates.len() / d;

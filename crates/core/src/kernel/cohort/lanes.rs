@@ -63,6 +63,9 @@ impl<const K: usize> Lanes<'_, K> {
     }
 
     /// The next draw of member number `k`, 64 uniform bits, which is then used.
+    ///
+    /// # Panics
+    /// If there are fewer members.
     #[inline(always)]
     pub fn bits(&mut self, k: usize) -> u64 {
         assert!(k < self.len);
@@ -96,7 +99,7 @@ impl<const K: usize> Lanes<'_, K> {
     /// Adds members number `members.start` to `members.end` of these entries, in order.
     ///
     /// # Safety
-    /// The invariants of [`Lanes`] and [`Entries`]; there is room for them.
+    /// Members differ, and each has its entry in every list; all lanes together have at most K members.
     #[inline(always)]
     unsafe fn add(&mut self, all: &mut Entries<'_>, members: Range<usize>) {
         let theta = all.theta.as_mut_ptr();

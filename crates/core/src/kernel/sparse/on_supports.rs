@@ -53,7 +53,7 @@ impl SparseRecords {
     /// beginning of a client's row afterwards; the rest of the row is not written.
     ///
     /// # Panics
-    /// If dimensions do not agree, clients begin at their own rows, or c is below ½.
+    /// If dimensions do not agree, clients begin at their own rows, or c = 1 − γ(λ + μ) of a client is below ½ or NaN.
     pub(super) fn advance_on_supports(
         &self,
         supports: &[Support],
@@ -106,7 +106,8 @@ impl SparseRecords {
     /// there are some, learn from the steps. `weight` is μ of the proximal term that the steps had.
     ///
     /// # Panics
-    /// If there are no supports, dimensions do not agree, or c is below ½.
+    /// If there are no supports, dimensions do not agree, or c = 1 − γ(λ + μ) of a client is below ½ or NaN: unless
+    /// [`SparseRecords::has_supports`].
     pub fn mean_on_supports(&self, round: SupportRound<'_>, weight: f64, after: &mut [f64]) {
         let SupportRound { start, ends, plans, mut learning } = round;
         let supports = self.supports.as_ref().expect("clients have supports");
@@ -167,6 +168,9 @@ impl SparseRecords {
 
     /// What a round does to the entries of each client's θ outside of its support. `corrections` are
     /// ξ_k, N rows of d numbers, if there are variates; `weight` is μ of the proximal term.
+    ///
+    /// # Panics
+    /// If c = 1 − γ(λ + μ) of a client is below ½ or NaN.
     fn changes_elsewhere(
         &self,
         plans: &[LocalSteps],

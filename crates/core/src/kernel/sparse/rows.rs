@@ -165,7 +165,7 @@ impl SparseRows {
     /// The rows with a further column at the end in which all numbers are 1, as an intercept needs it.
     ///
     /// # Panics
-    /// If d is 2³² − 1 or more.
+    /// If d is 2³² or more, so that no index is left for the column.
     #[must_use]
     pub fn with_ones(&self) -> Self {
         let column = u32::try_from(self.d).expect("a column index");

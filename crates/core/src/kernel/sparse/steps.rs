@@ -90,7 +90,8 @@ impl SparseRecords {
     /// Runs the local steps of every client of the cohort.
     ///
     /// # Panics
-    /// If dimensions do not agree.
+    /// If dimensions do not agree; on supports also if clients begin at their own rows, or c = 1 − γ(λ + μ) of a client
+    /// is below ½ or NaN.
     pub fn advance(&self, cohort: Cohort<'_, ()>) {
         let proximal = cohort.extended.unwrap_or(Proximal::NONE);
         if let (true, Some(supports)) = (cohort.on_supports, &self.supports) {
@@ -170,6 +171,9 @@ impl SparseRecords {
     /// round, during which a client's θ holds v. ξ' is the clients' `correction` if `PULLED`, and 0 otherwise. Several
     /// clients must take steps on single records. With a support there must be one client, whose θ and ξ' have only the
     /// entries of the support.
+    ///
+    /// # Panics
+    /// If one of these conditions does not hold, or θ or, if `PULLED`, ξ' has another length than the records.
     pub(super) fn run_passes<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],

@@ -53,7 +53,8 @@ impl StepRows {
     /// Copies θ and ξ of these clients, and θ*, to `room`.
     ///
     /// # Safety
-    /// `room` has 3·len + 1 rows; the padding of the rows of ξ and θ* is zero.
+    /// `room` has 3·len + 1 rows of `stride` numbers, where len is the number of clients in `lanes`; in those of ξ and
+    /// θ* the padding is zero. The clients' θ and ξ have d numbers.
     #[inline(always)]
     pub(super) unsafe fn new(
         room: &mut [f64],

@@ -42,8 +42,7 @@ impl ClassTables {
     /// change from those of the probabilities by the logits at θ.
     ///
     /// # Safety
-    /// `I` is present, W registers of it are 16 numbers, and dimensions agree; θ is padded rows, and `out` has room
-    /// for these numbers.
+    /// `I` is present, and W registers of it are 16 numbers; θ has a padded row for each class.
     #[inline(always)]
     pub(super) unsafe fn logits_of<I: Strips, const W: usize>(
         &self,
@@ -94,7 +93,7 @@ impl ClassTables {
     /// folded products of `records` records, K for each. Lanes beyond the last record repeat it.
     ///
     /// # Safety
-    /// `I` is present, and dimensions agree.
+    /// `I` is present, with at most [`WIDEST_SHORT`] lanes, and there is a record.
     #[inline(always)]
     pub(super) unsafe fn logits_in_lanes<I: FoldEach>(
         &self,
@@ -124,7 +123,7 @@ impl ClassTables {
     /// K registers, which are overwritten, and `labels` the classes y of these records and perhaps of later ones.
     ///
     /// # Safety
-    /// `I` is present, dimensions agree, and there is room for K registers at this distance.
+    /// `I` is present; at `out` there is room for K registers at this distance.
     #[inline(always)]
     pub(super) unsafe fn shares_in_lanes<I: Simd>(
         &self,
@@ -174,7 +173,7 @@ impl ClassTables {
     /// logits, K registers each; `h` is overwritten.
     ///
     /// # Safety
-    /// `I` is present, and dimensions agree.
+    /// `I` is present.
     #[inline(always)]
     pub(super) unsafe fn divergences_in_lanes<I: Simd>(&self, p: &[f64], h: &mut [f64]) -> I::V {
         let p = &p[..self.classes * I::LANES];

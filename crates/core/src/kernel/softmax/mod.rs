@@ -65,6 +65,9 @@ enum SetWork<'a> {
 
 impl ClassTables {
     /// The logits of all records of a set at θ, K numbers for each record.
+    ///
+    /// # Panics
+    /// If θ is not K rows of d numbers.
     pub fn logits(&self, set: usize, theta: &[f64]) -> Vec<f64> {
         self.logits_on(InstructionSet::best(), set, theta, None)
     }
@@ -81,6 +84,9 @@ impl ClassTables {
 
     /// [`ClassTables::logits`] or, with probabilities `apart_from`, [`ClassTables::divergences`], on a chosen
     /// instruction set.
+    ///
+    /// # Panics
+    /// If lengths do not agree.
     fn logits_on(
         &self,
         path: InstructionSet,
@@ -101,6 +107,9 @@ impl ClassTables {
     }
 
     /// The probabilities of the classes for all records of a set at θ, K numbers for each record.
+    ///
+    /// # Panics
+    /// If θ is not K rows of d numbers.
     pub fn probabilities(&self, set: usize, theta: &[f64]) -> Vec<f64> {
         let mut all = self.logits(set, theta);
         all.chunks_exact_mut(self.classes).for_each(softmax);
@@ -169,7 +178,7 @@ impl ClassTables {
     /// Does the work on a chosen instruction set. It is not generic, so that the work is compiled once.
     ///
     /// # Safety
-    /// Dimensions agree.
+    /// The work is as [`ClassTables::execute`] needs it, apart from the instruction set, which is present.
     #[inline(never)]
     unsafe fn run(&self, path: InstructionSet, work: SetWork<'_>) {
         let tables = self;
@@ -183,7 +192,8 @@ impl ClassTables {
     /// Does the work in registers of `I`.
     ///
     /// # Safety
-    /// The instruction set `I` is present, W registers of it are 16 numbers, and dimensions agree.
+    /// The instruction set `I` is present, and W registers of it are 16 numbers. Padded rows of the work (θ, ξ unless it
+    /// is empty, θ_t and sums) have `stride` numbers, one row for each of the K classes; factors are K for each record.
     #[inline(always)]
     unsafe fn execute<I: Strips, const W: usize>(&self, work: SetWork<'_>) {
         // SAFETY: passed on to the caller.

@@ -11,7 +11,7 @@ impl ClassTables {
     /// products; returns the greatest logit.
     ///
     /// # Safety
-    /// `I` is present, dimensions agree, and there is room for K numbers, padded to whole registers.
+    /// `I` is present, with at most [`WIDEST_SHORT`] lanes; at `u` there is room for K numbers in whole registers.
     #[inline(always)]
     unsafe fn folded_logits<I: FoldEach>(
         &self,
@@ -45,7 +45,7 @@ impl ClassTables {
     /// from the folded products of the record with the rows of θ.
     ///
     /// # Safety
-    /// `I` is present, W registers of it are 16 numbers, dimensions agree, and the class is one of the K.
+    /// `I` is present, with at most [`WIDEST_SHORT`] lanes, and W registers of it are 16 numbers; `label` is below K.
     #[inline(always)]
     pub(super) unsafe fn residuals<I: FoldEach, const W: usize>(
         &self,

@@ -94,7 +94,7 @@ impl ClassTables {
     /// multiplies the result with the next step's record.
     ///
     /// # Safety
-    /// `I` is present, W registers of it are 16 numbers, and dimensions agree.
+    /// `I` is present, and W registers of it are 16 numbers; θ and, if `XI`, ξ have a padded row for each class.
     #[inline(always)]
     pub(super) unsafe fn singles<I: Strips, const W: usize, const XI: bool>(
         &self,
@@ -150,7 +150,8 @@ impl ClassTables {
     /// without.
     ///
     /// # Safety
-    /// `I` is present, W registers of it are 16 numbers, and dimensions agree.
+    /// `I` is present, and W registers of it are 16 numbers; θ, ξ unless it is empty, and θ_t have a padded row for each
+    /// class. With a proximal term ξ is not empty.
     #[inline(always)]
     pub(super) unsafe fn batches<I: Strips, const W: usize>(&self, work: ClientSteps<'_>) {
         let ClientSteps { set, batch, calls, steps, step, rng, theta, correction, proximal } = work;
@@ -204,8 +205,8 @@ impl ClassTables {
     /// records of a call.
     ///
     /// # Safety
-    /// `I` is present, W registers of it are 16 numbers, and dimensions agree; θ is padded rows, and `drawn` has
-    /// room for `count` records.
+    /// `I` is present, and W registers of it are 16 numbers; θ has a padded row for each class, and `drawn` was made for
+    /// `count` records or more of K classes.
     #[inline(always)]
     unsafe fn draw_batches<I: Strips, const W: usize>(
         &self,
@@ -244,8 +245,7 @@ impl ClassTables {
     /// register: K of them for one record after the other. The records `ahead` are prefetched meanwhile.
     ///
     /// # Safety
-    /// `I` is present, W registers of it are 16 numbers, and dimensions agree; records and θ are padded rows, and
-    /// `partial` has room.
+    /// `I` is present, and W registers of it are 16 numbers; records are padded rows, and θ has one for each class.
     #[inline(always)]
     pub(super) unsafe fn products<I: Strips, const W: usize>(
         &self,

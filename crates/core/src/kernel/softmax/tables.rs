@@ -60,7 +60,8 @@ impl ClassTables {
     /// `l2`.
     ///
     /// # Panics
-    /// If there is no set, one is empty or not rows of `d`, or a class is not below `classes`.
+    /// If `d` is 0, there is no set, one is empty or not rows of `d`, or a class is not below `classes`, which is 1 to
+    /// [`MOST_CLASSES`].
     pub fn new(d: usize, classes: usize, l2: f64, sets: &[(Vec<f64>, Vec<u8>)]) -> Self {
         assert!(d > 0 && !sets.is_empty() && (1..=MOST_CLASSES).contains(&classes));
         let stride = padded(d).next_multiple_of(4);

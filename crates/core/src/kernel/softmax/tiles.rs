@@ -94,7 +94,8 @@ impl ClassTables {
     /// `target` has the rows of the classes: θ for steps.
     ///
     /// # Safety
-    /// `I` is present, and dimensions agree; `target` is padded rows.
+    /// `I` is present. `target`, and of the sum ξ, θ_t and the sum of calls where `KIND` reads them, are K padded rows;
+    /// records are padded rows too, with a factor for each class.
     #[inline(always)]
     pub(super) unsafe fn tiles<I: Strips, const KIND: u8>(
         &self,

@@ -94,7 +94,7 @@ pub fn changes(experiment: &str, old: &[SideClaim], new: &[SideClaim]) -> Vec<Cl
     changes
 }
 
-/// The claim of this name.
+/// The claim of this name, if there is one.
 fn find<'a>(claims: &'a [SideClaim], id: &str) -> Option<&'a SideClaim> {
     claims.iter().find(|claim| claim.id == id)
 }

@@ -153,7 +153,8 @@ fn benchmark_columns(headings: &[&str]) -> Option<[usize; 4]> {
 }
 
 /// The first number of a measurement with its interval, as in `5.08 ns (5.00 to 5.17)`, in whatever unit it is. The
-/// ends of the interval are NaN if the text has none; `None` if it has no number.
+/// ends of the interval are NaN if the text has none; `None` if it has no number before the first `:`, `;` or `,`,
+/// which begins another measurement or a remark.
 fn parse_estimate(measured: &str) -> Option<Estimate> {
     let first = measured.split([':', ';', ',']).next()?;
     let value = first.split_whitespace().find_map(|word| word.parse().ok())?;
@@ -161,7 +162,7 @@ fn parse_estimate(measured: &str) -> Option<Estimate> {
     Some(Estimate { value, interval })
 }
 
-/// The ends of the interval that a measurement has in brackets, as `(5.00 to 5.17)`.
+/// The ends of the interval that a measurement has in brackets, as `(5.00 to 5.17)`; `None` if it has none.
 fn parse_interval(measured: &str) -> Option<(f64, f64)> {
     let (_, interval) = measured.split_once('(')?;
     let (low, high) = interval.trim_matches(')').split_once(" to ")?;

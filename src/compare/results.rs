@@ -249,7 +249,8 @@ impl ResultsFolder {
         });
     }
 
-    /// The claims of an experiment of this folder with their verdicts; `None` if this release cannot judge them.
+    /// The claims of an experiment of this folder with their verdicts; `None` if the folder does not have it, or this
+    /// release cannot judge its claims.
     fn judge_experiment(&self, name: &str) -> Option<Vec<SideClaim>> {
         let stored = self.experiments.iter().find(|experiment| experiment.name == *name)?;
         let plan = plan_of(stored, &self.store)?;

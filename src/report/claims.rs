@@ -54,8 +54,8 @@ pub struct ClaimText {
     pub chart: String,
 }
 
-/// The estimate of a claim on a side of a comparison, with its interval if it has one; `None` where
-/// there is none.
+/// The estimate of a claim on a side of a comparison, with its interval if it has one; `None` where the side does not
+/// have the claim, or the claim has no finite estimate.
 pub fn side_estimate(claim: Option<&SideClaim>) -> Option<String> {
     let SideClaim { estimate, low, high, .. } = claim.filter(|claim| claim.estimate.is_finite())?;
     Some(number_text::interval(*estimate, (*low, *high)))
@@ -174,7 +174,7 @@ fn remark_on_needed_runs(claim: &JudgedClaim<'_>) -> String {
 }
 
 /// Why the interval of a claim is wider than usual, or what its verdict assumes or leaves open; `None` if nothing is
-/// known against it.
+/// known against its sample, and where the runs are too few to show a tail but nothing is decided that assumes one.
 fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<&'static str> {
     match claim.doubt {
         Doubt::Heavy => Some(
@@ -197,7 +197,7 @@ fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<&'static str> {
 }
 
 /// For a claim that was tested on several cells or rounds, on which of them its estimate is, and which of them decides
-/// the verdict; `None` for a claim that was tested on one.
+/// the verdict; `None` for a claim that was tested on one, or not at all.
 fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
     let (nearest, weakest) = claim.nearest().zip(claim.weakest())?;
     let count = claim.parts.len();

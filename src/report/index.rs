@@ -44,7 +44,7 @@ impl OverviewPages {
     }
 
     /// The values with which the template of the page of this name (of [`PAGES`](super::navigation::PAGES)) is filled;
-    /// `None` for a page that would be empty, which is not written.
+    /// `None` for a page that would be empty, which is not written, and for a name that no such page has.
     pub fn shown(&self, page: &str) -> Option<Value> {
         match page {
             "index" => Some(Value::from(Serde(&self.index))),

@@ -143,7 +143,7 @@ fn index_at(text: &str, place: usize) -> Option<&str> {
 }
 
 /// The power with which a text begins that follows `^`: a letter that no other letter or digit follows, or brackets
-/// with what is in them.
+/// with what is in them; `None` if the text begins with neither.
 fn power_at(power: &str) -> Option<&str> {
     let mut letters = power.chars();
     let letter = letters.next().filter(|c| c.is_ascii_alphabetic());

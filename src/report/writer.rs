@@ -91,7 +91,8 @@ impl Writer {
     }
 
     /// What is in a file below the folder that a report wrote; `name` has `/` between parts.
-    /// `None` for any other file, and for one that is reached through a symbolic link.
+    /// `None` for any other file, and for one that is reached through a symbolic link, cannot be read or has more than
+    /// [`MOST_READ`] bytes.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         let path = self.out.join(name);
         let mut parts = Path::new(name).components();

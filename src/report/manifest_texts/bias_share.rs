@@ -11,7 +11,8 @@ pub struct BiasShare {
 impl BiasShare {
     /// The number of clients at which the squared bias is as large as the variance, between this cell and `other`,
     /// which has more clients: on a line through the logarithms of the two cells' clients and ratios, so that no law of
-    /// the variance is assumed. `None` unless the ratio is at most 1 here and at least 1 there.
+    /// the variance is assumed. `None` unless `other` has more clients, the ratio is at most 1 here and at least 1
+    /// there, and not 1 in both.
     pub fn equality_before(self, other: Self) -> Option<f64> {
         let is_between = self.clients < other.clients && self.ratio <= 1.0 && other.ratio >= 1.0;
         let share = -libm::log(self.ratio) / libm::log(other.ratio / self.ratio);

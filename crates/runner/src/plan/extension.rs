@@ -76,8 +76,9 @@ impl TuningGroup {
         further
     }
 
-    /// The geometric mean of the selected value of a setting and of the next larger one, with which runs diverged;
-    /// `None` where the two are close already.
+    /// The geometric mean of the selected value of a setting and of the next larger one, with which runs diverged, as
+    /// the caller knows ([`TuningEdge::Divergence`]); `None` where the two are close already, and where there is no
+    /// selected candidate or no larger value.
     fn middle_below_divergence(&self, setting: usize) -> Option<f64> {
         let winner = self.winner()?;
         let low = winner.values[setting]?;

@@ -123,7 +123,7 @@ impl Identity {
     }
 
     /// What all rounds of a run cost in the unit `of`, and what one round costs. `None` if rounds differ, as under a
-    /// coin, or if the cost depends on a number of clients or a dimension that only a file says.
+    /// coin, if the cost depends on a number of clients or a dimension that only a file says, or if `of` is no cost.
     pub fn cost(&self, of: Quantity, prices: &Prices) -> Option<(f64, f64)> {
         let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
         let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));

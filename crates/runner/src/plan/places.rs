@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// Where the value at a path was written, where axes on the path have the values of a choice. If it was not written,
-/// it is where the deepest table on the way was written, and `None` if that is the manifest itself.
+/// it is where the deepest table on the way was written, and `None` if that is the manifest itself, or if an axis on
+/// the path has no item of the choice.
 pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
     let (node, _) = find_node(root, path, choice)?;
     (!std::ptr::eq(node, root)).then(|| node.place.clone())

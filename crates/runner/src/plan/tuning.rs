@@ -59,7 +59,7 @@ pub struct TuningGroup {
 pub struct Candidate {
     /// The cell with all its runs.
     pub cell: Cell,
-    /// Its first runs, by which it may be stopped; `None` if candidates do not race.
+    /// Its first runs, by which it may be stopped; `None` if candidates do not race, or have too few runs for it.
     pub first: Option<FirstRuns>,
     /// The values of the tuned settings, in their order; `None` for one that the algorithm lacks.
     pub values: Vec<Option<f64>>,

@@ -136,7 +136,7 @@ fn a_bound_is_one_of_the_algorithm_that_its_statement_is_about() {
     let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
     let theory = Theory::new(&prepared, &HashSet::new(), MomentsCache::Off);
     for cell in &plan.cells {
-        let found = theory.bounds(&cell.id, 3, true);
+        let found = theory.listed_bounds(&cell.id, 3);
         let names: Vec<&str> = found.iter().map(|bound| &*bound.info.name).collect();
         let is_stated = cell.label.contains("over the step size");
         assert_eq!(names.concat().contains("Theorem 5"), is_stated, "{}: {names:?}", cell.label);

@@ -29,8 +29,7 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
     let mut rows = Vec::new();
     for result in cells {
         let cell = result.cell;
-        let listed = true;
-        let mut bounds = theory.bounds(&cell.id, cell.identity.rounds, listed);
+        let mut bounds = theory.listed_bounds(&cell.id, cell.identity.rounds);
         // Bounds that tables do not list are shown if a claim on the cell is tested on them.
         for by in needs.claimed_predictions(cell).filter(|by| by.is_bound()) {
             let found = theory.bound(&cell.id, by, cell.identity.rounds);

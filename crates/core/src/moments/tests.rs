@@ -135,7 +135,7 @@ fn the_first_order_follows_unequal_shares() {
     let constants = Constants::new(&facts).unwrap();
     for algorithm in [FedAvg, Scaffold, RichardsonRomberg] {
         let run = PublishedRun::even(&facts, &constants, algorithm, step, 5, 9);
-        for bound in run.bounds(true) {
+        for bound in run.listed_bounds() {
             let unmet = bound.value.unwrap_err();
             assert_eq!(unmet[0].condition, "clients have equal weights", "{}", bound.info.name);
         }

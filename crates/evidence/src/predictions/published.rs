@@ -38,10 +38,14 @@ impl Theory<'_> {
         self.find_bounds(id, round, |run| bound.for_run(run))?
     }
 
-    /// All published bounds that are about a cell's algorithm, after this number of rounds: those that tables list if
-    /// `listed`, and else the others.
-    pub fn bounds(&self, id: &str, round: u64, listed: bool) -> Vec<Bound> {
-        self.find_bounds(id, round, |run| run.bounds(listed)).unwrap_or_default()
+    /// The published bounds about a cell's algorithm that tables list for every cell, after this number of rounds.
+    pub fn listed_bounds(&self, id: &str, round: u64) -> Vec<Bound> {
+        self.find_bounds(id, round, |run| run.listed_bounds()).unwrap_or_default()
+    }
+
+    /// All other published bounds about a cell's algorithm, after this number of rounds.
+    pub fn unlisted_bounds(&self, id: &str, round: u64) -> Vec<Bound> {
+        self.find_bounds(id, round, |run| run.unlisted_bounds()).unwrap_or_default()
     }
 
     /// What `find` finds for a cell after this number of rounds, once the cell is written in the terms of published

@@ -92,11 +92,17 @@ fn read_rows(texts: &str, values: &[RunBound]) -> Vec<PublishedRow> {
 }
 
 impl PublishedRun<'_> {
-    /// The bounds of all statements that are about runs of this kind: those that tables list for every run
-    /// ([`PublishedBound::is_listed`]), or those that they do not list, if not `listed`.
-    pub fn bounds(&self, listed: bool) -> Vec<Bound> {
-        let chosen = all_bounds().filter(|id| id.info().is_listed == listed);
-        chosen.filter_map(|id| id.for_run(self)).collect()
+    /// The bounds of the statements about runs of this kind that tables list for every run
+    /// ([`PublishedBound::is_listed`]).
+    pub fn listed_bounds(&self) -> Vec<Bound> {
+        let listed = all_bounds().filter(|id| id.info().is_listed);
+        listed.filter_map(|id| id.for_run(self)).collect()
+    }
+
+    /// The bounds of all other statements about runs of this kind, which tables do not list for every run.
+    pub fn unlisted_bounds(&self) -> Vec<Bound> {
+        let unlisted = all_bounds().filter(|id| !id.info().is_listed);
+        unlisted.filter_map(|id| id.for_run(self)).collect()
     }
 }
 

@@ -8,17 +8,26 @@ use crate::kernel::{axpy, dot};
 use crate::sources::StatedAlgorithm::{FedAvg, Scaffold};
 use crate::theory::linear::RoundMap;
 
+/// In which form a bound is computed that the source prints wrongly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum BoundForm {
+    /// As it is printed.
+    Printed,
+    /// As the proof gives it once it is corrected.
+    Corrected,
+}
+
 /// The keys of this source's bounds, each with the function that computes it.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("scafflsa-a5", |run| theorem_a5(run, Bounded::SqError, false)),
-    ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, false)),
-    ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, true)),
+    ("scafflsa-a5", |run| theorem_a5(run, Bounded::SqError, BoundForm::Corrected)),
+    ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, BoundForm::Corrected)),
+    ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, BoundForm::Printed)),
     ("scafflsa-b2", |run| theorem_b2(run.if_plain(run.algorithm)?)),
     ("scafflsa-b5", |run| run.if_plain(Scaffold).map(theorem_b5)),
-    ("scafflsa-26-printed", |run| run.if_equal_paths().map(|run| drift(run, true))),
-    ("scafflsa-26", |run| run.if_equal_paths().map(|run| drift(run, false))),
-    ("scafflsa-b4-printed", |run| theorem_b4(run, true)),
-    ("scafflsa-b4", |run| theorem_b4(run, false)),
+    ("scafflsa-26-printed", |run| run.if_equal_paths().map(|run| drift(run, BoundForm::Printed))),
+    ("scafflsa-26", |run| run.if_equal_paths().map(|run| drift(run, BoundForm::Corrected))),
+    ("scafflsa-b4-printed", |run| theorem_b4(run, BoundForm::Printed)),
+    ("scafflsa-b4", |run| theorem_b4(run, BoundForm::Corrected)),
 ];
 
 /// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The source bounds the distance from θ* +
@@ -26,9 +35,9 @@ pub(super) const BOUNDS: &[RunBound] = &[
 /// printed as 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the
 /// errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H. As a bound of
 /// E‖θ_t − lim E θ_t‖², if this is the `quantity`, the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is the difference of the limit
-/// and θ* + θ̃_t, is added in place of the length of θ̃_t. `printed`: with the third term as printed. `None` unless the
-/// run is of plain FedAvg.
-fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
+/// and θ* + θ̃_t, is added in place of the length of θ̃_t. The printed form has the third term as printed. `None` unless
+/// the run is of plain FedAvg.
+fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, form: BoundForm) -> Option<BoundValue> {
     let run = run.if_plain(FedAvg)?;
     let constants = run.constants;
     let (check, moments) = Check::linear(run, "SCAFFLSA Theorem 4.1, corrected", LinearField::Any);
@@ -44,7 +53,7 @@ fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Optio
         let spread = libm::sqrt(2.0 * eta * m.v_heter / (n * a));
         let rho = libm::sqrt(dot(&map.rho, &map.rho));
         let apart = 1.0 - q;
-        let fluctuation = if printed {
+        let fluctuation = if form == BoundForm::Printed {
             2.0 * libm::sqrt(m.multiplicative / (h * n)) * rho / a
         } else {
             eta * libm::sqrt(h * m.multiplicative / n) * rho * q
@@ -124,9 +133,9 @@ pub fn theorem_b5(run: &PublishedRun<'_>) -> BoundValue {
 }
 
 /// (26), Lemma C.3: a bound of ‖ρ̄_H‖, the distance from θ* at which a run without noise that starts at θ* is after its
-/// first round. It is squared here, as a bound of ‖θ_1 − θ*‖², and is 0 before that round. `printed`: (η²H²/N) Σ
+/// first round. It is squared here, as a bound of ‖θ_1 − θ*‖², and is 0 before that round. Printed is (η²H²/N) Σ
 /// exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
-pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
+pub fn drift(run: &PublishedRun<'_>, form: BoundForm) -> BoundValue {
     let mut check = Check::new(run);
     let constants = run.constants;
     let moments = check.moments();
@@ -138,7 +147,10 @@ pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
         let mut sum = 0.0;
         for client in &constants.clients {
             let norm = client.norm;
-            let factor = if printed { 1.0 } else { 0.5 * norm * norm };
+            let factor = match form {
+                BoundForm::Printed => 1.0,
+                BoundForm::Corrected => 0.5 * norm * norm,
+            };
             sum += factor * libm::exp(length * norm) * client.distance;
         }
         let bound = length * length * sum / constants.count();
@@ -147,10 +159,11 @@ pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
 }
 
 /// Theorem B.4: E ψ_K after K local steps under the coin, an equality for A_c(Z) = aI and
-/// independent additive noise. `printed`: (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ, ζ = min(2ηa, p²), which is not ψ_0 at
+/// independent additive noise. Printed is (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ, ζ = min(2ηa, p²), which is not ψ_0 at
 /// K = 0. The equality holds if p² = 2ηa − η²a², and is then
 /// (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ̄_ω/p². `None` for a run without a coin.
-pub fn theorem_b4(run: &PublishedRun<'_>, printed: bool) -> Option<BoundValue> {
+pub fn theorem_b4(run: &PublishedRun<'_>, form: BoundForm) -> Option<BoundValue> {
+    let is_printed = form == BoundForm::Printed;
     let probability = run.probability?;
     let constants = run.constants;
     let mut check = Check::new(run);
@@ -163,8 +176,8 @@ pub fn theorem_b4(run: &PublishedRun<'_>, printed: bool) -> Option<BoundValue> {
     check.holds("A(Z) has no noise", moments.is_some_and(|m| m.multiplicative == 0.0));
     let square = probability * probability;
     let exact = 2.0 * eta * a - eta * eta * a * a;
-    let zeta = if printed { square.min(2.0 * eta * a) } else { square };
-    if !printed {
+    let zeta = if is_printed { square.min(2.0 * eta * a) } else { square };
+    if !is_printed {
         check.holds("p² = 2ηa − η²a²", (square - exact).abs() <= 1e-9 * exact);
     }
     Some(check.then(|| {
@@ -172,6 +185,6 @@ pub fn theorem_b4(run: &PublishedRun<'_>, printed: bool) -> Option<BoundValue> {
         let start = run.start_sq_error + ratio * ratio;
         let shrunk = run.decay(zeta);
         let floor = eta * eta * constants.sigma_omega() / zeta;
-        Some(shrunk * start + if printed { 2.0 * floor } else { (1.0 - shrunk) * floor })
+        Some(shrunk * start + if is_printed { 2.0 * floor } else { (1.0 - shrunk) * floor })
     }))
 }

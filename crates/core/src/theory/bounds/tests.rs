@@ -11,6 +11,7 @@ use crate::rng::Stream;
 use crate::round_program::LocalUpdate;
 use crate::sample;
 use crate::sources::StatedAlgorithm::{self, FedAvg, RandomScaffold, RichardsonRomberg, Scaffold};
+use crate::theory::bounds::scafflsa::BoundForm::{Corrected, Printed};
 use crate::theory::deterministic;
 use crate::theory::exact::Moments;
 use crate::theory::linear::RoundMap;
@@ -89,7 +90,9 @@ fn bounds_hold(
     let mut names = Vec::new();
     for moments in moments(facts, runs, steps, correction, 300) {
         let t = moments.round;
-        for bound in PublishedRun::even(facts, &constants, algorithm, step, steps, t).bounds(true) {
+        for bound in
+            PublishedRun::even(facts, &constants, algorithm, step, steps, t).listed_bounds()
+        {
             let Ok(value) = bound.value else { continue };
             let have = match bound.info.quantity {
                 Bounded::SqError => moments.sq_error,
@@ -162,11 +165,11 @@ fn the_scalar_example_stays_below_theorem_b2() {
             probability: Some(p),
             ..PublishedRun::even(&problem, &constants, RandomScaffold, eta, 1, k)
         };
-        let equality = |p, printed| scafflsa::theorem_b4(&run(p), printed).unwrap();
-        assert!((equality(p, false).unwrap() / exact - 1.0).abs() < 1e-12);
-        assert!(equality(p, true).unwrap() > 1.005 * exact);
-        assert_eq!(equality(0.9 * p, false).unwrap_err()[0].condition, "p² = 2ηa − η²a²");
-        let bound = &run(p).bounds(true)[0];
+        let equality = |p, form| scafflsa::theorem_b4(&run(p), form).unwrap();
+        assert!((equality(p, Corrected).unwrap() / exact - 1.0).abs() < 1e-12);
+        assert!(equality(p, Printed).unwrap() > 1.005 * exact);
+        assert_eq!(equality(0.9 * p, Corrected).unwrap_err()[0].condition, "p² = 2ηa − η²a²");
+        let bound = &run(p).listed_bounds()[0];
         let value = *bound.value.as_ref().unwrap();
         assert!(exact <= value && value < 4.0 * exact + 0.5, "{k}: {exact} {value}");
     }
@@ -205,7 +208,7 @@ fn what_fails_is_said() {
     let run = |algorithm, step, steps| {
         PublishedRun::even(&problem, &constants, algorithm, step, steps, 1)
     };
-    let unmet = |run: PublishedRun<'_>| run.bounds(true).remove(0).value.unwrap_err();
+    let unmet = |run: PublishedRun<'_>| run.listed_bounds().remove(0).value.unwrap_err();
     let found = unmet(run(Scaffold, 0.1, 100));
     let conditions: Vec<&str> = found.iter().map(|u| u.condition.as_str()).collect();
     assert_eq!(conditions, ["ηaH ≤ 1", "η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖))", "ηH ≤ 1"]);
@@ -214,7 +217,7 @@ fn what_fails_is_said() {
     assert_eq!(unmet(partial)[0].condition, "every client takes part in every round");
     let coin = run(RandomScaffold, 0.9, 1);
     assert_eq!(unmet(PublishedRun { probability: Some(0.0), ..coin }).len(), 2);
-    let noisy = run(FedAvg, 0.01, 2).bounds(true);
+    let noisy = run(FedAvg, 0.01, 2).listed_bounds();
     let corollary = noisy.iter().find(|b| b.info.name == "RR, Corollary 1").unwrap();
     assert_eq!(corollary.value.as_ref().unwrap_err()[0].condition, "fields are exact");
 }
@@ -227,7 +230,7 @@ fn no_bound_is_drawn_on_a_logistic_field() {
     let constants = Constants::new(&problem).unwrap();
     assert!(!constants.linear && constants.gradient && constants.moments().is_none());
     let run = PublishedRun::even(&problem, &constants, FedAvg, 0.01, 2, 1);
-    for bound in run.bounds(true) {
+    for bound in run.listed_bounds() {
         let unmet = bound.value.unwrap_err();
         let first = unmet[0].condition.as_str();
         let deterministic =
@@ -376,9 +379,9 @@ fn the_printed_bound_of_rho_fails_and_the_corrected_one_holds() {
     let rho = RoundMap::new(&problem, 1e-3, 2).unwrap().rho;
     let have = dot(&rho, &rho);
     let run = one_round(&problem, &constants, 1e-3, 2);
-    let bound = |printed| scafflsa::drift(&run, printed).unwrap();
-    assert!(have > bound(true) && have < bound(false), "{have}");
-    let unmet = scafflsa::drift(&PublishedRun { rounds: 2, ..run }, true).unwrap_err();
+    let bound = |form| scafflsa::drift(&run, form).unwrap();
+    assert!(have > bound(Printed) && have < bound(Corrected), "{have}");
+    let unmet = scafflsa::drift(&PublishedRun { rounds: 2, ..run }, Printed).unwrap_err();
     assert_eq!(unmet[0].condition, "it is the first round");
 }
 

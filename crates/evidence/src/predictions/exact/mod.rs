@@ -270,10 +270,8 @@ fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<UnknownValue> {
 /// The published bounds that are about a cell's algorithm, with their values at a round: first those that tables list.
 /// The list has the same bounds at each round.
 fn bounds_at(known: &KnownCell<'_>, round: u64) -> Vec<Bound> {
-    let mut bounds = Vec::new();
-    for listed in [true, false] {
-        bounds.extend(known.theory.bounds(known.id(), round, listed));
-    }
+    let mut bounds = known.theory.listed_bounds(known.id(), round);
+    bounds.extend(known.theory.unlisted_bounds(known.id(), round));
     bounds
 }
 

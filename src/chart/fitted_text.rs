@@ -1,6 +1,6 @@
 //! Texts that are made to fit in a width: by smaller letters, then by a second line.
 
-use super::font;
+use super::font::{self, Weight};
 
 /// How a text may be made to fit in a width.
 pub struct FittedText {
@@ -10,8 +10,8 @@ pub struct FittedText {
     pub largest: u32,
     /// The text between two lines: a second line may begin after each occurrence.
     pub separator: &'static str,
-    /// Whether the letters are bold, and therefore wider.
-    pub bold: bool,
+    /// The weight of the letters.
+    pub weight: Weight,
 }
 
 /// A text that was made to fit.
@@ -29,10 +29,10 @@ impl FittedText {
     /// two lines do not fit, or where there is no separator.
     pub fn fit(&self, text: &str, room: f64) -> FittedLines {
         // The size at which one line would fill the room.
-        let filling = room / font::width(text, 1.0, self.bold);
+        let filling = room / font::width(text, 1.0, self.weight);
         let size = filling.clamp(f64::from(self.smallest), f64::from(self.largest)).floor();
         let parts: Vec<&str> = text.split_inclusive(self.separator).collect();
-        let width = |parts: &[&str]| font::width(parts.concat().trim_end(), size, self.bold);
+        let width = |parts: &[&str]| font::width(parts.concat().trim_end(), size, self.weight);
         let longest = |cut: usize| width(&parts[..cut]).max(width(&parts[cut..]));
         let best_cut = (1..parts.len()).min_by(|a, b| longest(*a).total_cmp(&longest(*b)));
         let lines = match best_cut {

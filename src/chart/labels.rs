@@ -1,7 +1,7 @@
 //! Labels at the ends of a panel's curves, so that nobody has to look names up in a legend.
 
 use super::axis::Axis;
-use super::font;
+use super::font::{self, Weight};
 use super::label_values::{CurveEnd, LabelValues, short_name};
 use super::layout::PanelArea;
 use crate::evidence::{
@@ -43,9 +43,14 @@ struct PredictionEnd<'a> {
     with: Vec<String>,
 }
 
-/// The height of a label in pixels: of a name, with or without a value below it.
+/// The height in pixels of a label that has no value.
+const NAME_HEIGHT: f64 = 15.0;
+/// The height in pixels of a label with a value below the name.
+const HEIGHT_WITH_VALUE: f64 = 31.0;
+
+/// The height of a label in pixels, with a value below the name or without one.
 fn label_height(has_value: bool) -> f64 {
-    if has_value { 31.0 } else { 15.0 }
+    if has_value { HEIGHT_WITH_VALUE } else { NAME_HEIGHT }
 }
 
 /// A label, with a sample of the curve's line.
@@ -155,7 +160,7 @@ impl CurveLabels {
             last = label.y;
         }
         // The lowest labels may now stand below the panel: from the last on each is pushed up as far as needed.
-        let mut lowest = high - (height - label_height(false));
+        let mut lowest = high - (height - NAME_HEIGHT);
         for label in self.all.iter_mut().rev() {
             label.y = label.y.min(lowest);
             lowest = label.y - height;
@@ -182,8 +187,8 @@ impl Label {
     /// The width in pixels of the sample of the line and the longer of the two texts.
     fn width(&self) -> f64 {
         let sample = f64::from(SAMPLE + 4);
-        let name = font::width(&self.text, f64::from(NAME), true);
-        let value = font::width(&self.value, f64::from(VALUE), false);
+        let name = font::width(&self.text, f64::from(NAME), Weight::Bold);
+        let value = font::width(&self.value, f64::from(VALUE), Weight::Regular);
         (sample + name).max(sample + value)
     }
 }

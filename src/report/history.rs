@@ -104,8 +104,7 @@ fn step(
         cells.entry(experiment).or_default()[column] += 1;
         all[column] += 1;
     }
-    let claims = count_moved(history, *number, false);
-    let benchmarks = count_moved(history, *number, true);
+    let Moved { claims, benchmarks } = Moved::count(history, *number);
     let quiet = comparison.is_unchanged() && claims + benchmarks == 0;
     let both = comparison.claims.iter().filter(|c| c.before.is_some() && c.after.is_some());
     context! {
@@ -117,14 +116,25 @@ fn step(
     }
 }
 
-/// How many claims, or benchmarks, have another verdict or estimate since the commit of this number. The first state of
-/// each is that in which it came, and no change.
-fn count_moved(history: &History, commit: usize, are_benchmarks: bool) -> usize {
-    let mut count = 0;
-    for ((experiment, _), states) in &history.states {
-        let is_benchmark = experiment == BENCHMARKS[1];
-        let moved = states.iter().skip(1).any(|(at, claim)| *at == commit && claim.is_some());
-        count += usize::from(is_benchmark == are_benchmarks && moved);
+/// How many claims and benchmarks have another verdict or estimate since a commit.
+#[derive(Default)]
+struct Moved {
+    claims: usize,
+    benchmarks: usize,
+}
+
+impl Moved {
+    /// The counts for the commit of this number. The first state of a claim or benchmark is the state in which it came,
+    /// and no change.
+    fn count(history: &History, commit: usize) -> Self {
+        let mut all = Self::default();
+        for ((experiment, _), states) in &history.states {
+            let has_moved =
+                states.iter().skip(1).any(|(at, claim)| *at == commit && claim.is_some());
+            let is_benchmark = experiment == BENCHMARKS[1];
+            let count = if is_benchmark { &mut all.benchmarks } else { &mut all.claims };
+            *count += usize::from(has_moved);
+        }
+        all
     }
-    count
 }

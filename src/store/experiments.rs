@@ -115,15 +115,28 @@ impl Store {
         })
     }
 
-    /// Records whether a run has stored all cells of a plan, whose experiment was written before. If so, a cell that is
-    /// missing later was removed.
+    /// Records that a run has stored all cells of a plan, whose experiment was written before: a cell that is missing
+    /// later was removed.
     ///
     /// # Errors
     /// If the record cannot be written.
-    pub fn set_complete(&self, plan: &Plan, is_complete: bool) -> Result<(), Error> {
+    pub fn record_complete(&self, plan: &Plan) -> Result<(), Error> {
         self.write_stored(&StoredExperiment {
             name: plan.experiment.clone(),
-            complete: is_complete.then(|| plan.cells_hash()),
+            complete: Some(plan.cells_hash()),
+            source: plan.source.clone(),
+        })
+    }
+
+    /// Records that cells of a plan, whose experiment was written before, are still to be stored: a cell that is
+    /// missing was not removed.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn record_incomplete(&self, plan: &Plan) -> Result<(), Error> {
+        self.write_stored(&StoredExperiment {
+            name: plan.experiment.clone(),
+            complete: None,
             source: plan.source.clone(),
         })
     }

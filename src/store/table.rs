@@ -68,7 +68,8 @@ fn read_column(
         }
     };
     let damaged = |what: &str| invalid(format!("it is damaged: in column `{name}`, {what}"));
-    let plain_field = ArrowField::new(name.clone(), kind.clone(), true);
+    let is_nullable = true;
+    let plain_field = ArrowField::new(name.clone(), kind.clone(), is_nullable);
     for group in &metadata.row_groups {
         let mut chunks = group.columns_under_root_iter(name).into_iter().flatten();
         let chunk = chunks.next().ok_or_else(|| damaged("a part is missing"))?;

@@ -144,7 +144,7 @@ impl<'a> PreparedRun<'a> {
             let run = run.and(session.following(plan, cells, &lock, follower)?);
             // Reports refuse results from which cells are removed after this.
             if run == Code::Done && cells == plan.cells.len() && cells > 0 {
-                session.store.set_complete(plan, true)?;
+                session.store.record_complete(plan)?;
             }
             code = code.and(run);
             follower.ends(&plan.experiment);

@@ -166,7 +166,7 @@ impl Session<'_> {
         let found = self.pool.install(|| statuses(store, plan, &all));
         if found.iter().any(|status| matches!(status, Status::Missing | Status::Damaged(_))) {
             // From now on they are cells that are still to be run, and pages show them as such.
-            store.set_complete(plan, false)?;
+            store.record_incomplete(plan)?;
         }
         let stored = self.stored(plan, &all, &found, follower);
         let mut remaining = RemainingCells::new(plan, self.wanted(&all, &found), ready);

@@ -115,18 +115,29 @@ impl RunStatus {
     /// Enters the last stage of a run that ended with this code.
     pub fn end(&self, code: Code) {
         self.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
-        self.log(true);
+        self.log_now();
     }
 
-    /// Writes the status to the log, if there is one. Unless `anyway`, it is left out where the last line is
-    /// more recent than [`BETWEEN_LINES`], or another thread is writing one.
-    fn log(&self, anyway: bool) {
-        let Some(last) = &self.log else { return };
-        let last = if anyway { Some(lock(last)) } else { last.try_lock().ok() };
-        if let Some(mut last) = last.filter(|last| anyway || last.elapsed() >= BETWEEN_LINES) {
-            *last = Instant::now();
-            write_line(&self.read());
+    /// Writes the status to the log, if there is one.
+    fn log_now(&self) {
+        if let Some(last) = &self.log {
+            self.write_status(&mut lock(last));
         }
+    }
+
+    /// Writes the status to the log, if there is one, unless the last line is more recent than [`BETWEEN_LINES`], or
+    /// another thread is writing one.
+    fn log_if_due(&self) {
+        let Some(Ok(mut last)) = self.log.as_ref().map(Mutex::try_lock) else { return };
+        if last.elapsed() >= BETWEEN_LINES {
+            self.write_status(&mut last);
+        }
+    }
+
+    /// Writes the status to the log, whose time of the last line is `last`.
+    fn write_status(&self, last: &mut Instant) {
+        *last = Instant::now();
+        write_line(&self.read());
     }
 
     /// Writes a text of this kind (`message` or `warning`) as a JSON object to the log or, if there is none,
@@ -207,7 +218,7 @@ impl ChangingResults for RunStatus {
 impl Observer for RunStatus {
     fn worked(&self, work: RunWork) {
         self.done.add(work);
-        self.log(false);
+        self.log_if_due();
     }
 
     /// Takes work that will not be done off the total, of which the status says how much is done.
@@ -247,7 +258,7 @@ impl Follower for RunStatus {
         let counts = Counts { all: cells, done, failed: 0, work, changes: before + 1 };
         state.experiments.insert(experiment.to_owned(), counts);
         drop(state);
-        self.log(true);
+        self.log_now();
     }
 
     fn ends(&self, _experiment: &str) {
@@ -258,7 +269,7 @@ impl Follower for RunStatus {
 
     fn waits(&self, _experiment: &str) {
         lock(&self.state).phase = Phase::Waiting;
-        self.log(true);
+        self.log_now();
     }
 
     fn leaves(&self) {

@@ -34,8 +34,7 @@ impl KindKeys<FigureKeys> for DummyFigureKeys {
 
     /// Notes a table whose cells do not differ in the number of clients, or whose quantity is not recorded.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
-        let is_number = true;
-        table.setting("", CLIENTS, is_number);
+        table.axis_of_numbers("", CLIENTS);
         table.quantity("y", figure.y);
     }
 }

@@ -7,9 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 /// cells, and cells that share a square and a label must be apart in `panels`.
 pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) {
     // The values on an axis need not be numbers.
-    let is_number = false;
-    table.setting("x", x, is_number);
-    table.setting("y", y, is_number);
+    table.setting("x", x);
+    table.setting("y", y);
     if x == y {
         return table.fault("y", format!("`{x}` is on both axes"));
     }

@@ -44,8 +44,7 @@ impl KindKeys<FigureKeys> for ScalingKeys {
     /// Notes what is wrong with the table: x must be a setting with numbers or a recorded quantity, y must be recorded,
     /// predictions need θ*, and the slope must be finite.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
-        let is_number = true;
-        table.setting("x", &figure.x, is_number);
+        table.axis_of_numbers("x", &figure.x);
         if let Some(x) = Quantity::named(&figure.x).filter(|_| figure.x != "local-steps") {
             table.quantity("x", x);
         }

@@ -42,7 +42,7 @@ impl Checker<'_> {
     fn panels(&mut self, figure: &FigureKeys) {
         let panels = &figure.panels;
         for (i, name) in panels.iter().enumerate() {
-            self.setting(&format!("panels.{i}"), name, false);
+            self.setting(&format!("panels.{i}"), name);
         }
         self.distinct("panels", panels.iter());
         if let Some(only) = &figure.only {

@@ -99,19 +99,26 @@ impl Checker<'_> {
         self.require(sound, key, format!("`{name}` is not a number in every selected cell"));
     }
 
-    /// Notes an error unless some cell has a setting of this name. With `is_number`, the setting must be a number in
-    /// all cells that have it, and the name of a quantity is allowed as well.
-    pub fn setting(&mut self, key: &str, name: &str, is_number: bool) {
+    /// Notes an error unless some cell has a setting of this name.
+    pub fn setting(&mut self, key: &str, name: &str) {
+        if self.cells.iter().any(|cell| cell.settings.get(name).is_some()) {
+            return;
+        }
+        let message = format!("no cell has a setting `{name}`");
+        let hint = symbol(name, &self.known).or_else(|| nearest(name, &self.known));
+        let allowed = self.known.join(", ");
+        self.note(key, message, |d| d.hinting(hint).allowing(allowed));
+    }
+
+    /// Notes an error unless this is the name of an axis of numbers: of a setting that some cell has, and that is a
+    /// number in all cells that have it, or of a quantity.
+    pub fn axis_of_numbers(&mut self, key: &str, name: &str) {
         let mut values = self.cells.iter().filter_map(|c| c.settings.get(name)).peekable();
         if values.peek().is_none() {
-            if is_number && Quantity::named(name).is_some() {
-                return;
+            if Quantity::named(name).is_none() {
+                self.setting(key, name);
             }
-            let message = format!("no cell has a setting `{name}`");
-            let hint = symbol(name, &self.known).or_else(|| nearest(name, &self.known));
-            let allowed = self.known.join(", ");
-            self.note(key, message, |d| d.hinting(hint).allowing(allowed));
-        } else if is_number && let Some(text) = values.find(|v| matches!(v, Setting::Text(_))) {
+        } else if let Some(text) = values.find(|v| matches!(v, Setting::Text(_))) {
             self.fault(key, format!("an axis needs numbers, but `{name}` is \"{text}\""));
         }
     }

@@ -59,7 +59,8 @@ impl NativeFrame {
         };
         let batches: Vec<PolarsResult<Box<dyn Array>>> =
             frame.iter_chunks(level, false).map(batch).collect();
-        let field = StreamField::new("".into(), kind.clone(), false);
+        let is_nullable = false;
+        let field = StreamField::new("".into(), kind.clone(), is_nullable);
         let stream = Sendable(export_iterator(Box::new(batches.into_iter()), field));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }

@@ -94,7 +94,8 @@ fn diff(
 ) -> PyResult<(String, String, String, u8)> {
     worker::interruptible(py, raise, move || {
         let classes = cli::classes(&fail_on)?;
-        let compared = cli::compare_sides(&a, &b, classes, Options::default(), true)?;
+        let judge_claims = true;
+        let compared = cli::compare_sides(&a, &b, classes, Options::default(), judge_claims)?;
         let text = compared.render(DiffFormat::Text)?;
         let html = compared.render(DiffFormat::Html(compared.drawn(None)))?;
         let json = compared.render(DiffFormat::Json)?;

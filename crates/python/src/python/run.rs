@@ -2,7 +2,7 @@
 
 use super::errors::raise;
 use super::plan::NativePlan;
-use super::watch::interrupt_rounds;
+use super::watch::{allow_rounds, interrupt_rounds};
 use super::worker::{interruptible, stoppable};
 use exactfed::cli::{Failure, Follower, Interrupt, PreparedRun, RunOptions, Workload, decide};
 use exactfed::plan::Cell;
@@ -170,9 +170,9 @@ pub fn run(
     };
     let end = || {
         stop.store(true, Relaxed);
-        interrupt_rounds(true);
+        interrupt_rounds();
     };
-    interrupt_rounds(false);
+    allow_rounds();
     stoppable(py, tell, end, work)?;
     tell(py)?;
     let mut warnings = take(&seen.warnings);

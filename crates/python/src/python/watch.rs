@@ -128,10 +128,14 @@ impl RoundClock {
     }
 }
 
-/// Sets whether all rounds in Python are to end within seconds, because the run was interrupted; a run that begins
-/// sets it to false.
-pub fn interrupt_rounds(interrupt: bool) {
-    INTERRUPTED.store(interrupt, Ordering::Relaxed);
+/// Has all rounds in Python end within seconds, because the run was interrupted.
+pub fn interrupt_rounds() {
+    INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
+/// Takes [`interrupt_rounds`] back, for a run that begins.
+pub fn allow_rounds() {
+    INTERRUPTED.store(false, Ordering::Relaxed);
 }
 
 /// Counts seconds for ever, and checks at each which rounds are overdue.

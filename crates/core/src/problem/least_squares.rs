@@ -4,7 +4,7 @@
 use super::affine::Affine;
 use super::arrays::{DataFile, Files};
 use super::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
-use super::dataset::{ClientRecords, Dataset};
+use super::dataset::{ClientRecords, Dataset, FeatureForms};
 use super::fault::{Fault, Faults};
 use super::records::{RecordLoss, RecordProblem};
 use super::settings::OnRecords;
@@ -59,7 +59,7 @@ impl super::settings::Settings for Settings {
     /// Reads the records, partitions them among clients, and solves the linear systems of the clients and
     /// of their mean for θ_c* and θ*.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
-        let loaded = self.dataset.load(files, seed, false)?;
+        let loaded = self.dataset.load(files, seed, FeatureForms::Dense)?;
         let ClientRecords { records, held, shares, .. } = &loaded;
         let labels = records.label_numbers()?;
         let d = records.dimension();

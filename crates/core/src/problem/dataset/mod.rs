@@ -23,6 +23,15 @@ use ranks::distinct_texts;
 pub use records::Records;
 pub use settings::{ClientWeights, Dataset, MissingValues, Split, Storage, TestRecords};
 
+/// The forms of features that a problem takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatureForms {
+    /// Dense features alone: sparse ones of a file are made dense.
+    Dense,
+    /// Dense or sparse features, as [`Dataset::storage`] says.
+    DenseOrSparse,
+}
+
 /// The records of a file as the clients of a problem hold them.
 pub struct ClientRecords {
     /// The records that clients hold, those of all clients together.
@@ -63,12 +72,13 @@ impl Dataset {
     /// the file cannot be read, which is reported when the problem is built; `None` if the settings lack it.
     pub fn clients_in(&self, files: &dyn Files) -> Option<usize> {
         let Split::Column(_) = self.split else { return self.clients };
-        let groups = self.read_records(files, 0, true).ok().and_then(|(records, _)| records.groups);
+        let read = self.read_records(files, 0, FeatureForms::DenseOrSparse);
+        let groups = read.ok().and_then(|(records, _)| records.groups);
         Some(groups.map_or(1, |groups| distinct_texts(&groups).len()))
     }
 
-    /// Reads the records of the file, holds out the test set, and partitions the other records among clients.
-    /// Features are dense or, where the problem `takes_sparse` ones, as [`Dataset::storage`] says.
+    /// Reads the records of the file with features in one of the forms that the problem takes, holds out the test set,
+    /// and partitions the other records among clients.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should, a client without records,
@@ -78,9 +88,9 @@ impl Dataset {
         &self,
         files: &dyn Files,
         seed: u64,
-        takes_sparse: bool,
+        takes: FeatureForms,
     ) -> Result<ClientRecords, Fault> {
-        let (records, test) = self.read_records(files, seed, takes_sparse)?;
+        let (records, test) = self.read_records(files, seed, takes)?;
         self.check_test_clients(&records, test.as_ref())?;
         let held = self.partition(&records, seed)?;
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();

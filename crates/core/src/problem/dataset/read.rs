@@ -1,5 +1,6 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
+use super::FeatureForms;
 use super::columns::mark_in_message;
 use super::records::Records;
 use super::settings::{Dataset, Split, Storage, TestRecords, is_label};
@@ -36,8 +37,8 @@ impl Dataset {
     }
 
     /// Reads the records of the file, and returns those that clients hold and those of the test set, `None` without
-    /// one, with features that are ready for use. Features are dense or, where the problem `takes_sparse` ones, as
-    /// [`Dataset::storage`] says. The seed decides which records are held out.
+    /// one, with features that are ready for use, in one of the forms that the problem takes. The seed decides which
+    /// records are held out.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should, or sparse features in the
@@ -46,8 +47,9 @@ impl Dataset {
         &self,
         files: &dyn Files,
         seed: u64,
-        takes_sparse: bool,
+        takes: FeatureForms,
     ) -> Result<(Records, Option<Records>), Fault> {
+        let takes_sparse = takes == FeatureForms::DenseOrSparse;
         let wants_sparse = self.storage == Some(Storage::Sparse);
         if wants_sparse && !takes_sparse {
             let message = "this problem has no sparse features; only `logistic-dataset` has them";

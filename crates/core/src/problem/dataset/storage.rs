@@ -92,6 +92,7 @@ impl Dataset {
 
 #[cfg(test)]
 mod tests {
+    use super::super::FeatureForms;
     use super::*;
     use crate::problem::arrays::Array;
     use crate::problem::dataset::{ClientWeights, Split, TestRecords};
@@ -123,7 +124,7 @@ mod tests {
     /// The records of [`rows`] as they are stored, or the fault.
     fn stored(dataset: &Dataset, d: usize) -> Result<Records, String> {
         dataset
-            .read_records(&libsvm(rows(d)), 1, true)
+            .read_records(&libsvm(rows(d)), 1, FeatureForms::DenseOrSparse)
             .map(|(records, _)| records)
             .map_err(|fault| format!("{}: {}", fault.key, fault.message))
     }
@@ -152,7 +153,14 @@ mod tests {
         // An eighth is not few.
         let dense =
             SparseRows::from_dense(40, &[[1.0; 5].as_slice(), &[0.0; 35]].concat().repeat(4));
-        assert!(dataset().read_records(&libsvm(dense), 1, true).unwrap().0.sparse().is_none());
+        assert!(
+            dataset()
+                .read_records(&libsvm(dense), 1, FeatureForms::DenseOrSparse)
+                .unwrap()
+                .0
+                .sparse()
+                .is_none()
+        );
     }
 
     #[test]
@@ -169,7 +177,8 @@ mod tests {
         let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
         let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y.clone())]);
         let file = Fixed(Contents::Arrays(arrays));
-        let (made, _) = dataset(Storage::Sparse).read_records(&file, 1, true).unwrap();
+        let (made, _) =
+            dataset(Storage::Sparse).read_records(&file, 1, FeatureForms::DenseOrSparse).unwrap();
         assert_eq!(made.sparse(), sparse.sparse());
         // A file of sparse arrays, split by column.
         let others = BTreeMap::from([("y".to_owned(), y.clone()), ("who".to_owned(), y)]);
@@ -179,11 +188,11 @@ mod tests {
             clients: None,
             ..dataset(Storage::Sparse)
         };
-        let (records, _) = by_column.read_records(&file, 1, true).unwrap();
+        let (records, _) = by_column.read_records(&file, 1, FeatureForms::DenseOrSparse).unwrap();
         assert_eq!(by_column.partition(&records, 1).unwrap(), [[0, 2], [1, 3]]);
         assert_eq!(records.sparse(), sparse.sparse());
         assert_eq!(
-            by_column.read_records(&file, 1, false).map(|_| ()).unwrap_err().key,
+            by_column.read_records(&file, 1, FeatureForms::Dense).map(|_| ()).unwrap_err().key,
             "dataset.storage"
         );
     }
@@ -228,7 +237,7 @@ mod tests {
                     intercept: true,
                     ..dataset()
                 };
-                dataset.load(&file, 5, true).unwrap()
+                dataset.load(&file, 5, FeatureForms::DenseOrSparse).unwrap()
             };
             let sparse = load(Storage::Sparse);
             let dense = load(Storage::Dense);
@@ -264,7 +273,11 @@ mod tests {
         let column = Dataset { split: Split::Column("who".into()), clients: None, ..dataset() };
         assert!(fails(&column, 40).contains("names a column, but a LIBSVM file has none"));
         let open = |file: Contents| {
-            dataset().read_records(&Fixed(file), 1, true).map(|_| ()).unwrap_err().message
+            dataset()
+                .read_records(&Fixed(file), 1, FeatureForms::DenseOrSparse)
+                .map(|_| ())
+                .unwrap_err()
+                .message
         };
         let mut values = vec![1.0; 8];
         values[5] = f64::NAN;

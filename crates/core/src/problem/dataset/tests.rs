@@ -36,14 +36,14 @@ fn dataset(split: Split) -> Dataset {
 fn shards(split: Split) -> (Records, Vec<Vec<usize>>) {
     let dataset = dataset(split);
     assert_eq!(dataset.check(), []);
-    let (records, _) = dataset.read_records(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = dataset.read_records(&Fixed(table()), 1, FeatureForms::Dense).unwrap();
     let shards = dataset.partition(&records, 1).unwrap();
     (records, shards)
 }
 
 /// Why the records of this file cannot be used.
 fn said(dataset: &Dataset, file: Contents) -> String {
-    dataset.read_records(&Fixed(file), 1, false).map(|_| ()).unwrap_err().message
+    dataset.read_records(&Fixed(file), 1, FeatureForms::Dense).map(|_| ()).unwrap_err().message
 }
 
 fn logistic(dataset: Dataset) -> logistic::dataset::Settings {
@@ -146,7 +146,7 @@ fn records_are_held_out() {
     let drawn = Dataset { test: Some(TestRecords::Fraction(0.2)), ..dataset(Split::Iid) };
     let open = |dataset: &Dataset, seed| {
         let ClientRecords { records, test, held, .. } =
-            dataset.load(&Fixed(table()), seed, false).unwrap();
+            dataset.load(&Fixed(table()), seed, FeatureForms::Dense).unwrap();
         assert_eq!(held.concat().len(), records.count());
         (records, test.unwrap())
     };
@@ -169,12 +169,13 @@ fn records_are_held_out() {
         features: vec!["b".into(), "a".into()],
         ..dataset(Split::Column("group".into()))
     };
-    let ClientRecords { records, test, held, .. } = marked.load(&files, 1, false).unwrap();
+    let ClientRecords { records, test, held, .. } =
+        marked.load(&files, 1, FeatureForms::Dense).unwrap();
     let test = test.unwrap();
     assert_eq!((records.count(), test.count(), held.len()), (50, 10, 3));
     assert!((0..10).all(|i| test.groups.as_ref().unwrap().text(i) == "y"));
     let wrong = Dataset { test: Some(TestRecords::Column("a".into())), ..marked };
-    let said = wrong.load(&files, 1, false).err().unwrap().message;
+    let said = wrong.load(&files, 1, FeatureForms::Dense).err().unwrap().message;
     assert!(said.contains("it must be 1 or 0, true or false"), "{said}");
 }
 
@@ -198,13 +199,14 @@ fn marks_of_the_test_set_survive_dropped_records() {
         ..dataset(Split::Iid)
     };
     let files = Fixed(Contents::Table(columns.clone()));
-    let ClientRecords { records, test, .. } = dropping.load(&files, 1, false).unwrap();
+    let ClientRecords { records, test, .. } =
+        dropping.load(&files, 1, FeatureForms::Dense).unwrap();
     assert_eq!((records.count(), test.unwrap().count()), (48, 8));
 
     marks[9] = "maybe".to_owned();
     columns.last_mut().unwrap().1 = Column::Text(marks);
     let files = Fixed(Contents::Table(columns));
-    let said = dropping.load(&files, 1, false).err().unwrap().message;
+    let said = dropping.load(&files, 1, FeatureForms::Dense).err().unwrap().message;
     assert!(said.contains("row 9 of the column of the test set is \"maybe\""), "{said}");
 }
 
@@ -217,7 +219,8 @@ fn losses_and_accuracies_are_means_over_records() {
         ..dataset(Split::Dirichlet(2.0))
     };
     let files = Fixed(table());
-    let ClientRecords { records, test, .. } = weighted.load(&files, 4, false).unwrap();
+    let ClientRecords { records, test, .. } =
+        weighted.load(&files, 4, FeatureForms::Dense).unwrap();
     let test = test.unwrap();
     let theta = [0.8, -0.3, 0.2];
     let problem = logistic(weighted.clone()).build(4, &files).unwrap();
@@ -252,7 +255,7 @@ fn losses_and_accuracies_are_means_over_records() {
 #[test]
 fn a_client_without_records_gets_one_of_the_largest() {
     let uneven = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
-    let (records, _) = uneven.read_records(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = uneven.read_records(&Fixed(table()), 1, FeatureForms::Dense).unwrap();
     let mut parts = uneven.partition(&records, 1).unwrap();
     assert!(parts.iter().filter(|own| own.len() == 1).count() > 30);
     parts.iter_mut().for_each(|own| own.sort_unstable());
@@ -268,10 +271,10 @@ fn what_cannot_be_used_is_refused() {
     let text = Dataset { features: vec!["group".into()], ..dataset(Split::Iid) };
     assert!(said(&text, table()).contains("row 0 is \"x\", not a number"));
     let many = Dataset { clients: Some(61), ..dataset(Split::Dirichlet(0.01)) };
-    let (records, _) = many.read_records(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = many.read_records(&Fixed(table()), 1, FeatureForms::Dense).unwrap();
     assert!(many.partition(&records, 1).unwrap_err().message.contains("gets no records"));
     let label = Dataset { label: "a".into(), features: vec!["b".into()], ..many };
-    let (records, _) = label.read_records(&Fixed(table()), 1, false).unwrap();
+    let (records, _) = label.read_records(&Fixed(table()), 1, FeatureForms::Dense).unwrap();
     assert!(records.check_two_classes().unwrap_err().message.contains("60 distinct labels"));
 }
 
@@ -289,8 +292,9 @@ fn table_in(unit: f64) -> Contents {
 #[test]
 fn a_standardised_feature_does_not_depend_on_its_unit() {
     let dataset = Dataset { standardise: true, ..dataset(Split::Iid) };
-    let features =
-        |unit| dataset.read_records(&Fixed(table_in(unit)), 1, false).unwrap().0.features;
+    let features = |unit| {
+        dataset.read_records(&Fixed(table_in(unit)), 1, FeatureForms::Dense).unwrap().0.features
+    };
     let expected = features(1.0);
     for unit in [1e-200, 1e-160, 1e-300, 1e200, 1e300] {
         let largest = features(unit)

@@ -5,7 +5,7 @@ use super::sparse::SparseLogistic;
 use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
-use crate::problem::dataset::{ClientRecords, Dataset};
+use crate::problem::dataset::{ClientRecords, Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
 use crate::problem::settings::OnRecords;
@@ -67,7 +67,7 @@ impl crate::problem::settings::Settings for Settings {
 
     /// Builds the instance with dense features, even where the file's are sparse.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        self.build_dense(&self.dataset.load(files, seed, false)?, files)
+        self.build_dense(&self.dataset.load(files, seed, FeatureForms::Dense)?, files)
     }
 
     /// Builds the instance with dense or sparse features, as the settings and the file decide, in this form
@@ -79,7 +79,7 @@ impl crate::problem::settings::Settings for Settings {
         form: OracleForm,
         visitor: V,
     ) -> Result<V::Out, Fault> {
-        let loaded = self.dataset.load(files, seed, true)?;
+        let loaded = self.dataset.load(files, seed, FeatureForms::DenseOrSparse)?;
         match loaded.records.sparse() {
             Some(rows) => form.visit(self.build_sparse(&loaded, rows.dim(), files)?, visitor),
             None => form.visit(self.build_dense(&loaded, files)?, visitor),

@@ -4,7 +4,7 @@ use super::loss::{ClassRecords, Softmax, SoftmaxLoss};
 use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{CLASSES, ProblemCost, RecordCost, RecordCounts, estimate_features};
-use crate::problem::dataset::Dataset;
+use crate::problem::dataset::{Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::settings::OnRecords;
 use schemars::JsonSchema;
@@ -56,7 +56,7 @@ impl crate::problem::settings::Settings for Settings {
 
     /// Reads the records, partitions them among clients, and searches for θ*.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
-        let loaded = self.dataset.load(files, seed, false)?;
+        let loaded = self.dataset.load(files, seed, FeatureForms::Dense)?;
         let records = &loaded.records;
         let classes = loaded.records.count_classes()?;
         let loss = SoftmaxLoss { classes, l2: self.l2, batch: self.batch };

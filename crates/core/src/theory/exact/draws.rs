@@ -128,7 +128,7 @@ impl Preparation<'_, '_> {
         }
         let source = NoiseSource { of: Some(g), y: Form::stacked(&y), own: Form::stacked(&own) };
         if let Some(coin) = coin {
-            let one = self.setup.one_step(g, [drive; 2], true);
+            let one = self.setup.one_step(g, drive);
             let steps = self.setup.known.until_coin(one, *coin)?;
             self.infinite = self.infinite.max(steps.infinite);
             let law = Law::Coin(CoinPair::new(&steps, &steps));
@@ -144,7 +144,7 @@ impl Preparation<'_, '_> {
             tossed.push(TossedType { noise, source: source.clone(), steps: steps.clone() });
             self.add_noisy_type(out, &steps.end, source, law, with);
         } else {
-            let steps = self.setup.local_steps(g, [drive; 2], true)?;
+            let steps = self.setup.local_steps_of_one(g, drive)?;
             let draws = draws.map(|number| DrawsNumber { number, is_of_gradients: false });
             let with = self.share(draws, &source, drive)?;
             let law = Law::Steps(steps.clone());
@@ -173,7 +173,7 @@ impl Preparation<'_, '_> {
             let batch = calls.of_client(self.setup.types[g].first);
             let update = LocalUpdate { step: 1.0, steps: 1, batch, proximal: 0.0 };
             let drive = Drive { update, pulled: false };
-            let law = Law::Steps(self.setup.local_steps(g, [drive; 2], true)?);
+            let law = Law::Steps(self.setup.local_steps_of_one(g, drive)?);
             let y = Form::stacked(&[&at.mean[g], &Form::coordinates(0, 1)]);
             let own = Form::stacked(&[&at.own[g], &Form::zero(1)]);
             let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
@@ -235,24 +235,25 @@ impl Preparation<'_, '_> {
             if other.draws != draws || other.source.of != source.of {
                 continue;
             }
-            let law = Law::Steps(self.setup.local_steps(type_of, [drive, other.drive], false)?);
+            let law = Law::Steps(self.setup.local_steps_of_two(type_of, [drive, other.drive])?);
             with.push(EarlierNoise { id: other.id, source: other.source.clone(), law });
         }
         self.shared.push(SharedSteps { draws, id: self.noises, source: source.clone(), drive });
         Ok(with)
     }
 
-    /// Records that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise if
-    /// `server`, and otherwise the means over each type. Returns the number of the first of these noises. It counts
-    /// them and pushes their stage itself.
+    /// Records that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise `of` the
+    /// server, or the means over each type of clients. Returns the number of the first of these noises. It counts them
+    /// and pushes their stage itself.
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.
-    fn note_draw(&mut self, rows: &RoundAtom, server: bool) -> Result<usize, MomentsError> {
+    fn note_draw(&mut self, rows: &RoundAtom, of: Level) -> Result<usize, MomentsError> {
         if rows.depends & COHORT != 0 {
             return Err(MomentsError::RepeatedCohort);
         }
         let first = self.noises;
+        let server = of == Level::Server;
         self.noises += if server { 1 } else { self.setup.types.len() };
         let mean = rows.mean.clone();
         let own = rows.own.clone();
@@ -282,7 +283,7 @@ impl Preparation<'_, '_> {
         let n = self.setup.facts.clients() as f64;
         let d = self.setup.d;
         let mut form = self.weighted(&rows, |_| 1.0 / n);
-        let id = self.note_draw(&rows, true)?;
+        let id = self.note_draw(&rows, Level::Server)?;
         form.add(&vec![1.0 / (n * self.chance()); d], &Form::noise(id, d));
         Ok(self.server(form, optimum, rows.depends | COHORT))
     }
@@ -307,7 +308,7 @@ impl Preparation<'_, '_> {
             change.mean[g].add(&vec![-1.0; d], &other.mean[g]);
             change.own[g].add(&vec![-1.0; d], &other.own[g]);
         }
-        let first = self.note_draw(&change, false)?;
+        let first = self.note_draw(&change, Level::Clients)?;
         let mut out = other;
         for g in 0..change.mean.len() {
             for (to, from) in

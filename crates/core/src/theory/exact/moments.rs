@@ -68,17 +68,22 @@ impl<'a> ProgramMoments<'a> {
         facts: &'a dyn Facts,
         variates: Option<usize>,
     ) -> Result<Self, MomentsError> {
-        Self::prepare(program, facts, variates, true)
+        closes(facts)?;
+        let average = true;
+        Self::with_steps(program, facts, variates, average, KnownSteps::default())
     }
 
-    /// [`Self::new`], where the mean of all estimates is followed if `average` is set.
-    pub(super) fn prepare(
+    /// [`Self::new`] without the mean of all estimates, for what is asked of a cycle alone.
+    ///
+    /// # Errors
+    /// Why there are no moments.
+    pub(super) fn without_average(
         program: &'a Program,
         facts: &'a dyn Facts,
         variates: Option<usize>,
-        average: bool,
     ) -> Result<Self, MomentsError> {
         closes(facts)?;
+        let average = false;
         Self::with_steps(program, facts, variates, average, KnownSteps::default())
     }
 
@@ -90,11 +95,12 @@ impl<'a> ProgramMoments<'a> {
         program: &'a Program,
         facts: &'a dyn Facts,
     ) -> Result<Self, MomentsError> {
-        Self::with_steps(program, facts, None, false, KnownSteps::of_means())
+        let average = false;
+        Self::with_steps(program, facts, None, average, KnownSteps::of_means())
     }
 
     /// The moments of a program with this cache of local steps, after a check that the program is for the problem's
-    /// numbers of clients and dimensions.
+    /// numbers of clients and dimensions. With `average` the mean of all estimates is followed too.
     ///
     /// # Errors
     /// If it is not, or if a part of clients of unequal shares is drawn, whose mean is no fixed map.

@@ -73,24 +73,32 @@ impl<'a> Setup<'a> {
         1 + if self.average { self.d } else { 0 }
     }
 
-    /// The local steps of a client of type g in two runs on the same draws, or in one run, given
-    /// twice (`same`).
+    /// The local steps of a client of type g in one run.
     ///
     /// # Errors
     /// If second moments of the problem's field do not close.
-    pub fn local_steps(
+    pub fn local_steps_of_one(&self, g: usize, drive: Drive) -> Result<Arc<Steps>, MomentsError> {
+        self.known.steps(self.one_step(g, drive))
+    }
+
+    /// The local steps of a client of type g in two runs on the same draws.
+    ///
+    /// # Errors
+    /// If second moments of the problem's field do not close.
+    pub fn local_steps_of_two(
         &self,
         g: usize,
         drives: [Drive; 2],
-        same: bool,
     ) -> Result<Arc<Steps>, MomentsError> {
-        self.known.steps(self.one_step(g, drives, same))
+        let client = self.types[g].first;
+        self.known.steps(OneStep { facts: self.facts, client, drives, same: false })
     }
 
-    /// A single local step of a client of type g in two runs, or in one run, given twice (`same`): what
-    /// [`KnownSteps`] needs to compute or find any number of them.
-    pub fn one_step(&self, g: usize, drives: [Drive; 2], same: bool) -> OneStep<'a> {
-        OneStep { facts: self.facts, client: self.types[g].first, drives, same }
+    /// A single local step of a client of type g in one run: what [`KnownSteps`] needs to compute or find any number of
+    /// them.
+    pub fn one_step(&self, g: usize, drive: Drive) -> OneStep<'a> {
+        let client = self.types[g].first;
+        OneStep { facts: self.facts, client, drives: [drive; 2], same: true }
     }
 
     /// α θ* + β F̄_k(θ*) of type g, d numbers, for α = `optimum` and β = `fields`: THEORY (4.8).

@@ -120,9 +120,10 @@ impl<'a> Squares<'a> {
         known: Option<(Vec<Type>, &KnownSteps)>,
     ) -> Result<Self, MomentsError> {
         let exact = match known {
-            None => ProgramMoments::prepare(program, facts, None, false)?,
+            None => ProgramMoments::without_average(program, facts, None)?,
             Some((types, known)) => {
-                let setup = Setup::new(facts, types, Vec::new(), false, known.clone());
+                let average = false;
+                let setup = Setup::new(facts, types, Vec::new(), average, known.clone());
                 ProgramMoments { program, setup, prepared: RefCell::default(), variates: None }
             }
         };
@@ -171,7 +172,8 @@ impl<'a> Squares<'a> {
         if let Some(Echelon { rows, pivots }) = observed.filter(|found| found.rows.len() < n) {
             read = Matrix::from_fn(rows.len(), n, |i, j| rows[i][j]).times(&read);
             spread = Matrix::from_fn(size, rows.len(), |i, j| spread[(i, pivots[j])]);
-            maps = follow_means(&cycle, &spread, &read, false);
+            let with_noises = false;
+            maps = follow_means(&cycle, &spread, &read, with_noises);
         }
         let columns = Matrix::from_columns(columns.iter().map(|mean| read.apply(mean)));
         let mean = MeanRounds { noiseless, columns, means: maps.means, ends: maps.ends };

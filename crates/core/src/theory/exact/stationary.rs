@@ -56,7 +56,7 @@ impl<'a> Cycle<'a> {
         facts: &'a dyn Facts,
         variates: Option<usize>,
     ) -> Result<Self, MomentsError> {
-        let exact = ProgramMoments::prepare(program, facts, variates, false)?;
+        let exact = ProgramMoments::without_average(program, facts, variates)?;
         Self::prepare(exact, MOST_COORDINATES)
     }
 

@@ -66,7 +66,14 @@ struct ErrorMoments {
 impl<'a> TrajectoryMoments<'a> {
     /// The moments of an algorithm; `None` unless [`are_closed`].
     pub fn new(facts: &'a dyn Facts, runs: &'a LocalRuns) -> Option<Self> {
-        Self::prepare(facts, runs, true)
+        let squares = true;
+        Self::prepare(facts, runs, squares)
+    }
+
+    /// The means of an algorithm alone; `None` unless [`are_closed`].
+    fn of_means(facts: &'a dyn Facts, runs: &'a LocalRuns) -> Option<Self> {
+        let squares = false;
+        Self::prepare(facts, runs, squares)
     }
 
     /// The moments of an algorithm, or its means alone unless `squares`; `None` unless [`are_closed`].
@@ -350,7 +357,7 @@ impl<'a> TrajectoryMoments<'a> {
 /// control variates, since a draw is correlated with the iterate. It is lim E θ_t if [`means_converge`]. `None` unless
 /// [`are_closed`], or if there is no such mean or it is not found.
 pub fn limit(facts: &dyn Facts, runs: &LocalRuns) -> Option<Vec<f64>> {
-    let exact = TrajectoryMoments::prepare(facts, runs, false)?;
+    let exact = TrajectoryMoments::of_means(facts, runs)?;
     let found = exact.fixed_blocks(1, &|rows| exact.rows_after(rows))?;
     let mut limit = exact.estimate().apply(sum_of(&found).entries());
     axpy(1.0, facts.optimum(), &mut limit);
@@ -359,7 +366,7 @@ pub fn limit(facts: &dyn Facts, runs: &LocalRuns) -> Option<Vec<f64>> {
 
 /// Whether E θ_t is proven to converge along trajectories; false as well unless [`are_closed`].
 pub fn means_converge(facts: &dyn Facts, runs: &LocalRuns) -> bool {
-    TrajectoryMoments::prepare(facts, runs, false).is_some_and(|exact| exact.means_contract())
+    TrajectoryMoments::of_means(facts, runs).is_some_and(|exact| exact.means_contract())
 }
 
 /// The sum of blocks over all joint positions: E a bᵀ from E 1{x} a bᵀ.

@@ -73,18 +73,27 @@ pub fn power_of_ten(exponent: i32) -> String {
 /// A number, rounded to `digits` significant digits, for pages: `0.025`, `4.5`, `1 900`, and `1.3·10⁻⁴`
 /// below 0.01 and from 1 000 000 on; `–` for NaN.
 pub fn readable(value: f64, digits: usize) -> String {
-    significant(value, digits, true)
+    significant(value, digits, Characters::OfPages)
 }
 
 /// A number, rounded to `digits` significant digits, in characters of a keyboard: `0.025`, `4.5` and
 /// `1.3e-4`. It has no exponent where the absolute value of the exponent would be at most `digits - 1`.
 pub fn plain(value: f64, digits: usize) -> String {
-    significant(value, digits, false)
+    significant(value, digits, Characters::OfKeyboard)
 }
 
-/// A number, rounded to `digits` significant digits: [`readable`] if `raised`, where an exponent is written as 10⁻⁴,
-/// and [`plain`] otherwise, where it is written as e-4.
-fn significant(value: f64, digits: usize, raised: bool) -> String {
+/// The characters in which a number is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Characters {
+    /// Those of pages, as [`readable`] writes it: 10⁻⁴ is an exponent.
+    OfPages,
+    /// Those of a keyboard, as [`plain`] writes it: e-4 is an exponent.
+    OfKeyboard,
+}
+
+/// A number, rounded to `digits` significant digits, in these characters.
+fn significant(value: f64, digits: usize, characters: Characters) -> String {
+    let raised = characters == Characters::OfPages;
     if value.is_nan() || value == 0.0 {
         return if value == 0.0 { "0".into() } else { "–".into() };
     }

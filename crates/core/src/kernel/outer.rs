@@ -62,7 +62,7 @@ struct OuterSums<'a> {
 /// # Panics
 /// If lengths do not agree.
 pub fn add_outer_products(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
-    add_on(InstructionSet::best(), a, b, out, false);
+    add_on(InstructionSet::best(), a, b, out, Wanted::Whole);
 }
 
 /// [`add_outer_products`] for a symmetric matrix, in about half of the time: afterwards only the lower triangle of the
@@ -72,14 +72,23 @@ pub fn add_outer_products(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
 /// If lengths do not agree.
 pub fn add_to_lower_triangle(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
     assert!(a.dim() == b.dim());
-    add_on(InstructionSet::best(), a, b, out, true);
+    add_on(InstructionSet::best(), a, b, out, Wanted::LowerTriangle);
 }
 
-/// [`add_outer_products`] or, if only the `lower` triangle is wanted, [`add_to_lower_triangle`] on
-/// a chosen instruction set.
-fn add_on(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut [f64], lower: bool) {
+/// Which part of a matrix is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// All entries.
+    Whole,
+    /// The entries on the diagonal and below it.
+    LowerTriangle,
+}
+
+/// [`add_outer_products`] or [`add_to_lower_triangle`], as `wanted`, on a chosen instruction set.
+fn add_on(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut [f64], wanted: Wanted) {
     assert!(a.len() == b.len() && out.len() == a.dim() * b.dim());
-    let sums = OuterSums { data: out, stride: b.dim(), lower: lower.then_some(0) };
+    let lower = (wanted == Wanted::LowerTriangle).then_some(0);
+    let sums = OuterSums { data: out, stride: b.dim(), lower };
     outer::<false>(path, a, b, sums);
 }
 
@@ -271,7 +280,7 @@ mod tests {
             }
             for path in InstructionSet::available() {
                 let mut matrix = start.clone();
-                add_on(path, a, b, &mut matrix, false);
+                add_on(path, a, b, &mut matrix, Wanted::Whole);
                 assert_eq!(matrix, expected, "{path:?}");
                 let mut vector = start[..q].to_vec();
                 add_rows_on(path, b, &factors, &mut vector);

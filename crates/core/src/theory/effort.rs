@@ -132,6 +132,8 @@ mod tests {
         let run = |variates| sample::components(&[(1.0, 0.1)], local_steps, variates);
         let plain = run(Variates::None);
         let corrected = run(Variates::Kept(Learning::OptionTwo));
+        let with_variates = true;
+        let blocks = expansion::Expansion::blocks_effort(facts, with_variates);
         [
             moments::effort(facts, &plain, 1000, 200),
             moments::effort(facts, &corrected, 1000, 200),
@@ -139,7 +141,7 @@ mod tests {
             moments::stationary_effort(facts, &corrected),
             Measures::effort(facts),
             Constants::effort(facts),
-            expansion::Expansion::effort(facts) + expansion::Expansion::blocks_effort(facts, true),
+            expansion::Expansion::effort(facts) + blocks,
             expansion::closure_effort(facts, local_steps),
         ]
     }

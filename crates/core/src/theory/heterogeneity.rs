@@ -254,6 +254,7 @@ impl<'a> MeanJacobian<'a> {
     /// μ, the smallest eigenvalue of the symmetric part of A, with its error; `None` if the decomposition fails, or
     /// the error that the iteration states is not finite.
     fn smallest(&self) -> Option<Approximation> {
+        const TRANSPOSED: bool = true;
         if let Some(mean) = &self.formed {
             let (largest, value) = mean.symmetric_part().symmetric_extremes()?;
             // Rounding errors of the decomposition.
@@ -267,9 +268,9 @@ impl<'a> MeanJacobian<'a> {
             MEAN_STEPS,
             |found| found.smallest.error <= PRECISION * found.smallest.value.abs(),
             |x, out| {
-                self.facts.jacobian_product(&self.shares, false, x, out);
+                self.facts.jacobian_product(&self.shares, !TRANSPOSED, x, out);
                 if !symmetric {
-                    self.facts.jacobian_product(&self.shares, true, x, &mut other);
+                    self.facts.jacobian_product(&self.shares, TRANSPOSED, x, &mut other);
                     out.iter_mut().zip(&other).for_each(|(out, other)| *out = 0.5 * (*out + other));
                 }
             },

@@ -235,7 +235,7 @@ impl ComputedFrontier<'_> {
         };
         let panels = self
             .panels(|a, n| self.over_targets(self.lead, a, n, |cost| self.value(self.lead, cost)));
-        plot(["ε", &y], panels, tightest(true))
+        plot(["ε", &y], panels, ranked_tightest())
     }
 
     /// The panels of the figure of the fewest communications over ε within the middle budget of the manifest, with a
@@ -256,7 +256,7 @@ impl ComputedFrontier<'_> {
         let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
         let entry = LegendEntry::Prediction(Prediction::PublishedPower);
         legend.extend(is_drawn.then_some(entry));
-        plot(["ε", "communications"], CurvePanels { panels, legend }, tightest(true))
+        plot(["ε", "communications"], CurvePanels { panels, legend }, ranked_tightest())
     }
 
     /// The line of the published power of ε for a curve: through the curve's point with the smallest target, with a
@@ -289,7 +289,7 @@ impl ComputedFrontier<'_> {
                     Vec::new()
                 }
             }),
-            tightest(false),
+            tightest(),
         )
     }
 
@@ -298,7 +298,7 @@ impl ComputedFrontier<'_> {
         plot(
             ["ε", "γ"],
             self.panels(|a, n| self.over_targets(self.lead, a, n, |cost| cost.run.step_size)),
-            tightest(false),
+            tightest(),
         )
     }
 
@@ -370,10 +370,14 @@ fn plot(axes: [&str; 2], curves: CurvePanels, labels: CurveValue) -> Body {
     Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels })
 }
 
-/// Labels of curves that say the value at the smallest target that a curve reaches, and with `is_ranked` also how
-/// many times larger it is than the lowest.
-fn tightest(is_ranked: bool) -> CurveValue {
-    CurveValue { at: LabelledPoint::Tightest, is_ranked, zero_below: 0.0 }
+/// Labels of curves that say the value at the smallest target that a curve reaches.
+fn tightest() -> CurveValue {
+    CurveValue { at: LabelledPoint::Tightest, is_ranked: false, zero_below: 0.0 }
+}
+
+/// [`tightest`] for labels that also say how many times larger the value is than the lowest one.
+fn ranked_tightest() -> CurveValue {
+    CurveValue { is_ranked: true, ..tightest() }
 }
 
 /// What a square of the map shows of algorithms that are ordered by their costs: the cheapest ones, and how far the

@@ -107,7 +107,9 @@ impl PhaseMap {
     pub fn numbers(&self, problem: &Settings, frontier: &Frontier) -> PhaseNumbers {
         let clients = frontier.clients.iter().min().copied().unwrap_or(problem.clients as u64);
         let target = frontier.all_targets().last().copied().unwrap_or(f64::NAN);
-        let price = frontier.lead(false).price().unwrap_or(f64::NAN);
+        // Maps have the price of a communication in gradients, also where the manifest has prices in seconds.
+        let is_priced = false;
+        let price = frontier.lead(is_priced).price().unwrap_or(f64::NAN);
         let radius = frontier.isotropic_radius().unwrap_or(f64::NAN);
         let base = PhaseNumbers::new(problem, clients, target, price, radius);
         let changed =

@@ -34,7 +34,8 @@ impl ManifestSchema {
                 json!({ "type": "array", "items": table });
         }
         for (kind, problem) in &registry.problems {
-            let table = own_table(json!({}), &problem.definition, false);
+            let has_local_steps = false;
+            let table = own_table(json!({}), &problem.definition, has_local_steps);
             let kinds = defs["Spec"]["oneOf"].as_array_mut();
             kinds.into_iter().for_each(|all| all.push(json!({ "properties": { kind: &table } })));
         }

@@ -274,8 +274,9 @@ impl Plan {
         for (setting, values) in self.tuned_settings().iter().zip(values) {
             let _ = put_candidates(&mut root, &schema, setting, values);
         }
+        let is_tune_read = true;
         let (manifest, axes) =
-            read(&root, &schema, true).map_err(|found| Rejected::new(source, found))?;
+            read(&root, &schema, is_tune_read).map_err(|found| Rejected::new(source, found))?;
         let mut hashes = Hashes::new(source);
         let mut faults = HashMap::new();
         let cells = cells(&root, &manifest, &axes, &schema, &mut hashes, Some(&mut faults))

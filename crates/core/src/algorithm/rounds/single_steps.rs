@@ -18,14 +18,12 @@ pub fn single_steps(terms: &Terms, size: ProblemSize) -> Traced {
     if terms.proximal != 0.0 {
         return Err(ProgramError::Open);
     }
-    let rounds = vec![
-        round_of_a_step(terms, size, probability, true),
-        round_of_a_step(terms, size, probability, false),
-    ];
-    Ok(program_of(size, 1.0, rounds, 1))
+    let first = round_of_a_step(terms, size, probability, true);
+    let later = round_of_a_step(terms, size, probability, false);
+    Ok(program_of(size, 1.0, vec![first, later], 1))
 }
 
-/// The first round of one local step, which begins at θ_0 with variates of 0, or a later one.
+/// The first round of one local step if `is_first`, which begins at θ_0 with variates of 0, or else a later one.
 fn round_of_a_step(terms: &Terms, size: ProblemSize, probability: f64, is_first: bool) -> Round {
     let is_corrected = has_variates(terms);
     let theta = 0;

@@ -150,7 +150,8 @@ impl<'a> RoundWriter<'a> {
         match (self.terms(run).variates, variates) {
             (Variates::None, _) => None,
             (Variates::Fresh, _) => {
-                let rows = self.write_measured_fields(run, false);
+                let members_only = false;
+                let rows = self.write_measured_fields(run, members_only);
                 let all = self.add(mean(sum([(rows, 1.0)])));
                 let value = sum([(rows, -1.0), (all, 1.0)]);
                 Some(ClientCorrection { value, mean: None, measured: Some(rows) })
@@ -193,8 +194,8 @@ impl<'a> RoundWriter<'a> {
     }
 
     /// Writes the mean of as many gradients of each client at θ_t as its local steps take, and returns the atom. With
-    /// `members` only the clients that take part compute gradients.
-    fn write_measured_fields(&mut self, run: usize, members: bool) -> usize {
+    /// `members_only` only the clients that take part compute gradients.
+    fn write_measured_fields(&mut self, run: usize, members_only: bool) -> usize {
         let terms = self.terms(run);
         let calls = per_client(terms, self.runs.size.clients, |k| {
             let update = terms.local_update(k);
@@ -202,7 +203,7 @@ impl<'a> RoundWriter<'a> {
         });
         let draws = self.shared_draws();
         let at = sum([(self.estimate_atom(run), 1.0)]);
-        self.add(Operation::Fields { at, calls, members, draws })
+        self.add(Operation::Fields { at, calls, members: members_only, draws })
     }
 
     /// Writes the mean of the ends of the clients that take part, towards which the server goes in a run. Where the

@@ -202,7 +202,10 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         for (client, share) in weights {
             let set = self.set_of(*client);
             match self.affine(*client) {
-                Some(own) => own.matrix.add_product(*share, false, x, out),
+                Some(own) => {
+                    let transposed = false;
+                    own.matrix.add_product(*share, transposed, x, out);
+                }
                 None => {
                     let at = self.at_optimum(set);
                     add_hessian_product(&self.loss, &self.records, set, *share, at, x, out);

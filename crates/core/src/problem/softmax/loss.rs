@@ -246,7 +246,8 @@ impl RecordSets for ClassTables {
         out
     }
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
-        blocks(self, set, true, weight)
+        let symmetric = true;
+        blocks(self, set, symmetric, weight)
     }
     /// ∇²f of the weighted mean of the losses of sets, K·d × K·d.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
@@ -278,7 +279,8 @@ impl RecordSets for ClassTables {
             });
             seconds.push(w.times(&self.contracted(set, i, s)).times(&w.transpose()));
         }
-        let second = blocks(self, set, false, |i, k, l| seconds[i][(k, l)]);
+        let symmetric = false;
+        let second = blocks(self, set, symmetric, |i, k, l| seconds[i][(k, l)]);
         let hessian = self.gram(set, |i, k, l| loss.weight(at, i, k, l));
         let d = hessian.rows();
         let mut pull = vec![0.0; hessian.rows()];

@@ -373,8 +373,9 @@ impl BestOfTarget {
     /// The records of the fewest rounds to stay below the target, and after it of the fewest rounds to come below the
     /// target, if they are fewer. `range` has the step sizes that were tried.
     fn reached(&self, range: StepSizes) -> impl Iterator<Item = Reached> {
-        let held = self.held.map(|held| self.reached_with(held, true, range));
-        let passing = self.passing.map(|passing| self.reached_with(passing, false, range));
+        let stays = true;
+        let held = self.held.map(|held| self.reached_with(held, stays, range));
+        let passing = self.passing.map(|passing| self.reached_with(passing, !stays, range));
         let passes_earlier =
             passing.filter(|passing| held.is_none_or(|held| passing.rounds < held.rounds));
         held.into_iter().chain(passes_earlier)

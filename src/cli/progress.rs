@@ -177,8 +177,8 @@ impl Progress {
     }
 }
 
-/// Calls `compute`, which computes the frontiers of an experiment, and prints how far it is. `compute` calls
-/// the function that it gets with each share of its work that is done; the shares add up to 1.
+/// Calls `compute`, which computes the frontiers of an experiment, and prints how far it is, unless `quiet`. `compute`
+/// calls the function that it gets with each share of its work that is done; the shares add up to 1.
 pub fn of_frontiers<T, E>(
     experiment: &str,
     quiet: bool,

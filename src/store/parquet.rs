@@ -206,7 +206,7 @@ fn number_column(
 }
 
 /// A column of lists, which `value` makes of a trace and the place of a round in it. All rows are
-/// null if the column is not measured.
+/// null unless the column `is_measured`.
 fn list_column(
     name: &str,
     cells: &[Done<'_>],

@@ -226,7 +226,7 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
     PointRanking::Ranked { best: *best, error, is_zero, n: sample.len(), rivals, is_geometric }
 }
 
-/// The mean of a sample of losses by which algorithms are ordered.
+/// The mean of a sample of losses by which algorithms are ordered: the geometric mean if `is_geometric`.
 fn ordering_mean(sample: &[f64], is_geometric: bool) -> f64 {
     if is_geometric { geometric_mean(sample) } else { mean(sample) }
 }

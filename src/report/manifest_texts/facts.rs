@@ -143,7 +143,7 @@ impl CellFacts {
 /// A function that writes a number with this many digits.
 pub type DigitsText = fn(f64, usize) -> String;
 
-/// The function that writes numbers that are counted, or others.
+/// The function that writes numbers that are counted, if `is_counted`, or others.
 pub fn number_text(is_counted: bool) -> DigitsText {
     if is_counted { number } else { readable }
 }

@@ -46,7 +46,7 @@ impl super::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: false, batch: self.batch })
     }
 
-    /// Estimates the operations from the size of the file.
+    /// Estimates the operations from the size of the file, with the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let one = RecordCost::least_squares(estimate_features(&self.dataset));
         RecordCounts::of_file(&self.dataset, self.batch, 1).cost(exact, one)

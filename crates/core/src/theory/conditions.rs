@@ -63,7 +63,7 @@ impl ConditionAnswer {
         }
     }
 
-    /// The answer to a condition that is no inequality.
+    /// The answer to a condition that is no inequality, and is met if `holds`.
     fn holds(holds: bool) -> Self {
         if holds { Self::Met } else { Self::Unmet }
     }

@@ -216,7 +216,7 @@ impl Expansion {
 /// curvature along the local steps acts on the mean m of the linearised field:
 ///
 /// FedAvg: m − (I − Γ̄)⁻¹ (γ/2) Σ_c π_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
-/// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold: the variates
+/// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold, if clients are `corrected`: the variates
 /// absorb each client's own part, so that m − A⁻¹ Σ_c π_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
 /// remains. `None` if the problem knows no second derivatives of its field or no noise map, or if a system has no
 /// solution.

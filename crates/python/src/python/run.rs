@@ -125,9 +125,9 @@ pub fn locks() -> Vec<PathBuf> {
     locks_of_thread()
 }
 
-/// Runs the missing cells of a plan, or with `until_decided` adds replicates as well while claims are open. Returns the
-/// cells that failed, and warnings. The holders of `locks` wait for this run: where it would wait for one of these
-/// locks, it fails instead.
+/// Runs the missing cells of a plan, or with `until_decided` adds replicates as well while claims are open. `force` and
+/// `rerun_failed` are the options of these names of [`RunOptions`]. Returns the cells that failed, and warnings. The
+/// holders of `locks` wait for this run: where it would wait for one of these locks, it fails instead.
 #[pyfunction]
 #[pyo3(signature = (plan, out, locks, *, threads, only, shard, force, rerun_failed, until_decided, memory, progress))]
 #[allow(clippy::too_many_arguments)] // Those of the function in Python, by name.

@@ -175,7 +175,7 @@ pub fn columns(
     Ok(label_place(&columns).map(|place| (first_names(&names), names[place].clone())))
 }
 
-/// Describes the file at a path, as [`describe`] does; `tables` reads Parquet.
+/// Describes the file at a path, as [`describe`] does with `label` and `tune`; `tables` reads Parquet.
 ///
 /// # Errors
 /// If it cannot be read, holds no records, or has no such column.

@@ -231,7 +231,8 @@ fn text_array(
     Ok(Some((shape, Column::Text(all))))
 }
 
-/// A text from four bytes for each character, as numpy's type U has it; `None` if it is no Unicode.
+/// A text from four bytes for each character, as numpy's type U has it, in big-endian order if `is_big`; `None` if it
+/// is no Unicode.
 fn utf32(text: &[u8], is_big: bool) -> Option<String> {
     let numbers = text.chunks_exact(4).map(|four| {
         let four = [four[0], four[1], four[2], four[3]];

@@ -242,8 +242,8 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
-    /// Writes the row of the key at a path. The first paragraph of its description is in the row; any others are kept
-    /// as notes.
+    /// Writes the row of the key at a path, as optional if it has no default and is not `required`. The first paragraph
+    /// of its description is in the row; any others are kept as notes.
     fn write_key(&mut self, path: &str, property: &'a Value, required: bool) {
         let target = self.resolve(property);
         let default = property.get("default").map(toml).unwrap_or_default();

@@ -28,8 +28,8 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// The numbers from `low` to `high`, both exact, in `steps` steps of one ratio, rounded in between. Whole numbers that
-/// become equal by rounding are there once.
+/// The numbers from `low` to `high`, both exact, in `steps` steps of one ratio, rounded in between, to whole numbers if
+/// `whole`. Numbers that become equal by rounding are there once.
 fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     let mut all = vec![low];
     for i in 1..steps as usize {

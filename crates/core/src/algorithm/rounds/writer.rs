@@ -63,8 +63,8 @@ struct ClientMoves {
 }
 
 impl<'a> RoundWriter<'a> {
-    /// A round of these runs without operations yet: the first round of a program or a later one, whose step sizes are
-    /// those of the runs times `decay_factor`.
+    /// A round of these runs without operations yet: the first round of a program if `is_first`, or a later one. Its
+    /// step sizes are those of the runs times `decay_factor`.
     pub(super) fn new(runs: &'a ComponentRuns<'a>, is_first: bool, decay_factor: f64) -> Self {
         let with_variates = runs.components.iter().filter(|run| has_variates(&run.terms)).count();
         let state = if is_first {

@@ -66,7 +66,7 @@ impl Pass {
     }
 
     /// Makes the step for one register of each class, from a column on, and returns the new values. `scale` has the
-    /// factor of each class in all lanes.
+    /// factor of each class in all lanes; with `XI` there is a correction.
     ///
     /// # Safety
     /// As for `run`.

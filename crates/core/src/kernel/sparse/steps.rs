@@ -219,6 +219,7 @@ impl SparseRecords {
 
     /// Runs the steps of a pass, with one record each, for the clients of a group, whose θ holds v. The steps of
     /// several clients are interleaved, so that the processor works on one client while it waits for σ of another.
+    /// Unless `PULLED`, ξ' is 0.
     fn run_single_records<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],
@@ -267,7 +268,7 @@ impl SparseRecords {
         }
     }
 
-    /// Runs the steps of a pass, with `batch` records each, for a client whose θ holds v.
+    /// Runs the steps of a pass, with `batch` records each, for a client whose θ holds v. Unless `PULLED`, ξ' is 0.
     fn run_batches<const PULLED: bool>(
         &self,
         local: &mut Local<'_, ()>,

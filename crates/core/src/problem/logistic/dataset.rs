@@ -50,7 +50,7 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    /// Estimates the operations from the size of the file.
+    /// Estimates the operations from the size of the file, with the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let features = estimate_features(&self.dataset);
         let one = if self.dataset.is_sparse() {

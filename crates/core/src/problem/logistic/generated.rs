@@ -94,7 +94,7 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    /// Counts the operations of the parts of the problem, on sparse records.
+    /// Counts the operations of the parts of the problem, on sparse records, with the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let nonzeros = self.nonzeros as u64;
         let sizes = RecordCounts::drawn(self.clients, self.dimension, self.records, self.batch);

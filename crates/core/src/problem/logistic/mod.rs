@@ -143,7 +143,7 @@ impl super::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    /// Counts the operations of the parts of the problem, on dense records.
+    /// Counts the operations of the parts of the problem, on dense records, with the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let d = self.dimension;
         let sizes = RecordCounts::drawn(self.clients, d, self.records, self.batch);

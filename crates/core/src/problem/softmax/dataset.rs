@@ -43,8 +43,8 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    /// Estimates the operations from the size of the file; only its contents say how many classes there
-    /// are, whose number is assumed.
+    /// Estimates the operations from the size of the file, with the exact oracle if `exact`; only its contents say how
+    /// many classes there are, whose number is assumed.
     fn cost(&self, exact: bool) -> ProblemCost {
         let one = RecordCost::softmax(CLASSES, estimate_features(&self.dataset));
         RecordCounts::of_file(&self.dataset, self.batch, CLASSES).cost(exact, one)

@@ -127,7 +127,8 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    /// Counts the operations with the mean number of records of a client, since sizes are drawn.
+    /// Counts the operations with the mean number of records of a client, since sizes are drawn, and with the exact
+    /// oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let classes = self.classes;
         let features = self.dimension + 1;

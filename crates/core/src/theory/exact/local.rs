@@ -38,7 +38,7 @@ pub struct Drive {
     pub pulled: bool,
 }
 
-/// n, the length of y in d dimensions.
+/// n, the length of y in d dimensions: of (e, 1, w) if `pulled`, as in [`Drive::pulled`], and otherwise of (e, 1).
 pub fn length(d: usize, pulled: bool) -> usize {
     if pulled { 2 * d + 1 } else { d + 1 }
 }
@@ -80,7 +80,7 @@ pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
 }
 
 impl Steps {
-    /// One local step of client `client` in two runs on the same draws (or in one run, given twice): Π_1 of
+    /// One local step of client `client` in two runs on the same draws (or in one run, given twice, if `same`): Π_1 of
     /// THEORY (2.2) and 𝒩_1 of THEORY (2.3), where `oracle` is the matrix of C_k that [`oracle_noise`]
     /// computes. 𝒩_1 reads (e, 1) of each y alone. Without `oracle` means alone are followed.
     pub fn new(

@@ -96,7 +96,7 @@ fn moments_of_runs(runs: &LocalRuns, d: usize, types: usize) -> usize {
     }
 }
 
-/// The number of different products x_i y_j of two vectors of n numbers, where y is x if they are of one run.
+/// The number of different products x_i y_j of two vectors of n numbers, where y is x if `is_one_run`.
 fn products_of(n: usize, is_one_run: bool) -> usize {
     if is_one_run { n * (n + 1) / 2 } else { n * n }
 }

@@ -217,7 +217,8 @@ mod tests {
     fn answered(answers: &str, out: Option<&Path>) -> (Found, String) {
         let mut asked = Vec::new();
         let mut dialogue = Dialogue { from: &mut answers.as_bytes(), to: &mut asked };
-        let found = questions(out, false, &mut dialogue);
+        let force = false;
+        let found = questions(out, force, &mut dialogue);
         (found, String::from_utf8(asked).unwrap())
     }
 

@@ -155,6 +155,8 @@ mod tests {
     use super::*;
 
     const INFINITY: f64 = f64::INFINITY;
+    /// The estimate is a ratio.
+    const RATIO: bool = true;
 
     fn drawn(value: f64, interval: (f64, f64), region: Region, is_ratio: bool) -> String {
         let scale = if is_ratio { EstimateScale::Logarithm(1.0) } else { EstimateScale::Plain };
@@ -194,18 +196,18 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_scale_ends_at_its_end_without_a_bar() {
-        let svg = drawn(0.5, (0.0, INFINITY), (0.0, 1.0), true);
+        let svg = drawn(0.5, (0.0, INFINITY), (0.0, 1.0), RATIO);
         assert!(svg.contains("class=\"reach\" d=\"M12.0 13H288.0\""), "{svg}");
         assert!(svg.contains("aria-label=\"0.500 [0, ∞]; the claim holds for ≤ 1.00\""), "{svg}");
-        let svg = drawn(INFINITY, (INFINITY, INFINITY), (0.0, 1.0), true);
+        let svg = drawn(INFINITY, (INFINITY, INFINITY), (0.0, 1.0), RATIO);
         assert_eq!(numbers_after(&svg, "cx=\""), [288.0]);
     }
 
     #[test]
     fn nothing_is_drawn_of_what_was_not_tested() {
         let nan = f64::NAN;
-        assert_eq!(drawn(nan, (nan, nan), (nan, nan), true), "");
-        assert_eq!(drawn(1.0, (nan, nan), (nan, nan), false), "");
-        assert!(!drawn(1.0, (nan, nan), (0.0, 2.0), false).contains("reach"));
+        assert_eq!(drawn(nan, (nan, nan), (nan, nan), RATIO), "");
+        assert_eq!(drawn(1.0, (nan, nan), (nan, nan), !RATIO), "");
+        assert!(!drawn(1.0, (nan, nan), (0.0, 2.0), !RATIO).contains("reach"));
     }
 }

@@ -277,9 +277,9 @@ fn replicates_that_are_added_after_verdicts_are_reported() {
     assert!(!bench.page().contains("Replicates were added"));
 }
 
-/// Makes the folder of an experiment read-only or not; those who may do everything write there in
-/// either case.
-fn read_only(bench: &Bench, is_read_only: bool) {
+/// Makes the folder of an experiment read-only, if `is_read_only`, or writable again; those who may do everything write
+/// there in either case.
+fn set_read_only(bench: &Bench, is_read_only: bool) {
     let folder = bench.path("results/m");
     let mut permissions = std::fs::metadata(&folder).unwrap().permissions();
     permissions.set_readonly(is_read_only);
@@ -295,9 +295,10 @@ fn records_of_shown_verdicts() {
     bench.report();
     assert!(!bench.path("results/m/shown.toml").exists());
     let bench = Bench::ran(&two_claims());
-    read_only(&bench, true);
+    let is_read_only = true;
+    set_read_only(&bench, is_read_only);
     let first = bench.page();
-    read_only(&bench, false);
+    set_read_only(&bench, !is_read_only);
     assert_eq!(bench.page(), first);
     let recorded = bench.read("results/m/shown.toml");
     bench.write("results/m/shown.toml", recorded.replace("= 5", "= 4"));

@@ -69,8 +69,9 @@ fn records() -> String {
 fn bench((kind, label): (&str, &str)) -> Bench {
     let bench = Bench::new();
     bench.write("records.csv", records());
-    bench.write("with.toml", manifest(kind, label, true));
-    bench.write("without.toml", manifest(kind, label, false));
+    let optimum = true;
+    bench.write("with.toml", manifest(kind, label, optimum));
+    bench.write("without.toml", manifest(kind, label, !optimum));
     bench
 }
 

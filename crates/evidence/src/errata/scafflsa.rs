@@ -57,16 +57,28 @@ fn drift_bound(clients: &[MeanClient; 2], factor: impl Fn(f64) -> f64) -> f64 {
             .fold(0.0, |sum, x| sum + x)
 }
 
+/// Where a local step of SCAFFLSA begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    /// At θ̂_{k−1}, the client's own point before the communication, as (42) has it.
+    Hat,
+    /// At θ_{k−1}, the average after the communication, as (43) and (125) have it.
+    Average,
+}
+
 /// |θ_K − θ*| at communications of two clients without noise, A_c = 1 and 3, θ_c* = 1 and −1, θ* = −½, from 0 with
-/// p = 1. `hat`: local steps begin at θ̂_{k−1} as (42) has it, else at θ_{k−1} as (43) and (125).
-fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
+/// p = 1.
+fn without_noise(eta: f64, rounds: usize, begin: Begin) -> f64 {
     let clients = [(1.0, 1.0), (3.0, -1.0)];
     let mut local = [0.0; 2];
     let mut variates = [0.0; 2];
     let mut theta = 0.0;
     for _ in 0..rounds {
         for (c, (a, root)) in clients.iter().enumerate() {
-            let from = if hat { local[c] } else { theta };
+            let from = match begin {
+                Begin::Hat => local[c],
+                Begin::Average => theta,
+            };
             local[c] = from - eta * (a * (from - root) - variates[c]);
         }
         theta = 0.5 * (local[0] + local[1]);
@@ -264,8 +276,8 @@ pub const NUMBERS: &[ContradictionById] = &[
     // (42), (44) and (124) begin a local step at θ̂_{k−1}, so that no step ever uses the average; (43) and (125)
     // begin it at θ_{k−1}.
     ("hat-in-42", || Contradiction {
-        printed: without_noise(0.1, 60, true),
-        holds: without_noise(0.1, 60, false),
+        printed: without_noise(0.1, 60, Begin::Hat),
+        holds: without_noise(0.1, 60, Begin::Average),
     }),
     // Corollaries 4.5 and A.7 print two ranges of ε, (·)^{2/5}/a and (·/a)^{2/5}. (121) is ε^{5/2}/(·/a) and must be at
     // most ε, which gives (·/a)^{2/3}; and both conditions of the proof are needed, so that ∨ is ∧.

@@ -89,7 +89,8 @@ struct ShapeTime {
 
 impl ShapeTime {
     /// Runs the first rounds of a cell and encodes as many rows as its results have, up to
-    /// [`MOST_ROWS`]; nothing is written. `None` if a round of these fails or diverges.
+    /// [`MOST_ROWS`]; nothing is written. `None` if a round of these fails or
+    /// diverges, or the rows cannot be encoded.
     fn measure(plan: &Plan, prepared: &Prepared<'_>) -> Option<Self> {
         let cell = prepared.cell;
         let MeasuredTask { time, trace } = prepared.measure()?;

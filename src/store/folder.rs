@@ -59,7 +59,7 @@ impl Store {
         })
     }
 
-    /// The schema of a results folder of any version; `None` if it is no results folder.
+    /// The schema of a results folder of any version; `None` if it is no results folder, or its marker cannot be read.
     pub fn schema(root: &Path) -> Option<u32> {
         let marker = ResultsMarker::read(root).ok()??;
         Some(marker.schema)

@@ -93,7 +93,7 @@ impl TaskState {
 }
 
 /// The states of all tasks of these jobs that wait or run, empty once all have ended; `None` if Slurm does not
-/// answer.
+/// answer, or not with states.
 pub fn states(ids: [&Id; 2]) -> Option<Vec<TaskState>> {
     let numbers = ids.map(|id| id.number.clone()).join(",");
     // The format is what [`TaskState::read`] reads; `--array` prints a line for each task.

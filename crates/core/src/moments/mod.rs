@@ -139,7 +139,7 @@ impl<'a> ExactMoments<'a> {
 
     /// The spectral radii of the maps that one round, from the second on, applies to the mean and to the second moments
     /// of the state: below 1 where they converge, and infinite if moments are infinite after one round. `None` if step
-    /// sizes fall, or if the iteration that finds a radius does not settle.
+    /// sizes fall, the state has too many coordinates, or the iteration that finds a radius does not settle.
     pub fn radii(&self) -> Option<SpectralRadii> {
         let program = self.program(2).ok()?;
         Cycle::new(&program, self.facts, None).ok()?.radii()

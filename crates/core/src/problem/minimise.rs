@@ -165,8 +165,8 @@ fn newton_direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<
 }
 
 /// The first of the points θ − direction, θ − direction/2, θ − direction/4, … whose gradient is shorter than
-/// `size`, the length of the gradient at θ, and its gradient. `None` if the points become θ itself before:
-/// the search has ended.
+/// `size`, the length of the gradient at θ, and its gradient. `None` if the points become θ itself before,
+/// or have a NaN: the search has ended.
 fn damp_step(
     f: &mut impl Objective,
     theta: &[f64],
@@ -226,8 +226,12 @@ mod tests {
     }
 
     impl Separable {
-        fn of(d: usize, flat: bool) -> Self {
-            Self { flat, theta: vec![0.0; d] }
+        fn curved(d: usize) -> Self {
+            Self { flat: false, theta: vec![0.0; d] }
+        }
+
+        fn flat(d: usize) -> Self {
+            Self { flat: true, theta: vec![0.0; d] }
         }
 
         fn curvature(&self, i: usize) -> f64 {
@@ -261,10 +265,10 @@ mod tests {
     #[test]
     fn finds_a_root_far_from_the_start() {
         // From 0 the gradient falls by e at each full step.
-        let found = minimise(&mut Separable::of(1, false));
+        let found = minimise(&mut Separable::curved(1));
         assert_eq!((found.theta, found.residual), (vec![3.0], 0.0));
         for d in [40, MOST_FACTORED + 1] {
-            let found = minimise(&mut Separable::of(d, false));
+            let found = minimise(&mut Separable::curved(d));
             assert!(found.residual <= CLOSE, "{}", found.residual);
             assert!(found.theta.iter().all(|x| (x - 3.0).abs() <= found.residual));
         }
@@ -273,7 +277,7 @@ mod tests {
     #[test]
     fn a_flat_function_has_a_large_residual() {
         for d in [1, 40] {
-            let found = minimise(&mut Separable::of(d, true));
+            let found = minimise(&mut Separable::flat(d));
             assert!(found.residual >= 1.0, "{}", found.residual);
         }
     }

@@ -98,7 +98,7 @@ impl Measures {
     }
 
     /// The measures from products of Jacobians with vectors alone, with their errors; `None` if the error that an
-    /// iteration states is not finite.
+    /// iteration states is not finite, or the decomposition of A fails, where it is formed.
     fn by_iteration(mean: &MeanJacobian<'_>) -> Option<Self> {
         let facts = mean.facts;
         let d = facts.dim();
@@ -363,7 +363,8 @@ mod tests {
         let sparse = sample::build(&sparse, 1);
         assert!(Measures::effort(&sparse).fits() && !effort::spectra(&sparse, 3.0).fits());
         // The penalty alone acts along most features.
-        let mu = MeanJacobian::new(&sparse, false).smallest().unwrap();
+        let form = false;
+        let mu = MeanJacobian::new(&sparse, form).smallest().unwrap();
         assert!((mu.value - 1e-3).abs() <= mu.error && mu.error < 1e-8, "{mu:?}");
         let dense = sample::build(&dense, 1);
         let found = Measures::new(&dense).unwrap();

@@ -210,8 +210,8 @@ fn walks(cells: &[&Cell]) -> Vec<(f64, u64)> {
 }
 
 /// The row of the instance of a cell, with the drifts at these pairs of a step size and a number of local steps. Its
-/// measures are computed only if `measured` gives results, in which they may be cached. `None` if an eigenvalue cannot
-/// be found.
+/// measures are computed only if `measured` gives results, in which they may be cached. `None` if they are
+/// too much work, or an eigenvalue cannot be found.
 fn instance_row(
     first: &Prepared<'_>,
     walks: &[(f64, u64)],

@@ -293,7 +293,8 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
 }
 
 /// A message in place of the parser's where a comma or a line break is missing. The parser then takes a value and the
-/// text that follows it, such as `1 2`, for one string without quotes. `None` if the text does not begin with a value.
+/// text that follows it, such as `1 2`, for one string without quotes. `None` if the text does not begin with a value,
+/// or nothing follows it.
 fn two_values(text: &str) -> Option<String> {
     let (first, rest) = text.split_once(char::is_whitespace)?;
     let is_value = first.parse::<f64>().is_ok() || ["true", "false"].contains(&first);

@@ -39,8 +39,8 @@ pub fn sq_error_of_mean(reading: &Reading<'_>) -> Option<f64> {
     Some(squared_distance(&mean, optimum))
 }
 
-/// Σ_c π_c ‖θ_c − θ*‖², where θ_c is client c at the end of its local steps; `None` if the estimate combines several
-/// runs.
+/// Σ_c π_c ‖θ_c − θ*‖², where θ_c is client c at the end of its local steps; `None` if the estimate is averaged or
+/// combines several runs, or the algorithm is custom.
 pub fn sq_error_of_clients(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
     let clients = run.clients()?;
@@ -87,7 +87,7 @@ pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
 
 /// The Lyapunov function ψ of SCAFFLSA: the clients' mean squared error (45) where a coin has left them between two
 /// communications, or the server's squared error (51), plus Σ π_c ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH. `None` if the
-/// estimate combines several runs.
+/// estimate is averaged or combines several runs, or the algorithm is custom.
 pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     let own = reading.run.clients()?;
     let optimum = reading.facts.optimum();

@@ -313,7 +313,7 @@ pub(super) fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
 /// those of the next state, which has the origins `target`, if they are given.
 ///
 /// # Errors
-/// As [`ProgramMoments::prepared`].
+/// Why the moments of the round do not close, or if the program has no such round.
 fn follow_mean(
     exact: &ProgramMoments<'_>,
     round: u64,

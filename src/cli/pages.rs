@@ -60,7 +60,8 @@ type LiveEntries = BTreeMap<String, (Option<u64>, Result<Written, Unreported>)>;
 impl<'p> LivePages<'p> {
     /// The pages, in the folder `reports`, which is created, of these plans or, without plans, of all experiments in
     /// the folder `results`. The pages of plans depend on the manifests alone and not on what else the results
-    /// contain, so that everybody who reproduces published pages gets the same. With `quiet`, warnings alone are printed.
+    /// contain, so that everybody who reproduces published pages gets the same. With `quiet`, warnings alone are
+    /// printed.
     ///
     /// # Errors
     /// If the folder of the pages cannot be created.

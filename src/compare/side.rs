@@ -41,8 +41,8 @@ pub struct SideExperiment {
 }
 
 impl SideExperiment {
-    /// The seed of the noise of its cells as a text: that of the first cell whose settings have one, or else the seed of
-    /// the experiment, since settings have it only where it is another one. A plan gives all cells the same; stored
+    /// The seed of the noise of its cells as a text: that of the first cell whose settings have one, or else the seed
+    /// of the experiment, since settings have it only where it is another one. A plan gives all cells the same; stored
     /// cells whose manifest cannot be read may have several.
     pub fn noise_seed(&self) -> String {
         match self.cells.values().find_map(|cell| cell.settings.at_path("noise-seed")) {

@@ -86,8 +86,8 @@ impl FrontierFacts {
             && (self.target / target - 1.0).abs() < 0.01
     }
 
-    /// A quantity of the least cost with three digits; `None` where the target is not reached, nothing is computed yet, or
-    /// a cost has no such quantity, as without prices it has no seconds.
+    /// A quantity of the least cost with three digits; `None` where the target is not reached, nothing is computed yet,
+    /// or a cost has no such quantity, as without prices it has no seconds.
     pub fn text(&self, quantity: FrontierQuantity) -> Option<String> {
         let known = self.quantities.iter().find(|(of, _)| *of == quantity)?;
         Some(number(known.1, 3))

@@ -53,8 +53,8 @@ fn points(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     table
 }
 
-/// The row of a point, with a cell for further settings if `has_settings`, because some algorithm of a frontier has any.
-/// A target that is not reached has dashes in place of a cost.
+/// The row of a point, with a cell for further settings if `has_settings`, because some algorithm of a frontier has
+/// any. A target that is not reached has dashes in place of a cost.
 fn point_row(
     frontier: &ComputedFrontier<'_>,
     best: &FrontierPoint<'_>,

@@ -70,8 +70,8 @@ impl<P: Problem> Problem for Twin<P> {
         self.problem.linearised(client, draws, theta, out);
     }
 
-    /// Takes plain steps by the problem's fused kernel for its linearised field, if it has one, or else by the oracle of
-    /// the twin. Extended steps, which have a proximal term or average several oracle calls, are always taken by the
+    /// Takes plain steps by the problem's fused kernel for its linearised field, if it has one, or else by the oracle
+    /// of the twin. Extended steps, which have a proximal term or average several oracle calls, are always taken by the
     /// oracle: [`Problem::advance_linearised`] is for plain steps only.
     fn advance(&self, cohort: Cohort<'_, P::State>) {
         let rest = match cohort.extended {

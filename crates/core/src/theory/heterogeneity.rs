@@ -47,8 +47,8 @@ const ROUNDING: f64 = 1e-9;
 /// The most steps of the iteration for μ, which lies where eigenvalues are often dense.
 const MEAN_STEPS: usize = 200;
 
-/// The most steps of the iteration for a spectral norm. They are fewer unless A `is_formed` as a matrix, since each step
-/// then multiplies with the Jacobians of all clients.
+/// The most steps of the iteration for a spectral norm. They are fewer unless A `is_formed` as a matrix, since each
+/// step then multiplies with the Jacobians of all clients.
 fn norm_steps(is_formed: bool) -> usize {
     if is_formed { 80 } else { 40 }
 }

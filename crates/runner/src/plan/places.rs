@@ -119,8 +119,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes with this message that the id of the table is no plain name, or else, unless it `is_new`, that two tables of
-    /// its `sort`, such as "figures", have it. Files are named by ids.
+    /// Notes with this message that the id of the table is no plain name, or else, unless it `is_new`, that two tables
+    /// of its `sort`, such as "figures", have it. Files are named by ids.
     pub(super) fn check_id(&mut self, id: &str, message: String, sort: &str, is_new: bool) {
         if id.is_empty()
             || !id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')

@@ -127,8 +127,8 @@ impl Plan {
         Some(cell)
     }
 
-    /// The cell of a candidate's first runs, if this is the cell of all its runs and it has a
-    /// [first cell](Self::first_cell); `None` for cells with fresh runs, and where nothing is tuned.
+    /// The cell of a candidate's first runs, if this is the cell of all its runs, candidates race and the first runs
+    /// are not too few; `None` for cells with fresh runs, and where nothing is tuned.
     pub fn first_cell_of(&self, cell: &Cell) -> Option<Cell> {
         let identity = &cell.identity;
         let all_instances = self.manifest.instances.unwrap_or(1);

@@ -150,8 +150,8 @@ impl ClassTables {
     /// without.
     ///
     /// # Safety
-    /// `I` is present, and W registers of it are 16 numbers; θ, ξ unless it is empty, and θ_t have a padded row for each
-    /// class. With a proximal term ξ is not empty.
+    /// `I` is present, and W registers of it are 16 numbers; θ, ξ unless it is empty, and θ_t have a padded row for
+    /// each class. With a proximal term ξ is not empty.
     #[inline(always)]
     pub(super) unsafe fn batches<I: Strips, const W: usize>(&self, work: ClientSteps<'_>) {
         let ClientSteps { set, batch, calls, steps, step, rng, theta, correction, proximal } = work;
@@ -205,8 +205,8 @@ impl ClassTables {
     /// records of a call.
     ///
     /// # Safety
-    /// `I` is present, and W registers of it are 16 numbers; θ has a padded row for each class, and `drawn` was made for
-    /// `count` records or more of K classes.
+    /// `I` is present, and W registers of it are 16 numbers; θ has a padded row for each class, and `drawn` was made
+    /// for `count` records or more of K classes.
     #[inline(always)]
     unsafe fn draw_batches<I: Strips, const W: usize>(
         &self,

@@ -242,9 +242,9 @@ impl Preparation<'_, '_> {
         Ok(with)
     }
 
-    /// Records that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise `of` the
-    /// server, or the means over each type of clients. Returns the number of the first of these noises. It counts them
-    /// and pushes their stage itself.
+    /// Records that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise `of`
+    /// the server, or the means over each type of clients. Returns the number of the first of these noises. It counts
+    /// them and pushes their stage itself.
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.

@@ -111,8 +111,8 @@ impl<'a> Squares<'a> {
     /// cache of local steps, which a search has for all its settings; without it the types are found from the program.
     ///
     /// # Errors
-    /// If no rounds repeat, moments do not close or are infinite, the state has too many coordinates, noise or a constant
-    /// adds up in it, or a combination that it keeps for ever depends on the start, even if nothing reads it.
+    /// If no rounds repeat, moments do not close or are infinite, the state has too many coordinates, noise or a
+    /// constant adds up in it, or a combination that it keeps for ever depends on the start, even if nothing reads it.
     pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,

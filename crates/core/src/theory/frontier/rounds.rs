@@ -57,8 +57,8 @@ impl<'a> TypedProblem<'a> {
         Ok(then(&mut found))
     }
 
-    /// The outline of an algorithm's rounds, THEORY (6.6); `None` if they are no runs of local steps, or second moments of
-    /// the problem's field do not close. `known` is the cache of local steps of this step size.
+    /// The outline of an algorithm's rounds, THEORY (6.6); `None` if they are no runs of local steps, or second moments
+    /// of the problem's field do not close. `known` is the cache of local steps of this step size.
     pub fn outline(&self, settings: &RoundSettings, known: &KnownSteps) -> Option<Outline> {
         let runs = self.rounds(settings.algorithm).local_runs(settings)?;
         Outline::new(runs, self.facts, &self.types, &self.search.start, known)

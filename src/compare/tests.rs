@@ -360,12 +360,13 @@ fn claims_fail_when_they_turn_to_refuted() {
         let found = compare(&with(old), &with(new), &Options::default());
         (found.claims.len(), found.count(Class::Claims))
     };
-    let supported = Some(claim(Supported, false));
-    let refuted = Some(claim(Refuted, false));
+    let expected_refuted = true;
+    let supported = Some(claim(Supported, !expected_refuted));
+    let refuted = Some(claim(Refuted, !expected_refuted));
     assert_eq!(found(supported.clone(), refuted.clone()), (1, 1));
-    assert_eq!(found(supported.clone(), Some(claim(Refuted, true))), (1, 0));
+    assert_eq!(found(supported.clone(), Some(claim(Refuted, expected_refuted))), (1, 0));
     assert_eq!(found(refuted.clone(), refuted.clone()), (0, 0));
-    assert_eq!(found(supported.clone(), Some(claim(Inconclusive, false))), (1, 0));
+    assert_eq!(found(supported.clone(), Some(claim(Inconclusive, !expected_refuted))), (1, 0));
     assert_eq!(found(None, refuted), (1, 0));
     assert_eq!(found(supported, None), (1, 0));
 }

@@ -19,6 +19,8 @@ const NONE: Variates = Variates::None;
 const KEPT: Variates = Variates::Kept(Learning::OptionTwo);
 const KEPT_OF_OPTION_ONE: Variates = Variates::Kept(Learning::OptionOne);
 const FRESH: Variates = Variates::Fresh;
+/// Under a coin a round is a fixed number of local steps ([`means_converge`]).
+const PER_STEP: bool = true;
 
 /// Clients with one distribution in one dimension: the curvature is `a`, the additive noise has the standard deviation
 /// `noise`, and the multiplicative noise `multiplicative_noise` times the curvature.
@@ -121,14 +123,16 @@ fn the_first_order_follows_unequal_shares() {
     let expansion = Expansion::new(&facts).unwrap();
     let model = one_run(NONE, step, steps, None);
     let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
-    let bias = expansion.bias(step, steps as f64, false).unwrap();
+    let corrected = true;
+    let printed = true;
+    let bias = expansion.bias(step, steps as f64, !corrected).unwrap();
     let size = libm::sqrt(crate::kernel::dot(&found.mean, &found.mean));
     assert!(sample::distance(&bias, &found.mean) < 2e-3 * size, "{bias:?} {:?}", found.mean);
-    let blocks = expansion.blocks(&facts, step, steps as f64, false, false).unwrap();
+    let blocks = expansion.blocks(&facts, step, steps as f64, !corrected, !printed).unwrap();
     let ratio = blocks.theta.trace() / found.covariance.trace();
     assert!((ratio - 1.0).abs() < 2e-3, "{ratio}");
-    assert!(expansion.blocks(&facts, step, 5.0, true, false).is_none());
-    assert!(expansion.next(step, 5.0, false).is_none());
+    assert!(expansion.blocks(&facts, step, 5.0, corrected, !printed).is_none());
+    assert!(expansion.next(step, 5.0, !corrected).is_none());
     let mut part = one_run(NONE, step, steps, None);
     part[0].terms.cohort = Some(2);
     assert!(ExactMoments::new(&facts, &part).is_err());
@@ -371,14 +375,14 @@ fn an_eigenvalue_of_1_by_the_choice_of_a_step_size_is_no_constant() {
                 assert!((radii.mean - 1.0).abs() < 1e-9 && radii.mean >= 1.0, "{what}");
                 assert!((radii.square - 1.0).abs() < 1e-6 && radii.square >= 1.0, "{what}");
                 assert!(exact.stationary().is_err(), "{what}");
-                assert!(!means_converge(facts, &model, false), "{what}");
+                assert!(!means_converge(facts, &model, !PER_STEP), "{what}");
                 // A step size that is a little smaller is stable.
                 let runs: Vec<_> = runs.iter().map(|(w, step)| (*w, 0.999 * step)).collect();
                 let model = sample::components(&runs, steps, correction);
                 let exact = ExactMoments::new(facts, &model).unwrap();
                 assert!(exact.radii().unwrap().square < 1.0, "{what}");
                 assert!(exact.stationary().is_ok(), "{what}");
-                assert!(means_converge(facts, &model, false), "{what}");
+                assert!(means_converge(facts, &model, !PER_STEP), "{what}");
             }
         }
     }
@@ -409,7 +413,7 @@ fn what_diverges_has_no_stationary_moments() {
             let rest = exact.stationary();
             let what = format!("{runs:?}, {correction:?}: {radii:?}");
             assert_eq!(rest.is_ok(), radii.square < 1.0, "{what}");
-            assert_eq!(means_converge(&facts, &model, false), radii.mean < 1.0, "{what}");
+            assert_eq!(means_converge(&facts, &model, !PER_STEP), radii.mean < 1.0, "{what}");
             let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
             let late = exact.at_rounds(&start, &[500], None).unwrap().remove(0).sq_error;
             match rest {

@@ -73,7 +73,8 @@ fn the_bias_has_its_first_order() {
         }
         let first = solve(&mean, &sum).unwrap();
         let step = 1e-5;
-        let runs = local_runs(&[(1.0, step)], steps, false);
+        let is_corrected = false;
+        let runs = local_runs(&[(1.0, step)], steps, is_corrected);
         let bias = difference(&limit(&facts, &runs).unwrap(), facts.optimum());
         let scaled: Vec<f64> = bias.iter().map(|x| x / step).collect();
         let off = sample::distance(&scaled, &first) / libm::sqrt(dot(&first, &first));
@@ -101,7 +102,8 @@ fn extrapolation_removes_the_first_order() {
 /// Independent draws, mini-batches and cohorts are refused, and what is too large is too costly.
 #[test]
 fn what_is_not_covered_is_refused() {
-    let plain = local_runs(&[(1.0, 0.1)], 2, false);
+    let is_corrected = false;
+    let plain = local_runs(&[(1.0, 0.1)], 2, is_corrected);
     let independent = sample::chain(vec![0, 1], Noise::Independent);
     assert!(!are_closed(&independent, &plain));
     let facts = chains(2, 1.0);

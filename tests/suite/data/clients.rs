@@ -1,0 +1,189 @@
+//! How records are divided among clients and a test set, how the clients weigh, and what is measured over the
+//! records of either.
+
+use super::{Data, TABLE, manifest, records};
+
+/// Where a column names the client of each record, nothing is drawn, so that `instances` is refused, and the number of
+/// clients is that of the file, so that a share of the clients is a number of them.
+#[test]
+fn clients_that_a_column_names() {
+    let settings = "features = [\"age\"], split = { column = \"site\" }";
+    let data = Data::new(&records(settings), "r.csv", TABLE.as_bytes());
+    let run_with = |set: &str| data.bench.run(&["run", "mine.toml", "--set", set]);
+    let remedy = "delete `instances`, or draw a test set for each with `test = 0.2` in `dataset`";
+    run_with("instances=3").expect(2).warns(remedy);
+    run_with("algorithm.fedavg.cohort=1").expect(0);
+    let digests = data.bench.digests("results");
+    run_with("algorithm.fedavg.cohort=0.1").expect(0);
+    assert_eq!(data.bench.digests("results"), digests);
+}
+
+/// The records of three sites, of 30, 20 and 10 records, whose labels depend on the age in different ways.
+fn unequal_sites() -> String {
+    let mut table = String::from("age,site,label\n");
+    for i in 0..60 {
+        let age = i * 17 % 23;
+        let site = ["a", "a", "a", "b", "b", "c"][i % 6];
+        let label = u8::from(age > [4, 4, 4, 12, 12, 18][i % 6]);
+        table += &format!("{age}.5,{site},{label}\n");
+    }
+    table
+}
+
+/// What commands say about FedAvg and Scaffold on the records of `unequal_sites`, and what they reach.
+struct Participation {
+    /// The standard error output of `check`.
+    checked: String,
+    /// The standard error output of `plan`.
+    planned: String,
+    /// The Markdown page of the report.
+    page: String,
+    /// The final mean squared error of FedAvg.
+    fedavg: f64,
+    /// The final mean squared error of Scaffold.
+    scaffold: f64,
+}
+
+/// Checks, plans, runs and reports 4000 noiseless rounds of one local step, with this setting `weights` of the clients
+/// and this line with their `cohort`, which is empty where all clients take part.
+fn participation(weights: &str, cohort: &str) -> Participation {
+    let data = Data::new("", "r.csv", unequal_sites().as_bytes());
+    let settings =
+        format!("split = {{ column = \"site\" }}, standardise = true, weights = \"{weights}\"");
+    let mut text = manifest(&format!("oracle = \"exact\"\n{}", records(&settings)))
+        .replace("rounds = 3", "rounds = 4000")
+        .replace("[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n", "");
+    for kind in ["fedavg", "scaffold"] {
+        text += &format!("[[algorithm.{kind}]]\nstep-size = 0.2\nlocal-steps = 1\n{cohort}");
+    }
+    data.bench.write("mine.toml", text);
+    let checked = data.bench.run(&["check", "mine.toml"]).expect(0).err;
+    let planned = data.bench.run(&["plan", "mine.toml"]).expect(0).err;
+    data.accepted();
+    let page = data.bench.read("reports/mine/report.md");
+    let rows = data.bench.rows("reports/mine/summary.csv");
+    let [fedavg, scaffold] = ["FedAvg", "Scaffold"].map(|label| {
+        let row = rows.iter().find(|row| row["label"] == label).unwrap();
+        row["sq_error_mean"].parse().unwrap()
+    });
+    Participation { checked, planned, page, fedavg, scaffold }
+}
+
+/// Where clients have unequal shares and a part of them takes part in each round, FedAvg has another fixed point than
+/// the optimum, also with one local step and without noise; Scaffold does not. `check`, `plan` and the page say so.
+#[test]
+fn unequal_shares_of_a_part_of_the_clients_are_biased() {
+    let bias = "the mean of a round’s step is not the gradient of the objective";
+    let biased = participation("records", "cohort = 1\n");
+    for text in [&biased.checked, &biased.planned] {
+        assert!(
+            text.contains(bias) && text.contains("FedAvg (1 of 3 clients in a round)"),
+            "{text}"
+        );
+        assert!(!text.contains("Scaffold"), "{text}");
+    }
+    let page = &biased.page;
+    assert!(page.contains("Participation is biased: with unequal shares"), "{page}");
+    assert!(page.contains("expected weight is then not its share"), "{page}");
+    assert!(biased.fedavg > 1e-4, "{}", biased.fedavg);
+    assert!(biased.scaffold < 1e-20, "{}", biased.scaffold);
+    for (weights, cohort) in [("records", ""), ("equal", "cohort = 1\n")] {
+        let unbiased = participation(weights, cohort);
+        assert_eq!(unbiased.checked, "");
+        assert_eq!(unbiased.planned, "");
+        assert!(!unbiased.page.contains("Participation is biased"), "{}", unbiased.page);
+    }
+}
+
+/// Refused are a test set with a class that no client has, and metrics that the problem does not have.
+#[test]
+fn test_sets_and_metrics_that_are_wrong_are_refused() {
+    let marked = "clients = 2, features = [\"age\"], test = { column = \"held\" }";
+    let table = "age,label,held\n1,a,0\n2,b,0\n3,c,1\n4,a,0\n";
+    let data = Data::new(&records(marked), "r.csv", table.as_bytes());
+    data.refused("only records of the test set have the label \"c\"").warns("dataset.test)");
+
+    let ridge = "[problem.least-squares-dataset]\ndataset = { file = \"r.csv\", clients = 2, features = [\"age\"] }";
+    for (problem, metric, message) in [
+        (ridge, "accuracy", "`metrics` has `accuracy`, but `least-squares-dataset` has no classes"),
+        (ridge, "test-loss", "`metrics` has `test-loss`, but there is no test set: write `test"),
+        (
+            "[problem.quadratic]\ndimension = 2\nclients = 2\nspectrum = { from = 1.0, to = 2.0 }\nnoise = 0.1",
+            "train-loss",
+            "`metrics` has `train-loss`, but `quadratic` is not a problem of records",
+        ),
+    ] {
+        let problem = format!("{problem}\n[record]\nmetrics = [\"{metric}\"]");
+        Data::new(&problem, "r.csv", TABLE.as_bytes()).refused(message);
+    }
+}
+
+/// A drawn test set that takes all records of a client whom a column names is refused. A column that marks the test set
+/// may take them.
+#[test]
+fn a_test_set_takes_no_client_away() {
+    let mut table = String::from("age,site,held,label\n");
+    (0..20).for_each(|i| table += &format!("{i}.5,s{},0,{}\n", i % 2, i % 3 % 2));
+    table += "7.5,alone,1,1\n";
+    let settings = |test: &str| {
+        format!(
+            "[problem.logistic-dataset]\ndataset = {{ file = \"r.csv\", features = [\"age\"], split = {{ column = \"site\" }}, test = {test} }}\nl2 = 0.1"
+        )
+    };
+    let marked = Data::new(&settings("{ column = \"held\" }"), "r.csv", table.as_bytes());
+    marked.accepted();
+    let drawn = Data::new(&settings("0.5"), "r.csv", table.as_bytes());
+    let mut refused = 0;
+    for seed in 1..20 {
+        let output = drawn.bench.run(&["check", "mine.toml", "--set", &format!("seed={seed}")]);
+        if output.code == 2 {
+            refused += 1;
+            assert!(output.err.contains("all records of the client \"alone\" are drawn"));
+        }
+    }
+    // About half of the seeds draw the only record of the client.
+    assert!((4..16).contains(&refused), "{refused}");
+}
+
+/// Losses and accuracies over the records and over a test set have the values that they must, for clients that weigh by
+/// their records. The page says how the clients weigh, and draws an accuracy.
+#[test]
+fn losses_and_accuracies_are_recorded_and_drawn() {
+    let mut table = String::from("age,label,site\n");
+    for i in 0..60_usize {
+        let site = ["a", "b", "b", "c", "c", "c"][i % 6];
+        let (shift, label) = if i % 3 == 0 { (4, "yes") } else { (0, "no") };
+        table += &format!("{},{label},{site}\n", i % 7 + shift);
+    }
+    let settings = "split = { column = \"site\" }, weights = \"records\", test = 0.2, \
+                    standardise = true, intercept = true";
+    let data = Data::new(&records(settings), "r.csv", table.as_bytes());
+    let metrics = ["train-loss", "test-loss", "accuracy", "test-accuracy", "correction-sum"];
+    let figures = metrics[..4].iter().map(|y| format!("[[figure.convergence]]\ny = \"{y}\"\n"));
+    let more = format!(
+        "[[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 2\n[record]\nmetrics = {metrics:?}\n{}",
+        figures.collect::<String>()
+    );
+    let text = manifest(&records(settings)).replace("rounds = 3", "rounds = 300");
+    data.bench.write("mine.toml", text + &more);
+    data.accepted();
+    let page = data.bench.read("reports/mine/report.md");
+    assert!(page.contains("Clients weigh by their records"), "{page}");
+    assert!(page.contains("test accuracy over communications"), "{page}");
+    data.bench.run(&["export", "results", "--out", "rows.csv"]).expect(0);
+    let rows = data.bench.read("rows.csv");
+    let heads: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| heads.iter().position(|head| *head == name).unwrap();
+    for line in rows.lines().skip(1) {
+        let row: Vec<&str> = line.split(',').collect();
+        let value = |name: &str| row[at(name)].parse::<f64>().unwrap();
+        assert!((0.0..=1.0).contains(&value("test_accuracy")), "{line}");
+        if row[at("round")] == "0" {
+            assert!((value("train_loss") - std::f64::consts::LN_2).abs() < 1e-12, "{line}");
+            assert_eq!(value("accuracy"), 0.5);
+        }
+        if row[at("round")] == "300" {
+            assert!(value("accuracy") > 0.6 && value("test_loss") < 0.69, "{line}");
+        }
+    }
+}

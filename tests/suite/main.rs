@@ -1,5 +1,6 @@
 //! The tests that drive the program as a user does, and those of the sources themselves: one
-//! program, so that it is linked once. `cargo test --test suite faults::` runs those of a file.
+//! program, so that it is linked once. `cargo test --test suite links::` runs those of a file, and
+//! `faults::signals::` those of a file in a folder.
 
 mod amendments;
 mod at_cost;

@@ -68,12 +68,19 @@ struct CombinedCosts<'a> {
 }
 
 impl CombinedCosts<'_> {
-    /// The lower and the upper limit of the weighted sum at this one-sided level, by MOVER: the distances of the limits
-    /// of the cells from their estimates are added as independent errors are.
+    /// The lower and the upper limit of the weighted sum of logarithms at this one-sided level, by MOVER: the distances
+    /// of the limits of the cells from their estimates are added as independent errors are. A limit is infinite if a
+    /// limit of a cell is at infinity or 0; cells without weight do not count.
     fn limits(&self, level: f64) -> (f64, f64) {
+        let largest = self.weights.iter().fold(0.0_f64, |largest, w| largest.max(libm::fabs(*w)));
         let mut below = 0.0;
         let mut above = 0.0;
         for ((curve, w), log) in self.curves.iter().zip(self.weights).zip(self.logs) {
+            // The weight of the middle one of three equidistant points is 0 or the rounding error of 0: the product
+            // with a limit at infinity would be NaN or infinite, though the sum does not depend on this cell.
+            if libm::fabs(*w) <= NO_WEIGHT * largest {
+                continue;
+            }
             let (low, high) = curve.limits(level);
             let to_low = w * (log - libm::log(low));
             let to_high = w * (libm::log(high) - log);
@@ -92,6 +99,10 @@ impl CombinedCosts<'_> {
         excluding.last().copied().unwrap_or(1.0)
     }
 }
+
+/// The largest ratio of a weight to the largest one at which the weight is taken for 0, from which it differs by
+/// rounding.
+const NO_WEIGHT: f64 = 1e-12;
 
 /// The levels at which limits of a slope of costs are computed, to find its p-values.
 const LEVELS: [f64; 16] = [
@@ -293,7 +304,7 @@ pub fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::verdict::Verdict;
+    use crate::stats::verdict::{Verdict, slope_weights};
     use crate::stats::{mean, share};
     use exactfed_core::rng::Stream;
 
@@ -368,6 +379,37 @@ mod tests {
         let mut rng = Stream::shared_instance(3);
         assert_eq!(curve(&mut rng, 40, 0.5).within(25.0).alone(), Verdict::Supported);
         assert_eq!(curve(&mut rng, 40, 0.1).within(10.0).alone(), Verdict::Refuted);
+    }
+
+    /// The middle one of three equidistant points has the weight 0, up to rounding. Its cell may be at the target from
+    /// the start, and is not known ever to reach it: its limits are 0 and infinity.
+    #[test]
+    fn a_cell_without_weight_leaves_the_limits_of_a_slope_finite() {
+        let cell = |met: f64, missed: f64| {
+            let round = |cost: f64, met: f64, missed: f64| RoundCost {
+                cost,
+                costs: MetricSample::exact(cost),
+                is_met: cost > 0.0,
+                missed,
+                met,
+            };
+            let rounds = vec![round(0.0, met, 1.0), round(8.0, 1.0, missed)];
+            CostCurve { rounds, n: 5, fixed: false, doubt: Doubt::None }
+        };
+        let curves = [cell(0.0, 0.0), cell(1.0, 1.0), cell(0.0, 0.0)];
+        assert_eq!(curves[1].limits(0.025), (0.0, f64::INFINITY));
+        let log = libm::log(8.0);
+        let logs = [log; 3];
+        for points in [[2.0, 8.0, 32.0], [10.0, 100.0, 1000.0]] {
+            let weights = slope_weights(&points);
+            let combined =
+                CombinedCosts { curves: &curves, weights: &weights, logs: &logs, estimate: 0.0 };
+            assert_eq!(combined.limits(0.025), (0.0, 0.0), "{points:?}");
+        }
+        let weights = slope_weights(&[2.0, 7.0, 32.0]);
+        let combined =
+            CombinedCosts { curves: &curves, weights: &weights, logs: &logs, estimate: 0.0 };
+        assert_eq!(combined.limits(0.025), (f64::NEG_INFINITY, f64::INFINITY));
     }
 
     /// The mean is above 0.5 from round 7 on, and never at 0.999: at the first round it is below both.

@@ -177,13 +177,17 @@ fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String
     }
     let manifest = crate::evidence::plan(plan.experiment.clone(), plan.source.clone())?;
     let groups = manifest.possible_evaluations().len();
-    let more = count(groups * manifest.most_further_candidates(), "further candidate");
+    let more = match groups.saturating_mul(manifest.most_further_candidates()) {
+        0 => String::new(),
+        most => format!(
+            "; and, where candidates are best at the edge of their range, up to {}",
+            count(most, "further candidate")
+        ),
+    };
     let fresh = if groups > 1 { 2 * groups } else { groups };
     let fresh = count(fresh, "cell");
     let Some(time) = PlannedTime::new(&manifest, times, threads) else {
-        return Ok(format!(
-            "then fresh runs of what is selected, up to {fresh}; and, where candidates are best at the edge of their range, up to {more}\n"
-        ));
+        return Ok(format!("then fresh runs of what is selected, up to {fresh}{more}\n"));
     };
     let of_fresh = duration(time.fresh);
     let unasked = duration(time.unasked());
@@ -196,7 +200,7 @@ fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String
         String::new()
     };
     Ok(format!(
-        "{race}then fresh runs of what is selected, up to {fresh}, about {of_fresh}; and, where candidates are best at the edge of their range, up to {more}: run asks before what follows takes more than {unasked}\n"
+        "{race}then fresh runs of what is selected, up to {fresh}, about {of_fresh}{more}: run asks before what follows takes more than {unasked}\n"
     ))
 }
 

@@ -299,7 +299,7 @@ fn an_extension_beyond_the_planned_time_is_confirmed() {
         ],
     );
     bench.write("m.toml", &dear);
-    bench.run(&["plan", "m.toml"]).expect(0).prints("where candidates are best at the edge of their range, up to 9 further candidates: run asks before what follows takes more than 10 min");
+    bench.run(&["plan", "m.toml"]).expect(0).prints("where candidates are best at the edge of their range, up to 12 further candidates: run asks before what follows takes more than 10 min");
     for _ in 0..2 {
         let output = bench.run(&["run", "m.toml", "--threads", "2"]).expect(4);
         output.warns("error: m: 3 cells that follow from the candidates to run, about ");

@@ -130,10 +130,22 @@ impl TuningGroup {
 }
 
 impl Plan {
-    /// The most candidates that may be added for an algorithm at a point of the grid, which `plan` states in advance.
+    /// A bound on how many candidates are added for an algorithm at a point of the grid, which `plan` states in advance:
+    /// the combinations of all values that its settings may have after `extend` extensions, without those that the
+    /// manifest lists. An extension adds to a range at most [`ADDED`] values beyond one of its ends, and one value below
+    /// a value with which runs diverged; to a list of values it adds none. 0 without `[tune]`. Products that are
+    /// larger than the type's largest number are cut to it.
     pub fn most_further_candidates(&self) -> usize {
         let extend = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend) as usize;
-        extend.saturating_mul(ADDED * self.tuned_settings().len())
+        let mut listed = 1_usize;
+        let mut possible = 1_usize;
+        for setting in self.tuned_settings() {
+            let is_range = setting.ratio.is_some();
+            let added = if is_range { extend.saturating_mul(ADDED + 1) } else { 0 };
+            listed = listed.saturating_mul(setting.values.len());
+            possible = possible.saturating_mul(setting.values.len().saturating_add(added));
+        }
+        possible - listed
     }
 
     /// Adds candidates to the groups whose losses are all known and whose selected candidate stands at an edge, as
@@ -282,5 +294,59 @@ impl Plan {
         let cells = cells(&root, &manifest, &axes, &schema, &mut hashes, Some(&mut faults))
             .map_err(|found| Rejected::new(source, found))?;
         Ok(CandidateCells { cells, faults })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bound for a manifest with two tuned settings; `tune` has their candidates and `extend`.
+    fn most_further_candidates(tune: &str) -> usize {
+        let text = format!(
+            r#"
+            title = "two settings"
+            seed = 5
+            replicates = 2
+            [problem.quadratic]
+            dimension = 2
+            clients = 2
+            spectrum = {{ from = 0.5, to = 1.0 }}
+            noise = 0.1
+            [start]
+            offset = 0.0
+            [budget]
+            rounds = 20
+            [tune]
+            over = ["step-size", "proximal"]
+            ratio = 10.0
+            evaluate = 2
+            {tune}
+            [[algorithm.fedprox]]
+            local-steps = 5
+            "#
+        );
+        Plan::of_text(&text, &[]).most_further_candidates()
+    }
+
+    /// Three step sizes and two proximal terms are listed. Each extension adds up to four values to a range, and each
+    /// new value is tried with all values of the other setting.
+    #[test]
+    fn the_bound_on_further_candidates_is_a_product_over_settings() {
+        let ranges = "range = { step-size = [0.1, 10.0], proximal = [1.0, 10.0] }\n";
+        let a_range_and_a_list =
+            "range = { step-size = [0.1, 10.0] }\nvalues = { proximal = [1.0, 10.0] }\n";
+        let lists = "values = { step-size = [0.1, 1.0, 10.0], proximal = [1.0, 10.0] }\n";
+        for (candidates, extend, expected) in [
+            (ranges, 3, (3 + 12) * (2 + 12) - 6),
+            (ranges, 1, (3 + 4) * (2 + 4) - 6),
+            (ranges, 0, 0),
+            (ranges, i64::MAX, usize::MAX - 6),
+            (a_range_and_a_list, 3, (3 + 12) * 2 - 6),
+            (lists, 3, 0),
+        ] {
+            let tune = format!("{candidates}extend = {extend}");
+            assert_eq!(most_further_candidates(&tune), expected, "{tune}");
+        }
     }
 }

@@ -33,11 +33,12 @@ fn run_git(arguments: &[&str]) -> Result<Output, Error> {
     Command::new("git").args(encoding).args(arguments).output().map_err(|e| cannot_start(&e))
 }
 
-/// The error that says why the program `git` cannot be started.
+/// The error that says why the program `git` cannot be started. It is the same for `history`, which reads revisions
+/// alone, and for `diff`, which can also compare folders.
 fn cannot_start(e: &std::io::Error) -> Error {
     let message = match e.kind() {
         ErrorKind::NotFound => {
-            "is not installed: name a folder of results or of reports instead of a revision".into()
+            "is not installed: without it no revision can be read, and `diff` compares folders of results or of reports alone".into()
         }
         _ => e.to_string(),
     };
@@ -212,4 +213,17 @@ fn next_blob<'r>(id: &str, rest: &mut &'r [u8]) -> Option<&'r [u8]> {
     // The line end after the bytes must be there too.
     *rest = rest.get(to + 1..)?;
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `history` takes no folders in place of revisions, so that it cannot be told to name one.
+    #[test]
+    fn without_git_no_command_is_told_to_name_a_folder() {
+        let said = cannot_start(&ErrorKind::NotFound.into()).to_string();
+        assert!(said.starts_with("git: is not installed: without it no revision"), "{said}");
+        assert!(!said.contains("instead of a revision"), "{said}");
+    }
 }

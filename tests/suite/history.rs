@@ -159,3 +159,12 @@ fn revisions_that_are_called_as_files_are() {
     std::fs::create_dir(bench.path("empty")).unwrap();
     bench.run(&["diff", "empty", "HEAD"]).expect(2).warns("empty: holds neither results (");
 }
+
+#[test]
+fn without_git_there_is_no_history_and_no_advice_to_name_a_folder() {
+    let bench = Bench::new();
+    let history = exactfed().args(["history"]).folder(&bench.folder);
+    let output = Finished::from(history.env("PATH", "").run()).expect(2);
+    output.warns("git: is not installed: without it no revision can be read");
+    assert!(!output.err.contains("instead of a revision"), "{}", output.err);
+}

@@ -262,14 +262,10 @@ impl OpenLooks {
             count(look.replicates as usize, "replicate")
         );
         let claims = count(self.decided.len(), "claim");
-        let undecided = self.decided.iter().filter(|decided| !**decided).count();
         let are = if open == 1 { "is" } else { "are" };
         let next = self.all.get(self.next + 1).map(|next| next.replicates);
         let text = match (open, next) {
-            (0, _) if undecided == 0 => format!("{at}: every claim is decided"),
-            (0, _) => format!(
-                "{at}: {undecided} of {claims} cannot be decided by more replicates; the others are decided"
-            ),
+            (0, _) => format!("{at}: {}", outcome(&self.decided)),
             (_, Some(next)) => {
                 let more = count((next - look.replicates) as usize, "replicate");
                 format!("{at}: {open} of {claims} {are} open; {more} more of each cell come next")
@@ -278,6 +274,18 @@ impl OpenLooks {
         };
         by.say(&text);
     }
+}
+
+/// The words on the claims where none is open any more: `decided` says of each whether a look has supported or refuted
+/// it, and more replicates can decide none of the others.
+fn outcome(decided: &[bool]) -> String {
+    let undecided = decided.iter().filter(|decided| !**decided).count();
+    if undecided == 0 {
+        return "every claim is decided".to_owned();
+    }
+    let others = if undecided < decided.len() { "; the others are decided" } else { "" };
+    let claims = count(decided.len(), "claim");
+    format!("{undecided} of {claims} cannot be decided by more replicates{others}")
 }
 
 /// Why looks are not taken.
@@ -304,5 +312,21 @@ fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), LooksError> {
         Some(planned) => {
             Err(LooksError::OthersPlanned { planned, replicates: plan.manifest.replicates })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_claims_are_decided_only_where_there_are_others() {
+        assert_eq!(outcome(&[true, true]), "every claim is decided");
+        let one_of_two =
+            "1 of 2 claims cannot be decided by more replicates; the others are decided";
+        assert_eq!(outcome(&[true, false]), one_of_two);
+        assert_eq!(outcome(&[false]), "1 of 1 claim cannot be decided by more replicates");
+        let none = "2 of 2 claims cannot be decided by more replicates";
+        assert_eq!(outcome(&[false, false]), none);
     }
 }

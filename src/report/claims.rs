@@ -67,8 +67,9 @@ pub fn number_of(claim: &JudgedClaim<'_>) -> NumberText {
 }
 
 /// An estimate that belongs to a claim, or to a part of it, with its interval if it has one.
-pub fn estimate(claim: &JudgedClaim<'_>, Estimate { value, interval }: Estimate) -> TextCell {
-    TextCell::stating(value, number_text::interval_by(number_of(claim), value, interval))
+pub fn estimate(claim: &JudgedClaim<'_>, estimate: Estimate) -> TextCell {
+    let text = number_text::estimate_text(number_of(claim), estimate, claim.scale);
+    TextCell::stating(estimate.value, text)
 }
 
 /// The head of a column of estimates; `exact` says that no estimate in it has a sampling error, so that none has an

@@ -1,7 +1,7 @@
 //! An estimate with its interval, and the numbers for which a claim holds, as a small drawing.
 
 use super::notation::numbers;
-use super::number_text::{NumberText, interval_by};
+use super::number_text::{NumberText, estimate_text};
 use crate::chart::axis::{Axis, value_position};
 use crate::evidence::Scale;
 use crate::evidence::claims::{Estimate, EstimateScale};
@@ -60,7 +60,7 @@ pub fn svg(estimate: Estimate, region: Region, kind: EstimateScale, text: Number
     });
     let mut out = format!(
         "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}; the claim holds for {holds}\">",
-        numbers(&interval_by(text, value, ends))
+        numbers(&estimate_text(text, estimate, kind))
     );
     draw_region(&mut out, axis, region, &known);
     draw_estimate(&mut out, axis, estimate);

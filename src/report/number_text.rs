@@ -1,5 +1,6 @@
 //! Numbers and intervals as texts on pages.
 
+use crate::evidence::claims::{Estimate, EstimateScale};
 use crate::stats::Ratio;
 use exactfed_core::words::{plain, whole};
 
@@ -25,22 +26,29 @@ pub type NumberText = fn(f64) -> String;
 const MOST_APART: f64 = 1e6;
 
 /// The interval of an estimate in brackets, whose limits `text` writes; `None` where there is none, as for a single
-/// run.
+/// run. The estimate is of a number that is never negative, such as an error or a ratio.
 pub fn bracket(
     text: impl Fn(f64) -> String,
     estimate: f64,
-    interval: (f64, f64),
+    (low, high): (f64, f64),
 ) -> Option<String> {
-    let (low, high) = interval;
+    let is_far = estimate > 0.0 && low >= 0.0 && high > estimate * MOST_APART;
+    bracket_of_any_sign(text, estimate, (low, if is_far { f64::INFINITY } else { high }))
+}
+
+/// The interval in brackets of an estimate that may be of a number with any sign, such as a slope. Its upper limit is
+/// shown as it is however small the estimate: a slope of 0 may be estimated by a rounding error.
+fn bracket_of_any_sign(
+    text: impl Fn(f64) -> String,
+    estimate: f64,
+    (low, high): (f64, f64),
+) -> Option<String> {
     if low.is_nan() || high.is_nan() {
         return None;
     }
-    let is_positive = estimate > 0.0 && low >= 0.0;
-    let is_far_below = is_positive && low < estimate / MOST_APART;
-    let is_far_above = is_positive && high > estimate * MOST_APART;
+    let is_far_below = estimate > 0.0 && low >= 0.0 && low < estimate / MOST_APART;
     let shown_low = if is_far_below { 0.0 } else { low };
-    let shown_high = if is_far_above { f64::INFINITY } else { high };
-    Some(format!("[{}, {}]", text(shown_low), text(shown_high)))
+    Some(format!("[{}, {}]", text(shown_low), text(high)))
 }
 
 /// An estimate with its interval: `1.23 [1.20, 1.26]`, with as many of three to six digits as tell
@@ -55,12 +63,31 @@ pub fn interval(estimate: f64, interval: (f64, f64)) -> String {
     short(estimate)
 }
 
-/// An estimate with its interval, whose numbers `text` writes. The estimate alone if it has no interval, or if the
-/// limits have the same text as the estimate.
-pub fn interval_by(text: impl Fn(f64) -> String, estimate: f64, interval: (f64, f64)) -> String {
-    let value = text(estimate);
-    let limits = bracket(text, estimate, interval).filter(|l| *l != format!("[{value}, {value}]"));
-    limits.map_or_else(|| value.clone(), |limits| format!("{value} {limits}"))
+/// An estimate of a number that is never negative with its interval, whose numbers `text` writes. The estimate alone if
+/// it has no interval, or if the limits have the same text as the estimate.
+fn interval_by(text: impl Fn(f64) -> String, estimate: f64, interval: (f64, f64)) -> String {
+    let limits = bracket(&text, estimate, interval);
+    with_limits(text(estimate), limits)
+}
+
+/// An estimate of a claim with its interval, whose numbers `text` writes; `scale` says what the numbers are. The
+/// estimate alone in the cases of [`interval_by`].
+pub fn estimate_text(text: NumberText, estimate: Estimate, scale: EstimateScale) -> String {
+    let Estimate { value, interval } = estimate;
+    let limits = match scale {
+        EstimateScale::Plain => bracket_of_any_sign(text, value, interval),
+        EstimateScale::Counted | EstimateScale::Logarithm(_) => bracket(text, value, interval),
+    };
+    with_limits(text(value), limits)
+}
+
+/// The texts of an estimate and of the bracket with its limits, one after the other; the estimate alone without limits,
+/// and where both limits have its text.
+fn with_limits(value: String, limits: Option<String>) -> String {
+    match limits {
+        Some(limits) if limits != format!("[{value}, {value}]") => format!("{value} {limits}"),
+        _ => value,
+    }
 }
 
 /// A ratio with its interval, as [`interval`] writes it.
@@ -82,5 +109,18 @@ mod tests {
         assert_eq!(interval(1.0023, (1.0009, 1.0037)), "1.002 [1.001, 1.004]");
         assert_eq!(interval(1.0, (1.0 - 1e-9, 1.0)), "1.00");
         assert_eq!(interval(1.0, (f64::NAN, f64::NAN)), "1.00");
+    }
+
+    /// The slope of a cost that does not depend on the setting is 0 up to rounding.
+    #[test]
+    fn the_upper_limit_of_a_slope_is_finite_however_small_the_slope() {
+        let estimate = Estimate { value: 6.66e-16, interval: (6.66e-16, 0.0018) };
+        let slope = estimate_text(short, estimate, EstimateScale::Plain);
+        assert_eq!(slope, "6.66e-16 [6.66e-16, 1.80e-3]");
+        let ratio = estimate_text(short, estimate, EstimateScale::Logarithm(1.0));
+        assert_eq!(ratio, "6.66e-16 [6.66e-16, ∞]");
+        let far_below = Estimate { value: 0.5, interval: (1e-9, 0.7) };
+        let distance = estimate_text(short, far_below, EstimateScale::Plain);
+        assert_eq!(distance, interval_by(short, 0.5, (0.0, 0.7)));
     }
 }

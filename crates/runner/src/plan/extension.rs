@@ -130,11 +130,11 @@ impl TuningGroup {
 }
 
 impl Plan {
-    /// A bound on how many candidates are added for an algorithm at a point of the grid, which `plan` states in advance:
-    /// the combinations of all values that its settings may have after `extend` extensions, without those that the
-    /// manifest lists. An extension adds to a range at most [`ADDED`] values beyond one of its ends, and one value below
-    /// a value with which runs diverged; to a list of values it adds none. 0 without `[tune]`. Products that are
-    /// larger than the type's largest number are cut to it.
+    /// A bound on how many candidates are added for an algorithm at a point of the grid, which `plan` states in
+    /// advance: the combinations of all values that its settings may have after `extend` extensions, without those
+    /// that the manifest lists. An extension adds to a range at most [`ADDED`] values beyond one of its ends, and one
+    /// value below a value with which runs diverged; to a list of values it adds none. 0 without `[tune]`. Products
+    /// that are larger than the type's largest number are cut to it.
     pub fn most_further_candidates(&self) -> usize {
         let extend = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend) as usize;
         let mut listed = 1_usize;

@@ -5,6 +5,7 @@ use crate::kernel::padding::WIDEST_SHORT;
 use std::arch::aarch64::*;
 
 impl FoldEach for Neon {
+    /// The sum of the two numbers of each of the first two registers: a₀ + a₁, b₀ + b₁.
     #[inline(always)]
     unsafe fn fold_each([a, b, ..]: [float64x2_t; WIDEST_SHORT]) -> float64x2_t {
         // SAFETY: the trait's contract.

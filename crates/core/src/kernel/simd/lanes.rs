@@ -98,7 +98,8 @@ pub(super) const SIGNIFICAND: i64 = (1 << 52) - 1;
 
 /// An instruction set that can fold several registers at once.
 pub(in crate::kernel) trait FoldEach: Simd {
-    /// A register whose lane i is [`Simd::fold`] of register i; only the first `LANES` registers are read.
+    /// A register whose lane i is [`Simd::fold`] of register i, the sum of its lanes; only the first `LANES` registers
+    /// are read. The registers have the partial sums of several products of rows, whose sums are found at once.
     ///
     /// # Safety
     /// The instruction set is present.
@@ -111,7 +112,9 @@ pub(in crate::kernel) trait Strips: Simd {
     /// The instruction set with registers of at most [`WIDEST_SHORT`] lanes; the same one if its own are not wider.
     type Short: FoldEach;
 
-    /// Stores a register that is folded by halves down to the lanes of `Short`.
+    /// Writes the partial sums of a product of two rows, which are the lanes of `v`, to `to`, as many as `Short` has
+    /// lanes: where `v` has more, its upper half is added to the lower one first. [`FoldEach::fold_each`] of `Short`
+    /// later adds up the numbers at `to`.
     ///
     /// # Safety
     /// The instruction set is present; `to` has room for [`WIDEST_SHORT`] numbers.
@@ -120,6 +123,8 @@ pub(in crate::kernel) trait Strips: Simd {
 
 impl<I: FoldEach> Strips for I {
     type Short = Self;
+
+    /// Writes all lanes, since they are no more than those of `Short`.
     #[inline(always)]
     unsafe fn store_short(to: *mut f64, v: Self::V) {
         // SAFETY: passed on to the caller.
@@ -128,6 +133,7 @@ impl<I: FoldEach> Strips for I {
 }
 
 impl FoldEach for ScalarLane {
+    /// The first register, whose only lane is the sum of its lanes.
     #[inline(always)]
     unsafe fn fold_each([v, ..]: [f64; WIDEST_SHORT]) -> f64 {
         v

@@ -12,6 +12,10 @@ const BIASED_TWO_52: f64 = (1_u64 << 52) as f64 + 1023.0;
 
 impl Strips for Avx512 {
     type Short = Avx2;
+
+    /// Adds the upper four numbers of the register to the lower four and writes these four sums to `to`, which has room
+    /// for them. The eight numbers are partial sums of one product of two rows. The four are the next step by which
+    /// the product is folded; [`FoldEach::fold_each`] later adds up the four of several products at once.
     #[inline(always)]
     unsafe fn store_short(to: *mut f64, v: __m512d) {
         // SAFETY: the trait's contract.
@@ -23,6 +27,7 @@ impl Strips for Avx512 {
 }
 
 impl FoldEach for Sse2 {
+    /// The sum of the two numbers of each of the first two registers: a₀ + a₁, b₀ + b₁.
     #[inline(always)]
     unsafe fn fold_each([a, b, ..]: [__m128d; WIDEST_SHORT]) -> __m128d {
         // SAFETY: the trait's contract.
@@ -31,6 +36,8 @@ impl FoldEach for Sse2 {
 }
 
 impl FoldEach for Avx2 {
+    /// The sum of the four numbers of each register, added up in the order of [`Simd::fold`]: (a₀ + a₂) + (a₁ + a₃),
+    /// then the sums of b, c and d.
     #[inline(always)]
     unsafe fn fold_each([a, b, c, d]: [__m256d; WIDEST_SHORT]) -> __m256d {
         // SAFETY: the trait's contract.

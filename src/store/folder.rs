@@ -90,6 +90,23 @@ impl Store {
         check_writable(&self.root)
     }
 
+    /// Takes back what [`Self::create`] has created, if nothing else is in the folder: removes the marker, and then
+    /// those of `new_folders` that are empty. These are the folders that did not exist before, from this one to the
+    /// outermost.
+    pub fn remove_unused(&self, new_folders: &[PathBuf]) {
+        if is_occupied(&self.root) {
+            return;
+        }
+        let _ = fs::remove_file(self.root.join(MARKER));
+        for folder in new_folders {
+            let _ = fs::remove_dir(folder);
+        }
+        // Another process that has seen the marker may have stored results meanwhile, which need it.
+        if is_occupied(&self.root) {
+            let _ = ResultsMarker::write(&self.root);
+        }
+    }
+
     /// The number of cells with results in an experiment's folder that are not among these ids; 0 if its packs cannot
     /// be read.
     pub fn count_others(&self, experiment: &str, known: &HashSet<&str>) -> usize {

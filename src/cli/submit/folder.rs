@@ -3,9 +3,9 @@
 //! and `tasks` with one results folder per task, which is removed once every cell of `todo` is
 //! in the results.
 //!
-//! *Invariant*: a folder that is dropped before its jobs are submitted is removed.
+//! *Invariant*: a number belongs to the process that has created its folder. If this process ends before the jobs are
+//! submitted, it removes the contents of this folder alone; folders above it only if nothing is in them.
 
-use super::script::Job;
 use super::slurm::{Id, commands};
 use crate::cli::outcome::Failure;
 use crate::cli::shard;
@@ -16,6 +16,7 @@ use exactfed_runner::plan::Plan;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -31,8 +32,8 @@ pub fn set_program(command: Vec<OsString>) {
     let _ = PROGRAM.set(command);
 }
 
-/// The path of the folder of the next submission into the results `out`: the number after the last. It is
-/// not created.
+/// The path that the folder of the next submission into the results `out` would have: the number after the last. It is
+/// not created, so that another submission may take it; [`SubmissionFolder::reserve`] creates one.
 pub fn next_folder(out: &Path) -> PathBuf {
     let last = existing(out).into_iter().map(|(number, _)| number).max().unwrap_or(0);
     out.join(ALL).join((last + 1).to_string())
@@ -79,46 +80,58 @@ pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The folder of a submission whose jobs are not submitted yet; it is removed when this is dropped, unless
-/// they were.
+/// The folder of a submission that this process has created; it is removed when this is dropped, unless the jobs were
+/// submitted.
 pub struct SubmissionFolder<'a> {
-    job: &'a Job,
-    /// The outermost folder that was created for it, which may be the results folder.
-    made: PathBuf,
+    /// The path of the folder, `<out>/.slurm/<number>`.
+    pub path: PathBuf,
     /// Whether the jobs were submitted.
     submitted: bool,
+    /// The results folder, which is dropped after the folder of the submission is removed from it.
+    results: CreatedResults<'a>,
 }
 
 impl<'a> SubmissionFolder<'a> {
-    /// Creates the folder of a job and writes everything that the tasks and the merge read: the manifests of
-    /// these plans, the `list` of cells, the `scripts` by their names, and a copy of the program.
+    /// Creates the folder of a submission into the results of `store`, whose absolute path is `out`, with the first
+    /// number after all others that nobody takes meanwhile. It is empty; the results folder is created if there is
+    /// none.
     ///
     /// # Errors
-    /// If a file cannot be written; no files are left then.
+    /// If a folder cannot be created, or the results cannot be written. What was created is removed then.
+    pub fn reserve(store: &'a Store, out: &Path) -> Result<Self, Failure> {
+        let results = CreatedResults::create(store, out)?;
+        create_below(out, &out.join(ALL))?;
+        loop {
+            let path = next_folder(out);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path, submitted: false, results }),
+                // Another submission has taken the number since the folders were listed.
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(error(&path, e).into()),
+            }
+        }
+    }
+
+    /// Writes everything that the tasks and the merge read: the manifests of these plans, the `list` of cells, the
+    /// `scripts` by their names, and a copy of the program.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
     pub fn write(
-        store: &Store,
-        job: &'a Job,
+        &self,
         plans: &[Plan],
         list: &str,
         scripts: &[(&str, String)],
-    ) -> Result<Self, Failure> {
-        let new = job.folder.ancestors().take_while(|folder| !folder.exists());
-        let made = new.last().unwrap_or(&job.folder).to_owned();
-        // From now on a failure removes what is written.
-        let folder = Self { job, made, submitted: false };
-        store.create()?;
-        let own = &job.folder;
-        let tasks = own.join("tasks");
-        create_below(&job.out, &tasks)?;
-        let experiments = Store::open(&own.join("experiments"))?;
+    ) -> Result<(), Failure> {
+        create_below(&self.path, &self.path.join("tasks"))?;
+        let experiments = Store::open(&self.path.join("experiments"))?;
         experiments.create()?;
         plans.iter().try_for_each(|plan| experiments.write_experiment(plan))?;
-        write_synced(&own.join("todo"), list.as_bytes())?;
+        write_synced(&self.path.join("todo"), list.as_bytes())?;
         for (name, script) in scripts {
-            write_synced(&own.join(name), script.as_bytes())?;
+            write_synced(&self.path.join(name), script.as_bytes())?;
         }
-        copy_program(&own.join("exactfed"))?;
-        Ok(folder)
+        Ok(copy_program(&self.path.join("exactfed"))?)
     }
 
     /// Keeps the folder, and writes into it how the jobs (`ids`: the array, the merge) are watched and
@@ -127,24 +140,60 @@ impl<'a> SubmissionFolder<'a> {
     ///
     /// # Errors
     /// If a file cannot be written; the jobs are submitted all the same.
-    pub fn submitted(
-        mut self,
-        store: &Store,
-        plans: &[Plan],
-        ids: [&Id; 2],
-    ) -> Result<(), Failure> {
+    pub fn keep(mut self, plans: &[Plan], ids: [&Id; 2]) -> Result<(), Failure> {
         self.submitted = true;
         let [watch, cancel] = commands(ids);
         let jobs = format!("watch:   {watch}\ncancel:  {cancel}\n");
-        write_synced(&self.job.folder.join("jobs"), jobs.as_bytes())?;
-        Ok(plans.iter().try_for_each(|plan| store.write_experiment(plan))?)
+        write_synced(&self.path.join("jobs"), jobs.as_bytes())?;
+        Ok(plans.iter().try_for_each(|plan| self.results.store.write_experiment(plan))?)
     }
 }
 
 impl Drop for SubmissionFolder<'_> {
     fn drop(&mut self) {
-        if !self.submitted {
-            let _ = fs::remove_dir_all(&self.made);
+        if self.submitted {
+            return;
+        }
+        let _ = fs::remove_dir_all(&self.path);
+        // The folder of all submissions stays if another one is in it.
+        if let Some(all) = self.path.parent() {
+            let _ = fs::remove_dir(all);
+        }
+    }
+}
+
+/// The results folder of a submission. If it was new, and nothing is in it when this is dropped, it is removed again:
+/// the submission has failed, and nobody else has stored anything.
+struct CreatedResults<'a> {
+    store: &'a Store,
+    /// Whether the folder had no marker, so that it held no results.
+    is_new: bool,
+    /// The folders that did not exist, from the results folder to the outermost one.
+    new_folders: Vec<PathBuf>,
+}
+
+impl<'a> CreatedResults<'a> {
+    /// Creates the results folder of `store`, whose absolute path is `out`, unless it exists.
+    ///
+    /// # Errors
+    /// If it cannot be created or written. What was created is removed then.
+    fn create(store: &'a Store, out: &Path) -> Result<Self, Failure> {
+        let new_folders = out.ancestors().take_while(|folder| !folder.exists());
+        let results = Self {
+            store,
+            is_new: Store::schema(out).is_none(),
+            new_folders: new_folders.map(Path::to_owned).collect(),
+        };
+        // From now on a failure removes what is created.
+        store.create()?;
+        Ok(results)
+    }
+}
+
+impl Drop for CreatedResults<'_> {
+    fn drop(&mut self) {
+        if self.is_new {
+            self.store.remove_unused(&self.new_folders);
         }
     }
 }
@@ -168,4 +217,69 @@ fn copy_program(to: &Path) -> Result<(), Error> {
     }
     let own = std::env::current_exe().map_err(|e| error(to, e))?;
     fs::copy(&own, to).map(drop).map_err(|e| error(to, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file of results that a test stores below the results folder, as another process would.
+    const STORED: &str = "smoke/garnet/cells.parquet";
+
+    /// Writes a file into a folder that may not exist yet.
+    fn write_file(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "kept").unwrap();
+    }
+
+    #[test]
+    fn a_failed_submission_leaves_another_one_and_no_two_share_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("new/results");
+        let store = Store::open(&out).unwrap();
+        let first = SubmissionFolder::reserve(&store, &out).unwrap();
+        let second = SubmissionFolder::reserve(&store, &out).unwrap();
+        assert_eq!(first.path, out.join(".slurm/1"));
+        assert_eq!(second.path, out.join(".slurm/2"));
+        let [todo, other] = [&first, &second].map(|submission| submission.path.join("todo"));
+        write_file(&todo);
+        write_file(&other);
+        drop(second);
+        assert!(todo.is_file() && !other.exists());
+        // The first one had created the folders, and the second one leaves what it has written there.
+        let mut third = SubmissionFolder::reserve(&store, &out).unwrap();
+        third.submitted = true;
+        let kept = third.path.join("todo");
+        write_file(&kept);
+        drop(third);
+        drop(first);
+        assert!(kept.is_file() && !todo.exists());
+        assert_eq!(Store::schema(&out), Some(crate::store::SCHEMA));
+    }
+
+    #[test]
+    fn a_failed_submission_leaves_results_that_another_process_has_stored_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("new/results");
+        let store = Store::open(&out).unwrap();
+        let submission = SubmissionFolder::reserve(&store, &out).unwrap();
+        write_file(&out.join(STORED));
+        drop(submission);
+        assert!(out.join(STORED).is_file() && !out.join(".slurm").exists());
+        assert!(Store::open_existing(&out).is_ok());
+    }
+
+    #[test]
+    fn a_failed_submission_leaves_nothing_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = folder.path().join("new");
+        let out = new.join("results");
+        let store = Store::open(&out).unwrap();
+        drop(SubmissionFolder::reserve(&store, &out).unwrap());
+        assert!(!new.exists());
+        // A folder that was there stays, as empty as it was.
+        fs::create_dir_all(&out).unwrap();
+        drop(SubmissionFolder::reserve(&store, &out).unwrap());
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
+    }
 }

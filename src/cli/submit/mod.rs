@@ -111,33 +111,46 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let list = cell_list(&missing);
     folder::refuse_submitted(&args.out, &list)?;
     let tasks = args.tasks.min(cells as u64);
-    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| error(path, e));
+    let out = absolute(&args.out)?;
+    if args.dry_run {
+        let job = job_in(folder::next_folder(&out), args, &plans, tasks)?;
+        let table = task_table(&missing, tasks, args.threads_per_task)?;
+        print(&dry_run(&job, args, &job.scripts()?, &table))?;
+        return Ok(Code::Done);
+    }
+    let folder = SubmissionFolder::reserve(&store, &out)?;
+    let job = job_in(folder.path.clone(), args, &plans, tasks)?;
+    folder.write(&plans, &list, &job.scripts()?)?;
+    let array = slurm::submit(&array_command(&job, &args.sbatch))?;
+    let merge = slurm::submit(&merge_command(&job, &args.sbatch, &array.number))
+        .inspect_err(|_| slurm::cancel(&array))?;
+    let ids = [&array, &merge];
+    folder.keep(&plans, ids)?;
+    print(&summary(&job, cells, &plans, ids))?;
+    if args.wait { wait::follow(&job.folder, ids, cells) } else { Ok(Code::Done) }
+}
+
+/// The absolute path of a file or folder that a user names, which need not exist.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    Ok(std::path::absolute(path).map_err(|e| error(path, e))?)
+}
+
+/// The paths and numbers of a submission in this folder, which runs cells of these plans in so many tasks.
+///
+/// # Errors
+/// If a path cannot be made absolute, or Python code that the plans need is not found.
+fn job_in(folder: PathBuf, args: &Args, plans: &[Plan], tasks: u64) -> Result<Job, Failure> {
     let here = Path::new(".");
-    let folder = folder::next_folder(&absolute(&args.out)?);
-    let job = Job {
+    Ok(Job {
         here: std::env::current_dir().map_err(|e| error(here, e))?,
         experiments: plans.iter().map(|plan| folder::manifest_path(&folder, plan)).collect(),
-        code: code_of_all(&plans, &args.manifests.python).map_err(|e| error(here, e))?,
+        code: code_of_all(plans, &args.manifests.python).map_err(|e| error(here, e))?,
         folder,
         out: absolute(&args.out)?,
         reports: absolute(&args.reports)?,
         tasks,
         threads: args.threads_per_task,
-    };
-    let scripts = [("task.sh", job.task()?), ("merge.sh", job.merge()?)];
-    if args.dry_run {
-        let table = task_table(&missing, tasks, args.threads_per_task)?;
-        print(&dry_run(&job, args, &scripts, &table))?;
-        return Ok(Code::Done);
-    }
-    let folder = SubmissionFolder::write(&store, &job, &plans, &list, &scripts)?;
-    let array = slurm::submit(&array_command(&job, &args.sbatch))?;
-    let merge = slurm::submit(&merge_command(&job, &args.sbatch, &array.number))
-        .inspect_err(|_| slurm::cancel(&array))?;
-    let ids = [&array, &merge];
-    folder.submitted(&store, &plans, ids)?;
-    print(&summary(&job, cells, &plans, ids))?;
-    if args.wait { wait::follow(&job.folder, ids, cells) } else { Ok(Code::Done) }
+    })
 }
 
 /// Refuses options for sbatch, which the user wrote after `--`, that this command sets itself; the message

@@ -38,11 +38,19 @@ pub struct Job {
 }
 
 impl Job {
+    /// The scripts of the tasks and of the merge, by their names in the folder of the submission.
+    ///
+    /// # Errors
+    /// If a path is not UTF-8.
+    pub fn scripts(&self) -> Result<[(&'static str, String); 2], Failure> {
+        Ok([("task.sh", self.task()?), ("merge.sh", self.merge()?)])
+    }
+
     /// The script that each task of the array runs; the task finds its number in a variable of Slurm.
     ///
     /// # Errors
     /// If a path is not UTF-8.
-    pub fn task(&self) -> Result<String, Failure> {
+    fn task(&self) -> Result<String, Failure> {
         let mut script = self.head("A task of `exactfed submit`.")?;
         let _ = writeln!(script, "tasks={}\nthreads={}\ntries={TRIES}", self.tasks, self.threads);
         let code = self.code.iter().map(|code| Ok(format!("--python={}", path(code)?)));
@@ -56,7 +64,7 @@ impl Job {
     ///
     /// # Errors
     /// If a path is not UTF-8.
-    pub fn merge(&self) -> Result<String, Failure> {
+    fn merge(&self) -> Result<String, Failure> {
         let mut script = self.head("The merge of `exactfed submit`.")?;
         let out = path(&self.out)?;
         let reports = path(&self.reports)?;

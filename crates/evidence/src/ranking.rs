@@ -55,7 +55,8 @@ pub enum PointRanking {
     Diverged,
     /// The runs of some algorithm end before the cost is reached, and no other has a mean.
     Ended,
-    /// The smallest mean error is above the error at the start, so that no algorithm is worth ranking.
+    /// The smallest mean error is above the error at the start, so that no algorithm is worth ranking. The means are
+    /// arithmetic, also where algorithms are ranked by geometric means.
     AboveStart {
         /// The smallest mean error.
         error: f64,
@@ -198,15 +199,17 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         let ended = cells.iter().any(|cell| is_short(cell, at));
         return if ended { PointRanking::Ended } else { PointRanking::Diverged };
     };
-    let error = cells[*best].runs.sample(quantity, at).map_or(f64::NAN, |values| mean(&values));
-    let floor = rounding_floor(quantity);
     let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
     // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
     let is_away =
         start > 0.0 && cells.iter().all(|c| !matches!(*c.cell.identity.start, Start::Limit(_)));
-    if quantity == Quantity::SqError && is_away && error > start {
-        return PointRanking::AboveStart { error };
+    // The algorithm with the least geometric mean need not have the least mean.
+    let least_mean = all.iter().map(|(_, losses)| mean(losses)).fold(f64::INFINITY, f64::min);
+    if quantity == Quantity::SqError && is_away && least_mean > start {
+        return PointRanking::AboveStart { error: least_mean };
     }
+    let error = cells[*best].runs.sample(quantity, at).map_or(f64::NAN, |values| mean(&values));
+    let floor = rounding_floor(quantity);
     let mut rivals = Vec::with_capacity(others.len());
     for (cell, other) in others {
         let error_of_selection = selection_error(&[
@@ -292,10 +295,15 @@ pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cells::runs::{Grouping, Runs, TraceNeeds};
     use crate::needs::Needs;
     use crate::simulated;
     use crate::wrong::{self, Mutation};
+    use exactfed_core::federated::Cost;
+    use exactfed_runner::manifest::Prices;
+    use exactfed_runner::plan::Cell;
     use exactfed_runner::runner::prepare;
+    use exactfed_runner::trace::Trace;
 
     const FLOOR: f64 = 1e-28;
 
@@ -356,6 +364,41 @@ mod tests {
         };
         assert!(ratio.estimate > 1.0 && ratio.low == ratio.estimate, "{ratio:?}");
         assert_eq!((ratio.high, ratio.p), (ratio.estimate, 0.0));
+    }
+
+    /// The result of a cell with two instances whose runs begin with an error of 10 and end with these errors.
+    fn result_ending_at(cell: &Cell, ends: [f64; 2]) -> CellResult<'_> {
+        let traces = ends.map(|end| Trace {
+            round: vec![0, 60],
+            cost: vec![Cost::default(); 2],
+            sq_error: vec![10.0, end],
+            ..Trace::default()
+        });
+        let grouping = Grouping::new(cell);
+        let runs = Runs::new(traces.to_vec(), grouping, &TraceNeeds::default(), &Prices::default());
+        simulated::result(cell, runs)
+    }
+
+    /// The ranking of two algorithms over two instances that end with these errors.
+    fn rank_ending_at(first: [f64; 2], second: [f64; 2]) -> PointRanking {
+        let text = wrong::manifest(1, "4").replace("seed = 5", "seed = 5\ninstances = 2");
+        let plan = simulated::plan(text);
+        let results =
+            [result_ending_at(&plan.cells[0], first), result_ending_at(&plan.cells[1], second)];
+        rank(&[&results[0], &results[1]], Quantity::SqError, None)
+    }
+
+    /// The algorithm with the least geometric mean may end above the start on average, and another one not.
+    #[test]
+    fn all_end_above_the_start_if_the_least_mean_does() {
+        let ranking = rank_ending_at([1e-6, 1e3], [1.0, 1.0]);
+        let PointRanking::Ranked { best: 0, is_geometric: true, rivals, .. } = &ranking else {
+            panic!("{ranking:?}")
+        };
+        assert_eq!(rivals.len(), 1);
+        let ranking = rank_ending_at([1e-6, 1e3], [20.0, 20.0]);
+        let PointRanking::AboveStart { error } = ranking else { panic!("{ranking:?}") };
+        assert_eq!(error, 20.0);
     }
 
     fn rival(separation: Separation) -> Rival {

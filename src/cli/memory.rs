@@ -19,10 +19,7 @@ pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
 /// that they may take; by default what is available.
 pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), Failure> {
     let need = |cells: &Vec<_>| [of_instances(cells), of_runs(cells, threads)].concat();
-    let needs: Vec<_> = all
-        .iter()
-        .map(|(plan, cells)| (*plan, need(cells)))
-        .collect();
+    let needs: Vec<_> = all.iter().map(|(plan, cells)| (*plan, need(cells))).collect();
     check_fit(&needs, most.or_else(available))
 }
 
@@ -32,23 +29,12 @@ pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), 
 fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<(), Failure> {
     // Plans run one after the other, but all their instances are built first.
     let is_instance = |part: &&MemoryPart| part.key.starts_with("problem.");
-    let instances = needs
-        .iter()
-        .flat_map(|(_, need)| need.iter().filter(is_instance));
-    let runs = |need: &[MemoryPart]| {
-        need.iter()
-            .filter(|s| !is_instance(s))
-            .map(|s| s.bytes)
-            .sum()
-    };
+    let instances = needs.iter().flat_map(|(_, need)| need.iter().filter(is_instance));
+    let runs = |need: &[MemoryPart]| need.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum();
     let total = instances.map(|part| part.bytes).sum::<f64>()
         + needs.iter().map(|(_, need)| runs(need)).fold(0.0, f64::max);
-    let Some(most) = most.filter(|most| total > *most) else {
-        return Ok(());
-    };
-    let all = needs
-        .iter()
-        .flat_map(|(plan, need)| need.iter().map(move |s| (plan, s)));
+    let Some(most) = most.filter(|most| total > *most) else { return Ok(()) };
+    let all = needs.iter().flat_map(|(plan, need)| need.iter().map(move |s| (plan, s)));
     let Some((plan, part)) = all.max_by(|a, b| a.1.bytes.total_cmp(&b.1.bytes)) else {
         return Ok(());
     };
@@ -60,31 +46,15 @@ fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<()
         part.what,
         format_bytes(part.bytes)
     );
-    Err(Failure::of_plan(
-        plan,
-        std::iter::once((part.key.clone(), message)),
-    ))
+    Err(Failure::of_plan(plan, std::iter::once((part.key.clone(), message))))
 }
 
 /// A number of bytes in words with the unit that suits it, a power of 1000: `64.0 GB`.
 fn format_bytes(bytes: f64) -> String {
-    let units = [
-        (1e18, "EB"),
-        (1e15, "PB"),
-        (1e12, "TB"),
-        (1e9, "GB"),
-        (1e6, "MB"),
-    ];
-    let (unit, name) = units
-        .into_iter()
-        .find(|(unit, _)| bytes >= *unit)
-        .unwrap_or((1e3, "kB"));
+    let units = [(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1e3, "kB"));
     let number = bytes / unit;
-    if number < 1e6 {
-        format!("{number:.1} {name}")
-    } else {
-        format!("{number:.1e} {name}")
-    }
+    if number < 1e6 { format!("{number:.1} {name}") } else { format!("{number:.1e} {name}") }
 }
 
 /// A text is no size of memory.
@@ -103,11 +73,7 @@ pub fn parse_size(text: &str) -> Result<f64, SizeError> {
         Some('T') => 1e12,
         _ => 1.0,
     };
-    let digits = if unit > 1.0 {
-        &plain[..plain.len() - 1]
-    } else {
-        plain
-    };
+    let digits = if unit > 1.0 { &plain[..plain.len() - 1] } else { plain };
     match digits.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number * unit),
         _ => Err(SizeError),
@@ -118,21 +84,25 @@ pub fn parse_size(text: &str) -> Result<f64, SizeError> {
 /// memory, or less if a limit applies to its control group or to itself.
 fn available() -> Option<f64> {
     let memory = read_to_string("/proc/meminfo").ok();
-    let free = memory
-        .as_deref()
-        .and_then(|text| field(text, "MemAvailable:"))
-        .map(|kb| kb * 1024.0);
-    let limit = limit_of_process("Max address space");
-    [free, limit, control_group(Path::new("/sys/fs/cgroup"))]
+    let free =
+        memory.as_deref().and_then(|text| field(text, "MemAvailable:")).map(|kb| kb * 1024.0);
+    let addresses = read_to_string("/proc/self/limits").ok().and_then(|limits| {
+        let status = read_to_string("/proc/self/status").unwrap_or_default();
+        address_space_left(&limits, &status)
+    });
+    [free, addresses, control_group(Path::new("/sys/fs/cgroup"))]
         .into_iter()
         .flatten()
         .reduce(f64::min)
 }
 
-/// A limit of this process by its name in /proc/self/limits, such as the bytes of its address space;
-/// `None` where it has no limit, or the system has no such file.
-fn limit_of_process(name: &str) -> Option<f64> {
-    field(&read_to_string("/proc/self/limits").ok()?, name)
+/// The bytes that a process may still map before its address space reaches its limit (`ulimit -v`), from the texts
+/// of its `limits` and `status` in /proc; `None` if it has no limit. All mapped addresses count, also where no memory
+/// is behind them.
+fn address_space_left(limits: &str, status: &str) -> Option<f64> {
+    let limit = field(limits, "Max address space")?;
+    let mapped = field(status, "VmSize:").map_or(0.0, |kb| kb * 1024.0);
+    Some((limit - mapped).max(0.0))
 }
 
 /// The most bytes of memory that this process has held so far; `None` where the system does not count
@@ -162,24 +132,15 @@ fn control_group(root: &Path) -> Option<f64> {
         };
         let (folder, limit, used) = match kind {
             "" => (root.to_owned(), "memory.max", "memory.current"),
-            "memory" => (
-                root.join("memory"),
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-            ),
+            "memory" => (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
             _ => continue,
         };
         let own = folder.join(path.trim_start_matches('/'));
-        for folder in own
-            .ancestors()
-            .take_while(|above| above.starts_with(&folder))
-        {
+        for folder in own.ancestors().take_while(|above| above.starts_with(&folder)) {
             let number = |name: &str| -> Option<f64> {
                 read_to_string(folder.join(name)).ok()?.trim().parse().ok()
             };
-            let (Some(limit), Some(used)) = (number(limit), number(used)) else {
-                continue;
-            };
+            let (Some(limit), Some(used)) = (number(limit), number(used)) else { continue };
             let stat = read_to_string(folder.join("memory.stat")).unwrap_or_default();
             let left = (limit - used + page_cache(&stat)).max(0.0);
             least = Some(least.map_or(left, |least| least.min(left)));
@@ -193,9 +154,7 @@ fn control_group(root: &Path) -> Option<f64> {
 /// `inactive_file`, which leaves out the groups below; in the second version that line is of all, and the only one.
 fn page_cache(stat: &str) -> f64 {
     let of_all = field(stat, "total_inactive_file ");
-    of_all
-        .or_else(|| field(stat, "inactive_file "))
-        .unwrap_or(0.0)
+    of_all.or_else(|| field(stat, "inactive_file ")).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -212,16 +171,28 @@ mod tests {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
         let all = [(512.0, "0.5 kB"), (6.4e10, "64.0 GB"), (3e25, "3.0e7 EB")];
-        all.iter()
-            .for_each(|(bytes, text)| assert_eq!(format_bytes(*bytes), *text));
+        all.iter().for_each(|(bytes, text)| assert_eq!(format_bytes(*bytes), *text));
     }
 
     #[test]
     fn fields_of_proc_are_found() {
         let text = "MemTotal:       100 kB\nMemAvailable:   42 kB\n";
         assert_eq!(field(text, "MemAvailable:"), Some(42.0));
-        let limits = "Limit  Soft Limit\nMax address space         unlimited  unlimited  bytes\n";
-        assert_eq!(field(limits, "Max address space"), None);
+        assert_eq!(field(text, "SwapFree:"), None);
+    }
+
+    #[test]
+    fn what_is_mapped_is_no_longer_left_of_the_address_space() {
+        let left = |limit: &str, status: &str| {
+            let limits =
+                format!("Limit  Soft Limit\nMax address space         {limit}  unlimited  bytes\n");
+            address_space_left(&limits, status)
+        };
+        let status = "VmPeak:\t     900 kB\nVmSize:\t     100 kB\n";
+        assert_eq!(left("1024000", status), Some(921_600.0));
+        assert_eq!(left("1024", status), Some(0.0));
+        assert_eq!(left("1024", ""), Some(1024.0));
+        assert_eq!(left("unlimited", status), None);
     }
 
     #[test]

@@ -18,16 +18,23 @@ const MARGIN: f64 = 12.0;
 const MIDDLE: f64 = 13.0;
 /// Ends of a region that are nearer to each other than this have one label.
 const ONE_LABEL: f64 = 70.0;
-/// The range of a scale whose numbers are all equal, in units of the scale.
+/// The least range of a scale, so that numbers which are equal but for rounding are drawn at one place. On a linear
+/// scale it is a part of the largest magnitude of a number, on a logarithmic one a part of a decade.
 const LEAST_RANGE: f64 = 0.1;
 
-/// An axis on which all of these numbers are visible that can be; `None` where none can.
+/// An axis on which all of these numbers are visible that can be; `None` where none can. It depends on no unit: numbers
+/// that are all multiplied by the same factor are drawn at the same places.
 fn axis(scale: Scale, values: &[f64]) -> Option<Axis> {
     let places = values.iter().filter_map(|value| value_position(scale, *value));
     let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
         (low.min(place), high.max(place))
     });
-    let room = 0.12 * (high - low).max(LEAST_RANGE * high.abs().max(1.0));
+    let least_range = match scale {
+        // Zeros alone have a range too, so that they are in the middle.
+        Scale::Linear => LEAST_RANGE * low.abs().max(high.abs()).max(f64::MIN_POSITIVE),
+        Scale::Log => LEAST_RANGE,
+    };
+    let room = 0.12 * (high - low).max(least_range);
     (low <= high).then_some(Axis { scale, low: low - room, high: high + room })
 }
 
@@ -201,6 +208,37 @@ mod tests {
         assert!(svg.contains("aria-label=\"0.500 [0, ∞]; the claim holds for ≤ 1.00\""), "{svg}");
         let svg = drawn(INFINITY, (INFINITY, INFINITY), (0.0, 1.0), RATIO);
         assert_eq!(numbers_after(&svg, "cx=\""), [288.0]);
+    }
+
+    /// The places of two estimates in rows of a table, with intervals of 0.2 around them, in this unit.
+    fn places_in_unit(unit: f64) -> Vec<f64> {
+        let estimate = |value: f64| Estimate {
+            value: value * unit,
+            interval: ((value - 0.1) * unit, (value + 0.1) * unit),
+        };
+        let drawings = rows(&[estimate(1.0), estimate(3.0)]);
+        drawings.iter().map(|svg| numbers_after(svg, "cx=\"")[0]).collect()
+    }
+
+    #[test]
+    fn small_numbers_are_as_far_apart_as_large_ones() {
+        let places = places_in_unit(1.0);
+        assert!(places[1] - places[0] > 150.0, "{places:?}");
+        for unit in [1e-4, 1e-30, 1e30] {
+            assert_eq!(places_in_unit(unit), places, "{unit}");
+        }
+        let ratio = |unit: f64| {
+            drawn(1e-9 * unit, (0.9e-9 * unit, 1.1e-9 * unit), (0.0, 1.3e-9 * unit), RATIO)
+        };
+        assert_eq!(numbers_after(&ratio(1.0), "cx=\""), numbers_after(&ratio(1e9), "cx=\""));
+    }
+
+    #[test]
+    fn numbers_that_are_all_equal_are_in_the_middle() {
+        for value in [0.0, -2.0, 1e-300] {
+            let drawings = rows(&[Estimate { value, interval: (value, value) }]);
+            assert_eq!(numbers_after(&drawings[0], "cx=\""), [150.0], "{value}");
+        }
     }
 
     #[test]

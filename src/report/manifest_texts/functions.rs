@@ -1,5 +1,10 @@
 //! The functions that texts of a manifest may call. Each returns the text that stands in place of its call. Where runs
 //! do not differ, because nothing is random, a number has no interval.
+//!
+//! A function returns an error where no results could give it a number, as for a cell that the plan does not have.
+//! Texts are checked with the facts of the plan ([`TextFacts::of_plan`]), so that such a manifest is refused before it
+//! is run. A number that results could give, and these do not, is no error but a word such as "diverged" or "not
+//! known".
 
 use super::bias_share::BiasShare;
 use super::facts::{CellFacts, ClaimFacts, DigitsText, TextFacts, number_text};
@@ -190,12 +195,19 @@ fn add_guard(environment: &mut Environment<'static>, name: &'static str, wanted:
 }
 
 /// The function `cell`: the id of the only cell with this label and these settings, which other functions take.
+///
+/// # Errors
+/// If no cell, or more than one, has them.
 fn cell(state: &State<'_, '_>, label: String, settings: Kwargs) -> Result<String, Error> {
     find(&guards(state)?.facts.cells, &label, &settings)
 }
 
 /// The function `bias`: the squared norm of the exact bias of a cell, ‖lim E θ_t − θ*‖²; "not known" where theory does
 /// not know the limit.
+///
+/// # Errors
+/// If there is no such cell. For a cell that was not run yet also if no figure of the manifest draws the exact bias,
+/// which is not computed otherwise, or if theory cannot know the limit, since the field is not linear.
 fn bias(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let facts = by_id(&guards.facts.cells, &id)?;
@@ -207,6 +219,9 @@ fn bias(state: &State<'_, '_>, id: String) -> Result<String, Error> {
 
 /// The function `overtaken`: the number of clients, between the numbers of two cells, at which the squared bias is as
 /// large as the variance. Where there is none, the text says something false, and is not shown.
+///
+/// # Errors
+/// If there is no such cell, or a cell cannot have a bias or a variance.
 fn overtaken(state: &State<'_, '_>, few: String, many: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let few = bias_share(&guards.facts.cells, &few)?;
@@ -234,6 +249,9 @@ fn bias_share(facts: &[CellFacts], id: &str) -> Result<Option<BiasShare>, Error>
 }
 
 /// The function `diverged`: how many runs of a cell diverged, out of all; a dash for a planned cell.
+///
+/// # Errors
+/// If there is no such cell.
 fn diverged(state: &State<'_, '_>, id: String) -> Result<String, Error> {
     let guards = guards(state)?;
     let facts = by_id(&guards.facts.cells, &id)?;
@@ -245,6 +263,10 @@ fn diverged(state: &State<'_, '_>, id: String) -> Result<String, Error> {
 
 /// The function `least`: a quantity of the least cost of an algorithm at a point of a frontier, which the options name
 /// by `clients`, `target`, `price` and `budget`. The option `of` names the quantity; without it, the communications.
+///
+/// # Errors
+/// If the target is missing, an option is unknown or of another type, there is no such quantity, or no frontier has
+/// the point.
 fn least(state: &State<'_, '_>, algorithm: String, options: Kwargs) -> Result<String, Error> {
     let guards = guards(state)?;
     let clients: Option<u64> = options.get("clients")?;
@@ -284,11 +306,17 @@ fn claim<'a>(facts: &'a TextFacts, id: &str) -> Result<&'a ClaimFacts, Error> {
 }
 
 /// The facts about the cell of this id.
+///
+/// # Errors
+/// If there is no such cell.
 fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
     facts.iter().find(|f| f.cell.id == *id).ok_or_else(|| invalid(format!("{id} is no cell")))
 }
 
 /// The quantity that the option `of="…"` of a call names; `usual` without the option.
+///
+/// # Errors
+/// If there is no quantity of this name, or the call has another option.
 fn quantity(options: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
     let named: Option<String> = options.get("of")?;
     options.assert_all_used()?;
@@ -322,7 +350,7 @@ impl Finals<'_> {
 /// The values of a quantity of the cell with this id at the last round.
 ///
 /// # Errors
-/// If there is no such cell, or it cannot have the quantity.
+/// If there is no such cell, or if it was not run yet and cannot have the quantity ([`CellFacts::lacks`]).
 fn finals<'a>(facts: &'a [CellFacts], id: &str, quantity: Quantity) -> Result<Finals<'a>, Error> {
     let facts = by_id(facts, id)?;
     if let Some(why) = facts.lacks.get(&quantity) {

@@ -61,7 +61,7 @@ pub struct Manifest {
     /// | `value(a)`, `times(a, b)` | the same two numbers with two digits and without an interval, for a headline |
     /// | `mean(a, of="lyapunov")` | the mean of another quantity; `ratio`, `value` and `times` take `of` too |
     /// | `limit(a)`, `ratio_limit(a, b)` | mean and ratio of the squared distance from the exact limit |
-    /// | `bias(a)` | the squared exact bias |
+    /// | `bias(a)` | the squared exact bias ‖lim E θ − θ*‖²; a figure must draw the exact bias |
     /// | `overtaken(a, b)` | the number of clients between those of a and b at which the squared bias is as large as the variance, interpolated on logarithms; the whole text is shown only if the squared bias is the smaller of the two at a and the larger at b. It needs the averages `bias` and `covariance` |
     /// | `diverged(a)` | how many runs diverged, such as "3 of 10" |
     /// | `estimate("id")` | the estimate of the claim of this id, with its interval |

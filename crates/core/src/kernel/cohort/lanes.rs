@@ -47,8 +47,9 @@ pub(in crate::kernel) struct Lanes<'a, const K: usize> {
 }
 
 impl<const K: usize> Lanes<'_, K> {
-    /// For each member a pointer to its next draws, and how many draws are ready in all streams: at least 1, and at
-    /// most `most`.
+    /// For each member a pointer to its next draws, each 64 uniform bits, and how many draws are ready behind every
+    /// pointer: at least 1, and at most `most`. Pointers beyond the number of members are null. A kernel reads the
+    /// draws in place, and calls [`Self::skip`] for those that it has read.
     #[inline(always)]
     pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
         let mut now = usize::try_from(most).unwrap_or(usize::MAX);
@@ -73,7 +74,11 @@ impl<const K: usize> Lanes<'_, K> {
         unsafe { (*self.streams[k]).bits() }
     }
 
-    /// Marks `count` draws of every stream as used.
+    /// Marks the next `count` draws of every stream as used: those behind the pointers of [`Self::ready`] that a kernel
+    /// has read.
+    ///
+    /// # Panics
+    /// If fewer draws are ready in a stream.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
         for stream in &self.streams[..self.len] {

@@ -2,9 +2,10 @@
 //! local steps and target ε, the step size γ that needs the fewest rounds T until
 //! E‖θ_t − θ*‖² ≤ ε² for all t ≥ T, and that T. Nothing is sampled.
 //!
-//! Clients with the same distribution form a type. The state holds moments by types, so its size does not
-//! depend on N, and N enters the linear map Q of a cycle, THEORY (6.1), as a number. What `THEORY (6.1)` means,
-//! and its symbols, are explained in [`super::exact`].
+//! Clients with the same distribution form a type. The state holds moments by types, and N enters the linear map Q of
+//! a cycle, THEORY (6.1), as a number. The size of the state depends on N only where a type has a single client, whose
+//! deviation from the mean of its type is 0 and is left out. What `THEORY (6.1)` means, and its symbols, are explained
+//! in [`super::exact`].
 
 mod best;
 mod bounds;
@@ -72,15 +73,16 @@ impl Search {
         self.known[settings.algorithm].price(settings)
     }
 
-    /// An example of the settings of an algorithm that are tried, from which the size of its state follows: the first
-    /// of each list.
-    fn first_settings(&self, algorithm: usize) -> RoundSettings {
+    /// Settings of an algorithm with which its state is as large as with any others of this choice that the search
+    /// tries, so that [`check_size`] of them is enough. The state is largest with the most clients, because a type of
+    /// one client has no deviations. γ and H are mere numbers in the rounds: the smallest γ and the first H stand for all.
+    fn largest_settings(&self, algorithm: usize, choice: usize) -> RoundSettings {
         RoundSettings {
             algorithm,
-            clients: self.clients[0],
+            clients: self.clients.iter().copied().max().unwrap_or_default(),
             local_steps: self.local_steps_of(algorithm)[0],
             step_size: self.step_sizes.from,
-            choice: 0,
+            choice,
         }
     }
 
@@ -135,8 +137,8 @@ impl Search {
         Ok(TypedProblem { facts, types, search: self, known: KnownSteps::default() })
     }
 
-    /// The problem with its clients in types, and for each algorithm the number of second moments that must be followed
-    /// together.
+    /// The problem with its clients in types, and for each algorithm the largest number of second moments that must be
+    /// followed together, over its choices of further settings and all numbers of clients.
     ///
     /// # Errors
     /// The first reason why the search cannot be computed on the problem.
@@ -167,13 +169,18 @@ impl Search {
         }
         let mut sizes = Vec::new();
         for &algorithm in &self.algorithms {
-            let settings = self.first_settings(algorithm);
             let rounds = problem.rounds(algorithm);
             let clients = facts.clients() as u64;
             if !rounds.treats_clients_alike() && self.clients != [clients] {
-                return Err(unknown(rounds, format!("its rounds are those of {clients} clients")));
+                let reason = format!("its rounds are those of {clients} clients");
+                return Err(unknown(rounds.name(), reason));
             }
-            sizes.push(check_size(&problem, &settings)?);
+            let mut largest = 0;
+            for choice in 0..rounds.choices() {
+                let settings = self.largest_settings(algorithm, choice);
+                largest = largest.max(check_size(&problem, &settings)?);
+            }
+            sizes.push(largest);
         }
         Ok((problem, sizes))
     }
@@ -196,24 +203,35 @@ fn not_positive(name: &str) -> Fault {
     Fault::new("", format!("{name} must be a list of positive finite numbers, and not empty"))
 }
 
-/// The fault of an algorithm whose exact moments are not known, for this reason.
-fn unknown(rounds: &dyn Rounds, reason: impl Display) -> Fault {
-    Fault::new("algorithms", format!("{} cannot be solved exactly: {reason}", rounds.name()))
+/// The fault of an algorithm whose exact moments are not known, for this reason. Its name may say with which choice of
+/// further settings, [`name_with_choice`].
+fn unknown(name: &str, reason: impl Display) -> Fault {
+    Fault::new("algorithms", format!("{name} cannot be solved exactly: {reason}"))
 }
 
-/// The number of second moments of an algorithm that must be followed together.
+/// The name of an algorithm for messages that are about one choice of its further settings: `fedprox (choice 2 of 3)`,
+/// or the name alone if there is one choice.
+fn name_with_choice(rounds: &dyn Rounds, choice: usize) -> String {
+    let name = rounds.name();
+    match rounds.choices() {
+        0 | 1 => name.to_owned(),
+        choices => format!("{name} (choice {} of {choices})", choice + 1),
+    }
+}
+
+/// The number of second moments that must be followed together for an algorithm with these settings.
 ///
 /// # Errors
-/// If the algorithm has no exact moments, or they are more than [`MOST_MOMENTS`].
+/// If the algorithm has no exact moments with these settings, or they are more than [`MOST_MOMENTS`].
 fn check_size(problem: &TypedProblem<'_>, settings: &RoundSettings) -> Result<usize, Fault> {
     let rounds = problem.rounds(settings.algorithm);
-    let moments = problem.moments(settings).map_err(|reason| unknown(rounds, reason))?;
+    let name = name_with_choice(rounds, settings.choice);
+    let moments = problem.moments(settings).map_err(|reason| unknown(&name, reason))?;
     if moments <= MOST_MOMENTS {
         return Ok(moments);
     }
     let message = format!(
-        "{} has a state of {moments} moments on this problem; at most {MOST_MOMENTS} are computed, so the problem needs fewer dimensions or fewer types of clients",
-        rounds.name()
+        "{name} has a state of {moments} moments on this problem; at most {MOST_MOMENTS} are computed, so the problem needs fewer dimensions or fewer types of clients"
     );
     Err(Fault::new("algorithms", message))
 }
@@ -290,7 +308,8 @@ pub fn curve(
 ) -> Result<ErrorCurve, Fault> {
     let problem = search.typed(facts, &[settings.clients])?;
     check_size(&problem, settings)?;
-    problem.curve(settings).map_err(|reason| unknown(problem.rounds(settings.algorithm), reason))
+    let name = name_with_choice(problem.rounds(settings.algorithm), settings.choice);
+    problem.curve(settings).map_err(|reason| unknown(&name, reason))
 }
 
 #[cfg(test)]

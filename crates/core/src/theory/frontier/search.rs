@@ -85,7 +85,7 @@ impl TriedSettings<'_, '_> {
         if !self.passing && self.is_excluded(problem, best) {
             return;
         }
-        // Without exact moments there is nothing to improve.
+        // Where moments are infinite with this step size, there is nothing to improve.
         let _ = problem.squares(&self.run, self.known, |squares| {
             // Rounds without noise are the same for all numbers of clients.
             let mut noiseless = NoiselessError::new(&squares.mean);
@@ -210,8 +210,8 @@ impl StepSizes {
 }
 
 /// The best step sizes of all combinations of algorithm, number of clients, target and number of local steps, in the
-/// order of the algorithms. `sizes` has the number of second moments of each algorithm: from them the share of the
-/// algorithm in the work is estimated, which `worked` is told.
+/// order of the algorithms. `sizes` has the largest number of second moments of each algorithm: from them the share of
+/// the algorithm in the work is estimated, which `worked` is told.
 pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> Vec<Reached> {
     let algorithms = &problem.search.algorithms;
     let each = algorithms.iter().zip(sizes);
@@ -231,16 +231,20 @@ pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> V
 const ON_GRID: f64 = 0.3;
 
 /// About how much work the search of an algorithm is, relative to other algorithms, for the display of progress: the
-/// number of entries of the map of its second moments, for each pair of runs, number of local steps and choice of
-/// further settings. Products of large maps take more than in proportion to their entries, and those of small maps
-/// less.
+/// number of entries of the largest map of its second moments, `moments` squared, for each choice of further settings,
+/// pair of runs and number of local steps. Products of large maps take more than in proportion to their entries, and
+/// those of small maps less.
 fn cost(problem: &TypedProblem<'_>, algorithm: usize, moments: usize) -> f64 {
+    let search = problem.search;
     let size = moments as f64;
     let rounds = problem.rounds(algorithm);
-    let local_runs = rounds.local_runs(&problem.search.first_settings(algorithm));
-    let runs = local_runs.map_or(1, |local| local.runs.len());
-    let local_steps = problem.search.local_steps_of(algorithm).len();
-    size * size * (runs * (runs + 1) / 2 * local_steps * rounds.choices()) as f64
+    let mut pairs = 0;
+    for choice in 0..rounds.choices() {
+        let local_runs = rounds.local_runs(&search.largest_settings(algorithm, choice));
+        let runs = local_runs.map_or(1, |local| local.runs.len());
+        pairs += runs * (runs + 1) / 2;
+    }
+    size * size * (pairs * search.local_steps_of(algorithm).len()) as f64
 }
 
 /// The best step sizes of an algorithm for all numbers of clients and of local steps and all targets, ordered by number

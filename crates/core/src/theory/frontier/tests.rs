@@ -10,7 +10,7 @@ use crate::algorithm::minibatch_sgd::MinibatchSgd;
 use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
 use crate::algorithm::rounds::{ProblemSize, constant_rounds};
 use crate::algorithm::scaffnew::Scaffnew;
-use crate::algorithm::{SearchedSpecs, Settings, Spec, WithWork, fedavg, scaffold};
+use crate::algorithm::{Participation, SearchedSpecs, Settings, Spec, WithWork, fedavg, scaffold};
 use crate::federated::Clock;
 use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};

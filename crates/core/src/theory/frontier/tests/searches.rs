@@ -175,3 +175,51 @@ fn what_cannot_be_computed_is_refused() {
         assert!(refused.message.contains(wanted), "{refused:?}");
     }
 }
+
+/// The size of a state is that with the most clients: the clients of a type deviate from its mean only if there are
+/// several.
+#[test]
+fn sizes_are_those_with_the_most_clients() {
+    let facts = scalar_types();
+    let sizes = |clients: &[u64]| {
+        let search = settings(&facts, clients, &[0.1]);
+        let (_, sizes) = search.problem(&facts).unwrap();
+        sizes
+    };
+    let one_of_each_type = sizes(&[2]);
+    let ten_of_each_type = sizes(&[20]);
+    assert!(one_of_each_type[SCAFFNEW] < ten_of_each_type[SCAFFNEW]);
+    assert_eq!(sizes(&[2, 20]), ten_of_each_type);
+    assert_eq!(sizes(&[20, 2]), ten_of_each_type);
+}
+
+/// A choice of further settings after the first is refused if its state is too large, and if it has no exact moments.
+#[test]
+fn all_choices_of_further_settings_are_checked() {
+    let wide = quadratic::Settings { dimension: 20, noise: 1.0, ..sample::quadratic(4) };
+    let facts = sample::build(&wide, 1);
+    let size = ProblemSize { clients: 4, dimension: 20 };
+    let check = |choices: Vec<Spec>| {
+        let built_in = SearchedSpecs::built_in(choices[0].clone(), size);
+        let known: Vec<Arc<dyn Rounds>> = vec![Arc::new(SearchedSpecs { choices, ..built_in })];
+        let search = Search { known, algorithms: vec![0], ..settings(&facts, &[4], &[0.1]) };
+        check_search(&facts, &search).map_err(|fault| fault.message)
+    };
+    let fedavg = Spec::FedAvg(fedavg::Settings::new(1.0, 1));
+    let of_large_state = Spec::Scaffold(scaffold::Settings::new(1.0, 1));
+    // Programs cannot say that each run draws a cohort of its own.
+    let romberg = RichardsonRomberg {
+        coupling: Coupling::Independent,
+        cohort: Some(Participation::Clients(2)),
+        ..sample::romberg(1, Extrapolate::StepSize)
+    };
+    let without_moments = Spec::RichardsonRomberg(Settings::plain(1.0, romberg));
+    assert_eq!(check(vec![fedavg.clone()]), Ok(()));
+    let too_large = check(vec![fedavg.clone(), of_large_state]).unwrap_err();
+    assert!(too_large.starts_with("fedavg (choice 2 of 2) has a state of "), "{too_large}");
+    let unknown = check(vec![fedavg.clone(), fedavg, without_moments]).unwrap_err();
+    assert_eq!(
+        unknown,
+        "fedavg (choice 3 of 3) cannot be solved exactly: second moments do not close"
+    );
+}

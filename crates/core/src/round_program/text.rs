@@ -77,7 +77,10 @@ impl Round {
         writeln!(f, "  yield {}", self.text(&self.result))
     }
 
-    /// The text of an operation as the right side of an equation, without the numbers of its lists and matrices.
+    /// The text of an operation as the right side of an equation, for readers: it does not determine the operation. Left
+    /// out are the numbers of lists and matrices; whether local steps or gradients are of the members of the cohort
+    /// alone; which draws gradients share; and whether a vector is the server's or the clients', which the name of the
+    /// result says.
     fn operation_text(&self, operation: &Operation) -> String {
         match operation {
             Operation::Steps {

@@ -379,7 +379,8 @@ fn varying_features(all: usize, constant: &[usize]) -> Vec<usize> {
     (0..all).filter(|j| constant.binary_search(j).is_err()).collect()
 }
 
-/// Whether labels are classes: at most [`MOST_CLASSES`] different texts or whole numbers.
+/// Whether labels are taken for the names of classes, and not for numbers to fit: they are at most [`MOST_CLASSES`]
+/// different texts or whole numbers. `classes` has the different labels, each with the number of its records.
 fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
     let whole = labels.numbers().is_none_or(|values| values.iter().all(|x| x.fract() == 0.0));
     classes.len() <= MOST_CLASSES && whole

@@ -24,8 +24,8 @@ pub(super) fn mark_in_message(column: &Column, row: usize) -> String {
 }
 
 impl Dataset {
-    /// The names of the features where the settings name none: all columns but those that have
-    /// another use, or number the rows.
+    /// The names of the features where the settings name none: all columns in their order, but those that have
+    /// another use, and those that number or name the rows ([`row_indices`]).
     pub(super) fn default_features<'a>(&self, columns: &'a [(String, Column)]) -> Vec<&'a String> {
         let indices = row_indices(columns, |name| self.may_be_index(name));
         let numbered = columns.iter().map(|(name, _)| name).enumerate();
@@ -41,7 +41,7 @@ impl Dataset {
         name == self.label || is_split || is_test
     }
 
-    /// Whether the settings say nothing of this column, so that it is no feature if it numbers the rows.
+    /// Whether the settings say nothing of this column, so that it is no feature if it numbers or names the rows.
     fn may_be_index(&self, name: &str) -> bool {
         !self.has_other_use(name) && !self.categorical.iter().any(|other| other == name)
     }

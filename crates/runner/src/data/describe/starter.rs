@@ -175,8 +175,13 @@ fn fill_template(template: &str, values: &[(&str, Option<String>)]) -> String {
     text
 }
 
-/// The kind of the problem that takes records with these labels: logistic regression for two classes, softmax for
-/// more, least squares for numbers.
+/// The kind of the problem, as manifests write it, that a starter manifest has for records with these labels: logistic
+/// regression for two different labels of any kind, softmax regression for a few texts or whole numbers
+/// ([`is_classes`]), and least squares for all other numbers. `classes` has the different labels, each with the number
+/// of its records.
+///
+/// # Errors
+/// If all labels are equal, or are too many different texts to be classes.
 fn problem_kind(
     records: &FileRecords<'_>,
     classes: &[(String, usize)],

@@ -1,4 +1,8 @@
-//! RR: the bias of FedAvg, its neighbourhoods, and federated Richardson-Romberg.
+//! RR: the bias of FedAvg, its neighbourhoods, and federated Richardson-Romberg. "000" is the second version of RR,
+//! whose statements have other numbers.
+//!
+//! A [`BoundValue`] is an error, with the conditions that fail, if the run does not meet the statement's conditions, or
+//! if the bound cannot be computed.
 //!
 //! Step sizes of stochastic statements are checked against the L with
 //! E‖F(θ; Z) − F(θ'; Z)‖² ≤ L⟨θ − θ', F̄(θ) − F̄(θ')⟩. A1(b) requires this for every draw, but
@@ -165,8 +169,8 @@ fn lemma_7(run: &PublishedRun<'_>) -> BoundValue {
     })
 }
 
-/// The check of a statement `name` under A4 of 000, that the noise is bounded everywhere, and the L of draws with
-/// which step sizes are compared; `None` if it is not known, and then the check fails.
+/// The check of a statement `name` under A4 of 000, that the variance of the noise is bounded everywhere, and the L of
+/// draws with which step sizes are compared; `None` if L is not known, and then the check fails.
 fn additive<'a>(run: &'a PublishedRun<'a>, name: &str) -> (Check<'a>, Option<f64>) {
     let (mut check, moments) = Check::linear(run, name, LinearField::Gradient);
     let additive = moments.is_some_and(|m| m.multiplicative == 0.0);
@@ -200,9 +204,10 @@ fn exact_bias(run: &PublishedRun<'_>, step: f64) -> Option<Vec<f64>> {
     RoundMap::new(run.facts, step, run.most_steps)?.bias().ok()
 }
 
-/// Theorem 5 of 000, by (60): 12 times Proposition 4 at γ, 3 times at 2γ, and
-/// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias; the source states only its order. (61)
-/// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ.
+/// Theorem 5 of 000, a bound of E‖ϑ_t − θ*‖² of the extrapolated estimate ϑ_t = 2θ_t(γ) − θ_t(2γ), by (60): 12 times
+/// the bound of Proposition 4 at γ, 3 times the one at 2γ, and 3‖2b(γ) − b(2γ)‖² with FedAvg's exact bias b. The source
+/// states only its order. (61) prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ. The conditions of the
+/// statement are on γ, and not on 2γ. `None` if the run is no plain Richardson-Romberg.
 fn theorem_5(run: &PublishedRun<'_>) -> Option<BoundValue> {
     let run = run.if_plain(RichardsonRomberg)?;
     let gamma = run.gamma();

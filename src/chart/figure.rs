@@ -2,7 +2,7 @@
 
 use super::drawing::{Drawing, FINE, escape};
 use super::fitted_text::{FittedLines, FittedText};
-use super::font::{self, Weight};
+use super::font::{self, FontWeight};
 use super::labels::{self, Label};
 use super::layout::{PanelArea, PanelLayout, TITLE};
 use super::legend::{draw_legend, line_sample};
@@ -175,7 +175,7 @@ fn draw_map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
 
 /// How the title of a panel is made to fit: by smaller letters, then by a second line that begins with a setting.
 const PANEL_TITLE: FittedText =
-    FittedText { smallest: 9, largest: 12, separator: ", ", weight: Weight::Bold };
+    FittedText { smallest: 9, largest: 12, separator: ", ", weight: FontWeight::Bold };
 
 /// The SVG text of a panel: its title, and below it `inside`, which is in plotters' pixels. The title of the y axis
 /// stands to the right of the panel's title, and is left out if there is no room for it or it is empty.
@@ -197,8 +197,9 @@ fn with_title(title: &str, y_title: &str, place: &PanelArea, inside: &str) -> St
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" font-weight=\"bold\" fill=\"#222222\">{words}</text>\n"
     );
     let gap = if title.is_empty() { 0.0 } else { 10.0 };
-    let y_title_left = font::width(title, size, Weight::Bold) + gap;
-    let fits = y_title_left + font::width(y_title, 11.0, Weight::Regular) < f64::from(place.wide);
+    let y_title_left = font::width(title, size, FontWeight::Bold) + gap;
+    let fits =
+        y_title_left + font::width(y_title, 11.0, FontWeight::Regular) < f64::from(place.wide);
     if fits && !y_title.is_empty() {
         let _ = writeln!(
             out,
@@ -269,7 +270,7 @@ mod tests {
         for room in [400.0, 230.0, 150.0] {
             let FittedLines { lines, size } = PANEL_TITLE.fit(title, room);
             assert_eq!(lines.concat(), title);
-            let fits = |line: &String| font::width(line, size, Weight::Bold) <= room;
+            let fits = |line: &String| font::width(line, size, FontWeight::Bold) <= room;
             assert!(lines.iter().all(fits), "{lines:?} {size}");
         }
         let one_line = FittedLines { lines: vec![title.to_owned()], size: 12.0 };

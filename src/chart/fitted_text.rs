@@ -1,6 +1,6 @@
 //! Texts that are made to fit in a width: by smaller letters, then by a second line.
 
-use super::font::{self, Weight};
+use super::font::{self, FontWeight};
 
 /// How a text may be made to fit in a width.
 pub struct FittedText {
@@ -11,7 +11,7 @@ pub struct FittedText {
     /// The text between two lines: a second line may begin after each occurrence.
     pub separator: &'static str,
     /// The weight of the letters.
-    pub weight: Weight,
+    pub weight: FontWeight,
 }
 
 /// A text that was made to fit.

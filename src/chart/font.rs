@@ -18,7 +18,7 @@ static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
 
 /// The weight of letters. Bold ones are wider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
+pub enum FontWeight {
     /// The weight of running text.
     Regular,
     /// The weight of titles and names.
@@ -31,11 +31,11 @@ pub enum Weight {
 ///
 /// A page shows a drawing in the viewer's own sans-serif font. DejaVu Sans is among the widest of
 /// them, so that a margin of this width holds the text there too.
-pub fn width(text: &str, size: f64, weight: Weight) -> f64 {
+pub fn width(text: &str, size: f64, weight: FontWeight) -> f64 {
     let [regular, bold] = &*FACES;
     let face = match weight {
-        Weight::Regular => regular,
-        Weight::Bold => bold,
+        FontWeight::Regular => regular,
+        FontWeight::Bold => bold,
     };
     let advance = |character: char| {
         let glyph = face.glyph_index(character).unwrap_or_default();
@@ -63,10 +63,10 @@ mod tests {
     fn widths_are_the_advances_of_the_font() {
         // Advances in DejaVu Sans: i 569, m 1995, of 2048 units per em.
         let expected = 10.0 * (569.0 + 1995.0) / 2048.0;
-        assert!((width("im", 10.0, Weight::Regular) - expected).abs() < 1e-12);
-        assert!((width("im", 20.0, Weight::Regular) - 2.0 * expected).abs() < 1e-12);
-        assert!(width("im", 10.0, Weight::Bold) > expected);
-        assert!(width("", 10.0, Weight::Regular).abs() < f64::EPSILON);
-        assert!(width("\u{10FFFF}", 10.0, Weight::Regular) > 0.0, "the replacement box");
+        assert!((width("im", 10.0, FontWeight::Regular) - expected).abs() < 1e-12);
+        assert!((width("im", 20.0, FontWeight::Regular) - 2.0 * expected).abs() < 1e-12);
+        assert!(width("im", 10.0, FontWeight::Bold) > expected);
+        assert!(width("", 10.0, FontWeight::Regular).abs() < f64::EPSILON);
+        assert!(width("\u{10FFFF}", 10.0, FontWeight::Regular) > 0.0, "the replacement box");
     }
 }

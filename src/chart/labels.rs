@@ -1,7 +1,7 @@
 //! Labels at the ends of a panel's curves, so that nobody has to look names up in a legend.
 
 use super::axis::Axis;
-use super::font::{self, Weight};
+use super::font::{self, FontWeight};
 use super::label_values::{CurveEnd, LabelValues, short_name};
 use super::layout::PanelArea;
 use crate::evidence::{
@@ -187,8 +187,8 @@ impl Label {
     /// The width in pixels of the sample of the line and the longer of the two texts.
     fn width(&self) -> f64 {
         let sample = f64::from(SAMPLE + 4);
-        let name = font::width(&self.text, f64::from(NAME), Weight::Bold);
-        let value = font::width(&self.value, f64::from(VALUE), Weight::Regular);
+        let name = font::width(&self.text, f64::from(NAME), FontWeight::Bold);
+        let value = font::width(&self.value, f64::from(VALUE), FontWeight::Regular);
         (sample + name).max(sample + value)
     }
 }

@@ -1,7 +1,7 @@
 //! The legend above the panels, and the samples of lines in it and in labels.
 
 use super::drawing::{FINE, escape};
-use super::font::{self, Weight};
+use super::font::{self, FontWeight};
 use super::style::{color_name, dash_array, marker, rgb};
 use crate::evidence::{Color, LegendEntry, Style};
 use std::fmt::Write;
@@ -72,8 +72,8 @@ fn place_keys<'a>(legend: &[&'a LegendEntry], width: u32) -> Vec<LegendKey<'a>> 
     let mut line = 0;
     for &entry in legend {
         let name = entry.name();
-        let long =
-            f64::from(20 + sample_width(entry)) + font::width(&name, NAME, Weight::Regular).ceil();
+        let long = f64::from(20 + sample_width(entry))
+            + font::width(&name, NAME, FontWeight::Regular).ceil();
         if x > LEFT && x + long > f64::from(width) {
             x = LEFT;
             line += 1;

@@ -3,7 +3,7 @@
 use super::axis::{Chart, Ruler};
 use super::drawing::{Drawing, FINE, centred, font_size, inside_svg};
 use super::fitted_text::{FittedLines, FittedText};
-use super::font::{self, Weight};
+use super::font::{self, FontWeight};
 use super::style::plotters_color;
 use crate::evidence::{self, Map, Square};
 use plotters::prelude::*;
@@ -27,7 +27,7 @@ const AROUND_NAMES: f64 = 16.0;
 /// dense map has at least more of it than another.
 pub fn left_margin(map: &Map) -> u32 {
     let least = if map.dense.is_some() { 66 } else { 46 };
-    let names = map.y.iter().map(|name| font::width(name, f64::from(NAME), Weight::Regular));
+    let names = map.y.iter().map(|name| font::width(name, f64::from(NAME), FontWeight::Regular));
     let widest = names.fold(0.0, f64::max) + f64::from(AXIS_TITLE) + AROUND_NAMES;
     least.max(widest.ceil() as u32)
 }
@@ -37,8 +37,8 @@ pub fn left_margin(map: &Map) -> u32 {
 fn title_size(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> u32 {
     let room_below = wide.saturating_sub(left_margin(map));
     let room_at_left = high.saturating_sub(BELOW + 2 * EDGE);
-    let fits_below = f64::from(room_below) / font::width(x, 1.0, Weight::Regular);
-    let fits_at_left = f64::from(room_at_left) / font::width(y, 1.0, Weight::Regular);
+    let fits_below = f64::from(room_below) / font::width(x, 1.0, FontWeight::Regular);
+    let fits_at_left = f64::from(room_at_left) / font::width(y, 1.0, FontWeight::Regular);
     f64::from(AXIS_TITLE).min(fits_below).min(fits_at_left).max(6.0) as u32
 }
 
@@ -46,7 +46,7 @@ fn title_size(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> u32 {
 const INK: RGBColor = RGBColor(20, 20, 20);
 /// How a text is made to fit in a narrow square: by smaller letters, then by a second line.
 const SQUARE_TEXT: FittedText =
-    FittedText { smallest: 6, largest: 11, separator: " ", weight: Weight::Regular };
+    FittedText { smallest: 6, largest: 11, separator: " ", weight: FontWeight::Regular };
 /// The most names on an axis.
 const MOST_TICKS: usize = 16;
 /// The height of a line of text.

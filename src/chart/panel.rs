@@ -3,7 +3,7 @@
 use super::axis::{Axis, Chart, Ruler, value_position};
 use super::drawing::{Drawing, FINE, escape, font_size, inside_svg};
 use super::fitted_text::{FittedLines, FittedText};
-use super::font::{self, Weight};
+use super::font::{self, FontWeight};
 use super::labels::{CurveLabels, coincide};
 use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
@@ -38,7 +38,7 @@ const EDGE: u32 = 4;
 const AXIS_TEXT: u32 = 11;
 /// The title of the x axis is smaller, or parted between words, where a panel is narrow.
 const X_TITLE: FittedText =
-    FittedText { smallest: 9, largest: AXIS_TEXT, separator: " ", weight: Weight::Regular };
+    FittedText { smallest: 9, largest: AXIS_TEXT, separator: " ", weight: FontWeight::Regular };
 /// Height of a line of the title of the x axis.
 const TITLE_LINE: u32 = 12;
 
@@ -78,7 +78,7 @@ const BELOW: f64 = 30.0;
 
 /// The width of the text of a tick in pixels.
 fn tick_width(text: &str) -> f64 {
-    font::width(text, f64::from(AXIS_TEXT), Weight::Regular)
+    font::width(text, f64::from(AXIS_TEXT), FontWeight::Regular)
 }
 
 /// The y axis that all panels of a figure have in common. Measured values extend it, with their bands as far as
@@ -209,7 +209,7 @@ impl<'a> Frame<'a> {
         let fine = f64::from(FINE);
         let mut out = String::new();
         for (i, line) in lines.iter().rev().enumerate() {
-            let reach = font::width(line, *size, Weight::Regular) / 2.0 + f64::from(EDGE);
+            let reach = font::width(line, *size, FontWeight::Regular) / 2.0 + f64::from(EDGE);
             let x = middle.min(f64::from(self.place.wide) - reach).max(reach);
             let y = f64::from(self.place.high - EDGE - i as u32 * TITLE_LINE);
             let _ = writeln!(

@@ -20,17 +20,9 @@ use super::arrays::{Files, sanitised};
 use super::fault::Fault;
 use super::records::{InstanceInputs, RecordLoss, RecordProblem, RecordSets};
 use ranks::distinct_texts;
+pub use read::FeatureForms;
 pub use records::Records;
 pub use settings::{ClientWeights, Dataset, MissingValues, Split, Storage, TestRecords};
-
-/// The forms of features that a problem takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeatureForms {
-    /// Dense features alone: sparse ones of a file are made dense.
-    Dense,
-    /// Dense or sparse features, as [`Dataset::storage`] says.
-    DenseOrSparse,
-}
 
 /// The records of a file as the clients of a problem hold them.
 pub struct ClientRecords {

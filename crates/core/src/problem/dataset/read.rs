@@ -1,6 +1,5 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
-use super::FeatureForms;
 use super::columns::mark_in_message;
 use super::records::Records;
 use super::settings::{Dataset, Split, Storage, TestRecords, is_label};
@@ -10,6 +9,15 @@ use crate::problem::column::{Exceptions, is_mark};
 use crate::problem::fault::Fault;
 use crate::rng::{Purpose, Stream};
 use std::collections::BTreeMap;
+
+/// The forms of features that a problem takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatureForms {
+    /// Dense features alone: sparse ones of a file are made dense.
+    Dense,
+    /// Dense or sparse features, as [`Dataset::storage`] says.
+    DenseOrSparse,
+}
 
 impl Dataset {
     /// The fault that something is wrong with the file, for the key `dataset.file`; its message begins with the

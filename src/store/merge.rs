@@ -42,6 +42,8 @@ struct SoundCopy {
 struct Damage {
     /// The index of its folder among the merged ones.
     folder: usize,
+    /// The name of its experiment.
+    experiment: String,
     /// What is wrong with it.
     error: Error,
     /// The cells that it should hold; none if its index cannot be read, so that they are not known.
@@ -121,14 +123,19 @@ impl<'a> MergeSources<'a> {
         let packs = Packs::open(&store.folder(name))?;
         for file in &packs.damaged {
             // Its index cannot be read, so that its cells are not known.
-            self.damaged.push(Damage { folder, error: file.error.clone(), cells: Vec::new() });
+            self.damaged.push(Damage {
+                folder,
+                experiment: name.to_owned(),
+                error: file.error.clone(),
+                cells: Vec::new(),
+            });
         }
         for (number, pack) in packs.sound.iter().enumerate() {
             let key = |i: usize| (name.to_owned(), pack.cells[i].record.id.to_string());
             let current = packs.current_cells(number);
             if let Err(error) = pack.check() {
                 let cells = current.into_iter().map(key).collect();
-                self.damaged.push(Damage { folder, error, cells });
+                self.damaged.push(Damage { folder, experiment: name.to_owned(), error, cells });
                 continue;
             }
             let version = self.versions.entry(pack.head.provenance.version.clone()).or_default();
@@ -154,7 +161,10 @@ impl<'a> MergeSources<'a> {
                 Ok(Some(failed)) => {
                     self.failed.entry(key).or_insert((folder, failed));
                 }
-                Err(error) => self.damaged.push(Damage { folder, error, cells: vec![key] }),
+                Err(error) => {
+                    let experiment = name.to_owned();
+                    self.damaged.push(Damage { folder, experiment, error, cells: vec![key] });
+                }
             }
         }
         Ok(())
@@ -232,12 +242,13 @@ impl<'a> MergeSources<'a> {
     /// What is wrong with each damaged file, and whether all its cells have sound copies in some folder, so that
     /// nothing is lost.
     pub fn damaged(&self) -> impl Iterator<Item = (&Error, bool)> {
-        self.damaged.iter().map(|damage| {
-            // Without known cells nobody can tell.
-            let has_copies = !damage.cells.is_empty()
-                && damage.cells.iter().all(|cell| self.sound.contains_key(cell));
-            (&damage.error, has_copies)
-        })
+        self.damaged.iter().map(|damage| (&damage.error, self.has_copies(damage)))
+    }
+
+    /// Whether all cells of a damaged file have sound copies in some folder; `false` if its cells are not known, since
+    /// then nobody can tell.
+    fn has_copies(&self, damage: &Damage) -> bool {
+        !damage.cells.is_empty() && damage.cells.iter().all(|cell| self.sound.contains_key(cell))
     }
 
     /// Copies what the first folder lacks: the cells, except those in conflict, the manifests, the data files, and the
@@ -253,35 +264,67 @@ impl<'a> MergeSources<'a> {
         let conflicts: BTreeSet<CellKey> = self.conflicts().into_iter().map(|c| c.cell).collect();
         for (name, stored) in &self.experiments {
             let _lock = to.lock_first(&[name], &|| false, busy)?;
-            self.copy_experiment(to, name, stored, &conflicts)?;
+            let replaced = self.replaced_experiment(name, stored);
+            if let Some(experiment) = &replaced {
+                // It is not recorded as complete until all its cells are there: a merge that is killed before would
+                // leave results that reports refuse, as if files had been removed.
+                to.write_stored(&StoredExperiment { complete: None, ..experiment.clone() })?;
+            }
+            self.copy_data_and_looks(to, name, stored)?;
             // This quarantines damaged files of the first folder.
             to.recover(name)?;
             self.copy_cells(to, name, &conflicts, &mut copied)?;
             self.copy_failed(to, name)?;
+            if let Some(experiment) = &replaced {
+                to.write_stored(experiment)?;
+            }
         }
         Ok(copied)
     }
 
-    /// Copies what the folders have in `stored` for an experiment, apart from its cells, to the first folder `to`: the
-    /// manifest, the data files and the records of looks. The preferred folder has the manifest that is copied, else
-    /// the first folder that has the experiment.
-    fn copy_experiment(
+    /// The experiment as it is written to the first folder: as the preferred folder has it, else as the first of the
+    /// folders in `stored` has it. Its record of completeness, with which reports take a missing cell for a removed
+    /// one, is kept only if the merge has all cells of some folder with the same record. `None` if nothing is written,
+    /// since the first folder's own experiment stays, and none of its files is damaged.
+    fn replaced_experiment(
+        &self,
+        name: &str,
+        stored: &[(usize, StoredExperiment)],
+    ) -> Option<StoredExperiment> {
+        let (folder, experiment) = self.preferred_of(stored).or(stored.first())?;
+        if *folder == 0 && self.damaged_in(0, name).next().is_none() {
+            return None;
+        }
+        let is_complete = stored.iter().any(|(holder, other)| {
+            other.complete == experiment.complete && self.merges_all_cells(*holder, name)
+        });
+        let complete = experiment.complete.clone().filter(|_| is_complete);
+        Some(StoredExperiment { complete, ..experiment.clone() })
+    }
+
+    /// Whether the merge has every cell of an experiment for which a folder has a file, sound or damaged.
+    fn merges_all_cells(&self, folder: usize, name: &str) -> bool {
+        let mut damaged = self.damaged_in(folder, name);
+        let mut sound = self.sound.range(keys_of(name));
+        damaged.all(|damage| self.has_copies(damage))
+            && sound.all(|(_, copies)| {
+                copies.iter().all(|copy| copy.folder != folder) || is_merged(copies)
+            })
+    }
+
+    /// The damaged files of an experiment in a folder.
+    fn damaged_in<'s>(&'s self, folder: usize, name: &'s str) -> impl Iterator<Item = &'s Damage> {
+        self.damaged.iter().filter(move |one| one.folder == folder && one.experiment == name)
+    }
+
+    /// Copies the data files of an experiment that have sound copies, and the records of looks at its verdicts, from
+    /// all folders that have it, which are those in `stored`, to the first folder `to`.
+    fn copy_data_and_looks(
         &self,
         to: &Store,
         name: &str,
         stored: &[(usize, StoredExperiment)],
-        conflicts: &BTreeSet<CellKey>,
     ) -> Result<(), Error> {
-        if let Some((folder, experiment)) = self.preferred_of(stored).or(stored.first())
-            && *folder > 0
-        {
-            let mut experiment = experiment.clone();
-            if !conflicts.is_empty() || !self.damaged.is_empty() {
-                // Cells in conflict or damaged are not copied, so that the merge lacks them.
-                experiment.complete = None;
-            }
-            to.write_stored(&experiment)?;
-        }
         for (folder, experiment) in stored {
             if *folder == 0 {
                 continue;
@@ -289,6 +332,7 @@ impl<'a> MergeSources<'a> {
             let from = &self.folders[*folder];
             let copies = DataFolder::of_copies(Store::copies(&from.root));
             let files = experiment.source.files.iter();
+            // A copy that is damaged is left out; commands that need the file report that it is missing.
             let sound = files.filter(|(_, hash)| copies.sound_copy(hash).is_some());
             to.copy_data_files(&copies, sound)?;
             to.copy_looks(from, name)?;
@@ -350,6 +394,13 @@ impl<'a> MergeSources<'a> {
 fn keys_of(name: &str) -> Range<CellKey> {
     // No id, which has 16 hexadecimal digits, is above "g".
     (name.to_owned(), String::new())..(name.to_owned(), "g".to_owned())
+}
+
+/// Whether the merge has a cell with these sound copies, in the order of the folders: the first folder keeps its own, and
+/// others are copied if their numbers are equal.
+fn is_merged(copies: &[SoundCopy]) -> bool {
+    let Some((first, rest)) = copies.split_first() else { return false };
+    first.folder == 0 || rest.iter().all(|copy| copy.digest == first.digest)
 }
 
 /// Whether two manifests mean the same: their texts, `--set`s and data files are equal.

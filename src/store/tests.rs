@@ -1,5 +1,7 @@
 //! Results are read as they were written, and every changed bit is detected.
 
+mod merge;
+
 use super::export::{ExportFormat, export};
 use super::pack::Pack;
 use super::packs::CellInPack;

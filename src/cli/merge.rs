@@ -185,7 +185,7 @@ fn difference(a: &Source, b: &Source) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {
         parts.push(format!("first in line {}", line + 1));
-    } else if a.text != b.text {
+    } else if a.text.lines().count() != b.text.lines().count() {
         parts.push("one is longer".to_owned());
     }
     if a.overrides != b.overrides {

@@ -403,9 +403,12 @@ fn is_merged(copies: &[SoundCopy]) -> bool {
     first.folder == 0 || rest.iter().all(|copy| copy.digest == first.digest)
 }
 
-/// Whether two manifests mean the same: their texts, `--set`s and data files are equal.
+/// Whether two manifests mean the same: their texts, apart from line ends, their `--set`s and their data files are
+/// equal.
 fn same_meaning(one: &StoredExperiment, other: &StoredExperiment) -> bool {
     let one = &one.source;
     let other = &other.source;
-    one.text == other.text && one.overrides == other.overrides && one.files == other.files
+    one.text.lines().eq(other.text.lines())
+        && one.overrides == other.overrides
+        && one.files == other.files
 }

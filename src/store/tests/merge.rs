@@ -91,3 +91,20 @@ fn only_experiments_that_lack_cells_are_incomplete() {
     merge(&[&out, &whole, &changed]);
     assert_eq!(complete_names(&out), ["smoke/other"]);
 }
+
+/// A clone on Windows may have the same manifest with other line ends.
+#[test]
+fn line_ends_make_no_other_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let windows = DIVERGING.replace('\n', "\r\n");
+    let mut stores = Vec::new();
+    for (name, manifest) in [("unix", DIVERGING), ("windows", &*windows)] {
+        let store = Store::open(&folder.path().join(name)).unwrap();
+        add_experiment(&store, &planned(NAME, manifest), &[0]);
+        stores.push(store);
+    }
+    assert!(MergeSources::new(&stores, None).unwrap().different_manifests().is_empty());
+    let other = planned(NAME, &DIVERGING.replace("seed = 7", "seed = 8"));
+    add_experiment(&stores[1], &other, &[0]);
+    assert_eq!(MergeSources::new(&stores, None).unwrap().different_manifests().len(), 1);
+}

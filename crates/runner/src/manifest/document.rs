@@ -29,7 +29,7 @@ pub struct Node {
 /// A value of TOML, with the places of what is in it.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A string.
+    /// A string, whose lines end as on Unix, however the file has them.
     String(String),
     /// An integer of 64 bits.
     Integer(i64),
@@ -328,7 +328,8 @@ fn convert_table(table: &DeTable<'_>, number: Option<usize>) -> Value {
 /// The node that the parser read from the manifest's text, or from the override of this number.
 fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
     let value = match node.get_ref() {
-        DeValue::String(text) => Value::String(text.to_string()),
+        // Paragraphs and lines of a text are the same in a file that has line ends of Windows, as a clone there may.
+        DeValue::String(text) => Value::String(text.replace("\r\n", "\n")),
         DeValue::Integer(digits) => {
             let is_negative = digits.as_str().starts_with('-');
             let value = i64::from_str_radix(digits.as_str(), digits.radix());
@@ -410,5 +411,28 @@ pub fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnost
             Err(_) => items.iter_mut().try_for_each(|item| set(item, path, node)),
         },
         other => wrong(first, format!("`{first}` cannot be set inside {}", other.kind())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts of a manifest do not depend on the line ends of its file.
+    #[test]
+    fn line_ends_of_windows_are_those_of_unix() {
+        let text = "finding = \"\"\"\nOne.\n\nTwo.\n\"\"\"\nanalysis = '''a\nb'''\n";
+        for file in [text.to_owned(), text.replace('\n', "\r\n")] {
+            let overrides = vec!["question = \"a?\\r\\nb?\"".to_owned()];
+            let root = parse(&Source { text: file, overrides, ..Source::default() }).unwrap();
+            for (key, wanted) in
+                [("finding", "One.\n\nTwo.\n"), ("analysis", "a\nb"), ("question", "a?\nb?")]
+            {
+                let Some(Value::String(value)) = root.find(key).map(|node| &node.value) else {
+                    panic!("{key} is a string");
+                };
+                assert_eq!(value, wanted);
+            }
+        }
     }
 }

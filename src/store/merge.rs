@@ -239,16 +239,18 @@ impl<'a> MergeSources<'a> {
         conflicts
     }
 
-    /// What is wrong with each damaged file, and whether all its cells have sound copies in some folder, so that
-    /// nothing is lost.
+    /// What is wrong with each damaged file, and whether the merge has all its cells from other files, so that nothing
+    /// is lost.
     pub fn damaged(&self) -> impl Iterator<Item = (&Error, bool)> {
-        self.damaged.iter().map(|damage| (&damage.error, self.has_copies(damage)))
+        self.damaged.iter().map(|damage| (&damage.error, self.is_healed(damage)))
     }
 
-    /// Whether all cells of a damaged file have sound copies in some folder; `false` if its cells are not known, since
-    /// then nobody can tell.
-    fn has_copies(&self, damage: &Damage) -> bool {
-        !damage.cells.is_empty() && damage.cells.iter().all(|cell| self.sound.contains_key(cell))
+    /// Whether the merge has all cells of a damaged file; `false` if its cells are not known, since then nobody can
+    /// tell.
+    fn is_healed(&self, damage: &Damage) -> bool {
+        let mut cells = damage.cells.iter();
+        !damage.cells.is_empty()
+            && cells.all(|cell| self.sound.get(cell).is_some_and(|copies| is_merged(copies)))
     }
 
     /// Copies what the first folder lacks: the cells, except those in conflict, the manifests, the data files, and the
@@ -306,7 +308,7 @@ impl<'a> MergeSources<'a> {
     fn merges_all_cells(&self, folder: usize, name: &str) -> bool {
         let mut damaged = self.damaged_in(folder, name);
         let mut sound = self.sound.range(keys_of(name));
-        damaged.all(|damage| self.has_copies(damage))
+        damaged.all(|damage| self.is_healed(damage))
             && sound.all(|(_, copies)| {
                 copies.iter().all(|copy| copy.folder != folder) || is_merged(copies)
             })

@@ -20,6 +20,17 @@ fn complete(folder: &Path, plans: &[&Plan]) -> Store {
     store
 }
 
+/// A store with other numbers of the first cell of a plan, and no other cells.
+fn changed(folder: &Path, plan: &Plan) -> Store {
+    let store = Store::open(folder).unwrap();
+    store.create().unwrap();
+    store.write_experiment(plan).unwrap();
+    let mut traces = traces_of_all(plan);
+    traces[0][0].sq_error[0] += 1.0;
+    write(&store, plan, &[0], &traces, 1);
+    store
+}
+
 /// Changes a bit among the rows of the only pack of an experiment.
 fn damage(store: &Store, experiment: &str) {
     let mut files = contents(&store.folder(experiment)).unwrap().files;
@@ -81,12 +92,7 @@ fn only_experiments_that_lack_cells_are_incomplete() {
     assert_eq!(complete_names(&out), ["smoke/other"]);
 
     let whole = complete(&folder.path().join("whole"), &[&plan, &other_plan]);
-    let changed = Store::open(&folder.path().join("changed")).unwrap();
-    changed.create().unwrap();
-    changed.write_experiment(&plan).unwrap();
-    let mut traces = traces_of_all(&plan);
-    traces[0][0].sq_error[0] += 1.0;
-    write(&changed, &plan, &[0], &traces, 1);
+    let changed = changed(&folder.path().join("changed"), &plan);
     let out = Store::open(&folder.path().join("out-of-conflict")).unwrap();
     merge(&[&out, &whole, &changed]);
     assert_eq!(complete_names(&out), ["smoke/other"]);
@@ -107,4 +113,21 @@ fn line_ends_make_no_other_manifest() {
     let other = planned(NAME, &DIVERGING.replace("seed = 7", "seed = 8"));
     add_experiment(&stores[1], &other, &[0]);
     assert_eq!(MergeSources::new(&stores, None).unwrap().different_manifests().len(), 1);
+}
+
+/// A damaged cell whose sound copies contradict each other is not merged, so that it is lost.
+#[test]
+fn copies_in_conflict_heal_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(NAME, DIVERGING);
+    let out = complete(&folder.path().join("out"), &[&plan]);
+    let whole = complete(&folder.path().join("whole"), &[&plan]);
+    let changed = changed(&folder.path().join("changed"), &plan);
+    damage(&out, NAME);
+    for (others, is_healed) in [(vec![&whole], true), (vec![&whole, &changed], false)] {
+        let folders = opened(&[vec![&out], others].concat());
+        let sources = MergeSources::new(&folders, None).unwrap();
+        let damaged: Vec<bool> = sources.damaged().map(|(_, is_healed)| is_healed).collect();
+        assert_eq!(damaged, [is_healed]);
+    }
 }

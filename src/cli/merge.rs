@@ -60,8 +60,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         })?);
     }
     check_mixable(&sources, &folders)?;
-    let conflicts = sources.conflicts();
     let copied = sources.copy(&|name| eprintln!("{}", outcome::waiting(name)))?;
+    let conflicts = sources.conflicts();
     if !args.quiet {
         let CopiedCells { new, had, healed } = copied;
         let mut line =
@@ -146,11 +146,12 @@ fn real_path(path: &Path) -> PathBuf {
 fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Failure> {
     let name = |folder: usize| folders[folder].root.display();
     let mut wrong = Vec::new();
-    if sources.versions.len() > 1 {
+    let versions = sources.versions();
+    if versions.len() > 1 {
         let mut message = "error: the cells are of different versions of exactfed, which may \
                            differ in what they compute; run them again with one version:"
             .to_owned();
-        for (version, by) in &sources.versions {
+        for (version, by) in &versions {
             for (folder, cells) in by {
                 message +=
                     &format!("\n  {version}: {} of {}", count(*cells, "cell"), name(*folder));
@@ -167,7 +168,7 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
             difference(&first.source, &second.source)
         ));
     }
-    for (experiment, [(a, first), (b, second)]) in sources.different_looks()? {
+    for (experiment, [(a, first), (b, second)]) in sources.different_looks() {
         wrong.push(format!(
             "error: {experiment}: {} planned looks at verdicts up to {} replicates and {} up to {}, which merged would be more looks than either planned: run one of them again with other noise (--set noise-seed=…)",
             name(a),

@@ -17,7 +17,7 @@ use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::registered::registered;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most removed cells that a message names.
 const NAMED: usize = 5;
@@ -216,10 +216,8 @@ impl Store {
             let FolderEntries { folders, files } = contents(&folder)?;
             // Folders of data copies and of the cache have a dot at the beginning of their names.
             unread.extend(folders.into_iter().filter(|path| !file_name(path).starts_with('.')));
-            let is_experiment = files.iter().any(|path| is_of_cells(&file_name(path)))
-                || folder.join(EXPERIMENT).symlink_metadata().is_ok();
             // The root is never an experiment.
-            if folder != self.root && is_experiment {
+            if folder != self.root && holds_experiment(&folder, &files) {
                 let name = self.experiment_name(&folder);
                 let experiment = self.read_experiment(&folder, &name);
                 found.push((name, experiment));
@@ -227,6 +225,20 @@ impl Store {
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(found)
+    }
+
+    /// The experiment of this name; `None` if its folder has neither cells nor an experiment.
+    ///
+    /// # Errors
+    /// If it is not as it was written, or its folder has cells without it.
+    pub(super) fn find_experiment(&self, name: &str) -> Result<Option<StoredExperiment>, Error> {
+        self.refuse_links(name)?;
+        let folder = self.folder(name);
+        let FolderEntries { files, .. } = contents(&folder)?;
+        if !holds_experiment(&folder, &files) {
+            return Ok(None);
+        }
+        self.read_experiment(&folder, name).map(Some)
     }
 
     /// The name of the experiment in a folder: its path below the root, with slashes on every system.
@@ -266,6 +278,12 @@ impl Store {
         experiment.source.copies = Some(Self::copies(&self.root));
         Ok(experiment)
     }
+}
+
+/// Whether a folder, whose `files` these are, is the folder of an experiment, sound or not.
+fn holds_experiment(folder: &Path, files: &[PathBuf]) -> bool {
+    files.iter().any(|path| is_of_cells(&file_name(path)))
+        || folder.join(EXPERIMENT).symlink_metadata().is_ok()
 }
 
 /// Whether a file of this name holds cells or records of failed ones.

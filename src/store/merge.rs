@@ -3,6 +3,10 @@
 //! *Invariant*: merging never chooses between numbers. A cell that two folders hold is copied if
 //! their digests are equal; if they differ it is not copied, and existing results stay. Every
 //! cell is checked by its hash when the folders are read and again when it is copied.
+//!
+//! The folders are read without locks, so that nothing is written unless the caller finds that they can be merged. A
+//! run may change the first folder after that; so each experiment of it is read again once its lock is held. A merge
+//! holds one lock at a time: a run that waits for a merge is never waited for by it.
 
 use super::experiments::StoredExperiment;
 use super::failures::FailedRecord;
@@ -13,9 +17,9 @@ use super::paths::{contents, failed_cell, file_name};
 use crate::stats::looks::Looks;
 use exactfed_evidence::results::{PlannedLooks, Results};
 use exactfed_runner::data::DataFolder;
-use exactfed_runner::files::Error;
+use exactfed_runner::files::{Error, error};
 use exactfed_runner::trace::TraceDigest;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -38,6 +42,21 @@ struct SoundCopy {
     index: usize,
 }
 
+/// A pack that is as it was written.
+struct SoundPack {
+    /// The file.
+    path: PathBuf,
+    /// The index of its folder among the merged ones.
+    folder: usize,
+    /// The name of its experiment.
+    experiment: String,
+    /// The version of exactfed that computed its cells.
+    version: String,
+    /// The number of its cells that no later pack holds; 0 once the folder was read again, which has another entry for
+    /// the pack if it is still there.
+    cells: usize,
+}
+
 /// A file that is not as it was written.
 struct Damage {
     /// The index of its folder among the merged ones.
@@ -57,15 +76,15 @@ pub struct MergeSources<'a> {
     folders: &'a [Store],
     /// The sound copies of each cell, in the order of the folders.
     sound: BTreeMap<CellKey, Vec<SoundCopy>>,
-    /// The files of all sound packs.
-    packs: Vec<PathBuf>,
+    /// The sound packs of all folders.
+    packs: Vec<SoundPack>,
     damaged: Vec<Damage>,
-    /// The first record of each failed cell, with its folder.
-    failed: BTreeMap<CellKey, (usize, FailedRecord)>,
+    /// The records of each failed cell, by the folders that hold them.
+    failed: BTreeMap<CellKey, BTreeMap<usize, FailedRecord>>,
     /// Each experiment as it was last run in each of the folders that hold it, in the order of the folders.
     experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
-    /// The versions of exactfed that computed the cells, each with the number of its cells in each folder.
-    pub versions: BTreeMap<String, BTreeMap<usize, usize>>,
+    /// The looks at verdicts that were planned for each experiment, each with its folder, in the order of the folders.
+    looks: BTreeMap<String, Vec<(usize, PlannedLooks)>>,
     /// The folder whose manifests are preferred if folders hold different ones.
     pub preferred: Option<usize>,
 }
@@ -108,17 +127,73 @@ impl<'a> MergeSources<'a> {
                 Some(name) => vec![store.read_experiment(&store.folder(name), name)?],
             };
             for experiment in found {
-                sources.read_packs(folder, store, &experiment.name)?;
-                sources.read_failed(folder, store, &experiment.name)?;
-                let stored = sources.experiments.entry(experiment.name.clone()).or_default();
-                stored.push((folder, experiment));
+                sources.add(folder, store, experiment, &HashSet::new())?;
             }
         }
         Ok(sources)
     }
 
-    /// Reads and checks the packs of the experiment `name` in a folder, which `store` opens.
-    fn read_packs(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
+    /// Reads the first folder's part of the experiment `name` again, whose lock the caller holds, in place of what was
+    /// read before. Packs that were found sound are not checked again, since no pack is changed after it was written.
+    fn read_again(&mut self, to: &Store, name: &str) -> Result<(), Error> {
+        let mut checked = HashSet::new();
+        for pack in &mut self.packs {
+            if pack.folder == 0 && pack.experiment == name {
+                pack.cells = 0;
+                checked.insert(pack.path.clone());
+            }
+        }
+        for (_, copies) in self.sound.range_mut(keys_of(name)) {
+            copies.retain(|copy| copy.folder > 0);
+        }
+        self.sound.retain(|_, copies| !copies.is_empty());
+        for (_, records) in self.failed.range_mut(keys_of(name)) {
+            records.remove(&0);
+        }
+        self.damaged.retain(|damage| damage.folder > 0 || damage.experiment != name);
+        if let Some(stored) = self.experiments.get_mut(name) {
+            stored.retain(|(folder, _)| *folder > 0);
+        }
+        if let Some(planned) = self.looks.get_mut(name) {
+            planned.retain(|(folder, _)| *folder > 0);
+        }
+        match to.find_experiment(name)? {
+            Some(experiment) => self.add(0, to, experiment, &checked),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds an experiment of a folder, which `store` opens: its packs, of which those in `checked` are known to be
+    /// sound, and its records of failed cells and of planned looks.
+    fn add(
+        &mut self,
+        folder: usize,
+        store: &Store,
+        experiment: StoredExperiment,
+        checked: &HashSet<PathBuf>,
+    ) -> Result<(), Error> {
+        let name = &experiment.name;
+        self.read_packs(folder, store, name, checked)?;
+        self.read_failed(folder, store, name)?;
+        let looks = self.looks.entry(name.clone()).or_default();
+        let place = looks.partition_point(|(other, _)| *other < folder);
+        let planned = store.planned_looks(name)?;
+        drop(looks.splice(place..place, planned.into_iter().map(|one| (folder, one))));
+        let stored = self.experiments.entry(name.clone()).or_default();
+        let place = stored.partition_point(|(other, _)| *other < folder);
+        stored.insert(place, (folder, experiment));
+        Ok(())
+    }
+
+    /// Reads the packs of the experiment `name` in a folder, which `store` opens, and checks those that are not in
+    /// `checked`.
+    fn read_packs(
+        &mut self,
+        folder: usize,
+        store: &Store,
+        name: &str,
+        checked: &HashSet<PathBuf>,
+    ) -> Result<(), Error> {
         store.refuse_links(name)?;
         let packs = Packs::open(&store.folder(name))?;
         for file in &packs.damaged {
@@ -133,19 +208,26 @@ impl<'a> MergeSources<'a> {
         for (number, pack) in packs.sound.iter().enumerate() {
             let key = |i: usize| (name.to_owned(), pack.cells[i].record.id.to_string());
             let current = packs.current_cells(number);
-            if let Err(error) = pack.check() {
+            if !checked.contains(&pack.path)
+                && let Err(error) = pack.check()
+            {
                 let cells = current.into_iter().map(key).collect();
                 self.damaged.push(Damage { folder, experiment: name.to_owned(), error, cells });
                 continue;
             }
-            let version = self.versions.entry(pack.head.provenance.version.clone()).or_default();
-            *version.entry(folder).or_default() += current.len();
-            for index in current {
+            for &index in &current {
                 let digest = pack.cells[index].record.digest;
                 let copy = SoundCopy { folder, digest, pack: self.packs.len(), index };
-                self.sound.entry(key(index)).or_default().push(copy);
+                let copies = self.sound.entry(key(index)).or_default();
+                copies.insert(copies.partition_point(|other| other.folder < folder), copy);
             }
-            self.packs.push(pack.path.clone());
+            self.packs.push(SoundPack {
+                path: pack.path.clone(),
+                folder,
+                experiment: name.to_owned(),
+                version: pack.head.provenance.version.clone(),
+                cells: current.len(),
+            });
         }
         Ok(())
     }
@@ -159,7 +241,7 @@ impl<'a> MergeSources<'a> {
             match store.failed(name, id) {
                 Ok(None) => {}
                 Ok(Some(failed)) => {
-                    self.failed.entry(key).or_insert((folder, failed));
+                    self.failed.entry(key).or_default().insert(folder, failed);
                 }
                 Err(error) => {
                     let experiment = name.to_owned();
@@ -170,49 +252,53 @@ impl<'a> MergeSources<'a> {
         Ok(())
     }
 
+    /// The versions of exactfed that computed the cells, each with the number of its cells in each folder.
+    pub fn versions(&self) -> BTreeMap<&str, BTreeMap<usize, usize>> {
+        let mut versions: BTreeMap<&str, BTreeMap<usize, usize>> = BTreeMap::new();
+        for pack in self.packs.iter().filter(|pack| pack.cells > 0) {
+            let cells = versions.entry(&pack.version).or_default();
+            *cells.entry(pack.folder).or_default() += pack.cells;
+        }
+        versions
+    }
+
     /// The experiments for which two folders hold manifests that mean different things, with the indices of the
     /// folders: a merge needs a choice between them. Experiments of the preferred folder are left out, since it
     /// decides.
     pub fn different_manifests(&self) -> Vec<[(usize, &StoredExperiment); 2]> {
-        let mut different = Vec::new();
-        for stored in self.experiments.values() {
-            let Some(((folder, first), rest)) = stored.split_first() else { continue };
-            if self.preferred_of(stored).is_some() {
-                continue;
-            }
-            if let Some((other, second)) =
-                rest.iter().find(|(_, other)| !same_meaning(first, other))
-            {
-                different.push([(*folder, first), (*other, second)]);
-            }
+        self.experiments.values().filter_map(|stored| self.different_pair(stored)).collect()
+    }
+
+    /// The first folder that has an experiment and the first one whose manifest of it means something else, with the
+    /// experiment as each has it; `None` if there is no such folder, or the preferred folder has the experiment.
+    fn different_pair<'s>(
+        &self,
+        stored: &'s [(usize, StoredExperiment)],
+    ) -> Option<[(usize, &'s StoredExperiment); 2]> {
+        if self.preferred_of(stored).is_some() {
+            return None;
         }
-        different
+        let ((folder, first), rest) = stored.split_first()?;
+        let (other, second) = rest.iter().find(|(_, other)| !same_meaning(first, other))?;
+        Some([(*folder, first), (*other, second)])
     }
 
     /// The experiments for whose cells two folders planned different looks, with the indices of the folders. Such
     /// folders are not merged.
-    ///
-    /// # Errors
-    /// If a record of looks is not as it was written.
-    pub fn different_looks(&self) -> Result<Vec<DifferentLooks<'_>>, Error> {
+    pub fn different_looks(&self) -> Vec<DifferentLooks<'_>> {
         let mut different = Vec::new();
-        for (name, stored) in &self.experiments {
-            let mut known: Vec<(usize, PlannedLooks)> = Vec::new();
-            for (folder, _) in stored {
-                for planned in self.folders[*folder].planned_looks(name)? {
-                    let earlier = known.iter().find(|(_, other)| other.cells == planned.cells);
-                    if let Some((first, other)) = earlier
-                        && other.looks != planned.looks
-                    {
-                        let folders = [(*first, other.looks), (*folder, planned.looks)];
-                        different.push((&**name, folders));
-                    } else {
-                        known.push((*folder, planned));
-                    }
-                }
-            }
+        for (name, looks) in &self.looks {
+            different.extend(different_looks(looks).into_iter().map(|pair| (&**name, pair)));
         }
-        Ok(different)
+        different
+    }
+
+    /// Whether folders have different manifests of an experiment, planned different looks at its verdicts, or have
+    /// cells of different versions.
+    fn differs(&self, name: &str) -> bool {
+        self.versions().len() > 1
+            || self.experiments.get(name).is_some_and(|all| self.different_pair(all).is_some())
+            || self.looks.get(name).is_some_and(|looks| !different_looks(looks).is_empty())
     }
 
     /// The experiment as the preferred folder has it, among the folders' own; `None` without a preferred folder, or if
@@ -255,33 +341,50 @@ impl<'a> MergeSources<'a> {
 
     /// Copies what the first folder lacks: the cells, except those in conflict, the manifests, the data files, and the
     /// records of looks and of failed cells. If a run holds the lock of an experiment, its name is reported to `busy`
-    /// and the lock is waited for.
+    /// and the lock is waited for. What is known of the first folder is read again, so that conflicts and damaged files
+    /// are better asked for afterwards.
     ///
     /// # Errors
-    /// If a file cannot be read or written; cells that were copied before stay.
-    pub fn copy(&self, busy: &dyn Fn(&str)) -> Result<CopiedCells, Error> {
+    /// If a file cannot be read or written, or if what a run has changed in the first folder makes it one that differs
+    /// from the others in manifest, planned looks or version; cells that were copied before stay.
+    pub fn copy(&mut self, busy: &dyn Fn(&str)) -> Result<CopiedCells, Error> {
         let mut copied = CopiedCells::default();
         let Some(to) = self.folders.first() else { return Ok(copied) };
         to.create()?;
-        let conflicts: BTreeSet<CellKey> = self.conflicts().into_iter().map(|c| c.cell).collect();
-        for (name, stored) in &self.experiments {
+        let names: Vec<String> = self.experiments.keys().cloned().collect();
+        for name in &names {
+            let differed = self.differs(name);
             let _lock = to.lock_first(&[name], &|| false, busy)?;
-            let replaced = self.replaced_experiment(name, stored);
-            if let Some(experiment) = &replaced {
-                // It is not recorded as complete until all its cells are there: a merge that is killed before would
-                // leave results that reports refuse, as if files had been removed.
-                to.write_stored(&StoredExperiment { complete: None, ..experiment.clone() })?;
+            self.read_again(to, name)?;
+            // The caller could ask for differences that there were before.
+            if !differed && self.differs(name) {
+                let message = "was changed since the merge began: its manifest, version or planned looks are no longer those of the other folders, and it is not merged; merge again to see the difference";
+                return Err(error(&to.folder(name), message));
             }
-            self.copy_data_and_looks(to, name, stored)?;
-            // This quarantines damaged files of the first folder.
-            to.recover(name)?;
-            self.copy_cells(to, name, &conflicts, &mut copied)?;
-            self.copy_failed(to, name)?;
-            if let Some(experiment) = &replaced {
-                to.write_stored(experiment)?;
-            }
+            self.copy_locked(to, name, &mut copied)?;
         }
         Ok(copied)
+    }
+
+    /// Copies what the first folder `to` lacks of an experiment, whose lock the caller holds, and counts the cells in
+    /// `copied`.
+    fn copy_locked(&self, to: &Store, name: &str, copied: &mut CopiedCells) -> Result<(), Error> {
+        let stored = self.experiments.get(name).map(Vec::as_slice).unwrap_or_default();
+        let replaced = self.replaced_experiment(name, stored);
+        if let Some(experiment) = &replaced {
+            // It is not recorded as complete until all its cells are there: a merge that is killed before would leave
+            // results that reports refuse, as if files had been removed.
+            to.write_stored(&StoredExperiment { complete: None, ..experiment.clone() })?;
+        }
+        self.copy_data_and_looks(to, name, stored)?;
+        // This quarantines damaged files of the first folder.
+        to.recover(name)?;
+        self.copy_cells(to, name, copied)?;
+        self.copy_failed(to, name)?;
+        if let Some(experiment) = &replaced {
+            to.write_stored(experiment)?;
+        }
+        Ok(())
     }
 
     /// The experiment as it is written to the first folder: as the preferred folder has it, else as the first of the
@@ -344,13 +447,7 @@ impl<'a> MergeSources<'a> {
 
     /// Copies the cells of an experiment that the first folder `to` lacks, except those in conflict, and counts them in
     /// `copied`. Of several equal copies the one in the first folder that has any is taken.
-    fn copy_cells(
-        &self,
-        to: &Store,
-        name: &str,
-        conflicts: &BTreeSet<CellKey>,
-        copied: &mut CopiedCells,
-    ) -> Result<(), Error> {
+    fn copy_cells(&self, to: &Store, name: &str, copied: &mut CopiedCells) -> Result<(), Error> {
         let mut damaged: HashSet<&CellKey> = HashSet::new();
         for damage in self.damaged.iter().filter(|damage| damage.folder == 0) {
             damaged.extend(&damage.cells);
@@ -362,7 +459,7 @@ impl<'a> MergeSources<'a> {
                 copied.had += 1;
                 continue;
             }
-            if conflicts.contains(cell) {
+            if !is_merged(copies) {
                 continue;
             }
             if damaged.contains(cell) {
@@ -375,7 +472,7 @@ impl<'a> MergeSources<'a> {
         let folder = to.make_folder(name)?;
         for (pack, mut cells) in chosen {
             cells.sort_unstable();
-            Pack::open(&self.packs[pack])?.copy_cells(&folder, &cells)?;
+            Pack::open(&self.packs[pack].path)?.copy_cells(&folder, &cells)?;
         }
         to.forget_packs(name);
         Ok(())
@@ -383,8 +480,12 @@ impl<'a> MergeSources<'a> {
 
     /// Copies the records of cells of an experiment that could not be run, if no folder has their results.
     fn copy_failed(&self, to: &Store, name: &str) -> Result<(), Error> {
-        for (cell, (folder, failed)) in self.failed.range(keys_of(name)) {
-            if *folder > 0 && !self.sound.contains_key(cell) {
+        for (cell, records) in self.failed.range(keys_of(name)) {
+            let first = records.first_key_value();
+            if let Some((folder, failed)) = first
+                && *folder > 0
+                && !self.sound.contains_key(cell)
+            {
                 to.write_failed(&FailedRecord { experiment: name.to_owned(), ..failed.clone() })?;
             }
         }
@@ -403,6 +504,25 @@ fn keys_of(name: &str) -> Range<CellKey> {
 fn is_merged(copies: &[SoundCopy]) -> bool {
     let Some((first, rest)) = copies.split_first() else { return false };
     first.folder == 0 || rest.iter().all(|copy| copy.digest == first.digest)
+}
+
+/// The looks that two folders planned, with the indices of the folders, for each set of cells for which they planned
+/// different ones.
+fn different_looks(looks: &[(usize, PlannedLooks)]) -> Vec<[(usize, Looks); 2]> {
+    let mut different = Vec::new();
+    let mut known: Vec<&(usize, PlannedLooks)> = Vec::new();
+    for one in looks {
+        let (folder, planned) = one;
+        let earlier = known.iter().find(|(_, other)| other.cells == planned.cells);
+        if let Some((first, other)) = earlier
+            && other.looks != planned.looks
+        {
+            different.push([(*first, other.looks), (*folder, planned.looks)]);
+        } else {
+            known.push(one);
+        }
+    }
+    different
 }
 
 /// Whether two manifests mean the same: their texts, apart from line ends, their `--set`s and their data files are

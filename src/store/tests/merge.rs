@@ -1,7 +1,8 @@
 //! What a merge leaves in the first folder.
 
 use super::*;
-use crate::store::merge::MergeSources;
+use crate::store::merge::{CopiedCells, MergeSources};
+use crate::store::packs::Packs;
 
 /// Writes an experiment and these cells of it, in one pack.
 fn add_experiment(store: &Store, plan: &Plan, cells: &[usize]) {
@@ -51,6 +52,22 @@ fn opened(folders: &[&Store]) -> Vec<Store> {
 fn merge(folders: &[&Store]) {
     let folders = opened(folders);
     MergeSources::new(&folders, None).unwrap().copy(&|_| {}).unwrap();
+}
+
+/// Reads two folders for a merge, lets something happen, and merges the second into the first.
+fn merge_after(folders: &[&Store; 2], happens: impl FnOnce()) -> Result<MergeResult, Error> {
+    let folders = opened(folders);
+    let mut sources = MergeSources::new(&folders, None)?;
+    happens();
+    let copied = sources.copy(&|_| {})?;
+    Ok(MergeResult { copied, conflicts: sources.conflicts().len() })
+}
+
+/// What a merge copied, and the number of conflicts that it knows of afterwards.
+#[derive(Debug)]
+struct MergeResult {
+    copied: CopiedCells,
+    conflicts: usize,
 }
 
 /// The names of the experiments in a folder that are recorded as complete.
@@ -129,5 +146,55 @@ fn copies_in_conflict_heal_no_damage() {
         let sources = MergeSources::new(&folders, None).unwrap();
         let damaged: Vec<bool> = sources.damaged().map(|(_, is_healed)| is_healed).collect();
         assert_eq!(damaged, [is_healed]);
+    }
+}
+
+/// A run may end in the first folder while a merge reads the others, or waits for it: its cells are there then.
+#[test]
+fn what_a_run_stored_meanwhile_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(NAME, DIVERGING);
+    let whole = complete(&folder.path().join("whole"), &[&plan]);
+    let out = Store::open(&folder.path().join("out")).unwrap();
+    let same = merge_after(&[&out, &whole], || add_experiment(&out, &plan, &[1])).unwrap();
+    assert_eq!(same.copied, CopiedCells { new: 1, had: 1, healed: 0 });
+    assert_eq!(same.conflicts, 0);
+    let held = |store: &Store| -> usize {
+        let packs = Packs::open(&store.folder(NAME)).unwrap();
+        packs.sound.iter().map(|pack| pack.cells.len()).sum()
+    };
+    assert_eq!(held(&out), plan.cells.len(), "each cell is stored once");
+
+    let out = Store::open(&folder.path().join("out-of-conflict")).unwrap();
+    let run = || drop(changed(&out.root, &plan));
+    let other = merge_after(&[&out, &whole], run).unwrap();
+    assert_eq!(other.copied, CopiedCells { new: 1, had: 1, healed: 0 });
+    assert_eq!(other.conflicts, 1, "other numbers are not passed over");
+    let kept = &opened(&[&out])[0];
+    let digest = |store: &Store| store.summary(NAME, &plan.cells[0].id).unwrap().unwrap().digest;
+    assert_ne!(digest(kept), digest(&whole));
+    assert_eq!(held(&out), plan.cells.len());
+}
+
+/// A manifest that a run has written meanwhile is not replaced by another one that nobody preferred.
+#[test]
+fn another_manifest_that_was_run_meanwhile_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(NAME, DIVERGING);
+    let other = planned(NAME, &DIVERGING.replace("seed = 7", "seed = 8"));
+    let whole = complete(&folder.path().join("whole"), &[&plan]);
+    for (name, had_results) in [("empty", false), ("had-results", true)] {
+        let out = Store::open(&folder.path().join(name)).unwrap();
+        if had_results {
+            add_experiment(&out, &plan, &[0]);
+        }
+        out.create().unwrap();
+        let run = || out.write_experiment(&other).unwrap();
+        let refused = merge_after(&[&out, &whole], run).unwrap_err();
+        assert!(refused.message.contains("was changed since the merge began"), "{refused}");
+        let kept = out.experiments().unwrap().remove(0);
+        assert_eq!(kept.source.text, other.source.text);
+        let cells = Packs::open(&out.folder(NAME)).unwrap().ids().count();
+        assert_eq!(cells, usize::from(had_results), "nothing was copied");
     }
 }

@@ -191,7 +191,7 @@ pub fn add_results(
 ) -> PyResult<()> {
     interruptible(py, raise, move || {
         let folders = [Store::open(&out)?, Store::open(&part)?];
-        let sources = MergeSources::new(&folders, Some(&experiment))?;
+        let mut sources = MergeSources::new(&folders, Some(&experiment))?;
         sources.copy(&|_| {})?;
         if let Some((e, _)) = sources.damaged().find(|(e, _)| e.path.starts_with(&part)) {
             return Err(Failure::input(format!("error: {e}")));

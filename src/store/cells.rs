@@ -111,7 +111,9 @@ impl Store {
     /// removes its earlier results. A run uses a [`BatchWriter`](super::BatchWriter) instead.
     ///
     /// # Errors
-    /// If it cannot be written; then nothing is left.
+    /// If the cell cannot be written: then its earlier results stay and count, and nothing new is left. Or if its
+    /// earlier results, or the record of its failure, cannot be removed: then they are stored beside the new results,
+    /// which count.
     pub fn write(
         &self,
         plan: &Plan,
@@ -138,7 +140,8 @@ impl Store {
     /// has one of the cells. Earlier results of these cells no longer count, and records of their failures are removed.
     ///
     /// # Errors
-    /// If they cannot be written; then nothing is left.
+    /// If the pack cannot be written: then nothing of it is left. Or if the record of a failure cannot be removed, or the
+    /// pack cannot be opened again: then the pack is stored, and its cells count.
     pub(super) fn write_pack(
         &self,
         plan: &Plan,

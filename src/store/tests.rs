@@ -227,6 +227,23 @@ fn the_last_that_was_written_counts() {
     }
 }
 
+/// Results count from the moment at which they are stored, also if earlier ones cannot be removed after that.
+#[test]
+fn new_results_stay_if_the_earlier_ones_cannot_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan, mut traces) = filled(folder.path(), DIVERGING);
+    let earlier = packs(&store).remove(0);
+    // Then the pack cannot be replaced by one without the cell.
+    merge::damage(&store, NAME);
+    traces[1][0].sq_error[0] += 1.0;
+    let cell = &plan.cells[1];
+    let written = store.write(&plan, cell, 2, &traces[1], Duration::ZERO, &test_provenance());
+    assert_eq!(written.unwrap_err().path, earlier);
+    store.forget_packs(NAME);
+    assert_eq!(packs(&store).len(), 2);
+    assert_eq!(store.read(NAME, &cell.id).unwrap().unwrap().traces, traces[1]);
+}
+
 /// Another label rewrites no file: exports have the label of the last run, and the stored label for cells that are not
 /// part of it.
 #[test]

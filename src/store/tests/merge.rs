@@ -33,7 +33,7 @@ fn changed(folder: &Path, plan: &Plan) -> Store {
 }
 
 /// Changes a bit among the rows of the only pack of an experiment.
-fn damage(store: &Store, experiment: &str) {
+pub fn damage(store: &Store, experiment: &str) {
     let mut files = contents(&store.folder(experiment)).unwrap().files;
     files.retain(|path| is_pack(&file_name(path)));
     assert_eq!(files.len(), 1);

@@ -12,8 +12,9 @@ pub trait Follower: Observer {
     fn ends(&self, _experiment: &str) {}
     /// Another process is at work on all remaining experiments, of which this is the first.
     fn waits(&self, _experiment: &str) {}
-    /// The process ends as soon as this returns, since a round has no end in sight. No cell is
-    /// stored any more.
+    /// The run was interrupted by a signal, and a cell's round did not end within the time that it had: the process
+    /// ends as soon as this returns. Cells that were complete are stored, and no cell is stored any more. A follower
+    /// writes what it wants to leave behind, such as the last pages.
     fn leaves(&self) {}
     /// A line of text on how the run goes on, by default for standard error.
     fn message(&self, text: &str) {

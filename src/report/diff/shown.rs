@@ -206,8 +206,9 @@ fn failing_classes(fails: &[(Class, usize)]) -> String {
     texts.join(", ")
 }
 
-/// The changed cells that have no sound results after, with the reason. A cell that had none before, and has some now,
-/// is recovered and not listed.
+/// The cells that have no sound results after, though they, or the cells that they are paired with, had some before;
+/// each with the reason. Cells without results on both sides are no change, and those that have results only after are
+/// recovered: neither are listed.
 fn failed_cells(comparison: &Comparison) -> Vec<ListedCell> {
     let failed = comparison.changed.iter().filter(|c| c.verdict == ChangeVerdict::Failed);
     failed

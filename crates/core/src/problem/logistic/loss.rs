@@ -40,6 +40,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
         numbers.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));
         numbers
     }
+    /// δ of each record of a set, which is the data of one or more clients: −s, where `at` are the s.
     fn residuals(&self, _records: &S, _set: usize, at: &[f64]) -> Vec<f64> {
         at.iter().map(|s| -s).collect()
     }

@@ -62,7 +62,8 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     fn record_numbers(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Vec<f64> {
         records.probabilities(set, theta)
     }
-    /// δ of each record of a set: p, less 1 for the record's class.
+    /// δ of each record of a set, which is the data of one or more clients: the probabilities `at`, less 1 for the
+    /// record's class, K numbers per record.
     fn residuals(&self, records: &ClassTables, set: usize, at: &[f64]) -> Vec<f64> {
         let mut residuals = at.to_vec();
         let rows = residuals.chunks_exact_mut(self.classes);

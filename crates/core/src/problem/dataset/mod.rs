@@ -19,7 +19,7 @@ mod storage;
 use super::arrays::{Files, sanitised};
 use super::fault::Fault;
 use super::records::{InstanceInputs, RecordLoss, RecordProblem, RecordSets};
-use ranks::distinct_texts;
+use ranks::{distinct_texts, number_of_classes, ranks};
 pub use read::FeatureForms;
 pub use records::Records;
 pub use settings::{ClientWeights, Dataset, MissingValues, Split, Storage, TestRecords};
@@ -60,13 +60,31 @@ impl ClientRecords {
 }
 
 impl Dataset {
-    /// The number of clients, from the settings or, where a column names the clients, from the file. It is 1 if
-    /// the file cannot be read, which is reported when the problem is built; `None` if the settings lack it.
+    /// The number of clients, from the settings or, where a column names the clients, from the file: the same for
+    /// every seed, so that a fraction of the clients is one number in a cell. It is 1 if the file cannot be read,
+    /// which is reported when the problem is built; `None` if the settings lack it.
     pub fn clients_in(&self, files: &dyn Files) -> Option<usize> {
         let Split::Column(_) = self.split else { return self.clients };
-        let read = self.read_records(files, 0, FeatureForms::DenseOrSparse);
-        let groups = read.ok().and_then(|(records, _)| records.groups);
-        Some(groups.map_or(1, |groups| distinct_texts(&groups).len()))
+        let groups = self.records_with_every_client(files).ok().and_then(|all| all.groups);
+        Some(groups.map_or(1, |groups| number_of_classes(&ranks(&groups))))
+    }
+
+    /// Records of the file, among which each client has some: all records where the test set is drawn, which must
+    /// leave every client some records whatever the seed is ([`Self::check_test_clients`]); the records of the
+    /// clients where a column marks the test set, which may leave clients out.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not hold what it should.
+    fn records_with_every_client(&self, files: &dyn Files) -> Result<Records, Fault> {
+        let all = self.read_file(files, FeatureForms::DenseOrSparse)?;
+        match &self.test {
+            Some(TestRecords::Column(_)) => {
+                // A column holds out the same records with every seed.
+                let (own, _) = self.hold_out(all, 0)?;
+                Ok(own)
+            }
+            Some(TestRecords::Fraction(_)) | None => Ok(all),
+        }
     }
 
     /// Reads the records of the file with features in one of the forms that the problem takes, holds out the test set,

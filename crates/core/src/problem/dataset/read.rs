@@ -57,6 +57,20 @@ impl Dataset {
         seed: u64,
         takes: FeatureForms,
     ) -> Result<(Records, Option<Records>), Fault> {
+        let all = self.read_file(files, takes)?;
+        self.prepare_features(all, seed)
+    }
+
+    /// Reads all records of the file but those that the settings drop because a value is missing, and checks them. Their
+    /// features are as the file has them, in one of the forms that the problem takes.
+    ///
+    /// # Errors
+    /// As of [`read_records`](Self::read_records).
+    pub(super) fn read_file(
+        &self,
+        files: &dyn Files,
+        takes: FeatureForms,
+    ) -> Result<Records, Fault> {
         let takes_sparse = takes == FeatureForms::DenseOrSparse;
         let wants_sparse = self.storage == Some(Storage::Sparse);
         if wants_sparse && !takes_sparse {
@@ -91,7 +105,7 @@ impl Dataset {
             let dense = std::mem::take(&mut records.features);
             records.sparse = Some(SparseRows::from_dense(records.d, &dense));
         }
-        self.prepare_features(records, seed)
+        Ok(records)
     }
 
     /// Holds out the test set and makes features ready for use: missing values are filled in, and features are
@@ -120,7 +134,11 @@ impl Dataset {
     ///
     /// # Errors
     /// A mark that is neither yes nor no, or if one of the two parts would be empty.
-    fn hold_out(&self, records: Records, seed: u64) -> Result<(Records, Option<Records>), Fault> {
+    pub(super) fn hold_out(
+        &self,
+        records: Records,
+        seed: u64,
+    ) -> Result<(Records, Option<Records>), Fault> {
         let n = records.count();
         // For each record whether it belongs to the test set.
         let held_out: Vec<bool> = match (&self.test, &records.marks) {

@@ -179,6 +179,33 @@ fn records_are_held_out() {
     assert!(said.contains("it must be 1 or 0, true or false"), "{said}");
 }
 
+/// With a test set that is drawn, the number of clients is the one that every seed gives which leaves each client some
+/// records; here seed 0 draws the only record of a client in every fifth file. A column may leave a client out.
+#[test]
+fn clients_are_counted_before_a_test_set_is_drawn() {
+    let drawn = Dataset {
+        test: Some(TestRecords::Fraction(0.2)),
+        ..dataset(Split::Column("group".into()))
+    };
+    let marked = Dataset { test: Some(TestRecords::Column("held".into())), ..drawn.clone() };
+    let mut lost = 0;
+    for only in 0..60 {
+        let Contents::Table(mut columns) = table() else { panic!() };
+        let Column::Text(groups) = &mut columns[2].1 else { panic!() };
+        groups[only] = "w".to_owned();
+        let held = (0..60).map(|i| f64::from(u8::from(i == only))).collect();
+        columns.push(("held".into(), Column::Numbers(held)));
+        let files = Fixed(Contents::Table(columns));
+        assert_eq!(drawn.clients_in(&files), Some(4), "record {only}");
+        assert_eq!(marked.clients_in(&files), Some(3), "record {only}");
+        match drawn.load(&files, 0, FeatureForms::Dense) {
+            Ok(loaded) => assert_eq!(loaded.held.len(), 4, "record {only}"),
+            Err(_) => lost += 1,
+        }
+    }
+    assert_eq!(lost, 12);
+}
+
 /// Records that lack a value are dropped from the clients and from the test set that a column marks.
 #[test]
 fn marks_of_the_test_set_survive_dropped_records() {

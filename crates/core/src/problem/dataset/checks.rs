@@ -45,7 +45,7 @@ impl Dataset {
         let fills = self.missing == Some(MissingValues::Mean) && records.sparse.is_none();
         let wrong = records.find_value(|x| !(x.is_finite() || fills && x.is_nan()));
         let Some(PlacedValue { row, column, value }) = wrong else { return Ok(()) };
-        let place = self.file.place(row, count);
+        let place = self.place_of_record(records, row);
         let message = match records.names.get(column) {
             Some(name) => format!("{place}, column `{}`: {value} is not finite", sanitised(name)),
             None => format!("{place}, feature {column} from 0: {value} is not a finite number"),
@@ -106,18 +106,18 @@ impl Dataset {
         for (what, name, column) in columns {
             let Some(column) = column else { continue };
             if let Some(row) = column.missing().into_iter().position(|is_missing| is_missing) {
+                let place = self.place_of_record(records, row);
                 // The message for a table offers to drop the record, which no key does in other files.
                 return Err(self.fault(if records.names.is_empty() {
-                    let place = self.file.place(row, column.len());
                     format!("{place}: the {what} is missing")
                 } else {
-                    self.missing_label_message(row, what, name, column)
+                    self.missing_label_message(&place, row, what, name, column)
                 }));
             }
             let infinite =
                 column.numbers().and_then(|all| all.iter().position(|x| x.is_infinite()));
             if let Some(row) = infinite {
-                let place = self.file.place(row, column.len());
+                let place = self.place_of_record(records, row);
                 let value = column.text(row);
                 return Err(self.fault(format!("{place}: the {what} is {value}, not finite")));
             }
@@ -125,10 +125,17 @@ impl Dataset {
         Ok(())
     }
 
-    /// The message that record number `row` of a table lacks its label, client or mark, which no mean can replace,
-    /// with what to do. `what` says which of the three it is, and `name` is the name of its column.
-    fn missing_label_message(&self, row: usize, what: &str, name: &str, column: &Column) -> String {
-        let place = self.file.place(row, column.len());
+    /// The message that record number `row` of a table, which is at this place of the file, lacks its label, client or
+    /// mark, which no mean can replace, with what to do. `what` says which of the three it is, and `name` is the name
+    /// of its column.
+    fn missing_label_message(
+        &self,
+        place: &str,
+        row: usize,
+        what: &str,
+        name: &str,
+        column: &Column,
+    ) -> String {
         let mark = mark_in_message(column, row);
         let name = sanitised(name);
         let remedy = match self.missing {

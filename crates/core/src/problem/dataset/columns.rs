@@ -143,8 +143,8 @@ impl Dataset {
     /// the settings drop such records; else all.
     ///
     /// # Errors
-    /// A mark of the test set that is neither yes nor no, in a record that is dropped or not: where records are dropped,
-    /// later messages could not say in which line of the file it is.
+    /// A mark of the test set that is neither yes nor no, also in a record that is dropped because it lacks another
+    /// value.
     pub(super) fn without_incomplete(&self, records: Records) -> Result<Records, Fault> {
         if self.missing != Some(MissingValues::Drop) {
             return Ok(records);

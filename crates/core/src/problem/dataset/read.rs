@@ -26,6 +26,12 @@ impl Dataset {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
 
+    /// Where a message says that record i of `records` is in the file, from which some records may be dropped already:
+    /// "line 7" or "row 5".
+    pub(super) fn place_of_record(&self, records: &Records, i: usize) -> String {
+        self.file.place(records.file_row(i), records.file_records)
+    }
+
     /// The fault that the value of a feature is missing in a row and the settings do not say what to do then; its
     /// message says what can be done.
     pub(super) fn missing_feature_fault(&self, row: usize, name: &str, column: &Column) -> Fault {
@@ -187,8 +193,8 @@ impl Dataset {
         }
     }
 
-    /// The records with these features, rows of `d` numbers, and labels, but without a column that names their
-    /// clients or marks the test set.
+    /// All records of the file, with these features, rows of `d` numbers, and labels, but without a column that names
+    /// their clients or marks the test set.
     pub(super) fn bare_records(
         &self,
         names: Vec<String>,
@@ -196,8 +202,18 @@ impl Dataset {
         features: Vec<f64>,
         labels: Column,
     ) -> Records {
-        let file = self.file.path.clone();
-        Records { d, names, features, sparse: None, labels, groups: None, marks: None, file }
+        Records {
+            d,
+            names,
+            features,
+            sparse: None,
+            file_records: labels.len(),
+            labels,
+            groups: None,
+            marks: None,
+            file: self.file.path.clone(),
+            file_rows: None,
+        }
     }
 
     /// The column that names the client of each record and the column that marks the test set, as far as the
@@ -380,6 +396,8 @@ impl Records {
             groups: self.groups.as_ref().map(|groups| groups.take(rows)),
             marks: self.marks.as_ref().map(|marks| marks.take(rows)),
             file: self.file.clone(),
+            file_records: self.file_records,
+            file_rows: Some(rows.iter().map(|&i| self.file_row(i)).collect()),
         }
     }
 

@@ -27,6 +27,11 @@ pub struct Records {
     pub(super) marks: Option<Column>,
     /// The path of the file, for messages.
     pub(super) file: String,
+    /// The number of records of the file, from which these are taken.
+    pub(super) file_records: usize,
+    /// For each of these records its row among the records of the file, from 0, for messages; `None` if these are all
+    /// records of the file.
+    pub(super) file_rows: Option<Vec<usize>>,
 }
 
 impl Records {
@@ -38,6 +43,11 @@ impl Records {
     /// The number of records.
     pub fn count(&self) -> usize {
         self.labels.len()
+    }
+
+    /// The row of record i among the records of the file, from 0.
+    pub(super) fn file_row(&self, i: usize) -> usize {
+        self.file_rows.as_ref().map_or(i, |rows| rows[i])
     }
 
     /// The features of all records, if they are stored sparse.

@@ -237,6 +237,34 @@ fn marks_of_the_test_set_survive_dropped_records() {
     assert!(said.contains("row 9 of the column of the test set is \"maybe\""), "{said}");
 }
 
+/// Messages count rows as the file has them, also where records before the row are dropped.
+#[test]
+fn messages_count_records_that_are_dropped() {
+    for (name, message) in [
+        ("a", "row 9, column `a`: inf is not finite"),
+        ("label", "row 9: the label is inf, not finite"),
+    ] {
+        let Contents::Table(mut columns) = table() else { panic!() };
+        for (column, values) in &mut columns {
+            let Column::Numbers(values) = values else { continue };
+            if column == "b" {
+                // Records 0 and 4 lack a value and are dropped.
+                values[0] = f64::NAN;
+                values[4] = f64::NAN;
+            }
+            if column == name {
+                values[9] = f64::INFINITY;
+            }
+        }
+        let dropping = Dataset {
+            missing: Some(MissingValues::Drop),
+            ..dataset(Split::Column("group".into()))
+        };
+        let said = said(&dropping, Contents::Table(columns));
+        assert!(said.contains(message), "{said}");
+    }
+}
+
 /// Losses and accuracies against the formula, and a class that no client has.
 #[test]
 fn losses_and_accuracies_are_means_over_records() {

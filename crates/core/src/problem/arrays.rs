@@ -36,15 +36,11 @@ impl DataFile {
     /// as an editor counts lines from 1, if each record has a line of its own; else "row 5".
     pub fn place(&self, row: usize, records: usize) -> String {
         let heads = usize::from(extension(&self.path) == "csv");
-        let expected_lines = records + heads;
-        let line_ends = self.size.map_or(0, |size| size.lines as usize);
-        // The last line may lack its end.
-        let has_line_each = line_ends == expected_lines || line_ends + 1 == expected_lines;
-        if line_ends > 0 && has_line_each {
-            format!("line {}", row + heads + 1)
-        } else {
-            format!("row {row}")
-        }
+        let has_line_each = self.size.is_some_and(|size| {
+            let lines = size.lines as usize + usize::from(!size.ends_last_line);
+            size.lines > 0 && lines == records + heads
+        });
+        if has_line_each { format!("line {}", row + heads + 1) } else { format!("row {row}") }
     }
 }
 
@@ -71,6 +67,8 @@ pub fn no_column(name: &str, file: &str, columns: &[(String, Column)]) -> String
 pub struct FileSize {
     /// The number of line ends of a text; 0 if the file is no text.
     pub lines: u64,
+    /// Whether the last line of a text has a line end, as the others have; false if the file is no text.
+    pub ends_last_line: bool,
     /// About how many numbers all records hold together.
     pub numbers: u64,
 }
@@ -303,4 +301,29 @@ pub fn index_text(mut entry: usize, shape: &[usize]) -> String {
     }
     parts.reverse();
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where row 1 of three records is in a file with so many line ends.
+    fn place(path: &str, lines: u64, ends_last_line: bool) -> String {
+        let size = FileSize { lines, ends_last_line, numbers: 6 };
+        DataFile { path: path.to_owned(), sha256: None, size: Some(size) }.place(1, 3)
+    }
+
+    /// A line is named only if each record has one of its own, also where the last line lacks its end.
+    #[test]
+    fn a_line_is_named_if_each_record_has_one() {
+        assert_eq!(place("r.csv", 4, true), "line 3");
+        assert_eq!(place("r.csv", 3, false), "line 3");
+        assert_eq!(place("r.svm", 3, true), "line 2");
+        assert_eq!(place("r.svm", 2, false), "line 2");
+        // A value has a line break, or a line is a comment.
+        assert_eq!(place("r.csv", 5, true), "row 1");
+        assert_eq!(place("r.csv", 4, false), "row 1");
+        assert_eq!(place("r.svm", 3, false), "row 1");
+        assert_eq!(place("r.parquet", 0, false), "row 1");
+    }
 }

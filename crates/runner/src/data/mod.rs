@@ -250,16 +250,18 @@ impl DataFolder {
 /// How many lines and numbers a file of this name has, about, without reading it as what it is: costs and memory are
 /// estimated from that.
 fn size(path: &str, bytes: &[u8]) -> FileSize {
+    let ends_last_line = bytes.ends_with(b"\n");
     match extension(path).as_str() {
         "csv" => {
             let lines = count_byte(bytes, b'\n');
-            FileSize { lines, numbers: lines + count_byte(bytes, b',') }
+            FileSize { lines, ends_last_line, numbers: lines + count_byte(bytes, b',') }
         }
         _ if is_libsvm(path) => {
-            FileSize { lines: count_byte(bytes, b'\n'), numbers: count_byte(bytes, b':') }
+            let lines = count_byte(bytes, b'\n');
+            FileSize { lines, ends_last_line, numbers: count_byte(bytes, b':') }
         }
         // Each number takes 8 bytes, as numpy writes it; a compressed file has more numbers.
-        _ => FileSize { lines: 0, numbers: bytes.len() as u64 / 8 },
+        _ => FileSize { lines: 0, ends_last_line: false, numbers: bytes.len() as u64 / 8 },
     }
 }
 

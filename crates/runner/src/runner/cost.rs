@@ -165,7 +165,7 @@ mod tests {
         let plan = Plan::of_source(source);
         let size = plan.source.sizes["records.csv"];
         let lines = records as u64 + 1;
-        assert_eq!(size, FileSize { lines, numbers: 4 * lines });
+        assert_eq!(size, FileSize { lines, ends_last_line: true, numbers: 4 * lines });
         // What is known of the file already is not counted again, and not forgotten.
         let again = Plan::of_source(plan.source.clone());
         let [first, again] = [&plan, &again].map(|p| operations(&p.cells[0].identity));

@@ -35,9 +35,9 @@ pub struct Workload<'a> {
     pub experiment: &'a str,
     /// The number of cells that the command is for.
     pub cells: usize,
-    /// The number of these cells that are done. Before the experiment begins, it includes cells that
-    /// failed in an earlier run and are not run again.
-    pub done: usize,
+    /// The number of these cells that are done, or have failed and the follower was told so. Before the experiment
+    /// begins, it includes cells that failed in an earlier run and are not run again, of which it is told then.
+    pub handled: usize,
     /// The work on the cells that are run from now on.
     pub work: RunWork,
 }

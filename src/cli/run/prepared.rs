@@ -87,12 +87,12 @@ impl<'a> PreparedRun<'a> {
     }
 
     /// The work on each experiment that waits, as far as it is known before their locks are held: cells that failed in
-    /// an earlier run count as done.
+    /// an earlier run count as handled.
     pub fn workloads(&self) -> impl Iterator<Item = Workload<'_>> {
         self.waiting.iter().map(|task| Workload {
             experiment: &task.plan.experiment,
             cells: task.cells.len(),
-            done: task.cells.len() - task.missing,
+            handled: task.cells.len() - task.missing,
             work: task.work,
         })
     }

@@ -182,13 +182,15 @@ impl Session<'_> {
             // Later commands need not search for θ* again.
             store.keep_optima(&cells);
             self.earlier.leave_out(plan, store, &mut cells);
+            let is_first_part = left == wanted;
+            // The follower is told next of the cells that failed before.
+            let untold = if is_first_part { stored.failed.len() } else { 0 };
             follower.begins(Workload {
                 experiment: name,
                 cells: before + all.len(),
-                done: before + all.len() - left - stored.failed.len(),
+                handled: before + all.len() - left - untold,
                 work: work_on(&cells),
             });
-            let is_first_part = left == wanted;
             if is_first_part {
                 stored.failed.iter().for_each(|failed| follower.failed(failed));
             }

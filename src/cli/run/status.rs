@@ -73,13 +73,24 @@ struct State {
 /// The cells of an experiment for which the command is, and what became of them.
 struct Counts {
     all: usize,
-    done: usize,
+    /// The cells that are done or failed.
+    handled: usize,
     failed: usize,
-    /// The work on the cells that were missing when the experiment, or the last part of its cells, began.
+    /// Whether the first part of its cells began in this run.
+    has_begun: bool,
+    /// The work on the cells that were missing when the parts of its cells began that have; before the first one the
+    /// work on all missing cells.
     work: RunWork,
     /// How often its results changed: the pages of the run write its report again when this has grown
     /// ([`ChangingResults`]).
     changes: u64,
+}
+
+impl Counts {
+    /// The cells that are done.
+    fn done(&self) -> usize {
+        self.handled.saturating_sub(self.failed)
+    }
 }
 
 impl RunStatus {
@@ -90,8 +101,9 @@ impl RunStatus {
         leave: impl Fn(&Self) + Send + Sync + 'static,
     ) -> Self {
         let experiments = workloads.map(|work| {
-            let Workload { experiment, cells, done, work } = work;
-            (experiment.to_owned(), Counts { all: cells, done, failed: 0, work, changes: 0 })
+            let Workload { experiment, cells: all, handled, work } = work;
+            let counts = Counts { all, handled, failed: 0, has_begun: false, work, changes: 0 };
+            (experiment.to_owned(), counts)
         });
         let state = State { experiments: experiments.collect(), ..State::default() };
         let done = RunWorkCount::default();
@@ -173,7 +185,7 @@ impl RunStatus {
             "phase": state.phase,
             "experiment": is_running.then_some(&state.current),
             "cells": counts().map(|c| c.all).sum::<usize>(),
-            "done": counts().map(|c| c.done).sum::<usize>(),
+            "done": counts().map(Counts::done).sum::<usize>(),
             "failed": counts().map(|c| c.failed).sum::<usize>(),
             "failures": state.failures,
             "errors": errors,
@@ -227,12 +239,15 @@ impl Observer for RunStatus {
     }
 
     fn cell(&self, _diverged: usize) {
-        self.count(|counts| counts.done += 1);
+        self.count(|counts| counts.handled += 1);
         lock(&self.state).stored += 1;
     }
 
     fn failed(&self, failed: &Failed<'_>) {
-        self.count(|counts| counts.failed += 1);
+        self.count(|counts| {
+            counts.handled += 1;
+            counts.failed += 1;
+        });
         let state = &mut *lock(&self.state);
         if state.failures.len() < MOST_FAILURES {
             let Failed { cell, reason } = failed;
@@ -247,15 +262,25 @@ impl Observer for RunStatus {
 }
 
 impl Follower for RunStatus {
-    /// Replaces what was known of the experiment before its lock was held by what is known now.
+    /// Replaces what was known of the experiment before its lock was held by what is known now. Where a later part of
+    /// its cells begins, its work is added, since the work that is done is counted over all parts, and failed cells
+    /// stay counted.
     fn begins(&self, workload: Workload<'_>) {
         let mut state = lock(&self.state);
-        let Workload { experiment, cells, done, work } = workload;
+        let Workload { experiment, cells: all, handled, work } = workload;
         state.phase = Phase::Running;
         state.current = experiment.to_owned();
         state.begin.get_or_insert_with(Instant::now);
-        let before = state.experiments.get(experiment).map_or(0, |counts| counts.changes);
-        let counts = Counts { all: cells, done, failed: 0, work, changes: before + 1 };
+        let before = state.experiments.get(experiment);
+        let earlier_part = before.filter(|counts| counts.has_begun);
+        let counts = Counts {
+            all,
+            handled,
+            failed: earlier_part.map_or(0, |counts| counts.failed),
+            has_begun: true,
+            work: earlier_part.map_or(work, |counts| counts.work + work),
+            changes: before.map_or(0, |counts| counts.changes) + 1,
+        };
         state.experiments.insert(experiment.to_owned(), counts);
         drop(state);
         self.log_now();
@@ -282,5 +307,44 @@ impl Follower for RunStatus {
 
     fn warning(&self, text: &str) {
         self.say("warning", text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_runner::manifest::Source;
+
+    /// Five cells of the experiment `t`, so many of which are handled, and operations on those that are run from now
+    /// on.
+    fn workload(handled: usize, operations: u64) -> Workload<'static> {
+        let work = RunWork { steps: operations, operations };
+        Workload { experiment: "t", cells: 5, handled, work }
+    }
+
+    /// The second part of the cells of an experiment, as a stage that follows from the first one, adds to the work of
+    /// the first and keeps its failures.
+    #[test]
+    fn a_later_part_adds_to_the_counts_of_the_earlier_ones() {
+        let text = include_str!("../../../experiments/smoke/diverging.toml").to_owned();
+        let source = Source { name: "t".into(), text, ..Source::default() };
+        let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let status = RunStatus::new(std::iter::once(workload(0, 900)), |_| ());
+        let counts = || {
+            let read = status.read();
+            ["done", "failed", "share"].map(|key| read[key].as_f64().unwrap())
+        };
+        // What was known before the lock was held is replaced.
+        status.begins(workload(1, 100));
+        assert_eq!(counts(), [1.0, 0.0, 0.0]);
+        status.worked(RunWork { steps: 100, operations: 100 });
+        status.cell(0);
+        status.failed(&Failed { cell: &plan.cells[0], reason: "x".into() });
+        assert_eq!(counts(), [2.0, 1.0, 1.0]);
+        status.begins(workload(3, 300));
+        assert_eq!(counts(), [2.0, 1.0, 0.25]);
+        status.worked(RunWork { steps: 100, operations: 100 });
+        status.cell(0);
+        assert_eq!(counts(), [3.0, 1.0, 0.5]);
     }
 }

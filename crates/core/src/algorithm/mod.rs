@@ -93,7 +93,7 @@ pub trait AlgorithmKind {
     fn round(&self) -> Option<RoundFormula>;
 
     /// The runs of the engine whose weighted estimates add up to the estimate of the algorithm at this step size γ; one
-    /// or more.
+    /// or more. Of runs with the same draws, the last one uses the most of them in a round.
     fn components(&self, step_size: f64) -> Vec<Component>;
 
     /// How many clients take part in a round; `None` if all do, because the key `cohort` is not written or the kind
@@ -219,7 +219,8 @@ fn combination<'p, P: Problem>(
     let has_uneven_draws = components.iter().any(|run| {
         run.terms.local_steps != first.terms.local_steps || run.terms.batches != first.terms.batches
     });
-    // Runs that use unequal numbers of draws in a round would use them in different rounds from the second one on.
+    // Runs that use unequal numbers of the common draws in a round would use them in different rounds from the second
+    // one on. With `follow`, all continue after each round behind the draws of the last run, which uses the most.
     let follow = is_common && !has_coin && has_uneven_draws;
     let mut runs: Vec<(f64, Box<dyn Run + 'p>)> = Vec::with_capacity(components.len());
     for Component { weight, terms, copy } in components {

@@ -53,7 +53,9 @@ impl<'a> Figures<'a> {
     }
 
     /// The groups of cells that figures compare with one another, with the quantity and the cost by which they do, of
-    /// all figures.
+    /// all figures; only maps of winners compare any. [`Rankings`](crate::ranking::Rankings) tests them together with
+    /// the cells of the page's table, as one family of Holm's correction. `cells` are all cells of the experiment, in
+    /// the order in which [`new`](Self::new) was given them.
     pub fn compared<'c>(
         &self,
         cells: &'c [CellResult<'c>],

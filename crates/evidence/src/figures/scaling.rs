@@ -41,11 +41,12 @@ fn logarithmic() -> Scale {
 impl KindKeys<FigureKeys> for ScalingKeys {
     const DEFAULT_QUANTITY_KEY: Option<&'static str> = Some("y");
 
-    /// Notes what is wrong with the table: x must be a setting with numbers or a recorded quantity, y must be recorded,
-    /// predictions need θ*, and the slope must be finite.
+    /// Notes what is wrong with the table: x must be a setting with numbers or a recorded quantity (`local-steps` is both:
+    /// its setting is drawn, and as a quantity it is always recorded), y must be recorded, predictions need θ*, and the
+    /// slope must be finite.
     fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.axis_of_numbers("x", &figure.x);
-        if let Some(x) = Quantity::named(&figure.x).filter(|_| figure.x != "local-steps") {
+        if let Some(x) = Quantity::named(&figure.x) {
             table.quantity("x", x);
         }
         table.quantity("y", figure.y);

@@ -144,11 +144,7 @@ fn list_cells(
     let mut out = String::new();
     let mut labels = Labels::default();
     for (cell, status) in plan.cells.iter().zip(statuses) {
-        let state = match status {
-            Status::Done => "done",
-            Status::Missing => "missing",
-            Status::Damaged(_) | Status::Failed(_) => "damaged",
-        };
+        let state = status.name();
         if summarised && !labels.is_example(cell, state) {
             continue;
         }
@@ -412,6 +408,17 @@ mod tests {
         assert!(scenario.optimum_search > Duration::ZERO);
         scenario.optimum_search = Duration::from_secs(searched);
         without_optimum(&plan, &sample, 30.0, 5.0, 2)
+    }
+
+    #[test]
+    fn the_list_of_cells_tells_failed_ones_from_damaged_ones() {
+        let source = Source { text: LOGISTIC.into(), ..Source::default() };
+        let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let statuses = [Status::Failed("x".into()), Status::Damaged("y".into())];
+        let list = list_cells(&plan, &statuses, &CellTimes::default(), 1, false);
+        let words: Vec<&str> =
+            list.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+        assert_eq!(words, ["failed", "damaged"]);
     }
 
     #[test]

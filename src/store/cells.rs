@@ -27,6 +27,18 @@ pub enum Status {
     Failed(String),
 }
 
+impl Status {
+    /// The word for the state in the list of `plan` and in exported files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Missing => "missing",
+            Self::Damaged(_) => "damaged",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
 impl Store {
     /// The pack of a cell that must have results, and its place there.
     ///

@@ -1,7 +1,6 @@
 //! The cells of a plan as a table, which Python shows before, while and after they are run.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, planned_leaves};
-use super::cells::Status;
 use super::folder::Store;
 use super::parquet::column;
 use exactfed_runner::plan::Plan;
@@ -39,7 +38,7 @@ pub fn cells_frame(plan: &Plan, store: &Store, work: WorkColumn) -> PolarsResult
         column("problem", cells, |cell| cell.identity.problem.kind()),
         column("algorithm", cells, |cell| cell.identity.algorithm.kind()),
         column("label", cells, |cell| cell.label.as_str()),
-        column("state", cells, |cell| state_name(&store.status(&plan.experiment, &cell.id))),
+        column("state", cells, |cell| store.status(&plan.experiment, &cell.id).name()),
         column("rounds", cells, |cell| cell.identity.rounds),
         column("runs", cells, |cell| cell.identity.runs()),
         match work {
@@ -55,14 +54,4 @@ pub fn cells_frame(plan: &Plan, store: &Store, work: WorkColumn) -> PolarsResult
         columns.push(axis.column(all.iter())?);
     }
     DataFrame::new(cells.len(), columns)
-}
-
-/// The name of a cell's state in exported files.
-fn state_name(status: &Status) -> &'static str {
-    match status {
-        Status::Done => "done",
-        Status::Missing => "missing",
-        Status::Damaged(_) => "damaged",
-        Status::Failed(_) => "failed",
-    }
 }

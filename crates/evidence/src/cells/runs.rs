@@ -299,8 +299,9 @@ impl Runs {
     }
 
     /// The sample of a quantity that is a number made of an average over rounds: the trace of the covariance, or the
-    /// bias along the direction of the mean bias, so that the mean of the sample is the norm of the mean bias. `None`
-    /// if the average is not recorded.
+    /// bias along the direction of the mean bias, so that the mean of the sample is the norm of the mean bias. A mean
+    /// bias of 0 has no direction; the biases are then along the first that is not 0, and all 0 if none is. `None` if
+    /// the average is not recorded.
     fn sample_of_average(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
         let sample = self.averages(average)?;
         let size = sample.first()?.len();
@@ -313,8 +314,12 @@ impl Runs {
         let n = sample.len() as f64;
         let mean: Vec<f64> =
             (0..size).map(|i| sample.iter().map(|x| x[i]).sum::<f64>() / n).collect();
-        let norm = libm::sqrt(dot(&mean, &mean));
-        Some(sample.iter().map(|x| dot(x, &mean) / norm).collect())
+        let mut biases = std::iter::once(&mean[..]).chain(sample.iter().copied());
+        let Some(along) = biases.find(|bias| dot(bias, bias) != 0.0) else {
+            return Some(vec![0.0; sample.len()]);
+        };
+        let norm = libm::sqrt(dot(along, along));
+        Some(sample.iter().map(|x| dot(x, along) / norm).collect())
     }
 }
 
@@ -391,6 +396,24 @@ mod tests {
         assert_eq!(runs.finals(Quantity::Bias), Some(vec![5.0, 5.0]));
         assert_eq!(runs.averages(TimeAverage::CrossCovariance), None);
         assert_eq!(runs.finals_by_run(Quantity::SqError), [Some(0.1 + 0.2); 2]);
+    }
+
+    /// Runs that end with these biases.
+    fn runs_with_biases(biases: &[[f64; 2]]) -> Runs {
+        let mut traces = Vec::new();
+        for bias in biases {
+            let averages = vec![(TimeAverage::Bias, bias.to_vec())];
+            traces.push(Trace { averages, ..trace(Outcome::Finished) });
+        }
+        runs(traces, &TraceNeeds::default())
+    }
+
+    #[test]
+    fn a_mean_bias_of_zero_is_a_number() {
+        let along = |biases: &[[f64; 2]]| runs_with_biases(biases).finals(Quantity::Bias);
+        assert_eq!(along(&[[0.0, 0.0]; 2]), Some(vec![0.0, 0.0]));
+        assert_eq!(along(&[[0.0, 0.0], [3.0, -4.0], [-3.0, 4.0]]), Some(vec![0.0, 5.0, -5.0]));
+        assert_eq!(along(&[[3.0, 4.0], [3.0, 4.0]]), Some(vec![5.0, 5.0]));
     }
 
     /// Runs whose squared errors end at these numbers.

@@ -10,6 +10,7 @@
 //! *Invariant*: the order and the ratios are of losses ([`Quantity::loss`]), of which less is better. If more of a
 //! quantity is better, its loss is what it lacks to its largest value.
 
+use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::is_short;
 use crate::cells::panels::{self, Group};
 use crate::cells::{CellResult, rounding_floor};
@@ -55,6 +56,8 @@ pub enum PointRanking {
     Diverged,
     /// The runs of some algorithm end before the cost is reached, and no other has a mean.
     Ended,
+    /// The quantity is not recorded for some algorithm, or its mean is NaN, and no other has a mean.
+    WithoutValues,
     /// The smallest mean error is above the error at the start, so that no algorithm is worth ranking. The means are
     /// arithmetic, also where algorithms are ranked by geometric means.
     AboveStart {
@@ -176,14 +179,40 @@ fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>)
     (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity, at)
 }
 
+/// The losses of a cell by whose mean it is ranked, at a cost or else at the last round.
+///
+/// # Errors
+/// Why the cell is not ranked: [`NoSample::Unrecorded`] also if the mean is NaN.
+pub fn ranked_losses(
+    cell: &CellResult<'_>,
+    quantity: Quantity,
+    at: Option<AtCost>,
+) -> Result<Vec<f64>, NoSample> {
+    let sample = cell.runs.sample(quantity, at)?;
+    let losses: Vec<f64> = sample.into_iter().map(|value| quantity.loss(value)).collect();
+    if mean(&losses).is_nan() { Err(NoSample::Unrecorded) } else { Ok(losses) }
+}
+
+/// The outcome at a grid point of these cells, none of which has a mean.
+fn without_means(
+    cells: &[&CellResult<'_>],
+    quantity: Quantity,
+    at: Option<AtCost>,
+) -> PointRanking {
+    if cells.iter().any(|cell| is_short(cell, at)) {
+        return PointRanking::Ended;
+    }
+    let diverged =
+        |cell: &&CellResult<'_>| ranked_losses(cell, quantity, at) == Err(NoSample::Diverged);
+    if cells.iter().all(diverged) { PointRanking::Diverged } else { PointRanking::WithoutValues }
+}
+
 /// Ranks the cells of a grid point by their mean losses, at a cost or else at the last round. Comparisons that need a
 /// test are left unclear, since [`Rankings::new`] corrects their p-values together with those of other grid points.
 fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> PointRanking {
     let mut all: Vec<(usize, Vec<f64>)> = Vec::with_capacity(cells.len());
     for (i, cell) in cells.iter().enumerate() {
-        let Ok(sample) = cell.runs.sample(quantity, at) else { continue };
-        let losses: Vec<f64> = sample.into_iter().map(|value| quantity.loss(value)).collect();
-        if !mean(&losses).is_nan() {
+        if let Ok(losses) = ranked_losses(cell, quantity, at) {
             all.push((i, losses));
         }
     }
@@ -196,8 +225,7 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         ordering_mean(a, is_geometric).total_cmp(&ordering_mean(b, is_geometric))
     });
     let Some(((best, sample), others)) = all.split_first() else {
-        let ended = cells.iter().any(|cell| is_short(cell, at));
-        return if ended { PointRanking::Ended } else { PointRanking::Diverged };
+        return without_means(cells, quantity, at);
     };
     let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
     // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
@@ -399,6 +427,42 @@ mod tests {
         let ranking = rank_ending_at([1e-6, 1e3], [20.0, 20.0]);
         let PointRanking::AboveStart { error } = ranking else { panic!("{ranking:?}") };
         assert_eq!(error, 20.0);
+    }
+
+    /// Cells with two runs each on the problem of [`wrong::manifest`]: FedLSA and then SCAFFLSA.
+    fn with_two_cells<T>(see: impl FnOnce(&mut [CellResult<'_>]) -> T) -> T {
+        let plan = simulated::plan(wrong::manifest(2, "4"));
+        let cells: Vec<_> = plan.cells.iter().collect();
+        let prepared = prepare(&plan.folder(), &cells).unwrap();
+        see(&mut simulated::results(&prepared, &Needs::of_claims(&plan), Mutation::None))
+    }
+
+    /// The cells do not record the bias, and none diverged.
+    #[test]
+    fn cells_without_values_have_not_diverged() {
+        with_two_cells(|results| {
+            let compared: Vec<_> = results.iter().collect();
+            let by_error = rank(&compared, Quantity::SqError, None);
+            assert!(matches!(by_error, PointRanking::Ranked { .. }), "{by_error:?}");
+            let by_bias = rank(&compared, Quantity::Bias, None);
+            assert!(matches!(by_bias, PointRanking::WithoutValues), "{by_bias:?}");
+        });
+    }
+
+    #[test]
+    fn runs_of_all_cells_diverged_or_only_of_some() {
+        with_two_cells(|results| {
+            results[0].runs.diverged = 1;
+            let first_diverged: Vec<_> = results.iter().collect();
+            let by_error = rank(&first_diverged, Quantity::SqError, None);
+            assert!(matches!(by_error, PointRanking::Ranked { best: 1, .. }), "{by_error:?}");
+            let by_bias = rank(&first_diverged, Quantity::Bias, None);
+            assert!(matches!(by_bias, PointRanking::WithoutValues), "{by_bias:?}");
+            results[1].runs.diverged = 1;
+            let all_diverged: Vec<_> = results.iter().collect();
+            let by_bias = rank(&all_diverged, Quantity::Bias, None);
+            assert!(matches!(by_bias, PointRanking::Diverged), "{by_bias:?}");
+        });
     }
 
     fn rival(separation: Separation) -> Rival {

@@ -5,7 +5,7 @@ use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::paid_costs;
 use crate::cells::panels::Group;
 use crate::cells::{CellResult, setting_text};
-use crate::ranking::{PointRanking, Rankings, Rival};
+use crate::ranking::{PointRanking, Rankings, Rival, ranked_losses};
 use crate::scene::family;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::{AtCost, Quantity};
@@ -60,6 +60,9 @@ pub struct Standing {
     pub diverged: Vec<Arc<str>>,
     /// The names of algorithms with runs that end before the cost is reached, which are not ranked either.
     pub ended: Vec<Arc<str>>,
+    /// The names of algorithms for which the quantity is not recorded or whose mean is NaN, which are not ranked
+    /// either.
+    pub without_values: Vec<Arc<str>>,
 }
 
 /// An algorithm at a grid point.
@@ -91,10 +94,12 @@ impl Standing {
     pub fn nothing_ranked(&self) -> &'static str {
         if !self.error.is_nan() {
             "all end above the start"
-        } else if self.ended.is_empty() {
+        } else if !self.ended.is_empty() {
+            "no runs reach the cost"
+        } else if self.without_values.is_empty() {
             "all diverged"
         } else {
-            "no runs reach the cost"
+            "no values"
         }
     }
 
@@ -106,6 +111,7 @@ impl Standing {
     /// Why only the best is ranked, in words for a row in which nothing is compared with it.
     pub fn no_others(&self) -> &'static str {
         match (self.diverged.is_empty(), self.ended.is_empty()) {
+            _ if !self.without_values.is_empty() => "the others have no values",
             (_, true) => "all others diverged",
             (true, false) => "the others’ runs end before",
             (false, false) => "the others diverged or end before",
@@ -161,15 +167,15 @@ impl AlgorithmNames<'_> {
         name
     }
 
-    /// The names of the cells among these that have no sample of the quantity for this reason.
-    fn without_sample(
+    /// The names of the cells among these that are not ranked by the quantity for this reason.
+    fn not_ranked(
         &self,
         cells: &[&CellResult<'_>],
         by: Quantity,
         at: Option<AtCost>,
         why: NoSample,
     ) -> Vec<Arc<str>> {
-        let without = cells.iter().filter(|cell| cell.runs.sample(by, at) == Err(why));
+        let without = cells.iter().filter(|cell| ranked_losses(cell, by, at) == Err(why));
         without.map(|cell| self.name(cell)).collect()
     }
 }
@@ -186,7 +192,9 @@ impl Standing {
         let Group { values, settings, cells, .. } = group;
         let sample_size = cells[0].runs.sample_size();
         let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
-            PointRanking::Diverged | PointRanking::Ended => (f64::NAN, sample_size, &[]),
+            PointRanking::Diverged | PointRanking::Ended | PointRanking::WithoutValues => {
+                (f64::NAN, sample_size, &[])
+            }
             PointRanking::AboveStart { error } => (*error, sample_size, &[]),
             PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
         };
@@ -214,8 +222,9 @@ impl Standing {
             is_geometric: matches!(outcome, PointRanking::Ranked { is_geometric: true, .. }),
             n,
             unit: if cells[0].is_over_instances() { "instance" } else { "run" },
-            diverged: names.without_sample(cells, by, at, NoSample::Diverged),
-            ended: names.without_sample(cells, by, at, NoSample::Ended),
+            diverged: names.not_ranked(cells, by, at, NoSample::Diverged),
+            ended: names.not_ranked(cells, by, at, NoSample::Ended),
+            without_values: names.not_ranked(cells, by, at, NoSample::Unrecorded),
         }
     }
 }

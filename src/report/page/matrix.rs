@@ -281,10 +281,12 @@ fn words_without_ranking(standing: &Standing) -> String {
     if !standing.error.is_nan() {
         let smallest = short(standing.error);
         format!("The smallest mean, {smallest}, is above the error at the start")
-    } else if standing.ended.is_empty() {
+    } else if !standing.ended.is_empty() {
+        "No algorithm’s runs reach the cost".to_owned()
+    } else if standing.without_values.is_empty() {
         "Runs of every algorithm diverged".to_owned()
     } else {
-        "No algorithm’s runs reach the cost".to_owned()
+        format!("No algorithm has values{}", not_compared(standing))
     }
 }
 
@@ -315,7 +317,10 @@ fn words_on_tie(several: &[Arc<str>], standing: &Standing, by: Quantity) -> Stri
 /// The algorithms that are not compared at a grid point, and why, as the continuation of a sentence; empty if there are
 /// none.
 pub fn not_compared(standing: &Standing) -> String {
-    [("diverged", &standing.diverged), ("runs end before", &standing.ended)]
+    let diverged = ("diverged", &standing.diverged);
+    let ended = ("runs end before", &standing.ended);
+    let without_values = ("no values", &standing.without_values);
+    [diverged, ended, without_values]
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(why, names)| format!("; {why}: {}", names.join(", ")))
@@ -352,6 +357,7 @@ mod tests {
             unit: "run",
             diverged: Vec::new(),
             ended: Vec::new(),
+            without_values: Vec::new(),
         }
     }
 

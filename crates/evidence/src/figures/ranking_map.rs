@@ -10,7 +10,7 @@ use crate::cells::setting_text::symbol;
 use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, FigureOf};
 use crate::figures::map_axes::check_map;
 use crate::figures::sample::{ShownCells, maps};
-use crate::ranking::{ComparedPoint, PointRanking, Separation};
+use crate::ranking::{ComparedPoint, PointRanking, Separation, ranked_losses};
 use crate::scene::family::family_of;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry, shade};
@@ -88,9 +88,9 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
         for group in panels(&self.common.panels, cells) {
             let mut squares = Vec::new();
             for ((x, y), cells) in grid_points(self, &sides, &group) {
-                let outcome = rankings
-                    .outcome(&cells, self.metric, self.at)
-                    .unwrap_or(&PointRanking::Diverged);
+                // [`Self::compared`] names the cells of every square, so that each has an outcome.
+                let outcome = rankings.outcome(&cells, self.metric, self.at);
+                let outcome = outcome.unwrap_or(&PointRanking::WithoutValues);
                 let value = SquareValue::Ranking(ranking(self, outcome, &cells, &labels));
                 squares.push(Square { x, y, value });
             }
@@ -103,7 +103,8 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
             .collect();
         if rankings_of(&maps).any(|r| {
             r.color == Color::Neutral
-                && ![Lead::AllDiverged, Lead::EndedBeforeCost].contains(&r.lead)
+                && ![Lead::AllDiverged, Lead::EndedBeforeCost, Lead::WithoutValues]
+                    .contains(&r.lead)
         }) {
             legend.push(LegendEntry::patch("not separated, or none", Color::Neutral));
         }
@@ -136,8 +137,8 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
 }
 
 /// The caption of the maps: what they show, of which sample, and by which correction; what the compared algorithms
-/// have paid; and how many cells diverged and squares are blank. `comparisons` is the number of comparisons of the
-/// whole page, its table included, for which significance is corrected.
+/// have paid; and how many cells diverged, how many have no values, and how many squares are blank. `comparisons` is
+/// the number of comparisons of the whole page, its table included, for which significance is corrected.
 fn caption(
     spec: &FigureOf<WinnersKeys>,
     cells: &[&CellResult<'_>],
@@ -174,6 +175,14 @@ fn caption(
         caption.push_str(&format!(
             " {diverged} of {} cells have runs that diverged and are not ranked.",
             cells.len()
+        ));
+    }
+    let without_values = cells.iter().filter(|cell| is_without_values(spec, cell)).count();
+    if without_values > 0 {
+        caption.push_str(&format!(
+            " {without_values} of {} cells have no values of {} and are not ranked.",
+            cells.len(),
+            metric.formula()
         ));
     }
     if rankings_of(maps).any(|ranking| ranking.lead == Lead::AboveStart) {
@@ -215,6 +224,11 @@ fn grid_points<'a>(
     points
 }
 
+/// Whether a cell is not ranked because the metric is not recorded, or its mean is NaN.
+fn is_without_values(spec: &FigureOf<WinnersKeys>, cell: &CellResult<'_>) -> bool {
+    ranked_losses(cell, spec.metric, spec.at) == Err(NoSample::Unrecorded)
+}
+
 /// What a square shows: which algorithms rank first, and how far ahead the first is. `outcome` is the ranking of the
 /// square's `cells`, which it names by their indices; `labels` has the colour of each algorithm. The square is grey
 /// unless one algorithm alone ranks first.
@@ -229,11 +243,15 @@ fn ranking(
     let lead = match outcome {
         PointRanking::Diverged => Lead::AllDiverged,
         PointRanking::Ended => Lead::EndedBeforeCost,
+        PointRanking::WithoutValues => Lead::WithoutValues,
         PointRanking::AboveStart { .. } => Lead::AboveStart,
         PointRanking::Ranked { rivals, .. } => match rivals.first() {
             Some(rival) if rival.separation == Separation::BothZero => Lead::BothZero,
             Some(rival) => Lead::Ratio(rival.ratio),
             None if cells.iter().any(|cell| is_short(cell, spec.at)) => Lead::Alone,
+            None if cells.iter().any(|cell| is_without_values(spec, cell)) => {
+                Lead::OthersWithoutValues
+            }
             None if cells.len() > 1 => Lead::OthersDiverged,
             None => Lead::Alone,
         },

@@ -104,6 +104,9 @@ pub enum Lead {
     AllDiverged,
     /// No algorithm whose runs reach the cost at which algorithms are compared has a mean.
     EndedBeforeCost,
+    /// No algorithm has a mean: the metric is not recorded for some of them, or is NaN; runs of others may have
+    /// diverged.
+    WithoutValues,
     /// The smallest mean is above the error at the start.
     AboveStart,
     /// How many times larger the mean of the next algorithm is; without limits for single runs.
@@ -112,6 +115,9 @@ pub enum Lead {
     BothZero,
     /// Runs of every other algorithm diverged.
     OthersDiverged,
+    /// No other algorithm has a mean: the metric is not recorded for some of them, or is NaN; runs of others may have
+    /// diverged.
+    OthersWithoutValues,
     /// There is no other algorithm at this grid point, or none whose runs reach the cost.
     Alone,
     /// Several exact values are the same.
@@ -136,6 +142,7 @@ impl Ranking {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],
             Lead::EndedBeforeCost => vec!["runs end".into(), "before".into()],
+            Lead::WithoutValues => vec!["no values".into()],
             Lead::AboveStart => vec!["all end above".into(), "the start".into()],
             Lead::Ratio(Ratio { estimate, low, high, .. }) => {
                 let limits = (!low.is_nan() && !high.is_nan())
@@ -144,6 +151,7 @@ impl Ranking {
             }
             Lead::BothZero => vec!["both zero".into(), "to rounding".into()],
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
+            Lead::OthersWithoutValues => vec!["others without".into(), "values".into()],
             Lead::Alone => vec!["alone".into()],
             Lead::Tie => Vec::new(),
             Lead::Round => vec!["by a round".into()],

@@ -120,6 +120,7 @@ mod tests {
             is_geometric: false,
             diverged: Vec::new(),
             ended: Vec::new(),
+            without_values: Vec::new(),
         }
     }
 

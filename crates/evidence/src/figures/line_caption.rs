@@ -67,7 +67,14 @@ impl LineFigure<'_> {
                 " Grey dots: a reference slope through the first point of the first curve.",
             );
         }
-        caption.push_str(&predicted_lines::caption(self.theory, self.y, plot, cells, theory));
+        caption.push_str(&predicted_lines::caption(
+            self.theory,
+            &self.x,
+            self.y,
+            plot,
+            cells,
+            theory,
+        ));
         let with_bias = over_rounds && self.theory.contains(&TheoryKind::ExactBias);
         if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
             caption.push_str(

@@ -126,8 +126,8 @@ impl<'a> LineFigure<'a> {
         };
         // The rows of each prediction that is drawn, with their points.
         let mut predicted: Vec<(Prediction, Vec<(usize, Point)>)> = Vec::new();
-        for kind in self.theory {
-            if *kind == TheoryKind::ExactBias {
+        for prediction in predicted_lines::all_predictions(self.theory) {
+            if prediction == Prediction::ExactBias {
                 let bias = cell.exact_bias.filter(|b| *b > 0.0 && self.y == Quantity::SqError);
                 if let Some(bias) = bias.filter(|_| count > 1) {
                     // The second row, because a logarithmic axis does not show the first.
@@ -136,13 +136,11 @@ impl<'a> LineFigure<'a> {
                 }
                 continue;
             }
-            for prediction in predicted_lines::predictions(*kind) {
-                let Some(values) = theory.curve(id, self.y, prediction) else { continue };
-                let points =
-                    values.iter().enumerate().map(|(row, y)| (row, Point::bare(mean_x(row), *y)));
-                let drawn = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
-                predicted.push((prediction, drawn.collect()));
-            }
+            let Some(values) = theory.curve(id, self.y, prediction) else { continue };
+            let points =
+                values.iter().enumerate().map(|(row, y)| (row, Point::bare(mean_x(row), *y)));
+            let drawn = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
+            predicted.push((prediction, drawn.collect()));
         }
         for (prediction, drawn) in predicted {
             // One point makes no line.
@@ -170,7 +168,7 @@ impl<'a> LineFigure<'a> {
         let diverged = cells.iter().map(|c| c.runs.diverged).sum();
         let measured = Series { diverged, ..measured };
         let mut all = vec![measured];
-        for prediction in self.theory.iter().flat_map(|kind| predicted_lines::predictions(*kind)) {
+        for prediction in predicted_lines::all_predictions(self.theory) {
             let predicted = through(Line::Predicted(curve.clone(), prediction), cells, |cell| {
                 let x = x_value(cell, x)?;
                 let y = theory.curve(&cell.cell.id, self.y, prediction)?.pop()?;

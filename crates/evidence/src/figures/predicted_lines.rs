@@ -2,9 +2,10 @@
 //! and captions say about them.
 
 use crate::cells::CellResult;
+use crate::cells::panels::unique;
 use crate::figures::kind::TheoryKind;
 use crate::predictions::Theory;
-use crate::scene::figure::{Panel, Plot, Series};
+use crate::scene::figure::{Panel, Plot, Series, XAxis};
 use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
 use exactfed_core::theory::bounds::BoundId;
 use exactfed_core::theory::effort::Effort;
@@ -31,6 +32,12 @@ pub fn predictions(kind: TheoryKind) -> Vec<Prediction> {
     }
 }
 
+/// The predictions that all these kinds of theory stand for, each once: a bound may be named by itself and be one of
+/// all bounds as well.
+pub fn all_predictions(kinds: &[TheoryKind]) -> Vec<Prediction> {
+    unique(kinds.iter().flat_map(|kind| predictions(*kind)))
+}
+
 /// The legend of a figure with these panels: an entry for each of `curves` that has points, then for each prediction of
 /// `kinds` that is drawn with some curve, then for a reference line.
 pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<LegendEntry> {
@@ -39,9 +46,8 @@ pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<L
         series.iter().filter(|s| !s.points.is_empty()).map(|s| &s.line).collect();
     let measured = curves.iter().cloned().map(Line::Measured);
     let reference = series.iter().map(|s| &s.line).find(|line| matches!(line, Line::Reference(_)));
-    let predicted = kinds
-        .iter()
-        .flat_map(|kind| predictions(*kind))
+    let predicted = all_predictions(kinds)
+        .into_iter()
         .filter(|by| series.iter().any(|s| s.line.prediction() == Some(*by)));
     measured
         .filter(|line| with_points.contains(&line))
@@ -70,11 +76,12 @@ pub fn without_moments(
     Some(format!("exact moments of {some} of {}: {why}", count(all, "cell")))
 }
 
-/// What a caption says about the predictions that a figure of the quantity `y` asks for (`kinds`): what those are
-/// that `plot` has drawn, and why others are not drawn. Each sentence begins with a space; the text is empty without
-/// predictions.
+/// What a caption says about the predictions that a figure of the quantity `y` over `x` asks for (`kinds`): what those
+/// are that `plot` has drawn, and why others are not drawn. Each sentence begins with a space and is said once; the
+/// text is empty without predictions.
 pub fn caption(
     kinds: &[TheoryKind],
+    x: &XAxis,
     y: Quantity,
     plot: &Plot,
     cells: &[&CellResult<'_>],
@@ -85,18 +92,48 @@ pub fn caption(
         let by_kind = predictions(*kind);
         let is_drawn =
             plot.series().filter_map(|s| s.line.prediction()).any(|by| by_kind.contains(&by));
-        out.push_str(match (kind, is_drawn) {
-            (TheoryKind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
-            (TheoryKind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments.",
-            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => if plot.y == y.formula() { " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance." } else { " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ." },
-            (TheoryKind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
-            (TheoryKind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
-            (TheoryKind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
-            (TheoryKind::Clt, true) => " Central limit theorem: tr(A⁻¹CA⁻ᵀ)/(NHn) of the mean of n iterates, without any bias.",
-            (kind, true) if kind.is_of_bounds() => " Published bounds of this quantity at every round are drawn where their conditions hold.",
-            (TheoryKind::Bounds, false) => " The conditions of no published bound hold; the table of bounds shows which fail.",
+        let sentence = match (kind, is_drawn) {
+            (TheoryKind::ExactBias, true) => {
+                " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel."
+            }
+            (TheoryKind::ExactMoments, true) => {
+                " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments."
+            }
+            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => {
+                if plot.y == y.formula() {
+                    " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance."
+                } else {
+                    " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ."
+                }
+            }
+            (TheoryKind::FirstOrder, true) => {
+                " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold)."
+            }
+            (TheoryKind::SecondOrder, true) => {
+                " The term after it is not divided by N: the clients' own variance within a round."
+            }
+            (TheoryKind::Closure, true) => {
+                " Closure: the field's curvature acting on the exact second moments of its linearisation."
+            }
+            (TheoryKind::Clt, true) => {
+                " Central limit theorem: tr(A⁻¹CA⁻ᵀ)/(NHn) of the mean of n iterates, without any bias."
+            }
+            (kind, true) if kind.is_of_bounds() => match x {
+                XAxis::Rounds(_) => {
+                    " Published bounds of this quantity at every round are drawn where their conditions hold."
+                }
+                XAxis::Cells(_) => {
+                    " Published bounds of this quantity at the last round are drawn where their conditions hold."
+                }
+            },
+            (TheoryKind::Bounds, false) => {
+                " The conditions of no published bound hold; the table of bounds shows which fail."
+            }
             _ => "",
-        });
+        };
+        if !out.contains(sentence) {
+            out.push_str(sentence);
+        }
     }
     if let Some(without) = without_moments(kinds, cells, theory) {
         out.push_str(&format!(" Not drawn: {without}."));
@@ -122,4 +159,86 @@ pub fn caption(
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::Figures;
+    use crate::figures::kind::DrawnFrom;
+    use crate::needs::Needs;
+    use crate::predictions::MomentsCache;
+    use crate::ranking::Rankings;
+    use crate::scene::figure::{Body, Figure};
+    use crate::simulated;
+    use crate::wrong::Mutation;
+    use exactfed_runner::runner::prepare;
+    use std::collections::HashSet;
+
+    /// FedLSA with one local step and two step sizes, for which the conditions of SCAFFLSA, Theorem 4.1 (A.5) hold.
+    const FEDLSA: &str = r#"
+title = "t"
+seed = 5
+replicates = 2
+
+[problem.quadratic]
+dimension = 2
+clients = 2
+spectrum = { from = 0.5, to = 1.0 }
+gradient-heterogeneity = 1.0
+hessian-heterogeneity = 0.2
+noise = 1.0
+
+[start]
+offset = 1.0
+
+[budget]
+local-steps = 400
+
+[record]
+points = 20
+
+[[algorithm.fedlsa]]
+step-size = [0.0025, 0.005]
+local-steps = 1
+"#;
+
+    const OVER_STEP_SIZES: &str = "[[figure.scaling]]\nx = \"step-size\"\n";
+
+    /// The only figure of the manifest with this text.
+    fn draw(manifest: String) -> Figure {
+        let plan = simulated::plan(manifest);
+        let prepared = prepare(&plan.folder(), &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        let cells = simulated::results(&prepared, &Needs::of_plan(&plan), Mutation::None);
+        let theory = Theory::new(&prepared, &HashSet::new(), MomentsCache::Off);
+        let rankings = Rankings::new(std::iter::empty());
+        let from = DrawnFrom { theory: &theory, rankings: &rankings, frontiers: &[] };
+        let mut drawn = Figures::new(&plan, &cells).draw(&plan, &cells, &from);
+        assert_eq!(drawn.len(), 1);
+        drawn.remove(0)
+    }
+
+    /// The numbers of lines and of legend entries of predictions in a figure.
+    fn predicted(figure: &Figure) -> (usize, usize) {
+        let Body::Plot(plot) = &figure.body else { panic!("{figure:?}") };
+        let entries = plot.legend.iter();
+        let entries = entries.filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
+        let lines = plot.series().filter(|series| series.line.prediction().is_some());
+        (lines.count(), entries.count())
+    }
+
+    #[test]
+    fn a_bound_that_is_named_twice_is_drawn_and_explained_once() {
+        let theory = "theory = [\"scafflsa-a5\", \"bounds\"]\n";
+        let over_setting = draw(format!("{FEDLSA}{OVER_STEP_SIZES}{theory}"));
+        assert_eq!(predicted(&over_setting), (1, 1), "{over_setting:?}");
+        let sentence = "Published bounds of this quantity at the last round are drawn";
+        assert_eq!(over_setting.caption.matches(sentence).count(), 1, "{}", over_setting.caption);
+        assert!(!over_setting.caption.contains("every round"), "{}", over_setting.caption);
+        let over_rounds = "[[figure.convergence]]\nx = \"communications\"\n";
+        let over_rounds = draw(format!("{FEDLSA}{over_rounds}{theory}"));
+        assert_eq!(predicted(&over_rounds), (2, 1), "{over_rounds:?}");
+        let sentence = "Published bounds of this quantity at every round are drawn";
+        assert_eq!(over_rounds.caption.matches(sentence).count(), 1, "{}", over_rounds.caption);
+    }
 }

@@ -109,6 +109,9 @@ pub fn caption(
             (TheoryKind::FirstOrder, true) => {
                 " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold)."
             }
+            (TheoryKind::SecondOrder, true) if !out.contains(" First order: ") => {
+                " Second order: the first order and the term after it, which is not divided by N: the clients' own variance within a round."
+            }
             (TheoryKind::SecondOrder, true) => {
                 " The term after it is not divided by N: the clients' own variance within a round."
             }
@@ -169,7 +172,8 @@ mod tests {
     use crate::needs::Needs;
     use crate::predictions::MomentsCache;
     use crate::ranking::Rankings;
-    use crate::scene::figure::{Body, Figure};
+    use crate::scene::figure::{Body, CurveValue, Figure, Scale};
+    use crate::scene::line::{Color, Style};
     use crate::simulated;
     use crate::wrong::Mutation;
     use exactfed_runner::runner::prepare;
@@ -216,6 +220,37 @@ local-steps = 1
         let mut drawn = Figures::new(&plan, &cells).draw(&plan, &cells, &from);
         assert_eq!(drawn.len(), 1);
         drawn.remove(0)
+    }
+
+    /// What the caption of a figure of biases over step sizes says of these kinds of theory, all of which are drawn.
+    fn caption_of_drawn(kinds: &[TheoryKind]) -> String {
+        let mut series = Vec::new();
+        for prediction in all_predictions(kinds) {
+            let curve = Curve::new("a", Style::solid(Color::Palette(0)));
+            series.push(Series::new(Line::Predicted(curve, prediction), Vec::new()));
+        }
+        let plot = Plot {
+            panels: vec![Panel { title: String::new(), series }],
+            legend: Vec::new(),
+            x: "γ".into(),
+            y: Quantity::Bias.formula().into(),
+            scale_x: Scale::Log,
+            scale_y: Scale::Log,
+            labels: CurveValue::last(Scale::Log),
+        };
+        let theory = Theory::new(&[], &HashSet::new(), MomentsCache::Off);
+        let x = XAxis::Cells("step-size".into());
+        caption(kinds, &x, Quantity::Bias, &plot, &[], &theory)
+    }
+
+    #[test]
+    fn the_second_order_is_explained_without_the_first() {
+        let alone = caption_of_drawn(&[TheoryKind::SecondOrder]);
+        let expected = " Second order: the first order and the term after it, which is not divided by N: the clients' own variance within a round.";
+        assert_eq!(alone, expected);
+        let both = caption_of_drawn(&[TheoryKind::FirstOrder, TheoryKind::SecondOrder]);
+        assert!(both.starts_with(" First order: (γ(H − 1)/2) b_h "), "{both}");
+        assert!(both.contains(". The term after it is not divided by N: "), "{both}");
     }
 
     /// The numbers of lines and of legend entries of predictions in a figure.

@@ -4,7 +4,7 @@
 use crate::cells::CellResult;
 use crate::cells::panels::unique;
 use crate::figures::kind::TheoryKind;
-use crate::predictions::Theory;
+use crate::predictions::{Theory, fits};
 use crate::scene::figure::{Panel, Plot, Series, XAxis};
 use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
 use exactfed_core::theory::bounds::BoundId;
@@ -76,6 +76,37 @@ pub fn without_moments(
     Some(format!("exact moments of {some} of {}: {why}", count(all, "cell")))
 }
 
+/// The sentence that says why a figure of the quantity `y` that asks for all bounds draws none for these cells. Empty if
+/// a bound has a value at the last round, as where a line would have a single point, or if bounds are too costly to
+/// compute, which [`caption`] says by itself.
+fn why_without_bounds(y: Quantity, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> &'static str {
+    let asked = predictions(TheoryKind::Bounds);
+    let mut conditions_fail = false;
+    let mut have_several_instances = false;
+    for cell in cells {
+        let id = &cell.cell.id;
+        if asked.iter().any(|by| theory.too_costly(id, *by).is_some()) {
+            return "";
+        }
+        have_several_instances |=
+            theory.prepared(id).is_some_and(|prepared| prepared.scenarios.len() > 1);
+        let bounds = asked.iter().filter_map(|by| theory.bound(id, *by, cell.cell.identity.rounds));
+        for bound in bounds.filter(|bound| fits(bound, y)) {
+            if bound.value.is_ok() {
+                return "";
+            }
+            conditions_fail = true;
+        }
+    }
+    if conditions_fail {
+        " The conditions of no published bound of this quantity hold; the table of bounds shows which fail."
+    } else if have_several_instances {
+        " Published bounds are drawn for cells with one instance of the problem alone."
+    } else {
+        " No published bound of this quantity is known for these cells."
+    }
+}
+
 /// What a caption says about the predictions that a figure of the quantity `y` over `x` asks for (`kinds`): what those
 /// are that `plot` has drawn, and why others are not drawn. Each sentence begins with a space and is said once; the
 /// text is empty without predictions.
@@ -129,9 +160,7 @@ pub fn caption(
                     " Published bounds of this quantity at the last round are drawn where their conditions hold."
                 }
             },
-            (TheoryKind::Bounds, false) => {
-                " The conditions of no published bound hold; the table of bounds shows which fail."
-            }
+            (TheoryKind::Bounds, false) => why_without_bounds(y, cells, theory),
             _ => "",
         };
         if !out.contains(sentence) {
@@ -251,6 +280,28 @@ local-steps = 1
         let both = caption_of_drawn(&[TheoryKind::FirstOrder, TheoryKind::SecondOrder]);
         assert!(both.starts_with(" First order: (γ(H − 1)/2) b_h "), "{both}");
         assert!(both.contains(". The term after it is not divided by N: "), "{both}");
+    }
+
+    #[test]
+    fn a_caption_says_why_no_bounds_are_drawn() {
+        let caption = |manifest: &str, y: &str| {
+            let figure = format!("{OVER_STEP_SIZES}y = \"{y}\"\ntheory = [\"bounds\"]\n");
+            draw(format!("{manifest}{figure}")).caption
+        };
+        let one_client = FEDLSA.replace("algorithm.fedlsa", "algorithm.fedavg") + "cohort = 1\n";
+        let fails = caption(&one_client, "sq-error");
+        assert!(
+            fails.contains(" The conditions of no published bound of this quantity"),
+            "{fails}"
+        );
+        let averaged = FEDLSA.replace("[record]", "[record]\nmetrics = [\"sq-error-average\"]");
+        let unknown = caption(&averaged, "sq-error-average");
+        assert!(unknown.contains(" No published bound of this quantity is known"), "{unknown}");
+        let several = FEDLSA.replace("seed = 5", "seed = 5\ninstances = 3");
+        let several = caption(&several, "sq-error");
+        assert!(several.contains(" Published bounds are drawn for cells with one"), "{several}");
+        let holds = caption(FEDLSA, "sq-error");
+        assert!(holds.contains(" Published bounds of this quantity at the last round"), "{holds}");
     }
 
     /// The numbers of lines and of legend entries of predictions in a figure.

@@ -35,7 +35,8 @@ struct TossedType {
 
 impl Preparation<'_, '_> {
     /// The atom of an operation of local steps: the ends Π y + n of all clients, THEORY (2.2), (2.5), or Π̄ y + n under
-    /// a coin, THEORY (2.8). A proximal term without an anchor pulls to the start.
+    /// a coin, THEORY (2.8). A proximal term without an anchor pulls to the start. The start and the anchor are read
+    /// minus θ*; a correction keeps its origin, which [`Self::drift`] adds.
     ///
     /// # Errors
     /// If second moments of the problem's field do not close, or the operation is another one.
@@ -43,11 +44,11 @@ impl Preparation<'_, '_> {
         let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
             return Err(MomentsError::NoLocalSteps);
         };
-        let start = self.error(self.rows(start));
+        let start = self.minus_optimum(self.rows(start));
         let correction = correction.as_ref().map(|xi| self.rows(xi));
         let anchor = match (anchor, *proximal != 0.0) {
             (_, false) => None,
-            (Some(anchor), true) => Some(self.error(self.rows(anchor))),
+            (Some(anchor), true) => Some(self.minus_optimum(self.rows(anchor))),
             (None, true) => Some(start.clone()),
         };
         let parts = [&correction, &anchor].into_iter().flatten();
@@ -167,7 +168,7 @@ impl Preparation<'_, '_> {
         calls: &PerClient<u64>,
         draws: Option<usize>,
     ) -> Result<RoundAtom, MomentsError> {
-        let at = self.error(self.rows(at));
+        let at = self.minus_optimum(self.rows(at));
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
             let batch = calls.of_client(self.setup.types[g].first);

@@ -194,7 +194,7 @@ impl Preparation<'_, '_> {
     }
 
     /// An atom's vector with the origin θ*, (α, β) = (1, 0), so that its forms are those of the vector minus θ*.
-    pub fn error(&self, atom: RoundAtom) -> RoundAtom {
+    pub fn minus_optimum(&self, atom: RoundAtom) -> RoundAtom {
         self.moved(atom, |_| (1.0, 0.0))
     }
 
@@ -368,10 +368,10 @@ impl Preparation<'_, '_> {
     /// vectors, and `target` their origins; without it they are what [`Origin::of_state`] keeps of the present ones.
     fn finish(self, after: &[Level], target: Option<&[Origin]>) -> PreparedRound {
         let result = self.value(&self.round.result, Level::Server);
-        let result = self.error(result).mean.remove(0);
+        let result = self.minus_optimum(result).mean.remove(0);
         let d = self.setup.d;
         let ends = self.round.ends.as_ref().map(|ends| {
-            let atom = self.error(self.rows(ends));
+            let atom = self.minus_optimum(self.rows(ends));
             ClientForms { mean: atom.mean, own: atom.own }
         });
         let mut next = vec![Form::coordinates(0, 1)];

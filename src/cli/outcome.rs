@@ -1,9 +1,9 @@
 //! How commands end, and what they print.
 
 use exactfed_runner::files;
+use exactfed_runner::manifest::axis::Choice;
 use exactfed_runner::manifest::document::{Diagnostic, Rejected, parse};
 use exactfed_runner::plan::{Plan, place_of};
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write;
 
@@ -66,11 +66,11 @@ impl Failure {
     }
 
     /// The failure for errors in a plan's manifest, each the path of a key and a message, which are shown at
-    /// their lines in the manifest.
+    /// their lines in the manifest; at the whole array if the key is an axis.
     pub fn of_plan(plan: &Plan, found: impl Iterator<Item = (String, String)>) -> Self {
         let root = parse(&plan.source).ok();
         let diagnostics = found.map(|(path, message)| {
-            let place = root.as_ref().and_then(|root| place_of(root, &path, &BTreeMap::new()));
+            let place = root.as_ref().and_then(|root| place_of(root, &path, &Choice::new()));
             Diagnostic::new(place, &path, message)
         });
         Rejected::new(&plan.source, diagnostics.collect()).into()

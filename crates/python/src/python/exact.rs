@@ -19,7 +19,7 @@ type FoundProgram = (Option<String>, Option<String>);
 /// A value: its name, the lengths of its axes, and its numbers or why there are none.
 type FoundValue = (&'static str, Vec<usize>, Option<FloatArray>, Option<String>);
 /// A bound: its name, its formula and the quantity that it bounds, whether it is proved, a number for each recorded
-/// round, and the conditions that fail at the last round.
+/// round, NaN where its conditions fail, and the conditions that fail at the last round.
 type FoundBound = (&'static str, &'static str, &'static str, bool, FloatArray, Vec<String>);
 
 /// What theory knows of a cell of a plan on one of its instances, for `exactfed.exact` of Python. The cell is the only

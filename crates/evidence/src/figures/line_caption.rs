@@ -24,22 +24,8 @@ impl LineFigure<'_> {
         if plot.series().all(|s| s.points.is_empty()) {
             return empty_caption(cells);
         }
-        let y = &plot.y;
-        let runs = crate::cells::sample_in_words(cells);
-        let band = band_name(self.band);
         let over_rounds = matches!(self.x, XAxis::Rounds(_));
-        let mut caption = match self.y.average() {
-            _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),
-            Some(_) => {
-                format!(
-                    "{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}."
-                )
-            }
-            None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
-        };
-        if !over_rounds && self.y.average().is_none() {
-            caption.push_str(&costs_of_points(cells));
-        }
+        let mut caption = self.sentence_on_means(cells, plot);
         if let XAxis::Rounds(x) = self.x
             && cells.iter().any(|cell| has_uneven_values(cell, x))
         {
@@ -83,6 +69,24 @@ impl LineFigure<'_> {
         }
         caption.push_str(&diverged_text(cells, over_rounds));
         caption
+    }
+
+    /// The beginning of the caption: what the points are means of, over how many runs, what the band is, and what the
+    /// runs behind points at the last round have paid.
+    fn sentence_on_means(&self, cells: &[&CellResult<'_>], plot: &Plot) -> String {
+        let y = &plot.y;
+        let runs = crate::cells::sample_in_words(cells);
+        let band = band_name(self.band);
+        if matches!(self.x, XAxis::Rounds(_)) {
+            return format!("Mean of {y} over n = {runs}; {band}.");
+        }
+        if self.y.average().is_some() {
+            return format!(
+                "{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}."
+            );
+        }
+        let costs = costs_of_points(cells);
+        format!("Mean of {y} at the last round over n = {runs}; {band}.{costs}")
     }
 }
 

@@ -123,45 +123,13 @@ pub fn caption(
         let by_kind = predictions(*kind);
         let is_drawn =
             plot.series().filter_map(|s| s.line.prediction()).any(|by| by_kind.contains(&by));
-        let sentence = match (kind, is_drawn) {
-            (TheoryKind::ExactBias, true) => {
-                " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel."
-            }
-            (TheoryKind::ExactMoments, true) => {
-                " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments."
-            }
-            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => {
-                if plot.y == y.formula() {
-                    " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance."
-                } else {
-                    " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ."
-                }
-            }
-            (TheoryKind::FirstOrder, true) => {
-                " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold)."
-            }
-            (TheoryKind::SecondOrder, true) if !out.contains(" First order: ") => {
-                " Second order: the first order and the term after it, which is not divided by N: the clients' own variance within a round."
-            }
-            (TheoryKind::SecondOrder, true) => {
-                " The term after it is not divided by N: the clients' own variance within a round."
-            }
-            (TheoryKind::Closure, true) => {
-                " Closure: the field's curvature acting on the exact second moments of its linearisation."
-            }
-            (TheoryKind::Clt, true) => {
-                " Central limit theorem: tr(A⁻¹CA⁻ᵀ)/(NHn) of the mean of n iterates, without any bias."
-            }
-            (kind, true) if kind.is_of_bounds() => match x {
-                XAxis::Rounds(_) => {
-                    " Published bounds of this quantity at every round are drawn where their conditions hold."
-                }
-                XAxis::Cells(_) => {
-                    " Published bounds of this quantity at the last round are drawn where their conditions hold."
-                }
-            },
-            (TheoryKind::Bounds, false) => why_without_bounds(y, cells, theory),
-            _ => "",
+        let sentence = if is_drawn {
+            let follows_first_order = out.contains(" First order: ");
+            sentence_on_drawn(*kind, x, y, plot, follows_first_order)
+        } else if *kind == TheoryKind::Bounds {
+            why_without_bounds(y, cells, theory)
+        } else {
+            ""
         };
         if !out.contains(sentence) {
             out.push_str(sentence);
@@ -171,26 +139,76 @@ pub fn caption(
         out.push_str(&format!(" Not drawn: {without}."));
     }
     for kind in kinds {
-        let costs: Vec<Effort> = cells
-            .iter()
-            .filter_map(|c| {
-                let mut each = predictions(*kind).into_iter();
-                each.find_map(|by| theory.too_costly(&c.cell.id, by))
-            })
-            .collect();
-        if let Some(most) = costs.iter().copied().reduce(Effort::most) {
-            let kind = match kind {
-                TheoryKind::Bounds => "published bound",
-                kind => predictions(*kind).first().map_or("", |by| legend_text(*by)),
-            };
-            let some = costs.len();
-            out.push_str(&format!(
-                " Not computed at this size, for {some} of {} cells: \"{kind}\" ({most}).",
-                cells.len()
-            ));
-        }
+        out.push_str(&sentence_on_costly(*kind, cells, theory));
     }
     out
+}
+
+/// What a caption says about the predictions of a kind that a figure of the quantity `y` over `x` has drawn. The second
+/// order is worded as a term after the first one if a sentence on that stands before it (`follows_first_order`).
+fn sentence_on_drawn(
+    kind: TheoryKind,
+    x: &XAxis,
+    y: Quantity,
+    plot: &Plot,
+    follows_first_order: bool,
+) -> &'static str {
+    match kind {
+        TheoryKind::ExactBias => {
+            " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel."
+        }
+        TheoryKind::ExactMoments => {
+            " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments."
+        }
+        TheoryKind::FirstOrder if y == Quantity::Variance => {
+            if plot.y == y.formula() {
+                " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance."
+            } else {
+                " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ."
+            }
+        }
+        TheoryKind::FirstOrder => {
+            " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold)."
+        }
+        TheoryKind::SecondOrder if follows_first_order => {
+            " The term after it is not divided by N: the clients' own variance within a round."
+        }
+        TheoryKind::SecondOrder => {
+            " Second order: the first order and the term after it, which is not divided by N: the clients' own variance within a round."
+        }
+        TheoryKind::Closure => {
+            " Closure: the field's curvature acting on the exact second moments of its linearisation."
+        }
+        TheoryKind::Clt => {
+            " Central limit theorem: tr(A⁻¹CA⁻ᵀ)/(NHn) of the mean of n iterates, without any bias."
+        }
+        kind if kind.is_of_bounds() => match x {
+            XAxis::Rounds(_) => {
+                " Published bounds of this quantity at every round are drawn where their conditions hold."
+            }
+            XAxis::Cells(_) => {
+                " Published bounds of this quantity at the last round are drawn where their conditions hold."
+            }
+        },
+        _ => "",
+    }
+}
+
+/// What a caption says about the predictions of a kind that are not computed for some of the cells, because they would
+/// take too long or too much memory; empty if there are none.
+fn sentence_on_costly(kind: TheoryKind, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> String {
+    let by_kind = predictions(kind);
+    let mut costs: Vec<Effort> = Vec::new();
+    for cell in cells {
+        costs.extend(by_kind.iter().find_map(|by| theory.too_costly(&cell.cell.id, *by)));
+    }
+    let some = costs.len();
+    let Some(most) = costs.into_iter().reduce(Effort::most) else { return String::new() };
+    let name = match kind {
+        TheoryKind::Bounds => "published bound",
+        _ => by_kind.first().map_or("", |by| legend_text(*by)),
+    };
+    format!(" Not computed at this size, for {some} of {} cells: \"{name}\" ({most}).", cells.len())
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use super::*;
 
-/// E‖θ_t − θ*‖² of two clients in one dimension under a coin of probability p after each of some rounds, from θ_0 = θ*
-/// + 1: for each number of local steps the second moments after so many steps, weighted by the number's probability,
-/// are added up. The state is (e_1, e_2, w_1, w_2), with e_k = θ_k − θ* and the correction w_k, which is 0 at first.
+/// E‖θ_t − θ*‖² of two clients in one dimension under a coin of probability p after each of some rounds, from a θ_0 at
+/// distance 1 of θ*. For each number of local steps the second moments after so many steps, weighted by the number's
+/// probability, are added up. The state is (e_1, e_2, w_1, w_2), with e_k = θ_k − θ* and the correction w_k, which is 0
+/// at first.
 fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize) -> Vec<f64> {
     let mut state = Matrix::zeros(4, 4);
     (0..4).for_each(|k| state[(k / 2, k % 2)] = 1.0);

@@ -251,6 +251,22 @@ fn is_of_partition(setting: &OtherSetting, cell: &SideCell) -> bool {
     }
 }
 
+/// A pair of cells of an experiment on different problems. `names` are those of the cells after.
+fn other_problem(
+    experiment: &str,
+    pair: Pair,
+    after: &SideExperiment,
+    names: &CellNames,
+) -> OtherProblem {
+    let cell = &after.cells[&pair.after];
+    OtherProblem {
+        experiment: experiment.into(),
+        name: names.name(cell),
+        has_same_records: pair.other.iter().all(|setting| is_of_partition(setting, cell)),
+        pair,
+    }
+}
+
 /// Compares an experiment that both sides have, and adds what it finds to `out`: lone cells, pairs on other problems,
 /// identical and changed cells, timings and claims; or that no cell can be compared, and why. Changes have no verdict
 /// yet where their errors must be tested together with those of other experiments.
@@ -287,15 +303,7 @@ fn compare_experiment(
     out.removed.extend(lone_cells(name, old, removed));
     out.added.extend(lone_cells(name, new, added));
     let names = CellNames::new(new);
-    for pair in others {
-        let cell = &new.cells[&pair.after];
-        out.problems.push(OtherProblem {
-            experiment: name.into(),
-            name: names.name(cell),
-            has_same_records: pair.other.iter().all(|setting| is_of_partition(setting, cell)),
-            pair,
-        });
-    }
+    out.problems.extend(others.into_iter().map(|pair| other_problem(name, pair, new, &names)));
     if nothing_compared {
         // Claims on other problems are other claims.
         return;

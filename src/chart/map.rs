@@ -97,7 +97,7 @@ pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
 }
 
 /// The axis of a map as plotters reads it: one unit for each row or column of squares, with its name in the middle.
-/// Of many names every second, fifth, tenth, … is written, so that at most about [`MOST_TICKS`] are.
+/// If there are many names, every second, fifth, tenth, … is written: at most about [`MOST_TICKS`].
 fn names_ruler(names: &[String]) -> Ruler {
     let steps = [1, 2, 5, 10, 20, 50, 100];
     let step = steps.into_iter().find(|step| names.len() / step <= MOST_TICKS);

@@ -238,7 +238,7 @@ fn one_run_of_a_custom_algorithm_decides_nothing() {
     assert_eq!(change_of(custom(1.0), custom(9.0)).verdict, ChangeVerdict::Underpowered);
 }
 
-/// Of five exact runs on instances of their own, four diverged on both sides.
+/// Four of five exact runs, each on its own instance, diverged on both sides.
 #[test]
 fn one_instance_of_several_decides_nothing() {
     let on_instances = |value: f64| {

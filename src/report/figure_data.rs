@@ -317,7 +317,7 @@ pub enum MapData<'e> {
         /// The values of the settings along the axes, as texts.
         x: &'e [String],
         y: &'e [String],
-        /// The same values as numbers.
+        /// The values of both axes as numbers; `x` and `y` are their texts.
         values: &'e [Vec<f64>; 2],
         squares: Vec<DenseSquareData<'e>>,
         /// The algorithms that cost least in some square.

@@ -85,9 +85,9 @@ pub fn plain(value: f64, digits: usize) -> String {
 /// The characters in which a number is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Characters {
-    /// Those of pages, as [`readable`] writes it: 10⁻⁴ is an exponent.
+    /// The characters of pages, as [`readable`] writes it: 10⁻⁴ is an exponent.
     OfPages,
-    /// Those of a keyboard, as [`plain`] writes it: e-4 is an exponent.
+    /// The characters of a keyboard, as [`plain`] writes it: e-4 is an exponent.
     OfKeyboard,
 }
 

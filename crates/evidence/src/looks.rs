@@ -23,8 +23,7 @@ pub fn planned_looks(plan: &Plan, results: &dyn Results) -> Result<Option<Looks>
     Ok(at_look(plan, &results.planned_looks(&plan.experiment)?))
 }
 
-/// Those of the recorded looks that were planned for the cells of a plan, if its number of replicates is that of one of
-/// them.
+/// The recorded looks that were planned for the cells of a plan, if one of them has the plan's number of replicates.
 pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
     recorded
         .iter()

@@ -103,7 +103,7 @@ impl Standing {
         }
     }
 
-    /// Of which means the ratios to the best are, in words.
+    /// The kind of mean, in words, whose ratios to the best are shown.
     pub fn mean(&self) -> &'static str {
         if self.is_geometric { "geometric mean" } else { "mean" }
     }

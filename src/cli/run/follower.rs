@@ -1,9 +1,9 @@
-//! Who is told how a run goes on: the bar of a terminal, the pages of `--live`, a log, or Python.
+//! What follows a run as it goes on: the bar of a terminal, the pages of `--live`, a log, or Python.
 
 use exactfed_runner::runner::{Observer, RunWork, Silent};
 
-/// Is told how a run of several experiments goes on. An [`Observer`] is told of the cells alone. Methods are
-/// called from several threads.
+/// Follows a run of several experiments. An [`Observer`] follows the cells alone. Methods are called from several
+/// threads.
 pub trait Follower: Observer {
     /// The cells of an experiment are run from now on. It is called again where more of its cells follow,
     /// with the workload of these.
@@ -35,8 +35,8 @@ pub struct Workload<'a> {
     pub experiment: &'a str,
     /// The number of cells that the command is for.
     pub cells: usize,
-    /// The number of these cells that are done, or have failed and the follower was told so. Before the experiment
-    /// begins, it includes cells that failed in an earlier run and are not run again, of which it is told then.
+    /// The number of these cells that are done, or have failed and were reported to the follower. Before the
+    /// experiment begins, it includes cells that failed in an earlier run and are not run again; they are reported then.
     pub handled: usize,
     /// The work on the cells that are run from now on.
     pub work: RunWork,

@@ -143,7 +143,7 @@ pub struct Session<'a> {
 impl Session<'_> {
     /// Runs the missing cells of an experiment whose `lock` is held, stores them, and tells the follower.
     /// `before` cells of the experiment were handled by earlier calls of the command, as where fresh runs
-    /// follow from candidates; they count in what the follower is told. Returns how it ended: some cells
+    /// follow from candidates; the follower's counts include them. Returns how it ended: some cells
     /// may have failed, now or before.
     ///
     /// # Errors

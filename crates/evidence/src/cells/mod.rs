@@ -70,7 +70,7 @@ impl CellResult<'_> {
         selected_by.map_or(&[][..], |by| &by.changes)
     }
 
-    /// The same for the mean loss of a quantity ([`Quantity::loss`]).
+    /// What [`Self::selection_changes`] returns, for the mean loss of a quantity ([`Quantity::loss`]).
     pub fn loss_selection_changes(&self, quantity: Quantity) -> &[f64] {
         let selected_by = self.selected_by.as_ref().filter(|by| by.metric == quantity);
         selected_by.map_or(&[][..], |by| &by.loss_changes)

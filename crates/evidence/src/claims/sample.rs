@@ -31,9 +31,9 @@ pub struct MetricSample {
     /// How much other selections of the cell's settings by this metric would change the logarithm of its mean
     /// ([`crate::stats::selection::selection_changes`]); none without a selection.
     pub selection_changes: Vec<f64>,
-    /// Of the bias, which is the norm of a mean of vectors: these vectors, one for each replicate, if their sampling
-    /// error leaves it open whether their mean is 0. The direction of the mean, along which `values` are, is noise
-    /// then.
+    /// The vectors, one for each replicate, the norm of whose mean is the bias, if their sampling error leaves it open
+    /// whether their mean is 0: the direction of the mean, along which `values` are, is noise then. `None` for other
+    /// quantities.
     pub unresolved: Option<Vec<Vec<f64>>>,
 }
 

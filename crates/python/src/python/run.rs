@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 /// A cell that failed: its id, its label and the reason, as Python gets them.
 type FailedCell = (String, String, String);
 
-/// Counts the progress of a run for the thread that shows it, and collects what Python is told at the end.
+/// Counts the progress of a run for the thread that shows it, and collects what is returned to Python at the end.
 #[derive(Default)]
 struct RunProgress {
     /// The operations of the work so far.

@@ -27,7 +27,7 @@ pub struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     /// A meter for the metrics and averages that `record` lists, in the order of their table and not of the manifest.
-    /// Those that `run`, a run of this number of rounds on this scenario, does not have are left out.
+    /// Metrics that `run`, a run of this number of rounds on this scenario, does not have are left out.
     pub fn new(scenario: &'a Scenario, record: &Record, rounds: u64, run: &dyn Run) -> Self {
         let facts: &dyn Facts = &*scenario.instance;
         let n = facts.clients();

@@ -262,7 +262,7 @@ mod tests {
         assert_ne!(few.local_optimum(0), few.local_optimum(1));
     }
 
-    /// Of one feature of the records of each of 4000 clients, the square of the mean and the variance.
+    /// The squared mean and the variance of one feature over the records of each of 4000 clients.
     fn moments(settings: &Settings, feature: usize) -> [Vec<f64>; 2] {
         let mut squared_means = Vec::new();
         let mut variances = Vec::new();

@@ -181,7 +181,7 @@ impl Preparation<'_, '_> {
         out
     }
 
-    /// The same vector with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
+    /// The vector of an atom, written with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
     /// coordinates change by constants.
     pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {

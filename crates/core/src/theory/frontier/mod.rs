@@ -272,7 +272,8 @@ const MOST_MOMENTS: usize = 1500;
 /// The fewest rounds for each algorithm, number of clients, target and number of local steps. Each is followed by the
 /// first passage of the target, if it needs fewer rounds ([`Reached::held`] is false). Combinations that reach the
 /// target at no step size are absent. Among step sizes that need equally many rounds, the one with the smallest error
-/// after them is the best. A larger target never needs more rounds. `worked` is told how far the search is.
+/// after them is the best. A larger target never needs more rounds. `worked` is called with each
+/// share of the work that is done.
 ///
 /// # Errors
 /// The first reason why it cannot be computed, and the setting that it is about, if it is about one.

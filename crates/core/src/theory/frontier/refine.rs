@@ -142,9 +142,9 @@ fn try_step_size(
     found
 }
 
-/// Of the searches `open`, numbers in `all` with one number of clients, those in which the bound THEORY (6.5) of the
-/// stationary error and the errors of the first rounds allow that the settings with these second moments are better
-/// than the best so far.
+/// The searches among `open`, which are places in `all` with one number of clients, that the settings with these second
+/// moments may improve: the bound THEORY (6.5) of the stationary error and the errors of the first rounds allow that
+/// they are better than the best so far.
 fn may_hold(squares: &Squares<'_>, mut open: Vec<usize>, all: &[Refined]) -> Vec<usize> {
     if !open.is_empty() {
         let least = squares.least_stationary().unwrap_or(f64::INFINITY);

@@ -211,7 +211,7 @@ impl StepSizes {
 
 /// The best step sizes of all combinations of algorithm, number of clients, target and number of local steps, in the
 /// order of the algorithms. `sizes` has the largest number of second moments of each algorithm: from them the share of
-/// the algorithm in the work is estimated, which `worked` is told.
+/// the algorithm in the work is estimated, with which `worked` is called.
 pub fn run(problem: &TypedProblem<'_>, sizes: &[usize], worked: Worked<'_>) -> Vec<Reached> {
     let algorithms = &problem.search.algorithms;
     let each = algorithms.iter().zip(sizes);

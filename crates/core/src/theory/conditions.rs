@@ -1,5 +1,6 @@
 //! Whether an instance and a run meet the conditions under which the sources make their statements. Pages say so
-//! of each claim that tests a statement.
+//! of each claim that tests a statement: they check each of its cells, and count how many are inside, outside or not
+//! checkable.
 //!
 //! On linear fields the constants follow from the Jacobians and from the moments of draws. On
 //! other fields the problem states constants that hold at every θ.
@@ -8,18 +9,19 @@ use super::bounds::Constants;
 use crate::problem::{DrawSmoothness, Facts};
 use crate::sources::{Condition, StatedAlgorithm};
 
-/// The facts about a run on which the conditions of statements depend.
+/// The facts about the run of a cell on which the conditions of statements depend. If the estimate combines several
+/// runs, as Richardson-Romberg does, all facts but the algorithm are of the first of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunConditions<'a> {
     /// The algorithm of the run.
     pub algorithm: StatedAlgorithm,
-    /// The algorithms of all runs of the claim, with this one.
+    /// The algorithms of all cells of the claim, with this one; an algorithm of several cells occurs several times.
     pub compared: &'a [StatedAlgorithm],
     /// Whether the step size is the same in all rounds.
     pub constant: bool,
     /// Whether the estimate is a mean of iterates over rounds.
     pub averaged: bool,
-    /// The step size γ of a local step.
+    /// The step size γ of a local step. A normalised step size is divided by H here already.
     pub step_size: f64,
     /// H, the most local steps of a client in a round, or their mean number under a coin.
     pub local_steps: f64,
@@ -34,14 +36,16 @@ pub struct RunConditions<'a> {
     pub equal: bool,
 }
 
-/// Whether a condition holds.
+/// Whether a condition holds for one cell. A cell that fails one condition is outside the statement; a cell that fails
+/// none is inside only if all answers are [`ConditionAnswer::Met`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConditionAnswer {
     /// The condition holds.
     Met,
     /// The condition does not hold.
     Unmet,
-    /// The condition is an inequality that does not hold: its left side is `have`, and may be at most `need`.
+    /// The condition is an inequality that does not hold: its left side is `have`, and may be at most `need`. Pages
+    /// write the largest `have`/`need` over cells.
     Exceeded {
         /// The value of the left side.
         have: f64,
@@ -71,9 +75,9 @@ impl ConditionAnswer {
 
 /// An instance and a run, of which it is checked whether they meet conditions.
 pub struct Checked<'a> {
-    /// The instance, or why it is not known.
+    /// The instance with θ* known, or why there is no such instance: the text of [`ConditionAnswer::Unknown`] then.
     pub facts: Result<&'a dyn Facts, &'static str>,
-    /// The constants of the instance; `None` if they are not known.
+    /// The constants of the instance; `None` if they are too much work, or could not be computed.
     pub constants: Option<&'a Constants>,
     /// What is known of the run.
     pub run: RunConditions<'a>,
@@ -109,6 +113,7 @@ impl Checked<'_> {
             Condition::WithoutNoise => run.exact,
             Condition::OneLocalStep => run.local_steps == 1.0,
             Condition::SeveralLocalSteps => run.local_steps > 1.0,
+            // With one local step of every client nothing is divided.
             Condition::Normalised => run.normalised || run.local_steps == 1.0,
             // The words of such a condition say what is not known.
             Condition::Unknown(_) => return Err(""),
@@ -125,6 +130,7 @@ impl Checked<'_> {
                 let (have, need) = self.constants()?.common_optimum();
                 have <= need
             }
+            // Exact gradients do not depend on draws.
             Condition::IndependentDraws => self.facts?.independent() || run.exact,
             Condition::OneClient => self.facts?.clients() == 1,
             Condition::Stable => return self.stable(),
@@ -135,6 +141,7 @@ impl Checked<'_> {
                     && run.cohort.is_none_or(|cohort| cohort == facts.clients())
                     && facts.unequal_shares().is_none()
             }
+            // The inequalities, which `sides` has answered, and conditions that no code checks yet.
             _ => return Err("the program does not check it"),
         };
         Ok(ConditionAnswer::holds(holds))
@@ -146,7 +153,8 @@ impl Checked<'_> {
         self.constants.ok_or("the constants of the instance are not computed")
     }
 
-    /// μ, the least strong convexity of the clients' functions at every θ, or why it is not known.
+    /// μ, the least strong convexity of the clients' functions at every θ, or why it is not known. On a linear field it
+    /// is the least eigenvalue of sym Ā_c, which may be 0 or negative.
     fn convexity(&self) -> Result<f64, &'static str> {
         if self.facts?.linear() {
             return Ok(self.constants()?.curvature());
@@ -155,7 +163,8 @@ impl Checked<'_> {
     }
 
     /// L of the gradients of single draws at every θ, with which step sizes are compared, or why it is not known. On
-    /// a linear field it is the smallest L with E AᵀA ≼ L sym Ā for every client, and max ‖Ā_c‖ without noise.
+    /// a linear field it is the smallest L with E AᵀA ≼ L sym Ā for every client, and max ‖Ā_c‖ without noise. On
+    /// other fields, and where E AᵀA is not known, it is the L that the problem states for all draws.
     fn smoothness(&self) -> Result<f64, &'static str> {
         let of_draws = match self.facts?.draw_smoothness() {
             DrawSmoothness::AtMost(most) => Some(most),
@@ -172,7 +181,9 @@ impl Checked<'_> {
         }
     }
 
-    /// Whether the loss of every draw is convex and smooth ([`Condition::ConvexDraws`]), or why it is not known.
+    /// Whether the loss of every draw is convex and smooth ([`Condition::ConvexDraws`]), or why it is not known. False
+    /// for a linear field that is no gradient. With exact gradients of a linear field the clients' mean losses count as
+    /// the draws.
     fn convex_draws(&self) -> Result<bool, &'static str> {
         let facts = self.facts?;
         if facts.linear() && !facts.symmetric() {
@@ -188,8 +199,8 @@ impl Checked<'_> {
         }
     }
 
-    /// The answer to [`Condition::Stable`], SCAFFLSA A2 at the step size of the run: the first of its inequalities
-    /// that fails, or else whether the rate is positive.
+    /// The answer to [`Condition::Stable`], SCAFFLSA A2 at the step size η of the run: unmet if A3's a is not positive;
+    /// otherwise the first of the inequalities η ≤ 2/L and ηa ≤ 1/2 that fails, or else whether A2's a is positive.
     fn stable(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants()?;
         let (rate, sides) =

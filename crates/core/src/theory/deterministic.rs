@@ -9,7 +9,8 @@ use crate::problem::Facts;
 use crate::round_program::LocalUpdate;
 
 /// The estimate after one round of FedAvg without noise from `theta`, d numbers: Σ π_c θ_c after client c has
-/// taken the local steps `update(c)` from `theta` along its mean field F̄_c.
+/// taken the local steps `update(c)` from `theta` along its mean field F̄_c, with the proximal term towards `theta`.
+/// All clients take part, the server step is 1, and batches do not matter.
 pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
     let n = facts.clients();
     let d = facts.dim();
@@ -35,7 +36,8 @@ const MAX_PASSES: usize = 200;
 /// It is found by θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ), with T for [`round`]: Newton's method with the derivative Γ̄ at θ*
 /// in place of the derivative at θ. The search ends when ‖T(θ) − θ‖ no longer shrinks, as it does once rounding
 /// errors are all that is left. `None` if it still shrinks after `MAX_PASSES` steps, if a number is not finite, or
-/// if I − Γ̄ is singular. Rounds from other points need not lead to it: see [`attracts`].
+/// if I − Γ̄ is singular. Rounds from other points need not lead to it: see [`attracts`]. A server step other than 1
+/// does not change the fixed point.
 pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let d = facts.dim();
     let map = RoundMap::linearised(facts, &update);
@@ -71,8 +73,9 @@ fn displacement(
     moved
 }
 
-/// Whether repeated rounds lead to the fixed point `theta` of [`round`] from all points close to it, so that it is
-/// a limit: whether powers of the derivative of [`round`] at `theta`, by differences, vanish.
+/// Whether repeated rounds with the server step 1 lead to the fixed point `theta` of [`round`] from all points close to
+/// it, so that it is a limit: whether powers of the derivative of [`round`] at `theta`, by differences, vanish. That
+/// `theta` is a fixed point is not checked. `false` if it is too close to call.
 pub fn attracts(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate, theta: &[f64]) -> bool {
     let columns = (0..theta.len()).map(|i| partial_derivative(facts, theta, i, &update));
     let derivative = Matrix::from_columns(columns);
@@ -113,7 +116,8 @@ pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
 }
 
 /// The average drift at the optimum (SLIDES), a measure of heterogeneity on pages: ‖H⁻¹ Σ_c π_c Σ_h F̄_c(θ_c^(h)) −
-/// F̄(θ*)‖ along noiseless local steps from θ*, which is ‖θ* − Σ π_c θ_c^(H)‖/(γH).
+/// F̄(θ*)‖ along noiseless local steps from θ*, which is ‖θ* − Σ π_c θ_c^(H)‖/(γH), with γ and H of all clients. It is
+/// 0 up to rounding for H = 1. θ* must be known.
 pub fn drift(facts: &dyn Facts, step_size: f64, local_steps: u64) -> f64 {
     let update = LocalUpdate::of_steps(step_size, local_steps);
     let length = step_size * local_steps as f64;

@@ -10,7 +10,9 @@ use crate::linalg::{Matrix, Singular, solve, solve_lyapunov, solve_rows};
 use crate::problem::{Facts, by_distribution};
 
 /// The terms of the expansions of an instance, all at θ*, from which [`Expansion::bias`] and the other functions
-/// predict biases and covariances for each step size and number of local steps.
+/// predict biases and covariances for each step size γ and number H of local steps. The predictions are for runs with
+/// independent draws in which all clients take part, each with H plain local steps of the constant size γ on one draw,
+/// and the server takes their mean. Callers check this. Under a coin H is the mean number of local steps.
 pub struct Expansion {
     clients: usize,
     equal_shares: bool,
@@ -118,9 +120,9 @@ impl Expansion {
         })
     }
 
-    /// The bias θ̄ − θ* to first order in γ = `step`, d numbers: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C]
-    /// (RR Thm 4 as corrected), without the first term if clients are `corrected` by control variates. `None`
-    /// if third derivatives are not known.
+    /// The bias θ̄ − θ* of θ̄ = lim E θ_t to first order in γ = `step`, d numbers:
+    /// (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C] (RR Thm 4 as corrected), without the first term if clients are
+    /// `corrected` by control variates. `None` if third derivatives are not known.
     pub fn bias(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
         let mut bias = vec![0.0; self.heterogeneity.len()];
         if !corrected {
@@ -159,8 +161,8 @@ impl Expansion {
         Some(self.within.as_ref()?.iter().map(|x| scale * x).collect())
     }
 
-    /// γ(H − 1)Nλ with λ the largest diagonal entry of A. Pages print it next to predictions of first order, which
-    /// are accurate if it is far below 1.
+    /// γ(H − 1)Nλ with λ the largest diagonal entry of A, or 0 if none is positive. Pages print it next to predictions
+    /// of first order, which are accurate if it is far below 1.
     pub fn reach(&self, step: f64, local_steps: f64) -> f64 {
         let d = self.mean.rows();
         let largest = (0..d).fold(0.0_f64, |most, i| most.max(self.mean[(i, i)]));
@@ -172,7 +174,9 @@ impl Expansion {
     /// Cov(θ, ξ_c) = ∓(γ/N) **A**C (H_c − A) + (γ/N)(C_c − C),
     /// Cov(ξ_c, ξ_c) = ((1 − 2/N) C_c + C/N)/H and
     /// Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH) of each client c and the client c' after it. The sign is minus; with
-    /// `printed` it is the plus that SLIDES prints. `None` with control variates if shares are unequal.
+    /// `printed` it is the plus that SLIDES prints. `None` with control variates if shares are unequal. `facts` must be
+    /// the instance of the expansion. To this order covariances are second moments around θ*, whose difference is the
+    /// square of the bias.
     pub fn blocks(
         &self,
         facts: &dyn Facts,
@@ -212,8 +216,10 @@ impl Expansion {
 }
 
 /// A prediction of the bias θ̄ − θ* on a nonlinear field beyond first order, d numbers: a second-order closure of
-/// the mean around the field linearised at θ*, whose exact moments at stationarity are `linear` and `blocks`. The
-/// curvature along the local steps acts on the mean m of the linearised field:
+/// the mean around the field linearised at θ*, whose exact moments at stationarity are `linear` and `blocks`: the
+/// moments of the same run, one of those that [`Expansion`] describes with a fixed H. `blocks` must have the blocks of
+/// control variates if clients are `corrected`. The curvature along the local steps acts on the mean m of the
+/// linearised field:
 ///
 /// FedAvg: m − (I − Γ̄)⁻¹ (γ/2) Σ_c π_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
 /// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold, if clients are `corrected`: the variates
@@ -287,8 +293,8 @@ struct LocalPath<'a> {
 
 impl LocalPath<'_> {
     /// Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}] along the local steps of a client, d numbers, with P = `one` =
-    /// I − γH_c and S_{c,h} the second moment of θ − θ* after h local steps. `None` if the problem knows no second
-    /// derivatives of its field or no noise map.
+    /// I − γH_c and S_{c,h} the second moment of θ − θ* after h local steps on one draw each. `None` if the problem
+    /// knows no second derivatives of its field or no noise map, or blocks of control variates are missing.
     fn sum_of_curvature(&self, client: usize, one: &Matrix) -> Option<Vec<f64>> {
         let facts = self.facts;
         let step = self.step;

@@ -123,7 +123,8 @@ impl Measures {
     }
 
     /// The measures of all clients, with μ given: `noise(c)` is tr C_c and `norms(c)` is [‖H_c − A‖, ‖H_c‖], which
-    /// are asked for of one client c of each distribution. `None` if `norms` is.
+    /// are asked for of the first client c of each distribution. `None` if `norms` is. The measures always have errors,
+    /// which are 0 if all that is given is [`exact`].
     fn combined(
         facts: &dyn Facts,
         mu: Approximation,
@@ -197,7 +198,8 @@ fn iteration_effort(facts: &dyn Facts) -> Effort {
     // The multiplications of A with a vector.
     let mean = if forming.fits() { d * d } else { all };
     // Each step of an iteration multiplies with Jacobians, and makes its vector orthogonal to all earlier ones, which
-    // takes two products of each of their numbers.
+    // takes two products of each of their numbers. There are two iterations for each distribution: ‖H_c‖ multiplies
+    // with H_c, and ‖H_c − A‖ with H_c and A. `all` counts H_c of all distributions.
     let clients =
         sides * few * (2.0 * all + distributions * mean) + distributions * 2.0 * few * few * d;
     let of_mean = if forming.fits() {

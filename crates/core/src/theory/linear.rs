@@ -11,7 +11,7 @@ use crate::theory::effort::{self, Effort};
 /// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, for FedLSA with Γ_c = (I − γĀ_c)^H,
 /// Γ̄ = Σ π_c Γ_c and ρ̄ = Σ π_c (I − Γ_c)(θ_c* − θ*). A cohort drawn without
 /// replacement does not change the map if shares are equal; a server step changes the map but not its
-/// fixed point. Exact biases and limits are computed from it, and bounds are compared with it.
+/// fixed point. Batches change no mean. Exact biases and limits are computed from it, and bounds are compared with it.
 #[derive(Clone, Debug)]
 pub struct RoundMap {
     /// Γ̄, d × d.
@@ -59,7 +59,8 @@ impl RoundMap {
         Self { gamma, rho }
     }
 
-    /// FedLSA's exact bias lim E θ_t − θ* = (I − Γ̄)⁻¹ ρ̄, d numbers.
+    /// The fixed point (I − Γ̄)⁻¹ ρ̄ of the map, d numbers. It is FedLSA's exact bias lim E θ_t − θ* if the field is
+    /// linear and powers of Γ̄ vanish, which is not checked here.
     ///
     /// # Errors
     /// [`Singular`] if Γ̄ has the eigenvalue 1, or is not finite.

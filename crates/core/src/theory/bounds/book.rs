@@ -16,7 +16,8 @@ pub(super) const BOUNDS: &[RunBound] = &[
 ];
 
 /// β_fed² and σ_fed² of (5.40): the gradient noise of a round at w, from draws and from the choice of clients, has a
-/// mean square of at most β_fed²‖w° − w‖² + σ_fed². `None` if the moments of A(Z) are not known.
+/// mean square of at most β_fed²‖w° − w‖² + σ_fed². Local steps are taken to be on one draw each: batches are ignored.
+/// `None` if the moments of A(Z) are not known.
 pub fn gradient_noise(run: &PublishedRun<'_>) -> Option<(f64, f64)> {
     let constants = run.constants;
     let k = constants.count();
@@ -49,7 +50,7 @@ struct Recursion {
     lambda: f64,
     /// The largest λ_k of (5.50), the factor of a local step of client k.
     worst: f64,
-    /// The factor of the error of the round before, √λ and higher orders of μ.
+    /// The factor of the error of the round before, √λ and higher orders of μ; meaningless if λ ≥ 1.
     factor: f64,
     /// What noise and drift add in a round.
     added: f64,
@@ -57,7 +58,8 @@ struct Recursion {
     sigma2: f64,
 }
 
-/// The recursion with its higher orders written out; `None` if the moments of A(Z) are not known. (5.41) is used as
+/// The recursion with its higher orders written out, for local steps on one draw each; `None` if the moments of A(Z)
+/// are not known. It is a contraction only if `lambda` and `factor` are below 1, which callers check. (5.41) is used as
 /// E‖d_i‖² ≤ (μ²/K) Σ E‖d_k‖², printed with μ²L/K²; (5.53) bounds
 /// ‖w_k° − φ‖², but (5.47) needs ‖φ − w_{i−1}‖², of size μ²:
 /// E‖φ_e − w‖² ≤ (μe/E)²((δ_k² + β_k²)(‖w_k° − w‖² + μ²σ_k²/E) + σ_k²), so the

@@ -100,8 +100,8 @@ impl<'a> Check<'a> {
 
     /// Requires what the statement `name` of the sources asks of γ, H and the clients' optima. `mu` is the least
     /// curvature of the mean fields, and `smoothness` the L with which step sizes are compared; if it is `None`,
-    /// conditions that need L are left out. What the statement asks of algorithms is not checked here: a bound
-    /// exists only for runs that meet it.
+    /// conditions that need L are left out, because the caller has found then that the check fails. What the statement
+    /// asks of algorithms is not checked here: a bound exists only for runs that meet it.
     ///
     /// # Panics
     /// If the sources have no statement of this name.

@@ -138,7 +138,7 @@ impl Constants {
         })
     }
 
-    /// The unweighted mean of a constant over clients.
+    /// The unweighted mean of a constant over clients: the theorems are for equal shares, and bounds check these.
     fn mean(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
         self.clients.iter().map(value).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
     }
@@ -148,7 +148,7 @@ impl Constants {
         self.clients.len() as f64
     }
 
-    /// a of SCAFFLSA A3, μ of RR A1(a): the least over clients.
+    /// a of SCAFFLSA A3, μ of RR A1(a): the least over clients, at θ*. Theorems need it to be positive.
     pub fn curvature(&self) -> f64 {
         self.clients.iter().map(|c| c.curvature).fold(f64::INFINITY, f64::min)
     }
@@ -159,12 +159,12 @@ impl Constants {
         self.clients.iter().map(|c| c.norm).fold(0.0, f64::max)
     }
 
-    /// ζ₁ of RR A2; its square is Δ_heter of SCAFFLSA (130).
+    /// ζ₁ of RR A2, without the shares of clients; its square is Δ_heter of SCAFFLSA (130).
     pub fn zeta1(&self) -> f64 {
         libm::sqrt(self.mean(|c| c.field * c.field))
     }
 
-    /// ζ₂ of RR A2.
+    /// ζ₂ of RR A2: the root mean square over clients of ‖H_c − A‖, without their shares.
     pub fn zeta2(&self) -> f64 {
         libm::sqrt(self.mean(|c| c.apart * c.apart))
     }
@@ -225,7 +225,7 @@ impl MatrixMoments {
     /// a of SCAFFLSA A2 at step sizes up to η, from A3's `curvature` a and L:
     /// E‖(I − ηA)u‖² ≤ (1 − ηa(2 − ηL))‖u‖², the square of (1 − η·rate)‖u‖. It
     /// falls from a at η = 0 to a/2 or more at 1/L; the source uses a throughout. For
-    /// η < 2/L.
+    /// a positive `curvature` it is positive where 0 < η < 2/L; η must not be 0.
     pub fn rate(&self, curvature: f64, step_size: f64) -> f64 {
         let square = 1.0 - step_size * curvature * (2.0 - step_size * self.cocoercivity);
         (1.0 - libm::sqrt(square.max(0.0))) / step_size

@@ -73,15 +73,19 @@ type ValueOfRun = fn(&PublishedRun<'_>) -> Option<BoundValue>;
 /// The key of a bound in `published.toml`, and the function that computes it.
 type RunBound = (&'static str, ValueOfRun);
 
-/// A run in the terms of published bounds, up to the round at which bounds are computed.
+/// A run in the terms of published bounds, up to the round at which bounds are computed. Its step sizes are constant,
+/// it has no proximal term, its server step is 1 and its estimate is not averaged over rounds. Bounds take this for
+/// granted: callers ask for no bounds of other runs.
 pub struct PublishedRun<'a> {
     /// What is known of the instance.
     pub facts: &'a dyn Facts,
     /// The constants of the instance.
     pub constants: &'a Constants,
-    /// The algorithm: FedAvg, Scaffold, or Richardson-Romberg of two runs, not averaged over rounds.
+    /// The algorithm: FedAvg, Scaffold, Scaffold under a coin (`RandomScaffold`), or Richardson-Romberg of two runs of
+    /// FedAvg, of which all fields describe the first; the second has the step size 2γ.
     pub algorithm: StatedAlgorithm,
-    /// p, above 0 and at most 1, of communication by a coin (SCAFFLSA under H1); `None` without one.
+    /// p, above 0 and at most 1, of communication by a coin after each local step (SCAFFLSA under H1); `None` without
+    /// one.
     pub probability: Option<f64>,
     /// γ (η in SCAFFLSA), or BOOK's μ if `normalised`.
     pub step_size: f64,
@@ -89,7 +93,7 @@ pub struct PublishedRun<'a> {
     pub most_steps: u64,
     /// E_k, the local steps of each client; one number if they are equal.
     pub local_steps: Vec<u64>,
-    /// B_k, the draws of a local step of each client; one number if they are equal.
+    /// B_k, the draws of a local step of each client; one number if they are equal. Most bounds are for one draw.
     pub batches: Vec<u64>,
     /// Whether γ_k = γ/E_k.
     pub normalised: bool,
@@ -136,7 +140,8 @@ impl<'a> PublishedRun<'a> {
     }
 
     /// The run, if it is of this algorithm with equal local steps of one draw each: most statements are about
-    /// such runs alone.
+    /// such runs alone. `None` also for FedAvg with normalised step sizes, which only statements by
+    /// [`Self::if_equal_paths`] are about.
     fn if_plain(&self, algorithm: StatedAlgorithm) -> Option<&Self> {
         let is_normalised_fedavg = algorithm == FedAvg && self.normalised;
         let is_plain = self.is_even() && self.batches == [1] && !is_normalised_fedavg;
@@ -144,7 +149,8 @@ impl<'a> PublishedRun<'a> {
     }
 
     /// The run, if it is of FedAvg and all clients have the same γ_k E_k, the sum of their step sizes in a round:
-    /// BOOK's statements, and some others, allow unequal numbers of local steps if steps are normalised.
+    /// BOOK's statements, and some others, allow unequal numbers of local steps if steps are normalised. Batches may
+    /// be of any size: a statement about single draws has to exclude others itself.
     fn if_equal_paths(&self) -> Option<&Self> {
         let has_equal_paths = self.is_even() || self.normalised;
         (self.algorithm == FedAvg && has_equal_paths).then_some(self)
@@ -200,7 +206,8 @@ struct ClientWork {
 
 /// (1 − γμ)^{Ht}: an upper bound of the factor by which the mean square distance of two runs on the same
 /// noise has changed after t = `rounds` rounds of H local steps (RR Propositions 1, 3 for γ ≤ 1/(2L), in 000 for
-/// γ ≤ 1/L). SLIDES prints it as the factor of the distance itself instead of its square.
+/// γ ≤ 1/L). This condition is not checked here. SLIDES prints it as the factor of the distance itself instead of its
+/// square.
 pub fn contraction(mu: f64, step_size: f64, local_steps: u64, rounds: u64) -> f64 {
     decay(step_size * mu, local_steps as f64 * rounds as f64)
 }

@@ -1,4 +1,4 @@
-//! The list of published bounds, whose texts are in the TOML file beside this one.
+//! The list of published bounds, whose texts are in `published.toml`.
 
 #[cfg(test)]
 use super::dummy;

@@ -35,8 +35,8 @@ pub(super) const BOUNDS: &[RunBound] = &[
 /// printed as 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the
 /// errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H. As a bound of
 /// E‖θ_t − lim E θ_t‖², if this is the `quantity`, the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is the difference of the limit
-/// and θ* + θ̃_t, is added in place of the length of θ̃_t. The printed form has the third term as printed. `None`
-/// unless the run is of plain FedAvg.
+/// and θ* + θ̃_t, is added in place of the length of θ̃_t; `quantity` must be one of the two. The printed form has
+/// the third term as printed. `None` unless the run is of plain FedAvg.
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, form: BoundForm) -> Option<BoundValue> {
     let run = run.if_plain(FedAvg)?;
     let constants = run.constants;

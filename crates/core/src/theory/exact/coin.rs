@@ -154,13 +154,15 @@ impl GeometricSteps {
         Self { probability, infinite, discount: 1.0, end, second, powers: Vec::new() }
     }
 
-    /// S(Y) = E e eᵀ at the end of one client, d × d, where Y = `y` is its E y yᵀ: THEORY (2.9).
+    /// S(Y) = E e eᵀ at the end of one client, d × d, where Y = `y` is its E y yᵀ in this many layers: THEORY (2.9).
+    /// Second moments must be followed, and finite ([`Self::infinite`] is `None`).
     pub fn second_of_one(&self, y: &Matrix, layers: usize) -> Matrix {
         layers::mapped(&self.second, y, self.end.rows(), layers)
     }
 }
 
-/// Two clients that share the number K of their steps, and no other draw.
+/// Two clients that share the number K of their steps, and no other draw. Second moments of their ends exist only if
+/// none of their [`GeometricSteps::infinite`] is set.
 pub struct CoinPair {
     /// The steps of the first client.
     pub mine: Arc<GeometricSteps>,
@@ -171,7 +173,8 @@ pub struct CoinPair {
 }
 
 impl CoinPair {
-    /// The pair of two clients with these steps, which are the same for two clients of one type.
+    /// The pair of two clients with these steps, which are the same for two clients of one type. Both must have the
+    /// same coin.
     pub fn new(mine: &Arc<GeometricSteps>, theirs: &Arc<GeometricSteps>) -> Arc<Self> {
         Arc::new(Self { mine: mine.clone(), theirs: theirs.clone(), map: OnceLock::new() })
     }

@@ -48,6 +48,7 @@ impl ProgramMoments<'_> {
         match law {
             Law::Normal => {
                 let mut covariance = Matrix::zeros(d, d * layers);
+                // In the difference of two runs, which have the same normal numbers, the number 1 and the noise are 0.
                 let unit = known.unit();
                 for i in 0..d {
                     layers::entry_mut(&mut covariance, (i, i), layers).copy_from_slice(&unit);
@@ -128,7 +129,7 @@ impl ProgramMoments<'_> {
     /// `a.server`, the first is Σ_k (1_k − p) a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type
     /// g; the second is made of `b` and h in this way. The covariance of means is THEORY (4.6), divided by the numbers
     /// of clients of the types, and the covariance of a client's deviations THEORY (4.7), if both noises are of one
-    /// type.
+    /// type. There are at least two clients, since a cohort is neither empty nor everybody.
     fn drawn_covariance(
         &self,
         known: &KnownMoments,

@@ -189,8 +189,8 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    /// An atom of the clients that depends on these draws of masks and cohort ([`RoundAtom::depends`]). It has no forms and no origins yet:
-    /// the caller pushes those of one type after another.
+    /// An atom of the clients that depends on these draws of masks and cohort ([`RoundAtom::depends`]). It has no forms
+    /// and no origins yet: the caller pushes those of one type after another.
     pub fn empty(&self, depends: u64) -> RoundAtom {
         let level = Level::Clients;
         let origin = Origin::default();
@@ -219,7 +219,8 @@ impl Preparation<'_, '_> {
 
     /// The earlier noises of the same type with which the next noise is drawn together, THEORY (2.3), (2.7): the noises
     /// of other runs' local steps or gradients that use `draws` as well. The next noise, of this source and drive, is
-    /// recorded for later ones. `None` shares its draws with nothing.
+    /// recorded for later ones, so that the caller must add it before any other noise. `None` shares its draws with
+    /// nothing.
     ///
     /// # Errors
     /// If second moments of the problem's field do not close.
@@ -272,7 +273,8 @@ impl Preparation<'_, '_> {
     }
 
     /// The atom of the mean of the rows of the clients that take part: N⁻¹ Σ_k a_k and L⁻¹ times the noise
-    /// Σ_k (1_k − p) a_k of THEORY (4.6).
+    /// Σ_k (1_k − p) a_k of THEORY (4.6). Clients have equal shares, since cohorts of others are refused
+    /// ([`MomentsError::UnequalCohort`]).
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.

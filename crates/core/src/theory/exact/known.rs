@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most local steps that are kept: where step sizes fall, each round has its own.
 const MOST_KEPT: usize = 4096;
 
-/// A cache of the local steps that were computed so far. Clones share what they find.
+/// A cache of the local steps that were computed so far, for one problem: distributions of clients name its entries,
+/// and nothing names the problem. Clones share what they find. The default is an empty cache with noise that keeps no
+/// powers.
 #[derive(Clone, Default)]
 pub struct KnownSteps {
     /// Whether powers of a local step are kept, so that other numbers of the same steps are products of them.
@@ -83,8 +85,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value of a key, which `make` computes and the cache keeps if it has none. Threads that ask at once may all
-/// compute the value, to the same bits.
+/// The value of a key, which `make` computes and the cache keeps if it has none; a cache of [`MOST_KEPT`] values is
+/// emptied before. Threads that ask at once may all compute the value, to the same bits.
 fn kept<K: Eq + Hash, V>(
     all: &Kept<K, V>,
     key: K,
@@ -132,8 +134,8 @@ impl KnownSteps {
         Ok(Steps::new(facts, client, Some(&oracle), drives, same))
     }
 
-    /// The local steps of both runs, as many as `one.drives` states for each. If one run takes more steps, the
-    /// draws of its extra steps are its own: THEORY (2.7).
+    /// The local steps of both runs, as many as `one.drives` states for each, and at least 1. If one run takes more
+    /// steps, the draws of its extra steps are its own: THEORY (2.7).
     ///
     /// # Errors
     /// If second moments of the problem's field do not close.

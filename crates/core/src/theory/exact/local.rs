@@ -82,7 +82,8 @@ pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
 impl Steps {
     /// One local step of client `client` in two runs on the same draws (or in one run, given twice, if `same`): Π_1 of
     /// THEORY (2.2) and 𝒩_1 of THEORY (2.3), where `oracle` is the matrix of C_k that [`oracle_noise`]
-    /// computes. 𝒩_1 reads (e, 1) of each y alone. Without `oracle` means alone are followed.
+    /// computes. 𝒩_1 reads (e, 1) of each y alone. Without `oracle` means alone are followed. The numbers of steps in
+    /// `drives` are not read.
     pub fn new(
         facts: &dyn Facts,
         client: usize,
@@ -98,6 +99,7 @@ impl Steps {
         let Some(oracle) = oracle else {
             return Self { d, same, rest: 1.0, ends, noise: Matrix::zeros(0, rows * cols) };
         };
+        // Of batches of B and B' draws the smaller one is the beginning of the larger one.
         let scale = a.update.step * b.update.step / a.update.batch.max(b.update.batch) as f64;
         let mut noise = Matrix::zeros(d * d, rows * cols);
         for i in 0..d * d {
@@ -146,7 +148,8 @@ impl Steps {
         Matrix::from_fn(self.d, self.d, |i, j| self.ends[run][(i, j)])
     }
 
-    /// These steps and then the steps `next`: THEORY (2.5), (2.6).
+    /// These steps and then the steps `next` of the same client, whose y has the same parts in each run: THEORY (2.5),
+    /// (2.6). In two runs the draws of each step are shared.
     pub fn then(&self, next: &Self) -> Self {
         let d = self.d;
         let ends = [0, 1].map(|r| next.ends[r].times(&extended(&self.ends[r], self.rest)));
@@ -244,7 +247,8 @@ impl Steps {
         all
     }
 
-    /// These steps, after which run number `run`, 0 or 1, alone takes the steps `extra`. The draws of the extra steps
+    /// These steps, after which run number `run`, 0 or 1, alone takes the steps `extra` of the same client, of which
+    /// only the part of this run is read. The draws of the extra steps
     /// are not shared, so the covariance of the two noises is only multiplied by M_extra: THEORY (2.7).
     pub fn alone(&self, run: usize, extra: &Self) -> Self {
         let d = self.d;

@@ -87,7 +87,8 @@ impl<'a> ProgramMoments<'a> {
         Self::with_steps(program, facts, variates, average, KnownSteps::default())
     }
 
-    /// The means of a program alone, linearised at θ\* if the field is curved: local steps have no noise.
+    /// The means of a program alone, linearised at θ\* if the field is curved: local steps have no noise. Draws must be
+    /// independent, which is not checked.
     ///
     /// # Errors
     /// Why there are no means.
@@ -100,7 +101,8 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// The moments of a program with this cache of local steps, after a check that the program is for the problem's
-    /// numbers of clients and dimensions. With `average` the mean of all estimates is followed too.
+    /// numbers of clients and dimensions. With `average` the mean of all estimates is followed too. Callers check
+    /// [`closes`] unless the cache is of means alone.
     ///
     /// # Errors
     /// If it is not, or if a part of clients of unequal shares is drawn, whose mean is no fixed map.
@@ -169,7 +171,9 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// The state after a round, and the moments of the estimate θ_t after it, without ψ and without the mean of all
-    /// estimates: THEORY (4.2) of the forms of the next state, and THEORY (4.9).
+    /// estimates: THEORY (4.2) of the forms of the next state, and THEORY (4.9). The origins of `state` must be those
+    /// for which the round was prepared. If the state has several layers, so has the covariance of θ_t, and no other
+    /// number of its moments means anything. If second moments are infinite, covariances are NaN.
     pub(super) fn after(
         &self,
         round: &PreparedRound,
@@ -206,8 +210,9 @@ impl<'a> ProgramMoments<'a> {
         (state, Moments { sq_error_clients: clients, ..found })
     }
 
-    /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean of θ_t
-    /// over the rounds after round `burn_in`, if that is given, and otherwise the last θ_t.
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`; the program must follow the mean of all
+    /// estimates, as [`Self::new`] makes it do. The estimate is the mean of θ_t over the rounds after round `burn_in`,
+    /// if that is given, and otherwise the last θ_t, which it is up to round `burn_in` too.
     ///
     /// # Errors
     /// Why there are no moments.
@@ -221,7 +226,8 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// The moments of [`Self::at_rounds`], where the number 1 is `unit`, which is 0 for the difference of two
-    /// runs. With means over rounds the estimate is S/(t − b) of THEORY (4.9), where `burn_in` is b.
+    /// runs. With means over rounds the estimate is S/(t − b) of THEORY (4.9), where `burn_in` is b. After a round
+    /// with infinite second moments the mean square error of such a mean is infinite too.
     fn followed(
         &self,
         start: &[f64],
@@ -279,7 +285,8 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// E‖θ_t − θ'_t‖² of two runs on the same draws, one from θ_0 = `start` and one from θ*, at these
-    /// rounds, in increasing order: THEORY (4.9) of their difference, which is linear in θ_0 − θ*.
+    /// rounds, in increasing order: THEORY (4.9) of their difference, which is linear in θ_0 − θ*. Local steps must not
+    /// end by a coin, which callers check.
     ///
     /// # Errors
     /// Why it is not known.

@@ -185,9 +185,9 @@ impl KnownMoments {
         }
     }
 
-    /// Adds the noise Σ G_i n_i of the server, a sum of earlier noises with these numbers i and matrices G_i, so that
-    /// forms that contain it become short. Later noises that are drawn together with a part are correlated with the sum
-    /// ([`Self::add_noise`]).
+    /// Adds the noise Σ G_i n_i of the server, a sum of earlier noises with these numbers i and matrices G_i (at least
+    /// one), so that forms that contain it become short. Later noises that are drawn together with a part are correlated
+    /// with the sum ([`Self::add_noise`]).
     pub fn add_sum(&mut self, parts: &[(usize, Matrix)]) {
         let d = parts[0].1.rows();
         let mut with: Vec<(usize, Matrix)> = Vec::new();

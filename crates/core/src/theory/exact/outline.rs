@@ -39,7 +39,7 @@ struct OutlineLayout {
     corrected: usize,
 }
 
-/// What drives every client in a run.
+/// What drives every client in a run: the local steps of client 0, which all clients take.
 fn drive(runs: &LocalRuns, run: usize) -> Drive {
     Drive { update: runs.runs[run].updates.of_client(0), pulled: runs.is_corrected }
 }
@@ -71,14 +71,15 @@ fn variance_of(result: &Matrix, covariance: &Matrix) -> f64 {
     result.times(covariance).times_transposed(result).trace()
 }
 
-/// The place of a pair of runs among all, in the order of [`OutlineLayout::pairs`].
+/// The place of a pair of runs among all, in the order of [`OutlineLayout::pairs`]: `second` is at most `first`.
 fn pair(first: usize, second: usize) -> usize {
     first * (first + 1) / 2 + second
 }
 
 impl Outline {
     /// The outline of runs from this start on a problem whose clients are of these types, which all have equal shares;
-    /// `known` is the cache of local steps. `None` if second moments of the problem's field do not close.
+    /// `known` is the cache of local steps. The numbers of clients of the types, and with them the variances, are those
+    /// of the problem. `None` if second moments of the problem's field do not close.
     pub fn new(
         runs: LocalRuns,
         facts: &dyn Facts,

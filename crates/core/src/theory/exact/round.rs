@@ -74,8 +74,8 @@ pub(super) struct Preparation<'s, 'a> {
 }
 
 /// Prepares a round, so that it can be applied to any moments of a state with these origins: the local steps are
-/// computed, and the next state is written as forms. The vectors of the next state have the levels `after`, and the
-/// origins `target`, if they are given.
+/// computed, and the next state is written as forms. The vectors of the next state have the levels `after`, which is
+/// empty after the last round of a program, and the origins `target`, if they are given.
 ///
 /// # Errors
 /// Why its moments do not close.
@@ -181,8 +181,8 @@ impl Preparation<'_, '_> {
         out
     }
 
-    /// The vector of an atom, written with another origin, the α and β that `to` states for each type: THEORY (4.8). Its
-    /// coordinates change by constants.
+    /// The vector of an atom, written with another origin, the α and β that `to` states for each type: THEORY (4.8).
+    /// Its coordinates change by constants.
     pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
             let (alpha, beta) = atom.origin.of_type(g);

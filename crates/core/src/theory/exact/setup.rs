@@ -20,7 +20,8 @@ pub(super) struct Setup<'a> {
     pub d: usize,
     /// The types of clients.
     pub types: Vec<Type>,
-    /// The type of each client.
+    /// The type of each client. It is empty in a search over numbers of clients, whose rounds do not tell clients of a
+    /// type apart: only matrices between clients and blocks of single clients need it.
     pub type_of: Vec<usize>,
     /// F̄_k(θ*) of each type, d numbers, whose mean by shares is 0: THEORY (1.1).
     pub fields: Vec<Vec<f64>>,
@@ -55,7 +56,7 @@ pub(super) struct ProgramState {
 
 impl<'a> Setup<'a> {
     /// A problem whose clients are of these types, with this cache of local steps; `type_of` is the type of each
-    /// client, and `average` says whether the sum of the errors θ_t − θ* is part of the state.
+    /// client ([`Self::type_of`]), and `average` says whether the sum of the errors θ_t − θ* is part of the state.
     pub fn new(
         facts: &'a dyn Facts,
         types: Vec<Type>,

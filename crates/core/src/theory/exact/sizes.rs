@@ -26,8 +26,8 @@ pub struct ProgramSizes {
     state: f64,
 }
 
-/// The most local steps that a client makes in an operation, their mean number 1/p under a coin, 1 for gradients, and
-/// 0 for operations that take no gradients.
+/// The most local steps that a client makes in an operation, their mean number 1/p under a coin, 1 for gradients
+/// whatever their number, and 0 for operations that take no gradients, which have no noise map.
 fn steps_of(operation: &Operation, clients: usize) -> f64 {
     match operation {
         Operation::Steps { coin: Some(p), .. } => 1.0 / p,
@@ -40,7 +40,8 @@ fn steps_of(operation: &Operation, clients: usize) -> f64 {
 }
 
 impl ProgramSizes {
-    /// The largest sizes over the different rounds of a program.
+    /// The largest sizes over the different rounds of a program. The factors are rough counts of products of matrices:
+    /// they decide which computations are refused, and no result depends on them.
     pub fn new(program: &Program, facts: &dyn Facts) -> Self {
         let d = facts.dim() as f64;
         let types = client_types(program, facts).0.len() as f64;

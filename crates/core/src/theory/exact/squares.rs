@@ -63,7 +63,8 @@ impl StartError {
 }
 
 /// The second moments of a program over its cycle as a linear map, and the second moments z at the start of the first
-/// cycle: from them frontiers find how many rounds an error takes to fall below a target.
+/// cycle: from them frontiers find how many rounds an error takes to fall below a target. That they converge is not
+/// checked.
 pub struct Squares<'a> {
     cycle: Cycle<'a>,
     /// All coordinates of the state at the start of the cycle from u: P of THEORY (5.4), and the number 1.
@@ -195,7 +196,8 @@ impl<'a> Squares<'a> {
         (self.numbers(&state).into_entries(), first)
     }
 
-    /// E‖θ_t − θ*‖² after 0, 1, …, `count` rounds, which are followed one by one, without Q.
+    /// E‖θ_t − θ*‖² after 0, 1, …, `count` rounds, which are followed one by one, without Q: less work than Q for a few
+    /// rounds.
     pub fn errors(&self, count: usize) -> Vec<f64> {
         let Cycle { lead, rounds, .. } = &self.cycle;
         let (_, errors) = self.followed(lead.iter().chain(rounds.iter().cycle()).take(count));

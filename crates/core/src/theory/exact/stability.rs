@@ -37,7 +37,7 @@ pub(super) struct SquareMap<'c, 'a> {
 
 impl SquareMap<'_, '_> {
     /// T of the second moments of free coordinates, which are given and returned as one vector of the entries of
-    /// `blocks`.
+    /// [`Self::blocks`]: of each symmetric matrix the entries on and above the diagonal, row by row.
     pub fn apply(&self, numbers: &[f64]) -> Vec<f64> {
         self.columns(&column(numbers)).into_entries()
     }
@@ -101,7 +101,7 @@ impl<'a> Cycle<'a> {
     /// coordinates, and all kept combinations that are read are constants, THEORY (5.4).
     ///
     /// # Errors
-    /// Why they do not.
+    /// Why they do not, or [`MomentsError::Unstable`] if it is not proven that they do.
     pub fn check_means(&self) -> Result<(), MomentsError> {
         if self.infinite == Some(InfiniteMoments::All) {
             Err(MomentsError::InfiniteMeans)
@@ -116,10 +116,11 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// Whether second moments converge: ρ(T) < 1, THEORY (5.5), and no noise is added to what is kept.
+    /// Whether second moments converge: ρ(T) < 1, THEORY (5.5), and no noise is added to what is kept. `map` is the
+    /// [`Self::square_map`] of this cycle. Means must converge, which [`Self::check_means`] finds out.
     ///
     /// # Errors
-    /// Why they do not.
+    /// Why they do not, or [`MomentsError::Unstable`] if it is not proven that they do.
     pub(super) fn check_squares(&self, map: &SquareMap<'_, '_>) -> Result<(), MomentsError> {
         if !map.contracts() {
             Err(MomentsError::Unstable)

@@ -61,7 +61,8 @@ impl<'a> Cycle<'a> {
     }
 
     /// The cycle of the means of a program alone, linearised at θ\* if the field is curved. It has no
-    /// second moments.
+    /// second moments: [`Self::check_means`] and [`Self::biases`] alone may be asked of it. Draws must be independent,
+    /// which is not checked.
     ///
     /// # Errors
     /// Why there is no such cycle.
@@ -169,7 +170,8 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// lim E θ_t − θ* after each round of the cycle, d numbers each: the means m = M m + c of THEORY (5.6).
+    /// lim E θ_t − θ* after each round of the cycle, from its first round on, d numbers each: the means m = M m + c of
+    /// THEORY (5.6).
     ///
     /// # Errors
     /// Why means do not converge.
@@ -249,8 +251,8 @@ impl<'a> Cycle<'a> {
         Matrix::from_entries(out.len() / state.layers, state.layers, out)
     }
 
-    /// The stationary moments after each round of the cycle, THEORY (5.6), and the second moments of θ and of the
-    /// clients' corrections at its end.
+    /// The stationary moments after each round of the cycle, from its first round on, THEORY (5.6), and the second
+    /// moments of θ and, if control variates are followed, of the clients' corrections at its end.
     ///
     /// # Errors
     /// Why there are no stationary moments, or why it is not proven that moments converge.
@@ -355,8 +357,8 @@ pub(super) fn put_lifted(
     at
 }
 
-/// The entries on and above the diagonal of the symmetric part of a matrix that has these rows and columns, row by row,
-/// each with all its layers.
+/// The entries on and above the diagonal of the submatrix that has these rows and columns of a symmetric matrix, row by
+/// row, each with all its layers.
 pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Vec<f64> {
     let mut out = Vec::new();
     for (k, i) in places.iter().enumerate() {

@@ -17,8 +17,9 @@ pub struct Moments {
     /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the error of the mean of all estimates so far (at round 0,
     /// of the first); NaN if the estimate is itself an average.
     pub sq_error_average: f64,
-    /// E Σ_k π_k ‖θ_k − θ*‖² of the clients' parameters before the last communication; `None` unless the rounds
-    /// record these, as those of one run with full participation do.
+    /// E Σ_k π_k ‖θ_k − θ*‖² of the clients' parameters before the last communication, or at the end of the round where
+    /// rounds are single local steps under a coin; `None` unless the rounds record these, as those of one run with full
+    /// participation do.
     pub sq_error_clients: Option<f64>,
     /// E ψ_t of the Lyapunov function, THEORY (4.10): SCAFFLSA (51), or (45) at single local steps. `None` without
     /// control variates.
@@ -50,7 +51,8 @@ impl Moments {
     /// The moments of a mixture, THEORY (5.7): of an estimate that is drawn among the estimates of several rounds
     /// with these weights, whose sum is 1. Means over many rounds of a run measure them, where the weights are
     /// the [shares](crate::round_program::Program::phase_shares) of the phases of a cycle. The covariance
-    /// is around the mean of all.
+    /// is around the mean of all. There must be at least one round; a single one is returned as it is. A mixture of
+    /// several has no round, and no error of the mean of all estimates.
     pub fn mixture(all: &[Self], weights: &[f64]) -> Self {
         if let [one] = all {
             return one.clone();
@@ -100,7 +102,7 @@ pub struct CovarianceBlocks {
 }
 
 impl CovarianceBlocks {
-    /// The number of entries of all blocks, by which a cache counts what it keeps.
+    /// The number of entries of all blocks, 8 bytes each, by which a cache limits the memory of what it keeps.
     pub fn numbers(&self) -> usize {
         let lists = [&self.theta_variate, &self.variate, &self.variate_pair];
         let all = std::iter::once(&self.theta).chain(lists.into_iter().flatten());

@@ -16,7 +16,8 @@ struct Corrections {
 }
 
 impl ProgramMoments<'_> {
-    /// The corrections in a state before round `next`; `None` if the state has no control variates that are followed.
+    /// The corrections in a state before round `next`; `None` if the state has no control variates that are followed,
+    /// or the program does not say what that round does.
     fn corrections(&self, state: &ProgramState, next: u64) -> Option<Corrections> {
         let variates = self.variates?;
         let d = self.setup.d;
@@ -64,7 +65,8 @@ impl ProgramMoments<'_> {
     }
 
     /// ℓ_k of a client in round `round`, with which its variate enters ψ, THEORY (4.10): γ_k E_k, or γ_k/p where a coin
-    /// or a mask with this probability p ends the local steps. `None` if the round has no local steps.
+    /// or the round's first mask with this probability p decides when clients communicate. `None` if the round has no
+    /// local steps. Round 0, before the first one, has the length of round 1.
     fn variate_length(&self, client: usize, round: u64) -> Option<f64> {
         let round = self.program.round(round.max(1))?;
         let (step, count, coin) =
@@ -117,7 +119,8 @@ impl ProgramMoments<'_> {
         };
         let Some(Corrections { mean, own }) = self.corrections(state, next) else { return blocks };
         let known = KnownMoments::new(state, state.mean.len());
-        // The state of an algorithm with variates begins with θ.
+        // The state of an algorithm with variates begins with the server's θ, unless rounds are single local steps. Of
+        // such rounds nobody asks for blocks.
         let theta = Form::coordinates(self.setup.before_state(), self.setup.d);
         let n = self.setup.type_of.len();
         for c in 0..n {

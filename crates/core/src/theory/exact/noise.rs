@@ -186,8 +186,8 @@ impl KnownMoments {
     }
 
     /// Adds the noise Σ G_i n_i of the server, a sum of earlier noises with these numbers i and matrices G_i (at least
-    /// one), so that forms that contain it become short. Later noises that are drawn together with a part are correlated
-    /// with the sum ([`Self::add_noise`]).
+    /// one), so that forms that contain it become short. Later noises that are drawn together with a part are
+    /// correlated with the sum ([`Self::add_noise`]).
     pub fn add_sum(&mut self, parts: &[(usize, Matrix)]) {
         let d = parts[0].1.rows();
         let mut with: Vec<(usize, Matrix)> = Vec::new();

@@ -31,8 +31,9 @@ impl NoiselessError {
         }
     }
 
-    /// Whether the error with noise may be at most `most` = ε² after one of the first `rounds` rounds, or of the first
-    /// [`MOST_PASSING`] rounds if these are fewer: whether the error without noise is.
+    /// Whether the error with noise may be at most `most` = ε² after one of the rounds 0 to `rounds`, or 0 to
+    /// [`MOST_PASSING`] if these are fewer: whether the error without noise is. Rounds that were followed for another
+    /// target are not followed again.
     pub fn may_pass_within(&mut self, mean: &MeanRounds, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
         // Rounds are followed only until the first passage: the least error never rises again.

@@ -151,7 +151,7 @@ impl ErrorCurve {
         self.errors_in(states, column).any(|error| self.is_above(error, most))
     }
 
-    /// The states 2^`level` cycles after these ones.
+    /// The states 2^`level` cycles after these ones, which have a matrix for each part, of one column for each state.
     pub(super) fn advance(&mut self, level: usize, states: &PartStates) -> PartStates {
         self.reach(level);
         let maps = self.levels[level].iter().zip(states);
@@ -180,7 +180,7 @@ impl ErrorCurve {
         FollowedCycles { errors, state }
     }
 
-    /// The errors after rounds 0 to `rounds`, each of which is computed.
+    /// The errors after rounds 0 to `rounds`, each of which is computed: `rounds` + 1 numbers.
     pub fn errors(&mut self, rounds: usize) -> Vec<f64> {
         let cycles = rounds.div_ceil(self.rounds_of_cycle() as usize);
         let mut errors = self.one_by_one(cycles).errors;
@@ -302,6 +302,8 @@ impl ErrorCurve {
         }
         let begin = CycleStart { cycles: FIRST_CYCLES as u64, state };
         self.descend(&begin, &late, MOST_RETURNS, &mut out);
+        // An error that does not rise from the last round but one to the last is taken to stay below the targets that
+        // it has reached. This is not relied on if a cycle has several rounds, nor if powers of Q are computed anyway.
         if errors[last] > errors[last - 1] || self.rounds_of_cycle() > 1 || !late.is_empty() {
             let reached = vec![FIRST_CYCLES as u64; early.len()];
             // The same state for each target.

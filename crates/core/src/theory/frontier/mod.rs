@@ -75,7 +75,8 @@ impl Search {
 
     /// Settings of an algorithm with which its state is as large as with any others of this choice that the search
     /// tries, so that [`check_size`] of them is enough. The state is largest with the most clients, because a type of
-    /// one client has no deviations. γ and H are mere numbers in the rounds: the smallest γ and the first H stand for all.
+    /// one client has no deviations. γ and H are mere numbers in the rounds: the smallest γ and the first H stand for
+    /// all.
     fn largest_settings(&self, algorithm: usize, choice: usize) -> RoundSettings {
         RoundSettings {
             algorithm,
@@ -298,7 +299,8 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Fault> {
     search.problem(facts).map(|_| ())
 }
 
-/// The errors over rounds of an algorithm with all its settings, from the start of a search.
+/// The errors over rounds of an algorithm with all its settings, from the start of a search. Of the search only the
+/// start and the known algorithms are read, so that these settings need not be among its own.
 ///
 /// # Errors
 /// As [`search`].

@@ -78,8 +78,9 @@ impl Refined {
     }
 }
 
-/// Refines the step sizes of all these settings, which have one number of local steps and are in the order of
-/// their numbers of clients.
+/// Refines the step sizes of all these settings, which are of one algorithm, have one number of local steps and are in
+/// the order of their numbers of clients: [`Search::refinements`](super::Search::refinements) step sizes are tried for
+/// each, and the best are in [`Refined::best`] then.
 pub fn refine(problem: &TypedProblem<'_>, all: &mut [Refined]) {
     for _ in 0..problem.search.refinements {
         let runs: Vec<RoundSettings> = all.iter().map(Refined::next_run).collect();

@@ -25,7 +25,8 @@ impl<'a> TypedProblem<'a> {
         &*self.search.known[algorithm]
     }
 
-    /// n_g of each type among N = `clients`, in the problem's proportions.
+    /// n_g of each type among N = `clients`, in the problem's proportions. They are whole numbers, because the search
+    /// refuses other numbers of clients.
     pub fn counts(&self, clients: u64) -> impl Iterator<Item = f64> {
         let factor = clients as f64 / self.facts.clients() as f64;
         self.types.iter().map(move |t| libm::round(t.count * factor))
@@ -76,7 +77,7 @@ impl<'a> TypedProblem<'a> {
         }
     }
 
-    /// The errors over rounds of an algorithm with all its settings.
+    /// The errors over rounds of an algorithm with all its settings, with local steps of its own that no cache keeps.
     ///
     /// # Errors
     /// Why there are no second moments.

@@ -73,8 +73,9 @@ impl TriedSettings<'_, '_> {
         Some(fewer.min(passing))
     }
 
-    /// Replaces the best settings by the tried ones, where these are better. `best` has the best settings with this
-    /// number of local steps, by number of clients and target.
+    /// Replaces the best settings by the tried ones, where these are better. `best` has the best settings of this
+    /// algorithm with this number of local steps, by number of clients and target. Settings without exact moments
+    /// change nothing.
     fn improve(&self, problem: &TypedProblem<'_>, best: &mut [Vec<BestOfTarget>]) {
         // Nothing needs fewer than 0 rounds.
         let mut all = best.iter().flatten().enumerate();

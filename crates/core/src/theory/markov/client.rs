@@ -27,7 +27,8 @@ pub(super) struct ClientRound {
 }
 
 impl ClientRound {
-    /// The round of a client whose draws follow `path`; with the map of second moments if `squares`.
+    /// The round of a client whose draws follow `path`; with the map of second moments if `squares`. The runs must be
+    /// those that [`super::are_closed`] accepts: the client takes the same number of plain local steps in each.
     pub(super) fn new(
         layout: &Layout,
         runs: &LocalRuns,

@@ -114,7 +114,8 @@ impl Layout {
     }
 
     /// The map of a client's y over a local step, n × n: e ← e − γ (A e + F_c(θ*; Z) + w) in each run, where `steps`
-    /// are the γ of the runs, `matrix` is A = A(Z), and `offset` is F_c(θ*; Z).
+    /// are the γ of the runs, `matrix` is A = A(Z), and `offset` is F_c(θ*; Z) of the draw Z, which all runs share. w
+    /// is 0 without control variates.
     pub(super) fn step(&self, steps: &[f64], matrix: &Matrix, offset: &[f64]) -> Matrix {
         let mut out = Matrix::identity(self.client_length());
         for (r, step) in steps.iter().enumerate() {

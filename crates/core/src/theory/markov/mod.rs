@@ -20,9 +20,10 @@ use client::ClientRound;
 use layout::Layout;
 pub use size::{limit_effort, rounds_effort, stationary_effort};
 
-/// Whether the moments along trajectories close and this module covers them: one oracle call in a
-/// local step, all clients in every round, and runs that differ in step sizes and weights alone
-/// and share their draws.
+/// Whether the moments along trajectories close and this module covers them: a linear field, clients of equal shares
+/// whose draws follow finite chains, one oracle call in a local step, no proximal term, and, if there are several runs,
+/// the same numbers of local steps and the same draws in all of them. That all clients take part in every round follows
+/// from [`LocalRuns`].
 pub fn are_closed(facts: &dyn Facts, runs: &LocalRuns) -> bool {
     facts.linear()
         && !facts.independent()
@@ -41,7 +42,8 @@ fn is_covered(facts: &dyn Facts, run: &LocalRun, first: &LocalRun) -> bool {
     })
 }
 
-/// The exact moments of an algorithm along trajectories. D is the length of the joint state z.
+/// The exact moments of an algorithm along trajectories. D is the length of the joint state z. A trajectory goes on
+/// from round to round, so that rounds of a client are not independent.
 pub struct TrajectoryMoments<'a> {
     facts: &'a dyn Facts,
     runs: &'a LocalRuns,
@@ -156,7 +158,7 @@ impl<'a> TrajectoryMoments<'a> {
     }
 
     /// E 1{x} a zᵀ after a round from `rows`, E 1{x} a zᵀ before it, for any vector a that the round does not change.
-    /// With a = 1 these are the means of z.
+    /// With a = 1 these are the means of z. It needs no map of second moments.
     fn rows_after(&self, rows: &[Matrix]) -> ByPosition {
         let mut out: ByPosition =
             self.passed(rows, &[]).iter().map(|block| block.times_transposed(&self.keep)).collect();
@@ -169,7 +171,8 @@ impl<'a> TrajectoryMoments<'a> {
         out
     }
 
-    /// E 1{x} z zᵀ after a round from `state`, E 1{x} z zᵀ before it.
+    /// E 1{x} z zᵀ after a round from `state`, E 1{x} z zᵀ before it. It needs the clients' maps of second moments,
+    /// which [`Self::of_means`] does not have.
     fn after(&self, state: &[Matrix]) -> ByPosition {
         // z' = K z + Σ_k (the part of client k): first K z zᵀ Kᵀ, then for each client its products with K z,
         // with itself and with later clients.
@@ -207,7 +210,8 @@ impl<'a> TrajectoryMoments<'a> {
         out.iter().map(Matrix::symmetric_part).collect()
     }
 
-    /// The matrix L with L z = θ̂ − θ* for the estimate θ̂, the weighted sum of the runs' θ, d × D.
+    /// The matrix L with L z = θ̂ − θ* for the estimate θ̂, the weighted sum of the runs' θ, d × D. Where the weights
+    /// do not add up to 1, their sum less 1 times θ* is added, because every e of z is a distance from θ*.
     fn estimate(&self) -> Matrix {
         let mut out = Matrix::zeros(self.layout.d, self.layout.state_length());
         let sum = self.runs.runs.iter().fold(0.0, |sum, run| sum + run.weight);
@@ -222,8 +226,9 @@ impl<'a> TrajectoryMoments<'a> {
         out
     }
 
-    /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean over the rounds
-    /// after `burn_in`, if that is given.
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`, with all clients' trajectories in their
+    /// laws before the first round. The estimate is the mean of the iterates after round `burn_in`, if that is given,
+    /// and otherwise the last iterate, which it is up to round `burn_in` too. With a burn-in `sq_error_average` is NaN.
     pub fn at_rounds(&self, start: &[f64], rounds: &[u64], burn_in: Option<u64>) -> Vec<Moments> {
         let estimate = self.estimate();
         let size = self.layout.state_length();
@@ -261,7 +266,8 @@ impl<'a> TrajectoryMoments<'a> {
     }
 
     /// The blocks of `rows` rows that a round, the map `after`, leaves as they are, and whose first numbers are
-    /// E 1{x} in stationarity. `None` if there are none, or none are found.
+    /// E 1{x} in stationarity: 1 row for means of z, and D rows for second moments. `None` if there are none, or none
+    /// are found. That moments converge to them is not checked here.
     fn fixed_blocks(
         &self,
         rows: usize,
@@ -321,7 +327,7 @@ impl<'a> TrajectoryMoments<'a> {
         blocks.contracts(map, || Matrix::of_map(blocks.length(), map))
     }
 
-    /// Whether the means E 1{x} z are proven to converge.
+    /// Whether the means E 1{x} z are proven to converge: the map of all of them but E 1{x} contracts.
     fn means_contract(&self) -> bool {
         let count = self.stationary_law().len() * self.unknown(1);
         let map =
@@ -384,7 +390,7 @@ fn error_moments(whole: &Matrix, estimate: &Matrix) -> ErrorMoments {
     ErrorMoments { square, mean }
 }
 
-/// The record of the moments of the estimate's error after a round.
+/// The record of the moments of the estimate's error after a round, or at stationarity for the round `u64::MAX`.
 fn recorded(round: u64, moments: ErrorMoments, sq_error_average: f64) -> Moments {
     let ErrorMoments { square, mean } = moments;
     let mut covariance = square.clone();

@@ -68,7 +68,8 @@ impl MarkovSizes {
     }
 }
 
-/// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`: of the clients' maps, and of each round.
+/// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`: of the clients' maps, and of each round
+/// with the sum of past estimates, for which rounds are taken to cost 1.3 times as much.
 pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let prepare = sizes.prepare();
@@ -89,14 +90,15 @@ pub fn stationary_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
         // The matrix of the map, and a direct solution.
         state * round.products + state * state * state
     } else {
-        // All restarts of GMRES.
+        // All restarts of GMRES, each of which applies the map 31 times: for the residual, and for 30 directions, which
+        // are made orthogonal to each other.
         RESTARTS as f64 * 31.0 * (round.products + 120.0 * state)
     };
     limited(state, prepare.products + search, prepare.numbers + 70.0 * state)
 }
 
 /// The effort of [`super::limit`], which is computed for a direct solution alone: it is beyond every limit for more
-/// unknown numbers.
+/// unknown numbers than [`DIRECT`]. Callers refuse the limit then, and count it as not known.
 pub fn limit_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let unknown = sizes.positions * sizes.whole;

@@ -3,7 +3,8 @@
 //! checkable.
 //!
 //! On linear fields the constants follow from the Jacobians and from the moments of draws. On
-//! other fields the problem states constants that hold at every θ.
+//! other fields the problem states constants that hold at every θ. f_c is the loss of client c, A = A(Z) the Jacobian
+//! of one draw of a client's linear field, and Ā_c its mean.
 
 use super::bounds::Constants;
 use crate::problem::{DrawSmoothness, Facts};

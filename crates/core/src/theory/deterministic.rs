@@ -1,5 +1,8 @@
 //! FedAvg without noise (FedAvg-D, RR §4), on any field: its round map, the fixed point
 //! of that map, and the drift of the clients from the optimum.
+//!
+//! F̄_c is the mean field of client c, π_c its share, and θ* the root of F̄ = Σ π_c F̄_c. A local update is what a
+//! client does in a round: its step size, number of steps, batch and proximal weight.
 
 use super::effort::{self, Effort};
 use super::linear::RoundMap;

@@ -1,6 +1,10 @@
 //! Expansions in the step size: the bias of FedAvg and Scaffold to first order
 //! (RR Thm 1 to 4, with the signs of SLIDES), the next terms, covariances, and
 //! a closure beyond first order for nonlinear fields.
+//!
+//! F̄_c is the mean field of client c, H_c its Jacobian at θ*, C_c the covariance of one draw of the field at θ*, and
+//! π_c the client's share in all means. ∇³f[M] stands for the third derivatives of the mean loss, or second derivatives
+//! of the mean field, applied to a matrix M.
 
 use super::effort::{self, Effort};
 use super::exact::{CovarianceBlocks, Moments};

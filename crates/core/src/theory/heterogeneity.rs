@@ -1,4 +1,7 @@
 //! How much clients differ (RR A2), and how well they are conditioned.
+//!
+//! F̄_c is the mean field of client c, H_c its Jacobian at θ*, C_c the covariance of one draw of the field at θ*, π_c
+//! the client's share, and A = Σ π_c H_c. Clients of one distribution have these in common.
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;

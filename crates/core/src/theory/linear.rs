@@ -1,5 +1,8 @@
 //! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also for clients with different
 //! local updates and with proximal terms.
+//!
+//! F̄_c is the mean field of client c, Ā_c or H_c its Jacobian at θ*, θ_c* its root, and π_c the client's share. A
+//! local update is what a client does in a round: its step size, number of steps, batch and proximal weight μ.
 
 use crate::kernel::{axpy, difference};
 use crate::linalg::{Matrix, Singular, solve};

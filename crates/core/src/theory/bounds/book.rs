@@ -1,5 +1,10 @@
 //! BOOK, Lemma 5.1, (5.54), Theorem 5.1 and problem 5.3: FedAvg with partial participation and
-//! unequal work, μ_k = μ/E_k. K is the number of clients, L the cohort.
+//! unequal work, μ_k = μ/E_k. K is the number of clients, L the number that take part in a round.
+//!
+//! w° is the common optimum, w_k° the optimum of client k, and w_i the server's model after round i. J_k is the loss of
+//! client k, which takes E_k local steps of B_k draws in a round. ν and δ are the smallest eigenvalue of sym A and ‖A‖
+//! of the mean Jacobian A, δ_k is ‖Ā_k‖, and the noise of a gradient of client k at w has a mean square of at most
+//! β_k²‖w_k° − w‖² + σ_k². φ_e is a client's model after e local steps.
 
 use super::constants::MatrixNoise;
 use super::{BoundValue, Check, ClientWork, PublishedRun, RunBound, decay};

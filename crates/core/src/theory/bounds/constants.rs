@@ -1,12 +1,16 @@
 //! The constants of the published bounds.
+//!
+//! A client's linear field is A(Z)θ − b(Z) for a draw Z; Ā_c is the mean of A(Z), F̄_c the mean field, θ_c* its root,
+//! and ε the noise at a point. On other fields H_c, the Jacobian at θ*, stands for Ā_c. sym M is ½ (M + Mᵀ), and norms
+//! of matrices are spectral norms.
 
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::{DrawSmoothness, Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
 
-/// The largest d for which moments of A(Z) are computed: they take d(d+1)/2 + d values of
-/// the noise map per distribution.
+/// The largest d for which moments of A(Z) are computed: they take d(d+1)/2 + d + 1
+/// values of the noise map per distribution.
 pub const MOST_DIMENSIONS: usize = 40;
 
 /// The noise of one client's linear field as a function of θ.

@@ -1,6 +1,11 @@
 //! RR: the bias of FedAvg, its neighbourhoods, and federated Richardson-Romberg. "000" is the second version of RR,
 //! whose statements have other numbers.
 //!
+//! θ̄_det is the limit of FedAvg without noise (FedAvg-D), and θ̄_sto the limit of E θ_t with noise. μ and L are the
+//! least strong convexity and the largest smoothness of clients, ζ₁ and ζ₂ the root mean squares over clients of
+//! ‖∇f_c(θ*)‖ and of ‖H_c − A‖, τ² is the noise at θ*, for which its mean over clients is used, and H the number of
+//! local steps of a round.
+//!
 //! A [`BoundValue`] is an error, with the conditions that fail, if the run does not meet the statement's conditions, or
 //! if the bound cannot be computed.
 //!

@@ -1,5 +1,9 @@
 //! The effect of local steps until a coin ends them, on first and second moments: a geometric number of steps,
 //! which all clients share.
+//!
+//! y = (e, 1, w) is the state in which a client begins its local steps, n numbers: the error e = θ − θ*, the number 1,
+//! and the constant part w of the drift. It is (e, 1) where w is the same in all rounds. A matrix of second moments may
+//! have several *layers*: then each entry is as many numbers next to each other, and maps act on each layer alike.
 
 use super::layers;
 use super::local::{Steps, extended, largest, rows_of};

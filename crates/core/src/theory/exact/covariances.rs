@@ -1,5 +1,9 @@
 //! How the noises of a round become known: their covariances from the second moments of their sources. Of a vector that
 //! each client has, `mean` is the mean over a type of clients, and `own` a client's deviation from it, THEORY (3.1).
+//!
+//! A type is all clients that no round tells apart, a form a vector W x + Σ G_i n_i of coordinates x and noises n_i,
+//! and the source of a noise the vector in whose second moments its covariance is linear. A matrix of second moments
+//! may have several *layers*: then each entry is as many numbers next to each other.
 
 use super::form::Form;
 use super::layers;

@@ -1,6 +1,10 @@
 //! The operations of a round that draw: each makes an atom whose forms have new noises, THEORY (4.1), and records
 //! as a [`Stage`] how the covariance of each noise follows from its source. Of a vector that each client has, `mean`
 //! is the mean over a type of clients, and `own` a client's deviation from it, THEORY (3.1).
+//!
+//! An atom is a vector of a round: a vector of its state, or the result of an operation. A form is W x + Σ G_i n_i,
+//! with coordinates x and noises n_i. The forms of an atom state what is left of its vector after its origin
+//! α θ* + β F̄_k(θ*), THEORY (4.8). A type is all clients that no round tells apart.
 
 use super::coin::{CoinPair, GeometricSteps};
 use super::error::MomentsError;

@@ -1,5 +1,8 @@
 //! Vectors as linear forms W x + Σ G_i n_i of the coordinates x in which a round computes and of its noises
 //! n_i, THEORY (4.1).
+//!
+//! A matrix of second moments of coordinates may have several *layers* ([`super::layers`]): then each entry is as many
+//! numbers next to each other, one stored column for each.
 
 use super::layers::entry;
 use crate::kernel::axpy;

@@ -1,6 +1,10 @@
 //! The exact moments of a program's rounds, one round after another: THEORY (4.9). Of a
 //! vector that each client has, `mean` is the mean over a type of clients, and `own` a client's deviation from it,
 //! THEORY (3.1).
+//!
+//! An atom is a vector of a round: a vector of its state, or the result of an operation. A round is prepared once for
+//! states whose vectors have the same origins α θ* + β F̄_k(θ*), which coordinates leave out, THEORY (4.8), and then
+//! applied to any number of states. The state may have several layers of second moments ([`super::layers`]).
 
 use super::error::MomentsError;
 use super::form::Form;

@@ -1,5 +1,9 @@
 //! The noises of a round, their covariances, and the second moments of forms.
 //!
+//! A form is a vector W x + Σ G_i n_i of coordinates x and noises n_i, THEORY (4.1), and a type all clients that no
+//! round tells apart. A matrix of second moments may have several *layers*: then each entry is as many numbers next to
+//! each other ([`super::layers`]).
+//!
 //! A noise has mean 0 given all that was drawn before it. A noise of the clients has two parts for each type,
 //! which are uncorrelated: its mean over the type, and the deviation of a client from that mean,
 //! THEORY (3.5). Both have the same number; each kind of part has covariances of its own.

@@ -1,5 +1,9 @@
 //! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises, THEORY (4.1). Of a
 //! vector that each client has, `mean` is the mean over a type of clients, and `own` a client's deviation from it.
+//!
+//! An atom is a vector of the round: a vector of its state, or the result of an operation. A form is W x + Σ G_i n_i,
+//! with coordinates x and noises n_i. The forms of an atom state what is left of its vector after its origin
+//! α θ* + β F̄_k(θ*), THEORY (4.8). A type is all clients that no round tells apart.
 
 use super::coin::InfiniteMoments;
 use super::error::MomentsError;

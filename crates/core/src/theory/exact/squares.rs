@@ -3,7 +3,9 @@
 //!
 //! With u = (1, x), where x are the free coordinates of which estimates and noises are made, the numbers z of
 //! THEORY (6.1) are the entries of E u uᵀ on and above the diagonal, row by row, and then those of D_g of
-//! each type, the covariance of a client's deviations.
+//! each type, the covariance of a client's deviations. The cycle is the rounds that repeat for ever, and the lead the
+//! rounds before it. Coordinates are free if no others determine them. A matrix of second moments may have several
+//! layers: then each entry is as many numbers next to each other ([`super::layers`]).
 
 use super::coin::NEGLIGIBLE;
 use super::error::MomentsError;

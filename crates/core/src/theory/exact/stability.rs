@@ -5,9 +5,9 @@
 //! ρ(T) < 1, which [`SymmetricBlocks::contracts`] proves by THEORY (5.5). Means converge if ρ(M) < 1
 //! ([`contracts`]), which is implied by THEORY (5.3): M Σ Mᵀ ⪯ T(Σ), so that ρ(M)² ≤ ρ(T).
 //!
-//! Both are radii over the free coordinates of the state. A combination that is kept for ever is one more
-//! eigenvalue of 1 unless it is a constant of the rounds, that is, unless its value is the same whatever the
-//! start, and neither noise nor a constant is added to it, THEORY (5.4).
+//! Both are radii over the free coordinates of the state, from which its other coordinates follow. A combination that
+//! is kept for ever is one more eigenvalue of 1 unless it is a constant of the rounds, that is, unless its value is the
+//! same whatever the start, and neither noise nor a constant is added to it, THEORY (5.4).
 
 use super::coin::InfiniteMoments;
 use super::error::{KeptSum, MomentsError};

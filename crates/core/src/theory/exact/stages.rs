@@ -1,5 +1,6 @@
 //! A round, ready to be applied: the sources of its noises, and the forms of the next state. What is called `own` is of
-//! a client's deviation from the mean of its type, THEORY (3.1).
+//! a client's deviation from the mean of its type, THEORY (3.1). A form is a vector W x + Σ G_i n_i of coordinates x
+//! and noises n_i, THEORY (4.1).
 
 use super::coin::{CoinPair, InfiniteMoments};
 use super::form::Form;

@@ -3,6 +3,11 @@
 //! The map nearly always has a fixed point. Moments lead there only if the map contracts, which
 //! [`super::stability`] proves before anything is said to be stationary. What is called `own` belongs to a client's
 //! deviations from the mean of its type, THEORY (3.1).
+//!
+//! A *cycle* is the rounds that repeat for ever. A combination of coordinates that it does not change is *kept*; for
+//! each of these one coordinate is computed from the others, and the others are *free*, THEORY (5.4). The *origin*
+//! α θ* + β F̄_k(θ*) of a vector is what its coordinates leave out, THEORY (4.8). A matrix of second moments may have
+//! several *layers*: then each entry is as many numbers next to each other ([`super::layers`]).
 
 use super::coin::InfiniteMoments;
 use super::error::MomentsError;

@@ -1,4 +1,8 @@
 //! Control variates as part of a program's state, their Lyapunov function and their second moments.
+//!
+//! Forms are linear functions of the state's coordinates. Of a vector that each client has, there is one for its mean
+//! over each type of clients, and one for a client's deviation from this mean, THEORY (3.1). The origin α θ* + β
+//! F̄_k(θ*) of a vector is what its coordinates leave out, THEORY (4.8).
 
 use super::form::Form;
 use super::moments::ProgramMoments;

@@ -1,4 +1,5 @@
-//! The best settings that were found so far, and whether others may be better.
+//! The best settings that were found so far, and whether others may be better. Settings are an algorithm, a number of
+//! clients and of local steps, a step size, and a choice of the algorithm's further settings.
 
 use super::bounds::MARGIN;
 use super::curve::{Crossing, ErrorCurve};

@@ -1,5 +1,9 @@
 //! A lower bound of the error, which excludes most step sizes before the map Q of THEORY (6.1) is computed: the
 //! error without noise, THEORY (6.4).
+//!
+//! The rounds before the cycle have known errors, [`MeanRounds::noiseless`]. From there on E u at the start of a cycle
+//! follows from E u at the start of the cycle before it by the matrix `means`, and the errors after the rounds of a
+//! cycle by the matrices `ends`. A random start is a sum over several columns.
 
 use super::curve::MOST_PASSING;
 use crate::linalg::Matrix;

@@ -1,7 +1,9 @@
 //! The error over rounds of one method with one step size and number of clients, and the first
 //! round from which it stays below a target.
 //!
-//! The errors are THEORY (6.1): E‖θ_t − θ*‖² = r_phase · z and z ← Q z in each cycle of rounds. The first
+//! The errors are THEORY (6.1): E‖θ_t − θ*‖² = r_phase · z and z ← Q z in each cycle of rounds, where a cycle is the
+//! rounds that repeat for ever, and z are the second moments of the state at its start: the entries of E u uᵀ, where
+//! u begins with the number 1, and of D_g for each type of clients. They are split into parts. The first
 //! cycles are computed one by one. Beyond them, Q is squared until the error after the largest power is below
 //! the target; the last cycle with an error above the target is found by adding smaller powers, from the
 //! largest to the smallest.

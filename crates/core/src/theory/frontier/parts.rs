@@ -1,4 +1,8 @@
 //! The numbers z of THEORY (6.1) in parts: blocks that are coupled only through numbers that they share.
+//!
+//! z are the second moments of the state at the start of a cycle of rounds: the entries of E u uᵀ on and above the
+//! diagonal, where u = (1, x), and of D_g for each type of clients, the covariance of a client's deviations. z ← Q z
+//! over a cycle, and the error after a round of the cycle is r_phase · z.
 
 use crate::linalg::{Matrix, cholesky};
 use std::collections::BTreeMap;

@@ -1,4 +1,8 @@
 //! The proof that an error stays below its target, THEORY (6.2), (6.3).
+//!
+//! z are the second moments of the state at the start of a cycle, of which the error after each of its rounds is a
+//! linear function r · z; z_∞ are their stationary values, and L is the map of z over a cycle without the coordinate E
+//! 1·1, which is always 1. All this is for each part of z.
 
 use super::curve::{
     Crossing, CycleStart, ErrorCurve, MOST_LEVELS, MOST_RETURNS, PartStates, SoughtTarget, product,

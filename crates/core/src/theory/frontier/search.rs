@@ -8,6 +8,10 @@
 //! each other. With prices these rounds must also be few enough to cost least, and most settings are excluded
 //! by their outline, THEORY (6.6), before their rounds are written as a program. No number depends on the
 //! number of threads, because each number is computed by one of them.
+//!
+//! Settings are an algorithm, a number of clients and of local steps, a step size, and a choice of the algorithm's
+//! further settings, such as the server step. At a price T rounds cost T (price · communications + gradients), with the
+//! communications and gradients of one round; with prices only settings that may cost least at one of them are sought.
 
 use super::best::{Best, held_crossings, rounds_to_follow};
 use super::bounds::{MARGIN, NoiselessError};

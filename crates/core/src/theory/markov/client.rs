@@ -1,4 +1,8 @@
 //! A client's local steps along its trajectory.
+//!
+//! z = (1, e, …, c_1, …) is the joint state between rounds, D numbers, with the errors e = θ − θ* of the runs and the
+//! clients' control variates; y = (1, e, …, w, …) is the state of one client in its local steps, n numbers, with the
+//! constant part w of its drift ([`Layout`]).
 
 use super::layout::Layout;
 use crate::linalg::Matrix;

@@ -274,6 +274,8 @@ mod tests {
         of.iter().map(|condition| checked.answer(condition)).collect()
     }
 
+    /// Three clients whose functions have the curvature 2 in all directions, so that L = μ = 2. Multiplicative noise of
+    /// the two-point form keeps all draws convex and makes L = 2.5; the Gaussian form has draws that are not convex.
     #[test]
     fn a_quadratic_meets_what_its_constants_say() {
         let base = quadratic::Settings { noise: 0.1, ..sample::isotropic(3, 2, 2.0) };
@@ -315,6 +317,8 @@ mod tests {
         );
     }
 
+    /// A statement about FedAvg is about runs of FedAvg, and about a run of Scaffold only where the statement allows
+    /// the comparison and the claim has a run of FedAvg too. Step sizes and averages are conditions of their own.
     #[test]
     fn statements_are_about_their_algorithm() {
         use ConditionAnswer::{Met, Unmet};

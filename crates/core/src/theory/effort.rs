@@ -146,6 +146,8 @@ mod tests {
         ]
     }
 
+    /// Each computation of [`costs`], and the drift with other numbers of local steps, fits for each small size and
+    /// exceeds a limit for each large one.
     #[test]
     fn small_instances_fit_and_large_ones_do_not() {
         let small = [(1, 1), (3, 10), (8, 20)].map(|size| (size, [100, 100], true));
@@ -160,6 +162,7 @@ mod tests {
         }
     }
 
+    /// Computations that are cheap in a small dimension are refused if clients or local steps alone are too many.
     #[test]
     fn what_grows_with_clients_or_steps_alone_is_counted() {
         // Clients of different distributions in one dimension: the moments of pairs of control variates take the
@@ -170,6 +173,7 @@ mod tests {
         assert!(!expansion::closure_effort(&Sized(20, 2, false), 1_000_000).fits());
     }
 
+    /// The text of a refusal names the products or the memory, whichever exceeds its limit; NaN does not fit.
     #[test]
     fn what_exceeds_a_bound_is_named() {
         let text = |products, numbers| Effort::new(products, numbers).to_string();

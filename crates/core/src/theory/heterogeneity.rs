@@ -320,6 +320,7 @@ mod tests {
         }
     }
 
+    /// Problems of each kind, with clients of equal and of unequal shares, of one distribution and of several.
     #[test]
     fn iterations_agree_with_decompositions() {
         let blobs = logistic::Settings { dimension: 30, clients: 3, ..sample::blobs() };
@@ -378,6 +379,7 @@ mod tests {
         assert!(errors.smoothness < 1e-5 * found.smoothness && found.mu > 0.2, "{found:?}");
     }
 
+    /// Eigenvalues from 0.5 to 2 in three dimensions, and noise of the variance 0.25 in each of them.
     #[test]
     fn a_quadratic_has_the_measures_it_was_made_with() {
         let gradient_heterogeneity = 1.25;

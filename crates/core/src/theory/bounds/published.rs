@@ -93,13 +93,15 @@ fn read_rows(texts: &str, values: &[RunBound]) -> Vec<PublishedRow> {
 
 impl PublishedRun<'_> {
     /// The bounds of the statements about runs of this kind that tables list for every run
-    /// ([`PublishedBound::is_listed`]).
+    /// ([`PublishedBound::is_listed`]), in the order of `published.toml`, with those whose conditions the run does not
+    /// meet.
     pub fn listed_bounds(&self) -> Vec<Bound> {
         let listed = all_bounds().filter(|id| id.info().is_listed);
         listed.filter_map(|id| id.for_run(self)).collect()
     }
 
-    /// The bounds of all other statements about runs of this kind, which tables do not list for every run.
+    /// The bounds of all other statements about runs of this kind, which tables list only for runs on which a claim is
+    /// tested on them. In the order of `published.toml`, with those whose conditions the run does not meet.
     pub fn unlisted_bounds(&self) -> Vec<Bound> {
         let unlisted = all_bounds().filter(|id| !id.info().is_listed);
         unlisted.filter_map(|id| id.for_run(self)).collect()
@@ -132,8 +134,8 @@ impl BoundId {
         &self.info().key
     }
 
-    /// The number of the dash pattern with which a figure draws it that names it: bounds without a pattern of their
-    /// own have one of two, in turn.
+    /// The number of the dash pattern, among the thin ones of figures, with which a figure draws it that names it.
+    /// Bounds without a pattern of their own have number 11 or 12, in turn, which some other predictions have too.
     pub fn dash(self) -> usize {
         self.info().dash.unwrap_or(11 + usize::from(self.0 % 2))
     }

@@ -116,6 +116,8 @@ fn bounds_hold(
     names
 }
 
+/// No proved bound is exceeded, on quadratics with and without noise, on least mean squares and on TD(0). Each of the
+/// listed bounds is evaluated somewhere, and on TD(0), whose field is no gradient, only SCAFFLSA's Theorem 4.1 is.
 #[test]
 fn algorithms_stay_below_their_bounds() {
     let mut names = Vec::new();
@@ -175,6 +177,8 @@ fn the_scalar_example_stays_below_theorem_b2() {
     }
 }
 
+/// Eigenvalues from 0.5 to 2 in three dimensions, ζ₁ = 1.5, ζ₂ = 0.3, additive noise of standard deviation 0.5 in each
+/// direction, and multiplicative noise of 0.3, which adds 0.3² = 0.09 times the square of the gradient.
 #[test]
 fn constants_of_a_quadratic_are_those_it_was_made_with() {
     let td = Constants::new(&garnet()).unwrap();
@@ -201,6 +205,7 @@ fn constants_of_a_quadratic_are_those_it_was_made_with() {
     }
 }
 
+/// A bound whose conditions a run does not meet has, in place of a value, all conditions that fail, with their sides.
 #[test]
 fn what_fails_is_said() {
     let problem = quadratic(0.5, 0.3);
@@ -331,6 +336,8 @@ fn the_halved_bound_of_rr_fails_and_the_whole_holds() {
     assert!(most > 0.5 && most < 1.0, "{most}");
 }
 
+/// Fewer participating clients and fewer local steps make the gradient noise of a round larger, unequal numbers of
+/// local steps change Theorem 5.1, and its value is at most the leading terms that BOOK prints, and not far below.
 #[test]
 fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
     let problem = lms();
@@ -354,6 +361,7 @@ fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
     assert!(equal < leading && equal > 0.2 * leading, "{equal} {leading}");
 }
 
+/// (1 − γμ)^{Ht} is 1 before the first round, and 0 where γμ = 1.
 #[test]
 fn squares_contract() {
     assert_eq!(contraction(0.5, 0.2, 10, 0), 1.0);

@@ -307,6 +307,7 @@ impl Preparation<'_, '_> {
     ) -> Result<RoundAtom, MomentsError> {
         let other = self.rows(other);
         let origin = other.origin.clone();
+        // `member` with the origin of `other`, so that their difference has none.
         let mut change = self.moved(self.rows(member), |g| origin.of_type(g));
         let d = self.setup.d;
         let chance = self.chance();
@@ -363,6 +364,7 @@ impl Preparation<'_, '_> {
         level: Level,
     ) -> Result<RoundAtom, MomentsError> {
         let Mask { probability, each, level: drawn } = self.round.masks[mask].clone();
+        // The coins act on the whole vector, so that its origin goes into the constants.
         let mut out = self.moved(self.value(of, level), |_| (0.0, 0.0));
         let bit = 1 << mask.min(62);
         if out.depends & bit != 0 || mask > 62 {

@@ -344,6 +344,7 @@ impl Preparation<'_, '_> {
     fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> RoundAtom {
         let d = self.setup.d;
         let map = Matrix::from_entries(d, d, matrix.to_vec());
+        // The matrix acts on the whole vector, so that its origin goes into the constants.
         let mut atom = self.moved(self.value(of, level), |_| (0.0, 0.0));
         for form in atom.mean.iter_mut().chain(&mut atom.own) {
             *form = form.mapped(&map);

@@ -141,6 +141,7 @@ fn ranges_that_end_too_early_are_flagged() {
     assert!(found_worse.iter().all(|count| *count > 0), "{found_worse:?}");
 }
 
+/// Settings that a search cannot use, and problems on which it knows no moments, are refused with the reason.
 #[test]
 fn what_cannot_be_computed_is_refused() {
     let facts = two_chains(2, 1);

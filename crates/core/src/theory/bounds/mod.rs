@@ -67,8 +67,8 @@ pub struct Bound {
 pub type BoundValue = Result<f64, Vec<Unmet>>;
 
 /// The function that computes the value of a bound for a run; `None` if the statement is not about runs of this
-/// kind, as of another algorithm. Whether it is `None` must not depend on the round, nor on the constants of the
-/// instance: the lists of bounds of one run at several rounds are read side by side.
+/// kind, as of another algorithm. Whether it is `None` must not depend on the round: the lists of bounds of one
+/// run at several rounds are paired by place.
 type ValueOfRun = fn(&PublishedRun<'_>) -> Option<BoundValue>;
 
 /// The key of a bound in `published.toml`, and the function that computes it.

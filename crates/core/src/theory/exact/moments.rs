@@ -214,8 +214,8 @@ impl<'a> ProgramMoments<'a> {
         (state, Moments { sq_error_clients: clients, ..found })
     }
 
-    /// The moments at these rounds, in increasing order, from θ_0 = `start`; the program must follow the mean of all
-    /// estimates, as [`Self::new`] makes it do. The estimate is the mean of θ_t over the rounds after round `burn_in`,
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`. The mean of all estimates must
+    /// be followed, as [`Self::new`] does. The estimate is the mean of θ_t over the rounds after round `burn_in`,
     /// if that is given, and otherwise the last θ_t, which it is up to round `burn_in` too.
     ///
     /// # Errors

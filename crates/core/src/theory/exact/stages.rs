@@ -144,7 +144,8 @@ impl PreparedRound {
     }
 
     /// All numbers that the estimate and the sources of noises read, one after another, if these are the round's
-    /// coordinates. A combination of the state that changes none of them enters no estimate and no noise of the round.
+    /// coordinates, of the server and of means over types: what clients' deviations enter is left out. A combination of
+    /// the state that changes none of them enters no estimate and no noise of the round.
     pub fn read(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = self.result.value(coordinates);
         for stage in &self.stages {

@@ -1,5 +1,9 @@
 //! Operations that no built-in algorithm has, where their moments are known by hand. The moments of
 //! built-in algorithms are tested in `moments`, those of algorithms in Python against runs.
+//!
+//! The programs of [`program`] have four clients in one dimension. In their operations atom 0 is θ of the server, atom
+//! 1 where the clients end after one local step of size [`STEP`], atom 2 the mean θ̄ of the ends, and atoms 3, 4, … are
+//! the results of further operations. The next θ, which is also the estimate, is the last argument.
 
 use super::*;
 use crate::kernel::squared_distance;

@@ -131,6 +131,7 @@ impl TriedSettings<'_, '_> {
         best: &mut [BestOfTarget],
     ) {
         let run = RoundSettings { clients: best[0].clients, ..self.run };
+        // The place in `LeastCosts` of the first target with this number of clients.
         let first = n * best.len();
         // The numbers of the targets that the error without noise allows to be held, and to be passed, in so few rounds
         // that the settings may be better.
@@ -339,7 +340,9 @@ fn refine_held(problem: &TypedProblem<'_>, best: &mut [Vec<BestOfTarget>], worke
 }
 
 /// Gives each target the settings of the next smaller target, where these need fewer rounds for the smaller target than
-/// the target's own: an error that stays below the smaller target stays below the larger one.
+/// the target's own: an error that stays below the smaller target stays below the larger one. This happens because a
+/// refinement finds a local minimum for each target alone. `over_targets` has all targets for one number of clients and
+/// of local steps.
 fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut [BestOfTarget]) {
     over_targets.sort_by(|a, b| a.target.total_cmp(&b.target));
     for k in 1..over_targets.len() {

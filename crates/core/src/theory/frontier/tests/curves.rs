@@ -1,4 +1,9 @@
 //! Errors over rounds agree with exact moments, and so do the rounds from which they stay below a target.
+//!
+//! The parent module has the algorithms, which constants such as `FEDAVG` name; `two_chains`, TD(0) for clients of two
+//! types; `scalar_types`, two types in one dimension; `from`, a search from a start, of which curves read nothing else;
+//! `run_of`, the settings of an algorithm; and `passages`, which reads from errors when a target is held, and first
+//! met.
 
 use super::*;
 use crate::problem::spectrum::Spectrum;

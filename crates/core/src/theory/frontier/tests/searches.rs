@@ -1,4 +1,8 @@
 //! Searches find what brute force finds, on any number of threads.
+//!
+//! The parent module has the algorithms, which constants such as `FEDAVG` name; `two_chains`, TD(0) for clients of two
+//! types; `scalar_types`, two types in one dimension; `settings`, a search of all algorithms over a coarse grid; and
+//! `compare`, which compares a search with brute force and counts what is held and what is passed.
 
 use super::*;
 use std::sync::Mutex;

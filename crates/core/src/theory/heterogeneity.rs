@@ -116,6 +116,7 @@ impl Measures {
                 let norm = spectral_norm(d, symmetric, of_norm, |transposed, x, out| {
                     facts.jacobian_product(&[(c, 1.0)], transposed, x, out);
                 });
+                // Where H_c is nearly A, their difference is rounding errors of this size.
                 let of_apart = Precision { floor: PRECISION * ROUNDING * norm.value, ..of_norm };
                 let apart = spectral_norm(d, symmetric, of_apart, |transposed, x, out| {
                     mean.difference(c, transposed, x, out);

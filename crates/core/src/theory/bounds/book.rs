@@ -64,7 +64,7 @@ struct Recursion {
 }
 
 /// The recursion with its higher orders written out, for local steps on one draw each; `None` if the moments of A(Z)
-/// are not known. It is a contraction only if `lambda` and `factor` are below 1, which callers check. (5.41) is used as
+/// are not known. `lambda` and `factor` need not be below 1: callers check the one that they use. (5.41) is used as
 /// E‖d_i‖² ≤ (μ²/K) Σ E‖d_k‖², printed with μ²L/K²; (5.53) bounds
 /// ‖w_k° − φ‖², but (5.47) needs ‖φ − w_{i−1}‖², of size μ²:
 /// E‖φ_e − w‖² ≤ (μe/E)²((δ_k² + β_k²)(‖w_k° − w‖² + μ²σ_k²/E) + σ_k²), so the

@@ -38,8 +38,8 @@ fn descent(run: &PublishedRun<'_>) -> BoundValue {
     check.then(|| Some(shrunk * shrunk * run.start_sq_error))
 }
 
-/// The bound of this file is found by its key, is listed, and is the exact error of clients of one optimum in one
-/// dimension: a function, a row and an entry are enough to register it.
+/// The bound of this file is found by its key, and among the bounds that tables do not list for every run; it is the
+/// exact error of clients of one optimum in one dimension. A function, a row and an entry are enough to register it.
 #[test]
 fn one_row_registers_a_bound() {
     let id = BoundId::try_from("dummy".to_owned()).unwrap();

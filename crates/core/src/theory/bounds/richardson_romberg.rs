@@ -90,8 +90,8 @@ pub fn proposition_2(run: &PublishedRun<'_>) -> BoundValue {
 /// −(γ/N) Σ_c Σ_{h<H} (I − Γ̄)⁻¹ (I − γH_c)^{H−1−h} ∇f_c(θ*), Γ̄ of H factors. `printed`: without −γ,
 /// the sum over h = 1..H, and the products (3) over ℓ = h+1..H−1, so that F* has only H − 1 factors.
 /// `None` unless the field is linear, draws are independent and shares equal, or if I − F* is
-/// singular, as it is for the printed one at H = 1. H must be at least 1. What the
-/// proposition asks of γ is not checked: pages show the expression as a prediction of FedAvg's bias.
+/// singular, as it is for the printed one at H = 1. H must be at least 1. What the proposition asks of γ is not
+/// checked: pages show the expression as a prediction of FedAvg's bias.
 pub fn identity(facts: &dyn Facts, step: f64, local_steps: u64, printed: bool) -> Option<Vec<f64>> {
     if !facts.linear() || !facts.independent() || facts.unequal_shares().is_some() {
         return None;

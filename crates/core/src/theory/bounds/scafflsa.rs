@@ -3,10 +3,12 @@
 //! A2 holds with a = [`super::constants::MatrixMoments::rate`] at the given step size; the source uses A3's a.
 //! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
 //!
-//! η is the step size of a local step, H the number of local steps of a round, and Ā_c the mean of the matrices A_c(Z)
-//! of client c, whose noise is Σ_Ã = E (A − Ā)ᵀ(A − Ā); E_c is the mean over clients. Without noise a round takes the
-//! error e to Γ̄ e + ρ̄ ([`RoundMap`]). ζ₁ is the root mean square of ‖F̄_c(θ*)‖, and ψ_0 = ‖θ_0 − θ*‖² + η²H²ζ₁², or
-//! with 1/p in place of H under a coin of probability p, the Lyapunov function before the first round.
+//! Under H1 a coin of probability p decides after each local step whether clients communicate; under H2 they
+//! communicate after H local steps. η is the step size of a local step, H the number of local steps of a round, and Ā_c
+//! the mean of the matrices A_c(Z) of client c, whose noise is Σ_Ã = E (A − Ā)ᵀ(A − Ā); E_c is the mean over clients.
+//! Without noise a round takes the error e to Γ̄ e + ρ̄ ([`RoundMap`]). ζ₁ is the root mean square of ‖F̄_c(θ*)‖, and
+//! ψ_0 = ‖θ_0 − θ*‖² + η²H²ζ₁², or with 1/p in place of H under a coin of probability p, the Lyapunov function before
+//! the first round.
 
 use super::{BoundValue, Bounded, Check, LinearField, PublishedRun, RunBound, decay};
 use crate::kernel::{axpy, dot};

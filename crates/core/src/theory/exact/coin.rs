@@ -4,6 +4,17 @@
 //! y = (e, 1, w) is the state in which a client begins its local steps, n numbers: the error e = θ − θ*, the number 1,
 //! and the constant part w of the drift. It is (e, 1) where w is the same in all rounds. A matrix of second moments may
 //! have several *layers*: then each entry is as many numbers next to each other, and maps act on each layer alike.
+//!
+//! The number K of steps has P(K = k) = p (1 − p)^{k−1}. With Π_k and X_k of k steps as in [`super::local`], and T the
+//! map of E y yᵀ over one step, the end e of one client has these moments, and e' is the end of another client with the
+//! same K:
+//!
+//! ```text
+//! THEORY (2.8)    E e = Π̄ E y,            Π̄ = Σ_k p (1 − p)^{k−1} Π_k
+//! THEORY (2.9)    E e eᵀ = S(E y yᵀ),     S(Y) = the e-block of Σ_k p (1 − p)^{k−1} Tᵏ(Y)
+//! THEORY (2.10)   E e e'ᵀ = J(E y y'ᵀ),   J(Y) = Σ_k p (1 − p)^{k−1} the e-block of X_1ᵏ Y (X_1'ᵏ)ᵀ
+//! THEORY (2.11)   the noises n = e − Π̄ y have the covariances J(Y) − Π̄ Y Π̄'ᵀ, and S(Y) − Π̄ Y Π̄ᵀ of one client
+//! ```
 
 use super::layers;
 use super::local::{Steps, extended, largest, rows_of};

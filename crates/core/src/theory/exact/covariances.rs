@@ -4,6 +4,21 @@
 //! A type is all clients that no round tells apart, a form a vector W x + Σ G_i n_i of coordinates x and noises n_i,
 //! and the source of a noise the vector in whose second moments its covariance is linear. A matrix of second moments
 //! may have several *layers*: then each entry is as many numbers next to each other.
+//!
+//! V is the covariance of a noise that each client draws on its own, 𝒩_h the noise map of h local steps, b a coin of
+//! probability s, and 1_k says whether client k is drawn, with the probability p = L/N, q = p (1 − p) and
+//! r = −q/(N − 1). S, J and Π̄ of steps under a coin are explained in [`super::coin`].
+//!
+//! ```text
+//! THEORY (2.6)   V = 𝒩_h(E y y'ᵀ) for local steps and gradients, from their states y and y'
+//! THEORY (3.5)   Cov n̄_g = V / n_g,   Cov ñ_k = (1 − 1/n_g) V
+//! THEORY (3.6)   Cov n̄_g = J(Ȳ) − Π̄ Ȳ Π̄ᵀ + (S − J)(Ȳ + D) / n_g
+//!                Cov ñ_k = J(D) − Π̄ D Π̄ᵀ + (1 − 1/n_g) (S − J)(Ȳ + D)
+//! THEORY (4.5)   E (b − s)² v v'ᵀ = s (1 − s) E v v'ᵀ, or its diagonal if each entry has a coin of its own
+//! THEORY (4.6)   Cov( Σ_{k∈G} (1_k − p) a_k, Σ_{j∈H} (1_j − p) b_j )
+//!                = (q − r) Σ_{k∈G∩H} E a_k b_kᵀ + r E ( Σ_{k∈G} a_k ) ( Σ_{j∈H} b_j )ᵀ
+//! THEORY (4.7)   of deviations: (1 − 1/n) ( (q − r) E ā_g b̄_gᵀ + (q + r/(n − 1)) E ã_k b̃_kᵀ )
+//! ```
 
 use super::form::Form;
 use super::layers;

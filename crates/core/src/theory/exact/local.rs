@@ -6,6 +6,19 @@
 //! with n = d + 1. A local step is e ← M e − γ w − γ ε, THEORY (2.1), and the covariance of the noise ε is linear
 //! in E (e, 1)(e', 1)ᵀ, THEORY (1.2). Maps of E y y'ᵀ, an n × n' matrix, have one column for each of its
 //! entries, row by row.
+//!
+//! After h steps e_h = Π_h y + n_h, and y becomes X_h y + (n_h, 0) with X_h = (Π_h; 0 I). The noise n_h has the mean 0
+//! and the covariance 𝒩_h(E y y'ᵀ). M_h are the first d columns of Π_h, and 𝒩_h^{ee} the columns of 𝒩_h that
+//! read E e e'ᵀ.
+//!
+//! ```text
+//! THEORY (2.2)   Π_1 = (M, 0, −γI),  or (M, −γ F̄_k(θ*)) if y = (e, 1)
+//! THEORY (2.3)   𝒩_1(E y y'ᵀ) = γ γ' / max(B, B') · C_k( E (e, 1)(e', 1)ᵀ )
+//! THEORY (2.5)   Π_{h+i} = Π_i X_h
+//! THEORY (2.6)   𝒩_{h+i}(Y) = 𝒩_i( X_h Y X_h'ᵀ ) + ( M_i ⊗ M_i' + 𝒩_i^{ee} ) 𝒩_h(Y)
+//! THEORY (2.7)   E n n'ᵀ ← M_extra E n n'ᵀ if the first run alone takes extra steps, and E n n'ᵀ M_extraᵀ if the
+//!                second run alone does
+//! ```
 
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
@@ -248,8 +261,8 @@ impl Steps {
     }
 
     /// These steps, after which run number `run`, 0 or 1, alone takes the steps `extra` of the same client, of which
-    /// only the part of this run is read. The draws of the extra steps
-    /// are not shared, so the covariance of the two noises is only multiplied by M_extra: THEORY (2.7).
+    /// only the part of this run is read. The draws of the extra steps are not shared, so the covariance of the two
+    /// noises is only multiplied by M_extra: THEORY (2.7).
     pub fn alone(&self, run: usize, extra: &Self) -> Self {
         let d = self.d;
         let mut ends = self.ends.clone();

@@ -7,6 +7,13 @@
 //! A noise has mean 0 given all that was drawn before it. A noise of the clients has two parts for each type,
 //! which are uncorrelated: its mean over the type, and the deviation of a client from that mean,
 //! THEORY (3.5). Both have the same number; each kind of part has covariances of its own.
+//!
+//! ```text
+//! THEORY (4.2)   Cov(a, b) = W_a Cov(x) W_bᵀ + Σ_{i,j} G_{a,i} Cov(n_i, n_j) G_{b,j}ᵀ
+//! THEORY (4.3)   E a bᵀ = Cov(a, b) + E a (E b)ᵀ
+//! THEORY (3.2)   E v_k v_kᵀ = E v̄_g v̄_gᵀ + E ṽ_k ṽ_kᵀ for a client k of type g
+//! THEORY (3.4)   E v_k v_jᵀ = E v̄_g v̄_hᵀ for clients of different types g and h
+//! ```
 
 use super::form::{Form, add_at, matrix_of};
 use super::layers::{self, entry, entry_mut};
@@ -96,8 +103,8 @@ pub(super) struct NoiseCovariance {
 pub(super) struct KnownMoments {
     /// The number of layers of all second moments.
     pub layers: usize,
-    /// E x of the coordinates; the first coordinate is the number 1. If there are several layers, means are 0, and
-    /// `covariance` holds the second moments E x xᵀ with E 1·1.
+    /// E x of the coordinates; the first coordinate is the number 1. Where second moments are followed as a linear map,
+    /// in one or several layers, all means are 0, and `covariance` holds the second moments E x xᵀ with E 1·1.
     pub mean: Vec<f64>,
     /// Cov(x), with room for coordinates that will be known later in the round.
     pub covariance: Matrix,
@@ -126,7 +133,8 @@ impl KnownMoments {
         Self { layers, mean, covariance, own, noise, own_noise, sums }
     }
 
-    /// E 1·1 in each layer, where 1 is the first coordinate: 0 if the state is the difference of two runs.
+    /// E 1·1 in each layer, where 1 is the first coordinate: 0 if the state is the difference of two runs, or of two
+    /// second moments.
     pub fn unit(&self) -> Vec<f64> {
         let mut unit = entry(&self.covariance, (0, 0), self.layers).to_vec();
         unit[0] += self.mean[0] * self.mean[0];

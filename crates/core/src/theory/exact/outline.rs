@@ -3,8 +3,12 @@
 //! by them.
 //!
 //! The rounds are THEORY (6.6): in run r, whose estimate has the error e_r and whose clients have the corrections
-//! ξ_k, client k goes from e_r to e_k in h local steps of size γ, and ζ_k = ξ_k + F̄_k(θ*) changes by
-//! (e_k − Σ_j π_j e_j)/(γh).
+//! ξ_k, client k goes from e_r to e_k in h local steps of size γ, whose mean is the map Π_h, and ζ_k = ξ_k + F̄_k(θ*)
+//! changes by (e_k − Σ_j π_j e_j)/(γh). With the server step γ_g
+//!
+//! ```text
+//! e_k = Π_h (e_r, 1, ζ_k), or Π_h (e_r, 1) without corrections;   e_r ← (1 − γ_g) e_r + γ_g Σ_k π_k e_k
+//! ```
 
 use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};

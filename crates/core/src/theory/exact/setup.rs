@@ -41,7 +41,8 @@ pub(super) struct Origin(pub Vec<(f64, f64)>);
 /// type.
 #[derive(Clone)]
 pub(super) struct ProgramState {
-    /// Means of the coordinates, m in THEORY (5.1).
+    /// Means of the coordinates, m in THEORY (5.1). Where second moments are followed as a linear map, all means are 0,
+    /// and `covariance` holds E x xᵀ of the coordinates x.
     pub mean: Vec<f64>,
     /// Covariances of the coordinates, Σ in THEORY (5.2).
     pub covariance: Matrix,

@@ -6,6 +6,16 @@
 //! each type, the covariance of a client's deviations. The cycle is the rounds that repeat for ever, and the lead the
 //! rounds before it. Coordinates are free if no others determine them. A matrix of second moments may have several
 //! layers: then each entry is as many numbers next to each other ([`super::layers`]).
+//!
+//! ```text
+//! THEORY (6.1)   z ← Q z over a cycle,  E‖θ_t − θ*‖² = r_phase · z  after each of its rounds
+//! THEORY (6.4)   E‖θ_t − θ*‖² ≥ ‖E θ_t − θ*‖²
+//! THEORY (6.5)   stationary error ≥ v + tr( W ( Σ_{k≥0} Mᵏ R(m) (Mᵏ)ᵀ ) Wᵀ )
+//! ```
+//!
+//! In the last line m is the stationary mean of the state, M its linear map over a cycle, R(m) the covariance that a
+//! cycle adds to a state that is m for certain, W the map from the state to the estimate after the last round of the
+//! cycle, and v the error of that round from the state m.
 
 use super::coin::NEGLIGIBLE;
 use super::error::MomentsError;

@@ -8,6 +8,13 @@
 //! Both are radii over the free coordinates of the state, from which its other coordinates follow. A combination that
 //! is kept for ever is one more eigenvalue of 1 unless it is a constant of the rounds, that is, unless its value is the
 //! same whatever the start, and neither noise nor a constant is added to it, THEORY (5.4).
+//!
+//! ```text
+//! THEORY (5.1)   m ← M m + c  over a cycle, for the means m of the coordinates
+//! THEORY (5.2)   (Σ, D_1, D_2, …) ← T(Σ, D_1, D_2, …) + R(m)  for their covariance and those of deviations
+//! THEORY (5.4)   a combination ℓ is kept if ℓ M = ℓ, and a constant only if ℓ c = 0
+//! THEORY (5.5)   ρ(T) < 1 if and only if there is X ⪰ 0 with X − T(X) ≻ 0
+//! ```
 
 use super::coin::InfiniteMoments;
 use super::error::{KeptSum, MomentsError};

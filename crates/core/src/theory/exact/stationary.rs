@@ -8,6 +8,15 @@
 //! each of these one coordinate is computed from the others, and the others are *free*, THEORY (5.4). The *origin*
 //! α θ* + β F̄_k(θ*) of a vector is what its coordinates leave out, THEORY (4.8). A matrix of second moments may have
 //! several *layers*: then each entry is as many numbers next to each other ([`super::layers`]).
+//!
+//! m and Σ are the mean and the covariance of the coordinates, and D_g is the covariance of the deviations of a client
+//! of type g. Over a cycle they become
+//!
+//! ```text
+//! THEORY (5.1)   m ← M m + c
+//! THEORY (5.2)   (Σ, D_1, D_2, …) ← T(Σ, D_1, D_2, …) + R(m),  R(m) the covariance that noises at the mean m add
+//! THEORY (5.6)   and at rest  m = M m + c,  (Σ, D) = T(Σ, D) + R(m)
+//! ```
 
 use super::coin::InfiniteMoments;
 use super::error::MomentsError;
@@ -52,10 +61,10 @@ pub struct Cycle<'a> {
 
 impl<'a> Cycle<'a> {
     /// The cycle of a program, with ψ if the atom of control variates is given. Where anything depends on the start,
-    /// the start is θ*.
+    /// the start is θ*. Whether moments converge is found out only by [`Self::check_means`] and [`Self::stationary`].
     ///
     /// # Errors
-    /// Why there is no stationary distribution.
+    /// If no rounds repeat, moments do not close, or the state has too many coordinates.
     pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,

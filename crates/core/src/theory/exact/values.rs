@@ -28,7 +28,8 @@ pub struct Moments {
 
 impl Moments {
     /// The moments of an estimate whose error has this mean (d numbers) and covariance (d × d), THEORY (4.9).
-    /// They count as stationary until they are given a round.
+    /// They count as stationary until they are given a round. What the mean and the covariance do not determine is not
+    /// known: NaN or `None`.
     pub fn at_rest(mean: Vec<f64>, covariance: Matrix) -> Self {
         Self {
             round: u64::MAX,

@@ -1,8 +1,16 @@
 //! Control variates as part of a program's state, their Lyapunov function and their second moments.
 //!
 //! Forms are linear functions of the state's coordinates. Of a vector that each client has, there is one for its mean
-//! over each type of clients, and one for a client's deviation from this mean, THEORY (3.1). The origin α θ* + β
-//! F̄_k(θ*) of a vector is what its coordinates leave out, THEORY (4.8).
+//! over each type of clients, and one for a client's deviation from this mean, THEORY (3.1). The origin
+//! α θ* + β F̄_k(θ*) of a vector is what its coordinates leave out, THEORY (4.8).
+//!
+//! The correction ξ_k = Σ_j π_j c_j − c_k of a client is made of the control variates c_k; its limit is −F̄_k(θ*).
+//!
+//! ```text
+//! THEORY (4.10)   E ψ_t = E‖θ_t − θ*‖² + Σ_k π_k ℓ_k² E‖ξ_k + F̄_k(θ*)‖²
+//! THEORY (3.2)    E v_k v_kᵀ = E v̄_g v̄_gᵀ + D_g,  D_g = E ṽ_k ṽ_kᵀ
+//! THEORY (3.3)    E v_k v_jᵀ = E v̄_g v̄_gᵀ − D_g / (n_g − 1)  for two clients of one type
+//! ```
 
 use super::form::Form;
 use super::moments::ProgramMoments;

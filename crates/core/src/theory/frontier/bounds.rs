@@ -1,5 +1,5 @@
 //! A lower bound of the error, which excludes most step sizes before the map Q of THEORY (6.1) is computed: the
-//! error without noise, THEORY (6.4).
+//! error without noise, THEORY (6.4): E‖θ_t − θ*‖² ≥ ‖E θ_t − θ*‖².
 //!
 //! The rounds before the cycle have known errors, [`MeanRounds::noiseless`]. From there on E u at the start of a cycle
 //! follows from E u at the start of the cycle before it by the matrix `means`, and the errors after the rounds of a

@@ -1,4 +1,6 @@
-//! The least costs of a search at its prices, THEORY (6.8), and the rounds beyond which settings are not refined.
+//! The least costs of a search at its prices, THEORY (6.8), and the rounds beyond which settings are not refined: T
+//! rounds cost T (price · communications + gradients), in gradients of a client, with the communications and the
+//! gradients of one round.
 
 use super::Search;
 use crate::round_program::RoundSettings;

@@ -1,8 +1,14 @@
 //! The proof that an error stays below its target, THEORY (6.2), (6.3).
 //!
 //! z are the second moments of the state at the start of a cycle, of which the error after each of its rounds is a
-//! linear function r · z; z_∞ are their stationary values, and L is the map of z over a cycle without the coordinate E
-//! 1·1, which is always 1. All this is for each part of z.
+//! linear function r · z; z_∞ are their stationary values, and L is the map of z over a cycle without the coordinate
+//! E 1·1, which is always 1. All this is for each part of z. With scales s_i > 0, ‖z‖_s = max_i |z_i|/s_i, and the
+//! induced norms, the error after k more cycles differs from its limit by at most
+//!
+//! ```text
+//! THEORY (6.2)   ‖r L^k‖ ‖z − z_∞‖_s
+//! THEORY (6.3)   ‖r L^k‖ ≤ max_{j<2¹⁰} ‖r L^j‖ · Π_i max(1, ‖L^{2^(10+i)}‖)
+//! ```
 
 use super::curve::{
     Crossing, CycleStart, ErrorCurve, MOST_LEVELS, MOST_RETURNS, PartStates, SoughtTarget, product,

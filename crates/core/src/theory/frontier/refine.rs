@@ -1,5 +1,7 @@
 //! Step sizes between those of the grid: golden-section steps in log γ, THEORY (6.7), around the best step
-//! size for each number of clients and each target.
+//! size for each number of clients and each target: the next step size has
+//! log γ_next = log γ + ½ (3 − √5) (log γ_end − log γ), where γ is the best so far and γ_end the more distant end of
+//! the range in which a better one may lie.
 //!
 //! For one number of local steps all of these searches go on together, since many of them try the same step size:
 //! its local steps are computed once, and its errors once for each number of clients.

@@ -68,8 +68,8 @@ impl MarkovSizes {
     }
 }
 
-/// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`: of the clients' maps, and of each round
-/// with the sum of past estimates, for which rounds are taken to cost 1.3 times as much.
+/// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`: of the clients' maps, and of each round.
+/// Following the sum of past estimates is counted as 0.3 of a round.
 pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let prepare = sizes.prepare();

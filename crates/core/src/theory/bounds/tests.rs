@@ -116,8 +116,9 @@ fn bounds_hold(
     names
 }
 
-/// No proved bound is exceeded, on quadratics with and without noise, on least mean squares and on TD(0). Each of the
-/// listed bounds is evaluated somewhere, and on TD(0), whose field is no gradient, only SCAFFLSA's Theorem 4.1 is.
+/// No proved bound is exceeded, on quadratics with and without noise, on least mean squares and on TD(0). Each bound
+/// that the test names is evaluated somewhere, and on TD(0), whose field is no gradient, only SCAFFLSA's Theorem 4.1
+/// is.
 #[test]
 fn algorithms_stay_below_their_bounds() {
     let mut names = Vec::new();

@@ -5,6 +5,11 @@
 //! An atom is a vector of a round: a vector of its state, or the result of an operation. A form is W x + Σ G_i n_i,
 //! with coordinates x and noises n_i. The forms of an atom state what is left of its vector after its origin
 //! α θ* + β F̄_k(θ*), THEORY (4.8). A type is all clients that no round tells apart.
+//!
+//! A local step of client k takes its error e = θ − θ* to e − γ (A_k e + F̄_k(θ*) + ε + ξ + μ (e − a)), THEORY (2.1),
+//! with the noise ε, the correction ξ and, with a proximal term μ, the error a of its anchor. What is constant in it
+//! during local steps, w = F̄_k(θ*) + ξ − μ a, is the drift, and clients begin in y = (e, 1, w), or (e, 1) without ξ
+//! and μ.
 
 use super::coin::{CoinPair, GeometricSteps};
 use super::error::MomentsError;

@@ -1,5 +1,8 @@
 //! A cache of local steps. A search shares it between settings of one step size: the powers of one local step serve
 //! all numbers of local steps, and all numbers of clients.
+//!
+//! A local step is what [`super::local`] says: C_k maps E (e, 1)(e', 1)ᵀ to the covariance of the noise of a client's
+//! oracle at two errors e and e' with the same draw, THEORY (1.2), and is the same for all step sizes.
 
 use super::coin::GeometricSteps;
 use super::error::MomentsError;

@@ -5,6 +5,9 @@
 //! An atom is a vector of a round: a vector of its state, or the result of an operation. A round is prepared once for
 //! states whose vectors have the same origins α θ* + β F̄_k(θ*), which coordinates leave out, THEORY (4.8), and then
 //! applied to any number of states. The state may have several layers of second moments ([`super::layers`]).
+//!
+//! By THEORY (4.9) E‖θ_t − θ*‖² = ‖E θ_t − θ*‖² + tr Cov θ_t. For means over rounds the sum S of all θ_t − θ* is part
+//! of the state; with a burn-in of b rounds S is set to 0 after round b, and the estimate's error is S/(t − b).
 
 use super::error::MomentsError;
 use super::form::Form;

@@ -4,6 +4,13 @@
 //! An atom is a vector of the round: a vector of its state, or the result of an operation. A form is W x + Σ G_i n_i,
 //! with coordinates x and noises n_i. The forms of an atom state what is left of its vector after its origin
 //! α θ* + β F̄_k(θ*), THEORY (4.8). A type is all clients that no round tells apart.
+//!
+//! ```text
+//! THEORY (1.1)   F̄_k(θ) = F̄_k(θ*) + A_k (θ − θ*),  Σ_k π_k F̄_k(θ*) = 0
+//! THEORY (3.1)   v_k = v̄_g + ṽ_k,  Σ_{k in g} ṽ_k = 0
+//! THEORY (4.4)   a matrix (m_kj) of clients:  v̄_g ← (m_own + (n_g − 1) m_other) v̄_g + Σ_{h≠g} n_h m_gh v̄_h,
+//!                ṽ_k ← (m_own − m_other) ṽ_k,  with m_own = m_kk, and m_other = m_kj for j ≠ k in type g
+//! ```
 
 use super::coin::InfiniteMoments;
 use super::error::MomentsError;

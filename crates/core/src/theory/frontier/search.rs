@@ -9,6 +9,9 @@
 //! by their outline, THEORY (6.6), before their rounds are written as a program. No number depends on the
 //! number of threads, because each number is computed by one of them.
 //!
+//! THEORY (6.4) bounds the error from below by the error without noise, and THEORY (6.5) the stationary error by the
+//! error and the noise at the stationary mean. An outline is an algorithm's local steps and means without its program.
+//!
 //! Settings are an algorithm, a number of clients and of local steps, a step size, and a choice of the algorithm's
 //! further settings, such as the server step. At a price T rounds cost T (price · communications + gradients), with the
 //! communications and gradients of one round; with prices only settings that may cost least at one of them are sought.

@@ -71,7 +71,8 @@ impl Measures {
 
     /// The measures of an instance: by decompositions of all Jacobians where their effort fits,
     /// else by Lanczos' iteration. `None` if that is too much as well, or an eigenvalue cannot be
-    /// found.
+    /// found. Measures that take long are cached with results: a change of a bit of them needs another version of
+    /// cached measures, which the crate that caches them states.
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         if effort::spectra(facts, 3.0).fits() {
             Self::by_decompositions(facts)

@@ -109,9 +109,9 @@ impl ClientMap {
         Self { gamma, added, subtracted }
     }
 
-    /// The map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
-    /// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS, and the constant is
-    /// −γS F̄_c(θ*).
+    /// The map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*), where e_t is the error at the start of
+    /// the round, to which the proximal term pulls: with M the factor of e and S = Σ_{l<H} Mˡ,
+    /// Γ_c = M^H + γμS, and the constant is −γS F̄_c(θ*).
     fn around_optimum(facts: &dyn Facts, client: usize, update: LocalUpdate) -> Self {
         let d = facts.dim();
         let step = update.step;

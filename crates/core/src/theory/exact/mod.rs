@@ -6,6 +6,9 @@
 //! the covariance of a client's deviation from the mean of its type, so that cost and size grow with
 //! the number of types, not with the number of clients.
 //!
+//! Moments at the rounds of runs are cached with results, so that a change of a bit of them needs another
+//! [`crate::moments::VERSION`].
+//!
 //! docs/THEORY.md derives all of this. `THEORY (4.2)` in the documentation of a function, a type or a
 //! field means that it computes or holds what equation (4.2) of that document says; a list such as
 //! `THEORY (2.5), (2.6)` means several equations. Symbols are those of the document: θ* is the optimum,

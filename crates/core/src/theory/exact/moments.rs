@@ -219,7 +219,8 @@ impl<'a> ProgramMoments<'a> {
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`. The mean of all estimates must
     /// be followed, as [`Self::new`] does. The estimate is the mean of θ_t over the rounds after round `burn_in`,
-    /// if that is given, and otherwise the last θ_t, which it is up to round `burn_in` too.
+    /// if that is given, and otherwise the last θ_t, which it is up to round `burn_in` too. The moments are cached with
+    /// results: a change of a bit needs another [`crate::moments::VERSION`].
     ///
     /// # Errors
     /// Why there are no moments.

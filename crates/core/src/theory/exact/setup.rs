@@ -1,4 +1,5 @@
-//! The facts of a problem for each type of clients, the state between two rounds, and origins of coordinates.
+//! The facts of a problem for each type of clients, the state between two rounds, and origins of coordinates. A type is
+//! all clients that no round tells apart.
 //!
 //! The coordinates of a vector are what is left of it after its origin α θ* + β F̄_k(θ*), THEORY (4.8):
 //! with α = 1 they are the distance of an estimate from θ*, and with β = 1 that of a control variate from

@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! THEORY (5.1)   m ← M m + c  over a cycle, for the means m of the coordinates
-//! THEORY (5.2)   (Σ, D_1, D_2, …) ← T(Σ, D_1, D_2, …) + R(m)  for their covariance and those of deviations
+//! THEORY (5.2)   (Σ, D_1, D_2, …) ← T(Σ, D_1, D_2, …) + R(m)  for their covariance and the covariances of deviations
 //! THEORY (5.4)   a combination ℓ is kept if ℓ M = ℓ, and a constant only if ℓ c = 0
 //! THEORY (5.5)   ρ(T) < 1 if and only if there is X ⪰ 0 with X − T(X) ≻ 0
 //! ```

@@ -274,7 +274,8 @@ const MOST_MOMENTS: usize = 1500;
 /// first passage of the target, if it needs fewer rounds ([`Reached::held`] is false). Combinations that reach the
 /// target at no step size are absent. Among step sizes that need equally many rounds, the one with the smallest error
 /// after them is the best. A larger target never needs more rounds. `worked` is called with each
-/// share of the work that is done.
+/// share of the work that is done. What is found is cached with results: a change of a bit of it needs another version
+/// of cached frontiers, which the crate that caches them states.
 ///
 /// # Errors
 /// The first reason why it cannot be computed, and the setting that it is about, if it is about one.

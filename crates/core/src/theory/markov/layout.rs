@@ -1,4 +1,5 @@
-//! Where the parts of the joint state and of a client's state are, and the maps between them.
+//! Where the parts of the joint state and of a client's state are, and the maps between them. γ is the step size of a
+//! run, h its number of local steps, γ_g its server step, and e_k the error at the end of client k's local steps.
 
 use crate::linalg::Matrix;
 use crate::problem::Facts;

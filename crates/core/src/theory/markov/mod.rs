@@ -2,10 +2,11 @@
 //! draws follow a finite chain (SCAFFLSA leaves this noise to future work).
 //!
 //! The means do not close by themselves, since a draw depends on where the trajectory is. They
-//! do together with the position: with x the joint position of all trajectories and
-//! z = (1, θ − θ*, c_1, …, c_N), a round is a linear map of E 1{x} z zᵀ over all x. Given θ_t
-//! and x the clients are independent, as they are without trajectories. There are Π S_k
-//! positions, so that only a few clients with a few states fit.
+//! do together with the position: with x the joint position of all trajectories, 1{x} = 1 if the trajectories
+//! are at x and 0 otherwise, and z = (1, θ − θ*, c_1, …, c_N) with the control variates c_k, a round is a
+//! linear map of E 1{x} z zᵀ over all x. Given θ_t and x the clients are independent, as they are without
+//! trajectories. There are Π S_k positions, where S_k is the number of states of client k's chain, so that only
+//! a few clients with a few states fit.
 
 mod client;
 mod layout;
@@ -229,6 +230,7 @@ impl<'a> TrajectoryMoments<'a> {
     /// The moments at these rounds, in increasing order, from θ_0 = `start`, with all clients' trajectories in their
     /// laws before the first round. The estimate is the mean of the iterates after round `burn_in`, if that is given,
     /// and otherwise the last iterate, which it is up to round `burn_in` too. With a burn-in `sq_error_average` is NaN.
+    /// The moments are cached with results: a change of a bit needs another [`crate::moments::VERSION`].
     pub fn at_rounds(&self, start: &[f64], rounds: &[u64], burn_in: Option<u64>) -> Vec<Moments> {
         let estimate = self.estimate();
         let size = self.layout.state_length();

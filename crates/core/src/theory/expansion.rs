@@ -16,7 +16,8 @@ use crate::problem::{Facts, by_distribution};
 /// The terms of the expansions of an instance, all at θ*, from which [`Expansion::bias`] and the other functions
 /// predict biases and covariances for each step size γ and number H of local steps. The predictions are for runs with
 /// independent draws in which all clients take part, each with H plain local steps of the constant size γ on one draw,
-/// and the server takes their mean. Callers check this. Under a coin H is the mean number of local steps.
+/// and the server takes their mean. Callers check this. Under a coin they give the mean number of local steps as H, for
+/// which the [`Expansion::blocks`] of control variates are not derived.
 pub struct Expansion {
     clients: usize,
     equal_shares: bool,

@@ -27,7 +27,8 @@ impl Dataset {
     }
 
     /// An error unless there are features and records, every record is complete and all numbers are finite:
-    /// other records could be neither compared nor averaged. A value that `missing = "mean"` fills in later may
+    /// other records could be neither compared nor averaged. `records` are all of the file, without those that
+    /// `missing = "drop"` drops, before the test set is held out. A value that `missing = "mean"` fills in later may
     /// be NaN.
     pub(super) fn check_records(&self, records: &Records) -> Result<(), Fault> {
         if records.d == 0 {
@@ -74,7 +75,9 @@ impl Dataset {
         Ok(())
     }
 
-    /// An error if the square of a value is not finite, since second derivatives of losses have such squares.
+    /// An error if the square of a feature's value is not finite, since second derivatives of losses have such squares.
+    /// `records` are those that clients hold, once values are filled in and features are standardised; the test set has
+    /// no derivatives.
     pub(super) fn check_squares(&self, records: &Records) -> Result<(), Fault> {
         let found = records.find_value(|x| !(x * x).is_finite());
         let Some(PlacedValue { row, column, value }) = found else { return Ok(()) };
@@ -88,7 +91,8 @@ impl Dataset {
     }
 
     /// An error if a record has no label, no client where a column names the clients, or no mark where a column
-    /// marks the test set; or if one of these is an infinite number.
+    /// marks the test set; or if one of these is an infinite number. Records that `missing = "drop"` drops are gone
+    /// already.
     fn check_labels(&self, records: &Records) -> Result<(), Fault> {
         let client = match &self.split {
             Split::Column(name) => name,

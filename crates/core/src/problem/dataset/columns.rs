@@ -46,9 +46,9 @@ impl Dataset {
         !self.has_other_use(name) && !self.categorical.iter().any(|other| other == name)
     }
 
-    /// Sentences that a run tells its user if the settings name no features: which columns were left out because
-    /// they number the rows, and which of the features may be numbers of records. Nothing is said of a file that
-    /// cannot be read, which is reported when the problem is built.
+    /// Sentences that a run and a page show, if the settings name no features and the file is a table: which columns
+    /// were left out because they number the rows, and which of the features may be numbers of records. Nothing is
+    /// said of a file that cannot be read, which is reported when the problem is built.
     pub fn remarks(&self, files: &dyn Files) -> Vec<String> {
         if !self.features.is_empty() {
             return Vec::new();
@@ -140,7 +140,7 @@ impl Dataset {
     }
 
     /// The records without those that lack a feature, their label, their client or their mark of the test set, if
-    /// the settings drop such records; else all.
+    /// the settings drop such records; else all. `records` are all of the file, with dense features, as of a table.
     ///
     /// # Errors
     /// A mark of the test set that is neither yes nor no, also in a record that is dropped because it lacks another
@@ -168,8 +168,8 @@ impl Dataset {
         Ok(records.take(&whole))
     }
 
-    /// Puts the mean of a feature where its value is missing, if the settings say so. The mean is over the records
-    /// `own` that clients hold, also where it is put into a record of the test set.
+    /// Puts the mean of a feature where its value is missing, if the settings say so and features are stored dense. The
+    /// mean is over the records `own` that clients hold, also where it is put into a record of the test set.
     ///
     /// # Errors
     /// A feature that has no value in any record of the clients.

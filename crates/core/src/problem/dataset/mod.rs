@@ -37,9 +37,10 @@ pub struct ClientRecords {
 }
 
 impl ClientRecords {
-    /// The problem of this loss on the records that clients hold, with its θ* and, if there is one, the test
-    /// set. `store` makes the problem's storage of records, given which of them are in each set, by index; it
-    /// is called for the records of clients, one set each, and for the test set, a single set.
+    /// The problem of this loss on the records that clients hold, with its θ* (unless `files` leaves the search for it
+    /// out) and, if there is one, the test set. `store` makes the problem's storage of records, given which of them are
+    /// in each set, by index; it is called for the records of clients, one set each, and for the test set, a single
+    /// set.
     ///
     /// # Errors
     /// An error of `store`, or a [`Fault`] of `l2` if no optimum is found.
@@ -109,10 +110,11 @@ impl Dataset {
     }
 
     /// Checks that a test set that is drawn does not take all records of a client that a column names. A column
-    /// that marks the test set may leave clients out on purpose.
+    /// that marks the test set may leave clients out on purpose. `records` are those that clients hold, and `test` is
+    /// the test set; nothing is checked without one.
     ///
     /// # Errors
-    /// The first such client.
+    /// The first client, in the order of names, all of whose records are in the test set.
     fn check_test_clients(&self, records: &Records, test: Option<&Records>) -> Result<(), Fault> {
         let (Some(TestRecords::Fraction(_)), Some(test)) = (&self.test, test) else {
             return Ok(());

@@ -98,7 +98,8 @@ impl Records {
     }
 }
 
-/// Splits a list, in its order, into `parts` parts whose lengths differ by at most 1.
+/// Splits a list, in its order, into `parts` parts whose lengths differ by at most 1. There are no more parts than
+/// items.
 fn split_equally(order: &[usize], parts: usize) -> Vec<Vec<usize>> {
     let mut all = Vec::with_capacity(parts);
     let mut begin = 0;
@@ -124,7 +125,8 @@ fn part_begins(shares: &[f64], count: usize) -> Vec<usize> {
     begins
 }
 
-/// Moves to each empty part the last item of the part that is longest then, as long as a part is empty.
+/// Moves to each empty part the last item of the part that is longest then (the first one of equal ones), as long as a
+/// part is empty. There are no fewer items than parts, so that no part is emptied for another.
 fn fill_empty_parts(parts: &mut [Vec<usize>]) {
     while let Some(empty) = parts.iter().position(Vec::is_empty) {
         let longest = (0..parts.len()).rev().max_by_key(|&k| parts[k].len());

@@ -11,7 +11,8 @@ pub fn distinct_texts(column: &Column) -> BTreeSet<String> {
 }
 
 /// The rank of each value among the distinct values of its column in sorted order, from 0: the number of its class
-/// or its client.
+/// or its client. Equal values have one rank, and no rank is left out. Missing values must be refused before: a NaN
+/// would have no rank, and the list would be shorter than the column.
 pub fn ranks(column: &Column) -> Vec<usize> {
     ranks_among(column, column).into_iter().flatten().collect()
 }
@@ -34,7 +35,8 @@ pub fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
     }
 }
 
-/// [`ranks_among`] for values of one type, which `order` sorts.
+/// [`ranks_among`] for values of one type, which `order` sorts. `order` must agree with the comparison by `<` and `==`,
+/// by which ranks are found.
 fn ranks_in_order<T: PartialOrd + Clone>(
     all: &[T],
     values: &[T],

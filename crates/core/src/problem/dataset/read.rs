@@ -27,13 +27,13 @@ impl Dataset {
     }
 
     /// Where a message says that record i of `records` is in the file, from which some records may be dropped already:
-    /// "line 7" or "row 5".
+    /// "line 7", counted from 1, or "row 5", counted from 0.
     pub(super) fn place_of_record(&self, records: &Records, i: usize) -> String {
         self.file.place(records.file_row(i), records.file_records)
     }
 
     /// The fault that the value of a feature is missing in a row and the settings do not say what to do then; its
-    /// message says what can be done.
+    /// message says what can be done. `column` is the whole column of the file, so that `row` is the file's, from 0.
     pub(super) fn missing_feature_fault(&self, row: usize, name: &str, column: &Column) -> Fault {
         let place = self.file.place(row, column.len());
         let mark = mark_in_message(column, row);
@@ -67,8 +67,8 @@ impl Dataset {
         self.prepare_features(all, seed)
     }
 
-    /// Reads all records of the file but those that the settings drop because a value is missing, and checks them. Their
-    /// features are as the file has them, in one of the forms that the problem takes.
+    /// Reads all records of the file but those that the settings drop because a value is missing, and checks them.
+    /// Their features are as the file has them, in one of the forms that the problem takes.
     ///
     /// # Errors
     /// As of [`read_records`](Self::read_records).
@@ -136,7 +136,7 @@ impl Dataset {
     }
 
     /// Splits records into those that clients hold and the test set, which is drawn or marked by a column; `None`
-    /// if the settings ask for none.
+    /// if the settings ask for none. Only a drawn test set depends on the seed. Both parts keep the order of the file.
     ///
     /// # Errors
     /// A mark that is neither yes nor no, or if one of the two parts would be empty.
@@ -176,7 +176,8 @@ impl Dataset {
     /// Whether the column of the test set marks the record in a row as one of the test set.
     ///
     /// # Errors
-    /// A value that is none of 1, 0, true and false.
+    /// A value that is none of 1, 0, true and false, in any case. The message is right where `marks` is the whole
+    /// column of the file; where records are dropped, the marks are asked before that.
     pub(super) fn is_marked(&self, marks: &Column, row: usize) -> Result<bool, Fault> {
         match marks.text(row).to_ascii_lowercase().as_str() {
             "1" | "true" => Ok(true),
@@ -253,8 +254,12 @@ impl Dataset {
         Ok(Column::Numbers(self.array_of_axes(arrays, name, 1)?.data.clone()))
     }
 
-    /// The records of an .npz file, with these features, rows of `d` numbers, and the labels and further columns from
-    /// its arrays.
+    /// The records of an .npz file, with these features, rows of `d` numbers, and the labels (array `y`) and further
+    /// columns from its arrays, which have one axis each. `features` are empty where the caller stores them sparse.
+    ///
+    /// # Errors
+    /// An array that is missing or has another number of axes, or settings that name columns, which such a file has
+    /// not.
     pub(super) fn read_arrays(
         &self,
         arrays: &BTreeMap<String, Array>,
@@ -401,7 +406,7 @@ impl Records {
         }
     }
 
-    /// Adds a feature at the end that is always 1, the intercept.
+    /// Adds a feature at the end that is always 1, the intercept; then d is one more. `names` gets no name for it.
     fn append_ones(&mut self) {
         match &mut self.sparse {
             Some(rows) => *rows = rows.with_ones(),

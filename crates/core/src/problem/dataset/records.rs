@@ -66,7 +66,8 @@ impl Records {
         indices.iter().flat_map(|&i| self.row(i)).copied().collect()
     }
 
-    /// The values of feature j of all records, which are stored dense, to be changed.
+    /// The values of feature j, from 0, of all records in their order, which are stored dense, to be changed. The
+    /// iterator is empty if features are stored sparse.
     pub(super) fn values_of_feature(&mut self, j: usize) -> impl Iterator<Item = &mut f64> {
         self.features.iter_mut().skip(j).step_by(self.d)
     }
@@ -99,7 +100,8 @@ impl Records {
         Ok(classes.map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
     }
 
-    /// Checks that there are exactly two distinct labels.
+    /// Checks that there are exactly two distinct labels, which logistic regression needs. It is asked of the records
+    /// that clients hold.
     ///
     /// # Errors
     /// The number of distinct labels, and the first five of them.
@@ -128,7 +130,8 @@ impl Records {
         Ok(())
     }
 
-    /// The number of classes, which is the number of distinct labels.
+    /// The number of classes, which is the number of distinct labels, for softmax regression. It is asked of the
+    /// records that clients hold.
     ///
     /// # Errors
     /// If there are fewer than two, or more than [`MOST_CLASSES`].

@@ -10,7 +10,8 @@ const MOST_NAMED: usize = 8;
 
 impl Dataset {
     /// Shifts and scales each feature to mean 0 and variance 1 over the records that clients hold; the features of
-    /// the test set are shifted and scaled by the same numbers.
+    /// the test set are shifted and scaled by the same numbers. Features must be stored dense, as they are where the
+    /// settings ask for this, and no value may be missing any more. The intercept is added later.
     ///
     /// # Errors
     /// Features that are the same in all records of the clients, which cannot be scaled.

@@ -54,7 +54,9 @@ impl Dataset {
         }
     }
 
-    /// An error if these features are too many, or would take too much memory, to be stored dense.
+    /// An error if these features of a file of sparse rows are too many, or would take too much memory, to be stored
+    /// dense. It is asked where they shall be so: by the settings, by the default for such a file, or because the
+    /// problem takes dense features alone.
     pub(super) fn check_dense(&self, features: &SparseRows) -> Result<(), Fault> {
         let n = features.len();
         let d = features.dim();

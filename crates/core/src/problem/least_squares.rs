@@ -58,6 +58,10 @@ impl super::settings::Settings for Settings {
 
     /// Reads the records, partitions them among clients, and solves the linear systems of the clients and
     /// of their mean for θ_c* and θ*.
+    ///
+    /// # Errors
+    /// A fault of the file or of the partition, or of `l2` where a system is singular: without a penalty each client's
+    /// records must have full rank.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
         let loaded = self.dataset.load(files, seed, FeatureForms::Dense)?;
         let ClientRecords { records, held, shares, .. } = &loaded;
@@ -78,6 +82,7 @@ impl super::settings::Settings for Settings {
         let mean = Affine::weighted_mean(fields.iter(), shares.as_deref())
             .map_err(|_| singular_system("the"))?;
         let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
+        // `part` is the records of the clients, with a set for each, and then the test set, which is one set.
         loaded.build_problem(loss, files, |part, sets| {
             let labels = part.label_numbers()?;
             let mut rows = Vec::with_capacity(sets.len());

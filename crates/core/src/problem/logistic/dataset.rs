@@ -93,7 +93,8 @@ impl Settings {
         Loss { l2: self.l2, margin: self.margin, batch: self.batch }
     }
 
-    /// The instance on records that were loaded with dense features.
+    /// The instance on records that were loaded with dense features. The two classes are those of the clients'
+    /// records; a label that only the test set has is a fault.
     fn build_dense(&self, loaded: &ClientRecords, files: &dyn Files) -> Result<Logistic, Fault> {
         let loss = self.loss();
         let records = &loaded.records;
@@ -113,7 +114,9 @@ impl Settings {
         })
     }
 
-    /// The instance on records that were loaded with `d` sparse features, if their vectors fit in memory.
+    /// The instance on records that were loaded with `d` sparse features, if the vectors of d numbers of all clients
+    /// fit in memory during a run. The two classes are those of the clients' records; a label that only the test set
+    /// has is a fault.
     fn build_sparse(
         &self,
         loaded: &ClientRecords,

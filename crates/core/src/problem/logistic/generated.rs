@@ -113,7 +113,7 @@ impl crate::problem::settings::Settings for Settings {
     }
 
     /// Draws w from the stream that all clients share, and the records of each client, with its v, from its
-    /// own; and searches for θ*.
+    /// own; and searches for θ* unless `files` says otherwise. It reads no file.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<SparseLogistic, Fault> {
         let weights: Vec<(u32, f64)> = (0..self.dimension)
             .map(|j| (j as u32, libm::pow((j + 1) as f64, -self.frequency_decay)))
@@ -134,8 +134,9 @@ impl crate::problem::settings::Settings for Settings {
 }
 
 impl Settings {
-    /// Draws the true parameters and the records of a client, and returns the rows y x. `features` is the
-    /// table from which features are drawn by their frequencies, and `shared` is w, d numbers.
+    /// Draws the true parameters and the records of a client, and returns the rows y x, one for each record.
+    /// `features` is the table from which features are drawn by their frequencies, and `shared` is w, d numbers;
+    /// `rng` is the client's stream of this instance.
     fn draw_set(&self, features: &Alias<u32>, shared: &[f64], rng: &mut Stream) -> SparseRows {
         let truth: Vec<f64> = if self.heterogeneity == 0.0 {
             shared.to_vec()
@@ -157,7 +158,8 @@ impl Settings {
         SparseRows::from_rows(self.dimension, rows)
     }
 
-    /// Draws which features of a record are not 0: distinct numbers of features in increasing order.
+    /// Draws which features of a record are not 0: `nonzeros` distinct numbers of features, from 0, in increasing
+    /// order. `nonzeros` must be at most d, as `check` demands.
     fn draw_columns(&self, features: &Alias<u32>, rng: &mut Stream) -> Vec<u32> {
         let mut columns = Vec::with_capacity(self.nonzeros);
         let drawn = (0..ATTEMPTS * self.nonzeros).map(|_| features.pick(rng.bits()));

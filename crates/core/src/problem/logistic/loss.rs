@@ -1,4 +1,6 @@
 //! The loss of logistic regression.
+//!
+//! A *set* is the records that a client holds; client c holds set number c modulo the number of sets.
 
 use crate::kernel::exp::sigmoid;
 use crate::kernel::records::{Link, RecordTables};
@@ -11,7 +13,8 @@ pub use crate::kernel::LogisticLoss as Loss;
 pub type Logistic = RecordProblem<Loss, RecordTables>;
 
 /// The storage of dense records for this loss. Each set is given as its rows y x of d numbers, one after the
-/// other.
+/// other, where y is the label, 1 or −1: this loss needs x and y by their product alone. There must be a set, and each
+/// must have a record.
 pub fn dense_tables(d: usize, loss: &Loss, sets: &[Vec<f64>]) -> RecordTables {
     RecordTables::new(d, loss.l2, Link::Logistic { margin: loss.margin }, sets)
 }
@@ -40,7 +43,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
         numbers.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));
         numbers
     }
-    /// δ of each record of a set, which is the data of one or more clients: −s, where `at` are the s.
+    /// δ of each record of a set: −s, where `at` are the s.
     fn residuals(&self, _records: &S, _set: usize, at: &[f64]) -> Vec<f64> {
         at.iter().map(|s| -s).collect()
     }
@@ -91,7 +94,8 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
         let pairs = records.products(set, theta).into_iter().zip(records.products(set, star));
         pairs.map(|(here, there)| divergence(self.margin - here, self.margin - there)).collect()
     }
-    /// The third derivatives of a set's loss along M, d numbers: −E s(1 − s)(1 − 2s)(xᵀMx) y x.
+    /// The third derivatives of a set's loss at θ* along M, d × d: the d numbers −E s(1 − s)(1 − 2s)(xᵀMx) y x, where
+    /// `at` are the set's s at θ*. The penalty has none.
     fn curvature(&self, records: &S, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
         let n = at.len() as f64;
         let mut factors = Vec::with_capacity(at.len());
@@ -106,7 +110,8 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
 }
 
 /// The Bregman divergence of softplus(u) = log(1 + eᵘ), softplus(u) − softplus(v) − σ(v)(u − v), which is 0 or
-/// more. It has a relative error of a few ulps also where u is close to v and the difference would cancel.
+/// more. It has a relative error of a few ulps also where u is close to v and the difference would cancel. Means of it
+/// are f(θ) − f(θ*) of logistic regression, with u = m − y xᵀθ and v = m − y xᵀθ*.
 pub(super) fn divergence(u: f64, v: f64) -> f64 {
     let s = sigmoid(v);
     let step = u - v;

@@ -164,7 +164,8 @@ impl super::settings::Settings for Settings {
         Some(InstanceSize { clients, dimension, parts })
     }
 
-    /// Draws the sets of records, each from the stream of the first client that holds it, and searches for θ*.
+    /// Draws the sets of records, each from the stream of the first client that holds it, and searches for θ* unless
+    /// `files` says otherwise. It reads no file.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
         let distributions = match self.data {
             Data::Noisy { .. } => 1,
@@ -195,9 +196,10 @@ fn label(i: usize) -> f64 {
     if i.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
-/// Draws the records of a set, and returns the rows y x of d numbers, one after the other. If the set is
-/// `shuffled`, as those of clients 1, 3, 5, … of heterogeneous data are, records are perturbed and labels are
-/// permuted.
+/// Draws the records of a set, and returns the rows y x of d numbers, one after the other, where y is the label: the
+/// loss needs x and y by their product alone. If the set is `shuffled`, as those of clients 1, 3, 5, … of
+/// heterogeneous data are, records are perturbed and their labels are permuted, so that the label says nothing of the
+/// blob.
 fn draw_set(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let d = settings.dimension;
     let n = settings.records;

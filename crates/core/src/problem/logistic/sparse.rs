@@ -1,5 +1,8 @@
 //! Logistic regression on sparse records: the loss of [`super::Logistic`], with local steps
 //! whose cost grows with the non-zeros of a record instead of d ([`SparseRecords::advance`]).
+//!
+//! A *set* is the records that a client holds. In contrast to dense records each client needs a set of its own: oracle
+//! calls and steps of client c read set c. Rows are y x, where y is the label, 1 or −1.
 
 use super::loss::Loss;
 use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords};
@@ -11,7 +14,9 @@ use crate::rng::Stream;
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
 
 impl SparseRecords {
-    /// out ← out + share E f x xᵀ over the records of a set, d × d, with f = `factor(i)` of record i.
+    /// out ← out + share E f x xᵀ, with E the mean over the records of a set, d × d, and f = `factor(i)` of record i.
+    /// `out` has d² numbers, however sparse the records are: it is for facts that are matrices, and for the search
+    /// for θ* in few unknowns.
     fn add_products(
         &self,
         set: usize,
@@ -72,7 +77,8 @@ impl RecordSets for SparseRecords {
         self.add_products(set, 1.0, |i| weight(i, 0, 0), &mut sum);
         sum
     }
-    /// ∇²f of the weighted mean of the losses of sets, d × d, with all entries.
+    /// ∇²f of the weighted mean of the losses of sets, whose weights must sum to 1, d × d, with the penalty and with
+    /// all entries.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
@@ -83,11 +89,14 @@ impl RecordSets for SparseRecords {
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at: at.to_vec() }])
     }
+    /// Writes an oracle call of a client. The batch is the one of the loss that the records were stored with, which is
+    /// the instance's: the argument is not read.
     #[inline(always)]
     fn field(&self, client: usize, theta: &[f64], _: usize, rng: &mut Stream, out: &mut [f64]) {
         self.field(client, theta, rng, out);
     }
-    /// field ← field + f x of a record, where `factors` replaces the product xᵀ(θ − θ*) by f.
+    /// field ← field + f x of a record, where `factors` gets the product xᵀ(θ − θ*) as a slice of one number and
+    /// replaces it by f.
     #[inline(always)]
     fn add_linearised(
         &self,
@@ -101,7 +110,9 @@ impl RecordSets for SparseRecords {
         factors(&mut along);
         row.add_to(along[0], field);
     }
-    /// Takes the local steps of a cohort; there is a kernel for all of them, so that no cohort is returned.
+    /// Takes the local steps of a cohort and returns `None`: there is a kernel for all of them, also with a proximal
+    /// term or with means of several oracle calls. It is the same on all processors, and B is that of the stored
+    /// loss, so that neither argument is read.
     fn advance_on<'a>(
         &self,
         _path: InstructionSet,

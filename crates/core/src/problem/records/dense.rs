@@ -36,8 +36,8 @@ impl RecordSets for RecordTables {
         let weights: Vec<f64> = (0..n).map(|i| weight(i, 0, 0) / n as f64).collect();
         Matrix::weighted_gram(self.rows(set), &weights)
     }
-    /// out ← out + share times the mean of δ x over a set, with a residual δ for each record. Each is divided
-    /// by n before it is multiplied by the share, an order on which the bits of results depend.
+    /// out ← out + share times the mean of δ x over a set, with a residual δ for each record. Each residual is divided
+    /// by their number before it is multiplied by the share, an order on which the bits of results depend.
     fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
         let n = residuals.len() as f64;
         residuals.iter_mut().for_each(|delta| *delta = share * (*delta / n));
@@ -59,8 +59,9 @@ impl RecordSets for RecordTables {
             }
         }
     }
-    /// ∇²f of the weighted mean of the losses of sets, d × d. With many features only the lower triangle is
-    /// computed, which is all that the search for an optimum reads, and the upper one is undefined.
+    /// ∇²f of the weighted mean of the losses of sets, d × d, with the penalty, where the weights must sum to 1. With
+    /// more than [`MOST_REFINED`] features only the lower triangle is computed, which is all that the search for an
+    /// optimum reads, and the upper one is undefined.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let d = self.features();
         let mut sum = Matrix::zeros(d, d);
@@ -78,7 +79,7 @@ impl RecordSets for RecordTables {
         sum
     }
     /// The trace of the covariance of an oracle call on a set: (E δ² ‖x‖² − ‖E δ x‖²)/B, without a d × d
-    /// matrix.
+    /// matrix. The residuals δ are those at the point at which `at` was computed.
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
         let residuals = loss.residuals(self, set, at);
         let n = at.len() as f64;
@@ -92,7 +93,8 @@ impl RecordSets for RecordTables {
     fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
         self.field(client, theta, batch, rng, out);
     }
-    /// field ← field + f x of a record, where `factors` replaces the product xᵀ(θ − θ*) by f.
+    /// field ← field + f x of a record, where `factors` gets the product xᵀ(θ − θ*) as a slice of one number and
+    /// replaces it by f.
     #[inline(always)]
     fn add_linearised(
         &self,
@@ -108,8 +110,9 @@ impl RecordSets for RecordTables {
         factors(&mut along);
         axpy(along[0], row, field);
     }
-    /// Takes the local steps of a cohort if they are plain, on single records, for which there is a kernel;
-    /// else takes none and returns the cohort.
+    /// Takes the local steps of a cohort if they are plain (without a proximal term and without means of several calls)
+    /// and on single records, and there is a kernel for this number of features; else takes none and returns the
+    /// cohort.
     fn advance_on<'a>(
         &self,
         path: InstructionSet,

@@ -1,4 +1,8 @@
 //! An instance: a loss and the records that clients hold, with its facts and its oracle.
+//!
+//! The records that a client holds are a *set*; client c holds set number c modulo the number of sets. Local steps are
+//! *plain* if they have no proximal term and make one oracle call each ([`Cohort::extended`] is `None`). Facts at θ*
+//! are NaN where θ* is not known.
 
 use super::loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 use super::mean_loss::{MeanLoss, add_hessian_product};
@@ -60,7 +64,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         }
     }
 
-    /// Adds a test set to the instance: the only set of `test`.
+    /// Adds a test set to the instance: the only set of `test`, records that no client holds. Losses and accuracies are
+    /// measured on it; θ* and the oracle do not depend on it.
     pub fn with_test(self, test: S) -> Self {
         Self { test: Some(test), ..self }
     }
@@ -131,7 +136,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
 
     /// Takes the plain steps of the field linearised at θ* by the kernel on this instruction set, on which no bit
     /// depends, and returns `None`. Returns the cohort where there is no kernel: unless records are drawn one by one
-    /// and stored in tables that have one.
+    /// and stored in tables that have one. The field must not be affine, and the cohort must not be extended; neither
+    /// is looked at.
     pub(in crate::problem) fn advance_linearised_on<'a>(
         &self,
         path: InstructionSet,
@@ -164,7 +170,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         (!self.linear()).then_some(&self.optimum).filter(|found| found.is_searched())
     }
     /// The root of the client's affine field or, if it is not affine, what a search finds when it is first
-    /// asked for.
+    /// asked for. In contrast to θ*, nothing bounds its error, and the search has no fault if it finds no minimum.
     fn local_optimum(&self, client: usize) -> &[f64] {
         if let Some(own) = self.affine(client) {
             return &own.optimum;
@@ -294,8 +300,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         self.mean_over(of, |records, set| self.loss.hits(records, set, theta))
     }
-    /// For losses that are not quadratic it is computed as the mean of Bregman divergences from θ*,
-    /// where the gradient is 0, so that there is no cancellation close to θ*.
+    /// f(θ) − f(θ*) with the penalty, over the records that clients hold. For losses that are not quadratic it is
+    /// computed as the mean of Bregman divergences from θ*, where the gradient is 0, so that there is no cancellation
+    /// close to θ*. It is NaN, and not `None`, if θ* was not searched for.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         let star = self.optimum();
         if let Some((_, mean)) = self.loss.affine() {
@@ -351,8 +358,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.advance_on(InstructionSet::best(), cohort);
     }
 
-    /// An affine field is its own linearisation; steps on other fields have a kernel where records are
-    /// drawn one by one and stored in tables that have one.
+    /// Takes plain steps on the linearised field and returns `None`, or returns the cohort. An affine field is its own
+    /// linearisation; steps on other fields have a kernel where records are drawn one by one and stored in tables that
+    /// have one.
     fn advance_linearised<'a>(&self, cohort: Cohort<'a, ()>) -> Option<Cohort<'a, ()>> {
         if self.linear() {
             self.advance(cohort);

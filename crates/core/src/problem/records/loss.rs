@@ -46,7 +46,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         self.dense_rows(set).map_or(0, |rows| rows.len())
     }
     /// How many multiplications [`RecordSets::products`] takes for all sets together, of which theory
-    /// estimates how long its computations take.
+    /// estimates how long its computations take; no result depends on it.
     fn multiplications(&self) -> usize {
         let records = (0..self.sets()).map(|set| self.records(set)).sum::<usize>();
         records * self.features() * self.classes()
@@ -70,14 +70,15 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     /// E W ⊗ xxᵀ over a set, K d × K d, with W_kl = `weight(i, k, l)` of record i.
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix;
 
-    /// out ← out + share E δ ⊗ x over a set, given δ of its records, K numbers per record: the part of the
-    /// gradient of a mean over sets that this set adds, without the penalty.
+    /// out ← out + share E δ ⊗ x over a set, given δ of its records, K numbers per record, in the order of the records:
+    /// the part of the gradient of a mean over sets that this set adds, without the penalty.
     fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
         let scale = share / self.records(set) as f64;
         residuals.iter_mut().for_each(|delta| *delta *= scale);
         self.add_rows(set, &residuals, out);
     }
-    /// ∇f of the weighted mean of the losses of sets, with the penalty, at θ into `out`, K d numbers.
+    /// ∇f of the weighted mean of the losses of sets, with the penalty, at θ into `out`, K d numbers. The weights of
+    /// the sets must sum to 1, and their numbers must be those at this θ.
     fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,
@@ -87,8 +88,9 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
             self.add_pull(*set, *share, loss.residuals(self, *set, at), out);
         }
     }
-    /// ∇²f of the weighted mean of the losses of sets, with the penalty, K d × K d. Its upper triangle may be
-    /// undefined as [`crate::problem::minimise::Objective::hessian`] says.
+    /// ∇²f of the weighted mean of the losses of sets, whose weights must sum to 1, with the penalty, K d × K d. With
+    /// more unknowns than [`crate::problem::MOST_REFINED`] its upper triangle may be undefined: the search
+    /// for an optimum, for which this is, then reads the lower one alone. [`RecordSets::hessian`] has all entries.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix;
     /// ∇²f of the mean loss of one set, with the penalty, K d × K d, with all entries.
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
@@ -118,8 +120,9 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         (second / squares.len() as f64 - dot(&mean, &mean)) / loss.batch() as f64
     }
     /// [`crate::problem::Facts::noise_map`] of a client that holds a set: the covariance of its oracle calls,
-    /// linearised at θ*, between θ and θ', given s = E (e, 1)(e', 1)ᵀ with e = θ − θ*. The linearised field of
-    /// a record is (W v + δ) ⊗ x, with v its products with e; the penalty adds no noise.
+    /// linearised at θ*, between θ and θ', given s = E (e, 1)(e', 1)ᵀ with e = θ − θ* and e' = θ' − θ*; `at` are the
+    /// set's numbers at θ*. The linearised field of a record is (W v + δ) ⊗ x, with v its products with e; the penalty
+    /// adds no noise.
     ///
     /// This default is for losses of one product: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x.
     fn noise_map(

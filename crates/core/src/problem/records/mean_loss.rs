@@ -1,4 +1,6 @@
-//! The mean of the losses of sets of records, as a function that can be minimised.
+//! The mean of the losses of sets of records, as a function that can be minimised. A *set* is the records that a client
+//! holds; `numbers` of a set, or `at`, are what a loss computes once of each of its records at a point
+//! ([`RecordLoss::record_numbers`]).
 
 use super::loss::{RecordLoss, RecordSets, SetTerm};
 use crate::linalg::Matrix;
@@ -14,8 +16,9 @@ pub(super) struct MeanLoss<'a, L, S> {
 }
 
 impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
-    /// The weighted mean of the losses of these sets, each given by the number of the set and its weight. A gradient
-    /// must be computed before a Hessian.
+    /// The weighted mean of the losses of these sets, each given by the number of the set and its weight; the weights
+    /// must sum to 1, since the penalty is added once in Hessians. A gradient must be computed before a Hessian or a
+    /// product with it: that decides the point at which they are.
     pub(super) fn new(
         loss: &'a L,
         records: &'a S,
@@ -64,8 +67,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     }
 }
 
-/// out ← out + share E ∇²ℓ v over the records of a set, without the penalty, at the point at which the set's
-/// numbers are `at`.
+/// out ← out + share E ∇²ℓ v, the mean over the records of a set, without the penalty, at the point at which the set's
+/// numbers are `at`; v and `out` have as many numbers as θ.
 pub(super) fn add_hessian_product<L: RecordLoss<S>, S: RecordSets>(
     loss: &L,
     records: &S,

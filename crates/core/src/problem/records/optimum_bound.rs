@@ -62,9 +62,10 @@ struct SetAt {
     lengths: Vec<f64>,
 }
 
-/// A bound on ‖θ − θ*‖; infinite if none is found. `convexity` is μ, a lower bound on the eigenvalues of all Hessians.
-/// `newton_step` gives some x for a gradient g: the closer it is to H⁻¹g the sharper is the bound, which is right for
-/// any x. Where it gives `None` or numbers that are not finite, the bound is (‖g‖ + e)/μ.
+/// A bound on ‖θ − θ*‖ of the mean loss over all clients; infinite if none is found. `convexity` is μ, a lower bound
+/// on the eigenvalues of all Hessians. `newton_step` gives some x for a gradient g: the closer it is to H⁻¹g the
+/// sharper is the bound, which is right for any x. Where it gives `None` or numbers that are not finite, the bound is
+/// (‖g‖ + e)/μ.
 pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     theta: &[f64],
@@ -100,8 +101,8 @@ pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
 }
 
 /// A lower bound on the eigenvalues of the exact Hessian E xxᵀ + λI of losses with affine fields: λ if no larger one
-/// is found. `mean` has the Hessian as it was summed in doubles, over the records of each client and over the clients,
-/// whose rounding errors are counted.
+/// is found (0 without a penalty, and then no bound on the error of θ* is finite). `mean` has the Hessian as it was
+/// summed in doubles, over the records of each client and over the clients, whose rounding errors are counted.
 pub(super) fn affine_convexity<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     mean: &Affine,
@@ -274,8 +275,9 @@ impl BoundedSum {
         Self { value, size: l2 * length(v), error: UNDERFLOW }
     }
 
-    /// Adds `of_set`, the sum over the records of a set, times the weight of a record. Before they are weighted, the
-    /// lengths of its terms add up to at most `size`, and their errors to at most `error`.
+    /// Adds `of_set`, the sum of a term for each record of a set, times the weight of a record, which `at` has.
+    /// Before they are weighted, the lengths of the terms add up to at most `size`, and their errors to at most
+    /// `error`.
     fn add_set(&mut self, at: &SetAt, of_set: &[Dd], size: f64, error: f64) {
         for (value, of_set) in self.value.iter_mut().zip(of_set) {
             *value = value.plus_dd(of_set.times(at.weight));

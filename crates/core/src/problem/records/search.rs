@@ -11,7 +11,8 @@ use crate::problem::facts::Facts as _;
 use crate::problem::fault::Fault;
 use crate::problem::minimise::{Minimiser, Objective as _, OptimumSearch, factored_step, minimise};
 
-/// What an instance is made of in addition to its loss and its records.
+/// What an instance is made of in addition to its loss and its records, which are in sets: client c holds set number c
+/// modulo the number of sets.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceInputs<'a> {
     /// N; the number of sets if it is `None`.
@@ -27,10 +28,11 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// of a linear system if fields are affine, else as [`InstanceInputs::optimum`] says.
     ///
     /// # Errors
-    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum. Affine fields have their solved θ* already, and no
+    /// fault.
     ///
     /// # Panics
-    /// If shares are given, and there are not as many as sets.
+    /// If shares are given, and there are not as many as sets: each client then holds a set of its own.
     pub fn new(loss: L, records: S, given: InstanceInputs<'_>) -> Result<Self, Fault> {
         let InstanceInputs { clients, shares: client_shares, optimum: search } = given;
         let sets = records.sets();
@@ -49,7 +51,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
 }
 
 /// θ*, the root of the affine mean field `mean` of all clients, with a bound on its error. Nothing is
-/// searched for, so that the residual is stated as 0.
+/// searched for, so that the residual is stated as 0. The bound is infinite where none is found, as it may be without a
+/// penalty; [`Facts::optimum_error`](crate::problem::Facts::optimum_error) is then `None`.
 fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     mean: &Affine,
@@ -63,11 +66,11 @@ fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
 }
 
 /// θ*, the minimiser of the mean loss of sets, which are given with their weights, and a bound on its error.
-/// The result `known` of an earlier search is taken if its residual is found again to the last bit: then it
-/// is the minimiser of this very function.
+/// The result `known` of an earlier search is taken, with its bound, if its residual is found again to the last bit:
+/// then it is the minimiser of this very function. Else it is ignored, and θ* is searched for.
 ///
 /// # Errors
-/// A [`Fault`] of `l2` if Newton's method does not find it, or it is not known to within its length.
+/// A [`Fault`] of `l2` if the bound on the error of what Newton's method finds is larger than both its length and 1.
 fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     shares: impl IntoIterator<Item = (usize, f64)>,

@@ -54,7 +54,8 @@ impl crate::problem::settings::Settings for Settings {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
-    /// Reads the records, partitions them among clients, and searches for θ*.
+    /// Reads the records, partitions them among clients, and searches for θ* unless `files` says otherwise. Classes are
+    /// numbered among the records of clients, and a label that only the test set has is a fault.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
         let loaded = self.dataset.load(files, seed, FeatureForms::Dense)?;
         let records = &loaded.records;

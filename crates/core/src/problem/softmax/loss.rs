@@ -1,4 +1,7 @@
 //! The loss of softmax regression, and sums over records of classes.
+//!
+//! A *set* is the records that a client holds; client c holds set number c modulo the number of sets. θ has the d
+//! weights of one class after the other, Θ is θ as a K × d matrix, and the *logits* of a record x are the K products Θx.
 
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
@@ -20,11 +23,12 @@ pub struct SoftmaxLoss {
     pub batch: usize,
 }
 
-/// The records of a client: their features, rows of d numbers one after the other, and their classes, from 0.
+/// The records of a client: their features, rows of d numbers one after the other, and their classes, from 0 and below
+/// [`MOST_CLASSES`], so that a byte holds one.
 pub type ClassRecords = (Vec<f64>, Vec<u8>);
 
 /// Replaces changes v of the logits of a record by the changes of its probabilities p to first order, W v:
-/// p_k (v_k − Σ_l p_l v_l).
+/// p_k (v_k − Σ_l p_l v_l). Both have K numbers.
 fn to_probability_changes(p: &[f64], v: &mut [f64]) {
     let mean = dot(p, v);
     v.iter_mut().zip(p).for_each(|(v, p)| *v = p * (*v - mean));
@@ -62,8 +66,7 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     fn record_numbers(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Vec<f64> {
         records.probabilities(set, theta)
     }
-    /// δ of each record of a set, which is the data of one or more clients: the probabilities `at`, less 1 for the
-    /// record's class, K numbers per record.
+    /// δ of each record of a set: the probabilities `at`, less 1 for the record's class, K numbers per record.
     fn residuals(&self, records: &ClassTables, set: usize, at: &[f64]) -> Vec<f64> {
         let mut residuals = at.to_vec();
         let rows = residuals.chunks_exact_mut(self.classes);
@@ -159,7 +162,8 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         records.divergences(set, at, &difference(theta, star))
     }
     /// The third derivatives of a set's loss at θ* along M, K·d numbers: E c ⊗ x with
-    /// c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x.
+    /// c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x, where M_lm is block (l, m), of d × d, of the K·d × K·d
+    /// matrix M, which need not be symmetric. The penalty has none.
     fn curvature(&self, records: &ClassTables, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
         let n = records.labels(set).len() as f64;
         let mut factors = Vec::with_capacity(at.len());
@@ -182,7 +186,8 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
 }
 
 /// The K·d × K·d matrix whose block (k, l), of d × d, is the mean of w_kl x xᵀ over the records of a set;
-/// `weight(i, k, l)` is w_kl of record i. If w is `symmetric`, blocks below the diagonal are copied.
+/// `weight(i, k, l)` is w_kl of record i. If w is `symmetric`, `weight` is asked for l ≥ k alone, and the blocks with
+/// l < k are copies.
 fn blocks(
     records: &ClassTables,
     set: usize,
@@ -250,7 +255,8 @@ impl RecordSets for ClassTables {
         let symmetric = true;
         blocks(self, set, symmetric, weight)
     }
-    /// ∇²f of the weighted mean of the losses of sets, K·d × K·d.
+    /// ∇²f of the weighted mean of the losses of sets, whose weights must sum to 1, K·d × K·d, with the penalty and
+    /// with all entries.
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.classes() * self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
@@ -294,7 +300,7 @@ impl RecordSets for ClassTables {
     fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
         self.field(client, theta, batch, rng, out);
     }
-    /// field ← field + f ⊗ x of a record, where `make_factors` replaces the K products (Θ − Θ*)x by f.
+    /// field ← field + f ⊗ x of a record, where `make_factors` gets the K products (Θ − Θ*)x and replaces them by f.
     fn add_linearised(
         &self,
         place: RecordPlace,
@@ -315,7 +321,8 @@ impl RecordSets for ClassTables {
             axpy(*factor, row, field);
         }
     }
-    /// Takes the local steps of a cohort; there is a kernel for all of them, so that no cohort is returned.
+    /// Takes the local steps of a cohort and returns `None`: there is a kernel for all of them, also with a proximal
+    /// term or with means of several oracle calls.
     fn advance_on<'a>(
         &self,
         path: InstructionSet,

@@ -151,7 +151,7 @@ impl crate::problem::settings::Settings for Settings {
         Some(InstanceSize { clients, dimension, parts })
     }
 
-    /// Draws the records of each client, and searches for θ*.
+    /// Draws the records of each client, and searches for θ* unless `files` says otherwise. It reads no file.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
         let shared = self.iid.then(|| self.draw_model(0.0, &mut Stream::shared_instance(seed)));
         let mut held = Vec::with_capacity(self.clients);
@@ -223,7 +223,8 @@ impl Settings {
     }
 }
 
-/// The class, from 0, whose row of a model has the greatest product with a record: the first of equal ones.
+/// The class, from 0, whose row of a model has the greatest product with a record: the first of equal ones. The record
+/// has d + 1 numbers, of which the last is 1, and the model as many for each class.
 fn most_likely_class(model: &[f64], record: &[f64]) -> usize {
     let mut class = 0;
     let mut greatest = f64::NAN;
